@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
+
+from bookwheel.cli.listing import _format_table
+from bookwheel.journal.listing import ListedReading
 
 
 def test_ask_resume_show_and_list_speak_of_one_shape(run, book: Path, ask) -> None:
@@ -36,3 +40,41 @@ def test_show_writes_one_self_contained_page(run, book: Path, tmp_path: Path, as
     html = page.read_text(encoding="utf-8")
     assert "Ada Quill" in html
     assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", html)
+
+
+def row(**values) -> ListedReading:
+    return ListedReading(
+        **{
+            "id": "0123456789ab",
+            "created": "2026-11-24T09:00:00+00:00",
+            "status": "answered",
+            "document": "a.txt",
+            "question": "Who?",
+            "outcome": "Ada",
+            "cost": None,
+            **values,
+        }
+    )
+
+
+def test_the_columns_of_a_list_are_as_wide_as_they_must_be_and_cut_what_is_wider() -> None:
+    head, first, second = _format_table(
+        [row(), row(document="書" * 40, question="q" * 60, outcome="x\x1b[31m\ny", cost=0.5)]
+    )
+    assert head.split() == ["reading", "when", "status", "cost", "document", "question", "answer"]
+    assert first == f"01234567  2026-11-24 09:00  answered         {'a.txt':48}  {'Who?':48}  Ada"
+    assert second == f"01234567  2026-11-24 09:00  answered   0.5   {'書' * 23} …  {'q' * 47}…  x�[31m y"
+    assert "cost" not in next(iter(_format_table([row()])))
+
+
+def test_a_terminal_gets_colours_and_no_line_wider_than_it_is(monkeypatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("os.get_terminal_size", lambda _handle=0: os.terminal_size((80, 24)))
+    monkeypatch.setattr("sys.stdout.fileno", lambda: 1, raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    head, line = _format_table([row(document="d" * 60, question="q" * 60, outcome="o" * 60, status="failed")])
+    assert "\x1b[31mfailed   \x1b[0m" in line
+    plain = [re.sub(r"\x1b\[\d+m", "", text) for text in (head, line)]
+    assert len(plain[1]) == 80
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert list(_format_table([row()]))[1].startswith("01234567  2026")

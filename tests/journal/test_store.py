@@ -1,13 +1,17 @@
 """A reading comes back as it was, and can be resumed, found, forked and deleted."""
 
 import asyncio
+import sqlite3
 from dataclasses import replace
 
 import pytest
 from journal_readings import (
     MILL,
     PLAN,
+    STRANGE,
+    Sheets,
     begin_reading,
+    count_rows,
     drop_prompts,
     read_to_end,
     step,
@@ -16,10 +20,13 @@ from journal_readings import (
 from bookwheel.errors import JournalError
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.types import (
+    Answer,
+    Conversation,
     DocumentInfo,
     Flag,
     Memory,
     Reading,
+    Reply,
     Status,
 )
 
@@ -102,3 +109,58 @@ def test_a_reading_needs_its_document_and_a_new_name(journal):
         asyncio.run(journal.add_step("other", step(0)))
     with pytest.raises(JournalError, match="begin it"):
         asyncio.run(journal.end(lost))
+
+
+def test_a_list_goes_on_behind_a_reading_and_fills_its_pages_past_damaged_ones(journal):
+    ids = [begin_reading(journal).id for _ in range(9)][::-1]
+    assert [reading.id for reading in journal.readings(before=ids[2], limit=3)] == ids[3:6]
+    assert [reading.id for reading in journal.readings(before=ids[8])] == []
+    assert [reading.id for reading in journal.readings(limit=3, offset=3)] == ids[3:6]
+    with sqlite3.connect(journal.path) as other:
+        other.execute("UPDATE readings SET checksum = 0 WHERE id IN (?, ?)", (ids[4], ids[5]))
+    other.close()
+    assert [reading.id for reading in journal.readings(before=ids[2], limit=3)] == [ids[3], ids[6], ids[7]]
+    assert [reading.id for reading in journal.readings(limit=3, offset=3)] == [ids[3], ids[6], ids[7]]
+    assert [reading.id for reading in journal.readings()] == [*ids[:4], *ids[6:]]
+    with pytest.raises(JournalError, match="no reading 'gone'"):
+        journal.readings(before="gone")
+
+
+def test_a_search_takes_any_case_and_script_and_what_is_no_text(journal):
+    begin_reading(journal, Sheets("words", name="STRASSE \ud800 書"))
+    assert [len(journal.readings(search=words)) for words in ("straße", "\ud800 書", "SIGNED", "mill?x", "")] == [
+        1,
+        1,
+        1,
+        0,
+        1,
+    ]
+
+
+def test_unread_documents_go_after_a_day_or_at_once_with_all(journal):
+    read = begin_reading(journal).document.id
+    journal.keep(Sheets("new", name="new"))
+    old = journal.keep(Sheets("old", name="old"))
+    with sqlite3.connect(journal.path) as other:
+        other.execute("UPDATE texts SET kept = '2026-01-01T00:00:00.000Z' WHERE sha256 = ?", (old.id,))
+    other.close()
+    journal.delete_unread()
+    assert count_rows(journal, "texts") == 2
+    journal.delete_unread(all_=True)
+    assert count_rows(journal, "texts") == 1
+    assert journal.document(read).length
+
+
+def test_an_answer_keeps_the_passage_that_it_is_taken_from(journal):
+    reading = begin_reading(journal)
+    said = Conversation(messages=(), reply=Reply(text="Ada"))
+    ended = replace(reading, status=Status.ANSWERED, answer=Answer(text="Ada", conversation=said, passage=STRANGE))
+    asyncio.run(journal.end(ended))
+    assert journal.reading(reading.id) == ended
+
+
+def test_an_ambiguous_beginning_names_three(journal):
+    for end in "abcd":
+        journal.begin(replace(begin_reading(journal), id=f"same{end}"))
+    with pytest.raises(JournalError, match="more than one reading: samed, samec, sameb, …;"):
+        journal.reading("same")

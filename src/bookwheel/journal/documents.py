@@ -62,7 +62,7 @@ FROM texts JOIN editions ON editions.text = texts.id LEFT JOIN asked ON asked.te
 LEFT JOIN readings ON number = newest
 LEFT JOIN labels ON labels.owner = ?1 AND labels.kind = 'document' AND labels.id = sha256
 WHERE (?5 IS NULL OR sha256 = ?5)
-AND (?4 = '' OR instr(casefold(editions.name), casefold(?4)) OR instr(casefold(labels.name), casefold(?4)))
+AND (?4 = '' OR mentions(?4, editions.name, labels.name))
 """
 _ORDER: Final = "ORDER BY coalesce(starred, 0) DESC, max(kept, coalesce(created, '')) DESC, newest DESC, texts.id DESC"
 

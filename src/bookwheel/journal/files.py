@@ -187,15 +187,19 @@ def _connect_read_only(path: Path) -> sqlite3.Connection:
 def _connect(name: str) -> sqlite3.Connection:
     is_uri = name.startswith("file:")
     connection = sqlite3.connect(name, uri=is_uri, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    connection.create_function("casefold", 1, _casefold, deterministic=True)
+    connection.create_function("mentions", -1, _mentions, deterministic=True)
     add_functions(connection)
     return connection
 
 
-def _casefold(value: str | bytes | None) -> str:
-    """Fold the case of a text in any script, for searches."""
-    text = value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value or ""
-    return text.casefold().encode("utf-8", "replace").decode()
+def _mentions(wanted: str | bytes, *texts: str | bytes | None) -> bool:
+    """Return whether one of the texts has the wanted one in it, in any case and script."""
+    folded = _fold(wanted)
+    return any(folded in (_fold(text) if isinstance(text, bytes) else text.casefold()) for text in texts if text)
+
+
+def _fold(text: str | bytes) -> str:
+    return (text.decode("utf-8", "surrogatepass") if isinstance(text, bytes) else text).casefold()
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

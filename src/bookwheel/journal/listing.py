@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bookwheel.errors import JournalError
@@ -19,11 +20,7 @@ _COLUMNS: Final = (
     "readings.id, created, status, documents.name, question, coalesce(answer, error), plan, "
     "prompt_tokens, completion_tokens, error_kind"
 )
-SEARCH_CONDITION: Final = (
-    "("
-    + " OR ".join(f"instr(casefold({name}), casefold(?1))" for name in ("question", "answer", "name", "model"))
-    + ")"
-)
+SEARCH_CONDITION: Final = "mentions(?1, question, answer, documents.name, model)"
 """The condition of a search for `?1`."""
 
 
@@ -68,10 +65,15 @@ def _parse_row(is_sound: int, id_: str, created: str, status: str, *rest: Any) -
         created, status, rest = "", "damaged", ("", "", "see bookwheel doctor --repair", "{}", 0, 0, "")
     *texts, plan, prompt_tokens, completion_tokens, error_kind = rest
     document, question, outcome = (_to_text(value) for value in texts)
-    budget = json.loads(plan).get("budget", {})
-    prices = budget.get("price_in", 0), budget.get("price_out", 0)
+    prices = _load_prices(plan)
     cost = (prompt_tokens * prices[0] + completion_tokens * prices[1]) / 1e6 if any(prices) else None
     return ListedReading(id_, created, status, document, question, outcome, cost, error_kind or "")
+
+
+@lru_cache(maxsize=64)  # the readings of a journal share a few plans
+def _load_prices(plan: str | bytes) -> tuple[float, float]:
+    budget = json.loads(plan).get("budget", {})
+    return budget.get("price_in", 0), budget.get("price_out", 0)
 
 
 def _to_text(value: str | bytes) -> str:

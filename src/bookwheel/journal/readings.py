@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 # Steps that one query fetches.
 _STEPS_PER_QUERY: Final = 64
-_TABLES: Final = (
+READING_TABLES: Final = (
     "FROM readings JOIN documents ON documents.id = readings.document JOIN texts ON texts.id = documents.text"
 )
 READING_IS_SOUND: Final = f"({IS_SOUND['readings']} AND {IS_SOUND['documents']} AND {IS_SOUND['texts']})"
 SELECT_READINGS: Final = (
     "SELECT readings.number, readings.document, texts.sha256, documents.name, texts.characters, documents.notes, "
-    f"{', '.join(f'readings.{name}' for name in READINGS.columns)} {_TABLES}"
+    f"{', '.join(f'readings.{name}' for name in READINGS.columns)} {READING_TABLES}"
 )
 _PREFIX: Final = (
     f"{SELECT_READINGS} WHERE substr(readings.id, 1, length(?1)) = ?1 AND ?1 <> '' ORDER BY number DESC LIMIT 4"
@@ -75,7 +75,7 @@ def parse_row(row: Sequence[Any]) -> FoundReading:
 def find_reading(reader: ReadPool, id_or_prefix: str) -> FoundReading:
     """Return the reading of an id, of the beginning of one, or "last". Raise JournalError if it is damaged."""
     row = find_row(reader, id_or_prefix)
-    sound = reader.fetch_one(f"SELECT {READING_IS_SOUND} {_TABLES} WHERE number = ?", (row[0],))
+    sound = reader.fetch_one(f"SELECT {READING_IS_SOUND} {READING_TABLES} WHERE number = ?", (row[0],))
     if not (sound and sound[0]):
         raise JournalError(
             f"reading {row[-len(READINGS.columns)]} is damaged in the journal {reader.path}: bookwheel doctor "

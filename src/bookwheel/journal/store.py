@@ -26,6 +26,7 @@ from bookwheel.journal.files import (
 from bookwheel.journal.listing import SEARCH_CONDITION
 from bookwheel.journal.readings import (
     READING_IS_SOUND,
+    READING_TABLES,
     SELECT_READINGS,
     find_reading,
     find_row,
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from bookwheel.plan import Plan
     from bookwheel.types import Document
 
+# A number behind that of every reading.
+_NEVER: Final = 2**62
 _CHANGING: Final = ", ".join(f"{name} = ?" for name in READINGS.columns[FIXED_COLUMNS:])
 
 
@@ -192,19 +195,35 @@ class Journal:
         ids: Sequence[str] | None = None,
         document: str | None = None,
         offset: int = 0,
+        before: str | None = None,
     ) -> list[Reading]:
         """Return readings without steps, newest first; `search` looks in question, answer, document name and model.
 
         Damaged ones are left out; `find_damage` names them.
 
-        With `ids`, only these; with `document`, only those of the text with this SHA-256; `offset` passes the newest.
+        With `ids`, only these; with `document`, only those of the text with this SHA-256. `offset` passes the newest;
+        `before` passes those that did not begin before this reading, in the same time however many they are.
         """
-        conditions = [READING_IS_SOUND, *([SEARCH_CONDITION] if search else [])]
+        conditions = [SEARCH_CONDITION] if search else []
         conditions += ["texts.sha256 = ?4"] if document else []
         conditions += [] if ids is None else ["readings.id IN (SELECT value FROM json_each(?3))"]
-        values = store_text(search or ""), -1 if limit is None else limit, json.dumps(list(ids or ())), document, offset
-        query = f"{SELECT_READINGS} WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT ?2 OFFSET ?5"
-        return [parse_row(row).to_reading() for row in self._reader.fetch_all(query, values)]
+        last = _NEVER if before is None else find_row(self._reader, before)[0]
+        # The rows are chosen first: what is passed over need not be sound, and a checksum costs more than the rest.
+        tables = READING_TABLES if search or document else "FROM readings"
+        where = " AND ".join([*conditions, "number < ?6"])
+        chosen = f"SELECT number {tables} WHERE {where} ORDER BY number DESC LIMIT ?2 OFFSET ?5"
+        query = f"{SELECT_READINGS} WHERE number IN ({chosen}) ORDER BY number DESC"
+        query = query.replace("SELECT ", f"SELECT {READING_IS_SOUND}, ", 1)
+        found: list[Reading] = []
+        while limit is None or len(found) < limit:
+            room = -1 if limit is None else limit - len(found)
+            values = store_text(search or ""), room, json.dumps(list(ids or ())), document, offset, last
+            rows = self._reader.fetch_all(query, values)
+            found += [parse_row(row).to_reading() for is_sound, *row in rows if is_sound]
+            if limit is None or len(rows) < room:
+                break
+            offset, last = 0, rows[-1][1]
+        return found
 
     @contextmanager
     def claim(self, id_: str) -> Iterator[None]:

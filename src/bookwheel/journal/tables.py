@@ -90,6 +90,7 @@ def _add_later_column(table: str, kind: str) -> str:
     return f"{drop}ALTER TABLE {table} ADD COLUMN {_LATER[table]} {kind};{_add_triggers(table, _LATER[table])}"
 
 
+_TYPES: Final = {type_: type_.__name__.encode() for type_ in (str, bytes, int, float, bool, type(None))}
 _SCRIPTS: Final = dict(re.findall(r"^-- version (\d+).*\n((?:(?!-- version).*\n)*)", _SQL, re.MULTILINE))
 MIGRATIONS: list[str] = [
     _SCRIPTS["1"],
@@ -119,15 +120,14 @@ def digest(text: str | bytes) -> str:
 
 
 def checksum(*values: Any) -> int:
-    """Return the CRC-32 of a row's values and their types."""
-    total = 0
+    """Return the CRC-32 of a row's values, each behind its type and length."""
+    parts: list[bytes] = []
     for value in values:
-        if isinstance(value, bytes):
+        if isinstance(value, str):
+            content = value.encode("utf-8", "surrogatepass")
+        elif isinstance(value, bytes):
             content = value
-        elif isinstance(value, float):
-            content = struct.pack("<d", value)
         else:
-            content = str(value).encode("utf-8", "surrogatepass")
-        total = zlib.crc32(f"{type(value).__name__} {len(content)} ".encode(), total)
-        total = zlib.crc32(content, total)
-    return total
+            content = struct.pack("<d", value) if isinstance(value, float) else str(value).encode()
+        parts += (b"%b %d " % (_TYPES[type(value)], len(content)), content)
+    return zlib.crc32(b"".join(parts))

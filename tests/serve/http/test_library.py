@@ -30,6 +30,9 @@ def test_a_document_has_one_place_with_all_its_questions(up, client, words) -> N
     assert [reading["question"] for reading in thread] == ["Where do gulls circle?", words[1]]
     assert client.get(f"/readings?document={'0' * 64}").json() == []
     assert [reading["question"] for reading in client.get("/readings?limit=1&offset=1").json()] == [words[1]]
+    newest = client.get("/readings?limit=1").json()[0]["reading"]
+    assert [reading["question"] for reading in client.get(f"/readings?limit=1&before={newest}").json()] == [words[1]]
+    assert client.get("/readings?before=gone").status_code == 404
 
 
 def test_names_and_stars_are_given_and_taken_back(up, client) -> None:

@@ -133,7 +133,10 @@ class Library:
         search: str | None = None,
         document: str | None = None,
         offset: int = 0,
+        before: str | None = None,
     ) -> list[Reading]:
+        if before is not None:
+            before = (await self.get_reading(before, key)).id
         return await asyncio.to_thread(
             self.journal.readings,
             limit=limit,
@@ -141,6 +144,7 @@ class Library:
             ids=self._list_owned(key),
             document=document,
             offset=offset,
+            before=before,
         )
 
     async def find_id(self, name: str, key: Key | None) -> str:

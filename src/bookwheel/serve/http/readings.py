@@ -39,7 +39,7 @@ _DEFAULT_READINGS: Final = 100
 _MOST_DIGITS: Final = 8
 _ENDINGS: Final = {"html": "html", "markdown": "md"}
 _CHANGES: Final = {"changes": int}
-_LISTING: Final = {"search": str, "document": str, "limit": int, "offset": int}
+_LISTING: Final = {"search": str, "document": str, "limit": int, "offset": int, "before": str}
 
 
 class ReadingUnderWayJson(ReadingJson):
@@ -109,6 +109,7 @@ class ReadingRoutes:
             search=wanted.get("search"),
             document=wanted.get("document"),
             offset=parse_number(request, "offset", 0),
+            before=wanted.get("before"),
         )
         labels = await self._service.load_labels(key, [reading.id for reading in readings])
         return JsonResponse(

@@ -143,10 +143,14 @@ def test_a_single_text_has_its_question_beside_its_instructions():
 
 
 @pytest.mark.parametrize("text", [LONG, f"\n\n{LONG}", f" \n{LONG}\n\n", f"\n \n\n{LONG}"])
-def test_a_single_text_without_a_second_paragraph_has_no_question(text):
-    with pytest.raises(ApiError) as error:
-        find(("user", text))
-    assert (error.value.kind, error.value.status, error.value.param) == ("no_question", 400, "messages")
+def test_a_single_text_without_a_second_paragraph_is_read_for_what_it_says(text):
+    found = find(("user", text))
+    assert found.document == text
+    assert found.question == "What does this text say, and what does it ask for?"
+
+
+def test_a_single_chinese_text_is_asked_about_in_chinese():
+    assert find(("user", "灯塔看守人记下了风。" * 900)).question == "这段文字说了什么，又要求什么？"
 
 
 @pytest.mark.parametrize("messages", [(("system", LONG),), (("user", " \n"), ("assistant", LONG)), (("user", None),)])

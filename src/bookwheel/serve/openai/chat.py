@@ -8,17 +8,19 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.errors import WindowExceeded
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.requests import parse_body, store_upload
-from bookwheel.serve.openai.chat_reader import FILE_PREFIX, ChatReader
+from bookwheel.serve.openai.attachments import store_attachments
+from bookwheel.serve.openai.chat_reader import ChatReader
 from bookwheel.serve.openai.chat_tasks import answer_from_words, is_chat_task, shorten_chat
 from bookwheel.serve.openai.completions import make_reply
 from bookwheel.serve.openai.conversation import find_conversation, parse_messages
 from bookwheel.serve.openai.pass_through import PassThrough
-from bookwheel.serve.openai.requests import ChatShape, MessageShape, prompt_room, reply_limit
+from bookwheel.serve.openai.requests import FILE_PREFIX, ChatShape, MessageShape, prompt_room, reply_limit
 from bookwheel.serve.openai.responses import ResponsesShape, to_chat_request, to_response
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ _RESPONSES_NAMES: Final = {"messages": "input", "response_format": "text"}
 _ANSWERS: Final = "bookwheel.serve.openai.answers:"
 # A longer text cannot fit, so that it need not be tokenized.
 _MOST_CHARACTERS_PER_TOKEN: Final = 64
+# What a chat template puts around one message.
+_TOKENS_PER_MESSAGE: Final = 4
 # Clients require a creation time of models and files; nothing depends on it.
 _CREATED: Final = 1_700_000_000
 
@@ -114,6 +118,7 @@ class OpenAIRoutes:
 
     async def _answer(self, request: Request, chat: ChatShape, raw_body: bytes) -> ChatResult:
         name = chat.model.removeprefix(_READING_PREFIX)
+        chat = await store_attachments(self._service, request, chat)
         model, contents = self._service.readings.get_model(name), parse_messages(chat.messages)
         has_document, key = chat.document is not None or bool(contents.files), request.state.key
         is_task = not has_document and is_chat_task(chat.messages)
@@ -129,7 +134,10 @@ class OpenAIRoutes:
         fits = fits_by_bytes(*counted) or await asyncio.to_thread(fits_by_tokens, *counted)
         if fits and not has_document and (chat.model == name or _has_one_text(contents)):
             _check_user_text(contents)
-            return await self._pass_through.answer(chat, contents, model, key, raw_body)
+            try:
+                return await self._pass_through.answer(chat, contents, model, key, raw_body)
+            except WindowExceeded:
+                fits = False
         if is_task:
             return await self._answer_task(chat, model, request)
         conversation = find_conversation(contents, chat.document, is_outgrown=not fits)
@@ -149,15 +157,20 @@ class OpenAIRoutes:
 def fits_by_bytes(contents: ChatContents, chat: ChatShape, model: Model) -> bool:
     """Return whether the conversation fits even if each byte is a token."""
     size = sum(len(text.text.encode("utf-8", "replace")) for text in contents.texts)
-    return size <= prompt_room(chat, model)
+    return size <= prompt_room(chat, model) - _frame_tokens(contents)
 
 
 def fits_by_tokens(contents: ChatContents, chat: ChatShape, model: Model) -> bool:
     """Return whether the conversation fits, by its tokens; may wait for a server's tokenizer."""
-    room = prompt_room(chat, model)
+    room = prompt_room(chat, model) - _frame_tokens(contents)
     if sum(len(text.text) for text in contents.texts) > room * _MOST_CHARACTERS_PER_TOKEN:
         return False
     return sum(model.tokenizer.count(text.text) for text in contents.texts) <= room
+
+
+def _frame_tokens(contents: ChatContents) -> int:
+    """Return the tokens around the messages behind the first one; those of one stand in the model's template."""
+    return _TOKENS_PER_MESSAGE * max(0, len({text.message for text in contents.texts}) - 1)
 
 
 def _has_one_text(contents: ChatContents) -> bool:

@@ -17,13 +17,20 @@ from bookwheel.reading.follow_up import count_carried, find_newest_turn
 from bookwheel.reading.loop import template_tokens
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.ranked import asks_for_all
+from bookwheel.serve.engine.documents import shorten_name
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.service import ReadingSpec
 from bookwheel.serve.engine.starting import start_or_find
 from bookwheel.serve.http.requests import identify_caller
 from bookwheel.serve.openai.completions import ChatResult, make_chunks, make_completion, make_first_chunks
 from bookwheel.serve.openai.conversation import USER
-from bookwheel.serve.openai.requests import check_supported, find_answer_schema, is_schema_optional, name_unused
+from bookwheel.serve.openai.requests import (
+    FILE_PREFIX,
+    check_supported,
+    find_answer_schema,
+    is_schema_optional,
+    name_unused,
+)
 from bookwheel.session import names_chunks
 from bookwheel.text.ranking import QuestionWords
 
@@ -41,8 +48,9 @@ if TYPE_CHECKING:
     from bookwheel.serve.openai.requests import ChatShape
     from bookwheel.types import Reading
 
-FILE_PREFIX: Final = "file-"
 _SHA_LENGTH: Final = 64
+# Tokens that an answer has room for at least; a client that allows fewer gets the beginning of its own cut.
+_LEAST_ANSWER: Final = 8
 
 
 class ChatReader:
@@ -56,9 +64,10 @@ class ChatReader:
     ) -> ChatResult:
         """Read the chat's document for its question."""
         check_supported(chat)
-        text, sha = _find_text(chat, contents, conversation)
         model = self._service.readings.get_model(name)
         planned = await asyncio.to_thread(plan_question, self._service, chat, conversation, model)
+        conversation = planned.conversation
+        text, sha = _find_text(chat, contents, conversation)
         notes = (*_list_notes(chat, contents), *planned.notes)
         caller = await identify_caller(request)
         finished = await self._find_finished(chat, conversation, sha, name, caller)
@@ -71,7 +80,7 @@ class ChatReader:
             has_chunks=names_chunks(chat.plan),
             finished=finished,
         )
-        opener = self._make_opener(text, sha, conversation.name, caller)
+        opener = self._make_opener(text, sha, conversation, caller)
         caller = replace(caller, survives_restart=False)
         ((running, reading),) = await start_or_find(self._service, spec, [planned.question], opener, caller)
         headers = {"X-Bookwheel-Reading": reading.id}
@@ -96,14 +105,17 @@ class ChatReader:
         said = [turn.text.strip() for turn in conversation.earlier if turn.role == USER]
         return await self._service.find_finished(caller.key, sha, name, said)
 
-    def _make_opener(self, text: str | None, sha: str, name: str | None, caller: Caller) -> DocumentOpener:
+    def _make_opener(self, text: str | None, sha: str, conversation: ChatParts, caller: Caller) -> DocumentOpener:
         async def open_document() -> StoredDocument:
-            if text is not None:
-                return await self._service.documents.store_text(text, name, caller.key_name)
             try:
+                # Also where the chat has the text: it may have been uploaded under a name that a chat does not know.
                 return await self._service.get_document(sha, caller.key)
             except ApiError:
-                raise not_found(f"file {sha[:80]}; upload it to /v1/files first") from None
+                if text is None:
+                    raise not_found(f"file {sha[:80]}; upload it to /v1/files first") from None
+            # Of a conversation, the first words say less than its question.
+            name = shorten_name(conversation.question) if conversation.is_history else conversation.name
+            return await self._service.documents.store_text(text, name, caller.key_name)
 
         return open_document
 
@@ -132,7 +144,7 @@ class ChatReader:
 
 def _find_text(chat: ChatShape, contents: ChatContents, conversation: ChatParts) -> tuple[str | None, str]:
     """Return the document's text, or None where a file has it, and the SHA-256 of its text."""
-    if len(contents.files) > 1 or (contents.files and chat.document is not None):
+    if len(set(contents.files)) > 1 or (contents.files and chat.document is not None):
         raise ApiError(400, "one document at a time: name one file", kind="invalid_request", param="messages")
     text = conversation.document
     if chat.document is not None and len(chat.document.removeprefix(FILE_PREFIX)) != _SHA_LENGTH:
@@ -158,8 +170,9 @@ async def _wait_for_disconnect(request: Request) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedQuestion:
-    """A question with the conversation around it, the plan to read by, and notes on what was left out."""
+    """A chat whose question fits its plan, the question with the conversation around it, and notes on what did not."""
 
+    conversation: ChatParts
     question: str
     plan: Plan
     notes: tuple[str, ...] = ()
@@ -173,21 +186,28 @@ def plan_question(service: Service, chat: ChatShape, conversation: ChatParts, mo
     plan = service.make_plan(model.name, values, chat.plan)
     count = model.tokenizer.count
     conversation, alone = _leave_turns(conversation, plan)
-    plan = _widen_question(plan, count(conversation.question), is_fixed="question_tokens" in chat.plan)
+    if "question_tokens" not in chat.plan:
+        plan = _make_room(plan, conversation.count_question(count), model, may_shorten="chunk_tokens" not in chat.plan)
     conversation, left_out = _leave_instructions(conversation, plan.question_tokens, count)
-    question, notes = conversation.format_question(count, plan.question_tokens)
-    notes = (*alone, *left_out, *notes)
+    conversation, cut = conversation.shorten_question(count, plan.question_tokens)
+    question, missing = conversation.format_question(count, plan.question_tokens)
     if chat.limit is not None and "answer_tokens" not in chat.plan:
         plan = _limit_answer(plan, chat.limit, count(question), model)
-    return PlannedQuestion(question=question, plan=plan, notes=notes)
+    notes = (*alone, *left_out, *cut, *missing)
+    return PlannedQuestion(conversation=conversation, question=question, plan=plan, notes=notes)
 
 
-def _widen_question(plan: Plan, tokens: int, *, is_fixed: bool) -> Plan:
-    """Return the plan with room for a long question, taken from the chunk; unchanged where too little were left."""
-    extra = tokens - plan.question_tokens
-    if is_fixed or extra <= 0 or 2 * extra > plan.chunk_tokens:
-        return plan
-    return replace(plan, question_tokens=tokens, chunk_tokens=plan.chunk_tokens - extra)
+def _make_room(plan: Plan, tokens: int, model: Model, *, may_shorten: bool) -> Plan:
+    """Return the plan with as much room for a question as the window has, and the half of a chunk if it needs that."""
+    room = plan.question_tokens
+    if model.window is not None:
+        template = template_tokens(model, plan, prompts_for(plan, ""))
+        update = plan.update_tokens(question=0, template=template)
+        room = min(room, model.window - update, model.window - plan.answer_turn_tokens(question=0, template=template))
+    extra = min(tokens - room, plan.chunk_tokens // 2) if may_shorten else 0
+    if extra > 0:
+        return replace(plan, question_tokens=room + extra, chunk_tokens=plan.chunk_tokens - extra)
+    return replace(plan, question_tokens=max(1, room))
 
 
 def _leave_turns(conversation: ChatParts, plan: Plan) -> tuple[ChatParts, tuple[str, ...]]:
@@ -212,7 +232,7 @@ def _leave_instructions(
     Clients of retrieval put some 500 tokens of rules before a question, more than a small model's plan has for it.
     """
     typed = find_newest_turn(conversation.question)
-    if count(conversation.question) <= room or count(typed) > room:
+    if conversation.count_question(count) <= room or count(typed) > room or typed == conversation.question:
         return conversation, ()
     note = "the instructions before the question did not fit beside it and were left out"
     return replace(conversation, question=typed), (note,)
@@ -220,7 +240,7 @@ def _leave_instructions(
 
 def _limit_answer(plan: Plan, limit: int, question: int, model: Model) -> Plan:
     """Return the plan with the client's limit of the answer, as far as the window has room for it."""
-    limited = plan.with_values({"answer_tokens": limit})
+    limited = plan.with_values({"answer_tokens": max(limit, _LEAST_ANSWER)})
     if limit <= plan.answer_tokens or model.window is None:
         return limited
     template = template_tokens(model, plan, prompts_for(plan, ""))

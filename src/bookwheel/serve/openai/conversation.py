@@ -11,6 +11,7 @@ before the question where no text is most of it. What is neither goes along with
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +32,11 @@ _INSTRUCTIONS: Final = frozenset({"system", "developer"})
 _LEFT_OUT: Final = "[…]"
 # Characters; a longer newest turn is a document, even beside a longer history.
 _LONGEST_QUESTION: Final = 4000
+# Characters below which a question is not cut.
+_SHORTEST_QUESTION: Final = 60
+# For a message that holds a text and nothing that reads like a question.
+_NO_QUESTION: Final = ("What does this text say, and what does it ask for?", "这段文字说了什么，又要求什么？")
+_CHINESE: Final = re.compile(r"[\u4e00-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +127,45 @@ class ChatParts:
         """The document was talked about before: someone has answered."""
         return not self.is_history and any(turn.role == "assistant" for turn in (*self.earlier, *self.later))
 
+    def count_question(self, count: Callable[[str], int]) -> int:
+        """Return the tokens of the question as it is asked, with what was said after it."""
+        return count(self._format_asked())
+
+    def _format_asked(self) -> str:
+        if not self.earlier and not self.later:
+            return self.question
+        return "\n\n".join([_label(MessageText(role=USER, text=self.question)), *map(_label, self.later)])
+
+    def shorten_question(self, count: Callable[[str], int], room: int) -> tuple[ChatParts, tuple[str, ...]]:
+        """Return the chat with a question of at most `room` tokens, and a note where it had more.
+
+        What does not fit is read with the document, or left out where that is a file: first what tools gave, then what
+        stands before the question itself.
+        """
+        if self.count_question(count) <= room:
+            return self, ()
+        moved: list[str] = []
+        later = list(self.later)
+        for at, turn in enumerate(later):
+            short = _fit(turn.text.strip(), count, room // (4 * len(later)))
+            if short != turn.text.strip():
+                moved.append(_label(turn))
+                later[at] = replace(turn, text=short or _LEFT_OUT)
+        parts, note = replace(self, later=tuple(later)), "what came after the question"
+        if parts.count_question(count) > room:
+            halves = split_message(parts.question)
+            moved.append(halves[0] if halves else parts.question)
+            parts, note = replace(parts, question=halves[1] if halves else parts.question), "the newest message"
+        while parts.count_question(count) > room and len(parts.question) > _SHORTEST_QUESTION:
+            half = len(parts.question) * 2 // 5
+            parts = replace(parts, question=f"{parts.question[:half]} {_LEFT_OUT} {parts.question[-half:]}")
+        while parts.count_question(count) > room and parts.later:
+            parts = replace(parts, later=parts.later[:-1])
+        if parts.document is None:
+            return parts, (f"{note} did not fit beside the question: its middle was left out",)
+        document = "\n\n".join((parts.document, *moved)) if parts.document != self.question else parts.document
+        return replace(parts, document=document), (f"{note} did not fit beside the question: it was read as a text",)
+
     def format_question(self, count: Callable[[str], int], room: int) -> tuple[str, tuple[str, ...]]:
         """Return the question with the other turns before it, at most `room` tokens, and notes on what is left out.
 
@@ -128,20 +173,20 @@ class ChatParts:
         """
         if not self.earlier and not self.later:
             return self.question, ()
-        asked = [_label(MessageText(role=USER, text=self.question)), *map(_label, self.later)]
-        room -= count("\n\n".join(asked))
+        asked = self._format_asked()
+        room -= count(asked)
         # Instructions first: they hold for every answer, and are short.
         order = sorted(range(len(self.earlier)), key=lambda at: (self.earlier[at].role not in _INSTRUCTIONS, -at))
         taken: dict[int, str] = {}
         for at in order:
             line = _fit(_label(self.earlier[at]), count, room)
             if line:
-                taken[at], room = line, room - count(line) - 1
+                taken[at], room = line, room - count(f"{line}\n\n")
         lines = [taken[at] for at in sorted(taken)]
         # Of a history, nothing is lost: it is the document too.
         missing = 0 if self.is_history else len(self.earlier) - len(taken)
         notes = (f"{missing} earlier turns of the conversation did not fit beside the question",) if missing else ()
-        return "\n\n".join((*lines, *asked)), notes
+        return "\n\n".join((*lines, asked)), notes
 
 
 def _label(turn: MessageText) -> str:
@@ -209,12 +254,8 @@ def _split_longest(texts: Sequence[MessageText], turn: Sequence[int], longest: i
             parts = _arrange(texts, turn, question=halves[1], document=halves[0])
             return replace(parts, name=find_source_name(texts[longest].text))
         if not before:
-            raise ApiError(
-                400,
-                "put the question in a message of its own, or in the last paragraph, after the document",
-                kind="no_question",
-                param="messages",
-            )
+            is_chinese = bool(_CHINESE.search(texts[longest].text[:_LONGEST_QUESTION]))
+            return _arrange(texts, turn, question=_NO_QUESTION[is_chinese], document=texts[longest].text)
         if 2 * len(texts[longest].text) < sum(len(text.text) for text in texts):
             return _read_history(texts, turn)
         # The question came first: "Which text shall I read?" was answered with the text.

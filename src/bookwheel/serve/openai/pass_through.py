@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anyio import CancelScope
 
-from bookwheel.errors import BudgetReached, ModelError
+from bookwheel.errors import BudgetReached, ModelError, WindowExceeded
 from bookwheel.models.base import unwrap
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.patience import Patience, PatientModel, persist
@@ -170,6 +170,8 @@ class PassThrough:
             return ChatResult(payload=answer)
         except ModelError as error:
             await call.close(is_charged=error.is_charged, is_whole=False)
+            if isinstance(error, WindowExceeded):  # by the endpoint's own count; it can still be read
+                raise
             if status_error := _find_status_error(error):
                 return self._error_result(status_error, model)
             raise

@@ -20,6 +20,8 @@ from bookwheel.serve.http.requests import PlanValues, TokenLimit
 if TYPE_CHECKING:
     from bookwheel.models.base import Model
 
+FILE_PREFIX: Final = "file-"
+"""Before the SHA-256 of a document in the id of a file."""
 # They change nothing about the text of an answer.
 _ACCEPTED: Final = frozenset(
     {

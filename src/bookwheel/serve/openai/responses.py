@@ -39,6 +39,7 @@ _UNSUPPORTED: Final = {
     "max_tool_calls": "leave it out",
 }
 _TEXTS: Final = frozenset({"input_text", "output_text"})
+_FILE_FIELDS: Final = ("file_id", "file_data", "file_url")
 _CUT: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 _READING_KEYS: Final = ("reading", "verdict", "claims", "evidence", "notes")
 # Field names that endpoints use for reasoning.
@@ -142,10 +143,10 @@ def _convert_part(part: dict[str, Any]) -> dict[str, Any]:
         return {"type": "text", "text": part["text"]}
     if kind == "input_image" and isinstance(part.get("image_url"), str):
         return {"type": "image_url", "image_url": {"url": part["image_url"]}}
-    if kind == "input_file" and isinstance(part.get("file_id"), str):
-        return {"type": "file", "file": {"file_id": part["file_id"]}}
+    if kind == "input_file" and any(isinstance(part.get(name), str) for name in _FILE_FIELDS):
+        return {"type": "file", "file": {name: value for name, value in part.items() if name != "type"}}
     if kind == "input_file":
-        raise refuse("upload the file to /v1/files first, and name it by its file_id", "input")
+        raise refuse("input_file takes a file_id, file_data or file_url", "input")
     raise refuse(f"a message cannot hold {kind}", "input", "unsupported_content")
 
 

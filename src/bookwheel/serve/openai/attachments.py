@@ -1,0 +1,100 @@
+"""Files inside the messages of a chat: decoded, converted and stored as uploads are, and named by their ids.
+
+A client sends the same files again with every turn. They are the same text then, so that a follow-up finds its reading.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import mimetypes
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.serve.engine.documents import safe_name
+from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.http.requests import identify_caller
+from bookwheel.serve.openai.requests import FILE_PREFIX, ChatShape, MessageShape, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from starlette.requests import Request
+
+    from bookwheel.journal import StoredDocument
+    from bookwheel.serve.engine.service import Service
+
+_DATA: Final = "data:"
+
+
+async def store_attachments(service: Service, request: Request, chat: ChatShape) -> ChatShape:
+    """Return the chat with its files as one stored document, which the first of their messages names by its id."""
+    files = [file for message in chat.messages for file in _list_files(message)]
+    if not files:
+        return chat
+    client = (await identify_caller(request)).key_name
+    urls = [file["file_url"] for file in files if isinstance(file.get("file_url"), str)]
+    if urls and len(files) > 1:
+        raise refuse("one address at a time, and no other file beside it", "messages")
+    if urls:
+        allow_private = service.settings.allow_private
+        stored = await service.documents.store_url(urls[0], client, allow_private=allow_private)
+    else:
+        stored = await _store_files(service, files, client)
+    named: dict[str, Any] = {"type": "file", "file": {"file_id": f"{FILE_PREFIX}{stored.id}"}}
+    messages = []
+    for message in chat.messages:
+        if any(_list_files(message)) and isinstance(message.content, list):
+            parts = [part for part in message.content if not _is_file(part)]
+            messages.append(message.model_copy(update={"content": [*([named] if named else []), *parts]}))
+            named = {}
+        else:
+            messages.append(message)
+    return chat.model_copy(update={"messages": messages})
+
+
+def _list_files(message: MessageShape) -> Iterator[dict[str, Any]]:
+    for part in message.content if isinstance(message.content, list) else ():
+        if _is_file(part):
+            yield part["file"]
+
+
+def _is_file(part: dict[str, Any]) -> bool:
+    file = part.get("file")
+    return part.get("type") == "file" and isinstance(file, dict) and bool({"file_data", "file_url"} & file.keys())
+
+
+async def _store_files(service: Service, files: Sequence[dict[str, Any]], client: str) -> StoredDocument:
+    """Store one file, or several as the folder that they are in; a file that comes twice is one."""
+    decoded: dict[str, bytes] = {}
+    for file in files:
+        name, content = await asyncio.to_thread(_decode, file)
+        if decoded.setdefault(name, content) != content:
+            decoded[f"{len(decoded) + 1}-{name}"] = content
+    # A folder of its own, which only this user may enter.
+    with tempfile.TemporaryDirectory(prefix="bookwheel-") as folder:
+        async with service.documents.receive_upload(client):
+            for name, content in decoded.items():
+                await asyncio.to_thread((Path(folder) / name).write_bytes, content)
+        path = Path(folder) / next(iter(decoded)) if len(decoded) == 1 else Path(folder)
+        return await service.documents.store_path(path, client)
+
+
+def _decode(file: dict[str, Any]) -> tuple[str, bytes]:
+    """Return the name and the content of a file: base64, alone or behind `data:application/pdf;base64,`."""
+    data, kind = file.get("file_data"), ""
+    if isinstance(data, str) and data.startswith(_DATA):
+        head, _, data = data.partition(",")
+        kind = head.removeprefix(_DATA).partition(";")[0]
+    try:
+        content = base64.b64decode(data if isinstance(data, str) else "", validate=True)
+    except binascii.Error:
+        content = b""
+    if not content:
+        raise ApiError(
+            400, "file_data is the file in base64, or a data: address with it", kind="invalid_request", param="messages"
+        )
+    name = safe_name(str(file.get("filename") or f"attachment{mimetypes.guess_extension(kind) or ''}"))
+    return name, content

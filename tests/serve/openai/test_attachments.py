@@ -1,0 +1,89 @@
+"""Files inside the messages of a chat are read as uploads are, and never twice."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from loopback_server import FACT, QUESTION, TEXT
+from openai import BadRequestError, OpenAI
+
+from bookwheel.journal.documents import Reach
+
+USER = "user"
+HTML = f"<html><body><h1>Notes</h1><p>{FACT}</p><p>{'Rain fell. ' * 200}</p></body></html>"
+
+
+def encode(text: str, kind: str = "") -> str:
+    data = base64.b64encode(text.encode()).decode()
+    return f"data:{kind};base64,{data}" if kind else data
+
+
+def file_part(text: str, kind: str = "", **more: str) -> dict:
+    return {"type": "file", "file": {"file_data": encode(text, kind), **more}}
+
+
+@pytest.fixture
+def ai(up):
+    with OpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=0) as client:
+        yield client
+
+
+def ask(ai, *parts: dict, question: str = QUESTION):
+    content = [*parts, {"type": "text", "text": question}]
+    return ai.chat.completions.create(model="scripted", messages=[{"role": USER, "content": content}])
+
+
+@pytest.mark.parametrize("part", [file_part(HTML, "text/html"), file_part(HTML, filename="notes.html")])
+def test_a_file_of_a_message_is_converted_and_read(up, ai, part) -> None:
+    said = ask(ai, part)
+    assert "Ada Quill" in said.choices[0].message.content
+    document = up.journal.document_of(said.reading)
+    assert "<p>" not in document.slice(0, document.length)
+    assert ask(ai, part).reading != said.reading
+    assert len(up.journal.shelf.list_documents(Reach())) == 1
+
+
+def test_several_files_are_one_document(up, ai) -> None:
+    said = ask(ai, file_part("Bo Fell lights the lamp. " * 90, filename="a.txt"), file_part(TEXT, filename="b.txt"))
+    document = up.journal.document_of(said.reading)
+    assert {part.source for part in document.parts()} == {"a.txt", "b.txt"}
+
+
+def test_a_file_that_comes_with_every_turn_is_the_same_document(up, ai) -> None:
+    part = file_part(TEXT, filename="notes.txt")
+    first = ask(ai, part)
+    turn = {"role": USER, "content": [part, {"type": "text", "text": QUESTION}]}
+    answer = {"role": "assistant", "content": first.choices[0].message.content}
+    again = {"role": USER, "content": [part, {"type": "text", "text": "Which bird circles over the pier?"}]}
+    second = ai.chat.completions.create(model="scripted", messages=[turn, answer, again])
+    documents = [up.journal.document_of(said.reading).id for said in (first, second)]
+    assert documents[0] == documents[1]
+
+
+def test_the_responses_api_takes_files_too(up, ai) -> None:
+    part = {"type": "input_file", "filename": "notes.txt", "file_data": encode(TEXT, "text/plain")}
+    asked = [{"role": USER, "content": [part, {"type": "input_text", "text": QUESTION}]}]
+    assert "Ada Quill" in ai.responses.create(model="scripted", input=asked).output_text
+
+
+@pytest.mark.parametrize("data", ["", "no base64!", "data:text/plain;base64,"])
+def test_what_is_no_file_is_refused_by_name(ai, data) -> None:
+    with pytest.raises(BadRequestError, match="file_data is the file in base64"):
+        ask(ai, {"type": "file", "file": {"file_data": data}})
+
+
+def test_a_chat_never_renames_an_uploaded_document(up, ai) -> None:
+    with up.client() as client:
+        sha = client.post("/documents", content=TEXT, headers={"x-filename": "lease.txt"}).json()["document"]
+        said = ai.chat.completions.create(
+            model="scripted", messages=[{"role": USER, "content": QUESTION}], extra_body={"document": TEXT}
+        )
+        assert client.get(f"/documents/{sha}").json()["name"] == "lease.txt"
+    assert up.journal.reading(said.reading).document.name == "lease.txt"
+
+
+def test_a_conversation_that_is_read_is_named_by_its_question(up, ai) -> None:
+    turns = [{"role": (USER, "assistant")[at % 2], "content": f"{FACT}Turn {at}."} for at in range(80)]
+    said = ai.chat.completions.create(model="scripted", messages=[*turns, {"role": USER, "content": QUESTION}])
+    assert up.journal.reading(said.reading).document.name == QUESTION

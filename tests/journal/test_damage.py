@@ -342,3 +342,25 @@ def test_a_memory_of_a_journal_without_checksums_gets_them(remembered, tmp_path,
     with Journal(path) as journal:
         assert journal.find_damage() == []
         assert journal.memories.find("m").about == "all"
+
+
+def test_a_checksum_is_the_one_that_older_journals_have() -> None:
+    assert checksum("Ada", 7, None, 2.5, b"\x00", "\ud800") == 3385121774
+
+
+def test_a_memory_is_copied_into_another_journal_with_all_that_it_holds(remembered, tmp_path) -> None:
+    with Journal(remembered) as journal, Journal(tmp_path / "copy.sqlite") as other:
+        record = journal.memories.find("m")
+        journal.memories.add_answer(record.number, 2, {"answer": "Ada"}, (5, 2))
+        journal.memories.keep_place(record.number, "log", "17")
+        journal.memories.copy_to(other.memories, record)
+        copied = other.memories.find("m")
+        for table, number in ((journal.memories, record.number), (other.memories, copied.number)):
+            assert [text.source for text in table.list_texts(number)] == ["note 1", "note 2"]
+            assert table.load_text(number, 2) == "Vik winds it."
+            assert table.newest_version(number, 60).version == 2
+            assert table.list_answers(number) == [{"answer": "Ada"}]
+            assert table.find_place(number, "log") == "17"
+        totals = "SELECT texts, characters, newest FROM memories"
+        assert other._reader.fetch_all(totals) == journal._reader.fetch_all(totals)
+        assert other.find_damage() == []

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from bookwheel import TextDocument
-from bookwheel.journal import Journal
+from bookwheel.errors import JournalError
+from bookwheel.journal import Journal, search
 from bookwheel.journal.search import search_path
 from bookwheel.plan import Plan
 from bookwheel.types import Answer, Chunk, Conversation, Memory, Reading, Reply, Status, Step
@@ -130,3 +131,10 @@ def test_the_index_is_its_owners_alone(journal):
     journal.keep(TextDocument(BOOK, "book.txt"))
     journal.search("quill")
     assert search_path(journal.path).stat().st_mode & 0o077 == 0
+
+
+def test_a_python_without_full_text_search_is_told(journal, monkeypatch):
+    journal.keep(TextDocument(BOOK, "book"))
+    monkeypatch.setattr(search, "_TABLES", "CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts99(content);")
+    with pytest.raises(JournalError, match="has no full-text search"):
+        journal.search("mill")

@@ -98,3 +98,15 @@ def test_a_killed_run_goes_on_with_another_number_of_ranks(whole, tmp_path, rank
     resumed = launch(folder, "sharded", "resume", ranks=ranks)
     assert resumed.returncode == 0, resumed.stderr[-3000:]
     same(records(folder), records(whole.folder))
+
+
+def test_a_rank_waits_for_rollouts_that_take_hours_longer_than_its_own(monkeypatch):
+    from datetime import timedelta
+
+    from bookwheel.lab.training import ranks as module
+
+    seen = {}
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(module.distributed, "init_process_group", lambda backend, **how: seen.update(how))
+    module.join()
+    assert seen["timeout"] >= timedelta(hours=6)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import torch
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 
 _Item = TypeVar("_Item")
 _files: Any = _checkpoint
+# Rollouts of one rank can take hours longer than those of the others; by themselves the libraries give up after 10
+# minutes (nccl) or 30 (gloo). A rank that dies is noticed by torchrun, which ends the others at once.
+_LONGEST_WAIT: Final = timedelta(hours=12)
 # Frozen weights under adapters come from where they were loaded.
 _TRAINED_ONLY: Final = StateDictOptions(ignore_frozen_params=True, strict=False)
 
@@ -56,7 +60,7 @@ def join(*, alone: bool = False) -> None:
     claim_device()
     backend = "nccl" if torch.cuda.is_available() else "gloo"
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        distributed.init_process_group(backend)
+        distributed.init_process_group(backend, timeout=_LONGEST_WAIT)
     elif alone:
         library: Any = distributed
         distributed.init_process_group(backend, store=library.HashStore(), rank=0, world_size=1)

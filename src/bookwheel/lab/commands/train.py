@@ -84,15 +84,21 @@ def train(
     except ImportError as error:
         raise MissingExtra("training", "train") from error
     folder = out or Path("runs") / f"{Path(settings).stem}-{config.seed}"
+    chosen = {"tensorboard": with_tensorboard, "wandb": with_wandb, "trackio": with_trackio}
+    trackers = [name for name, is_chosen in chosen.items() if is_chosen]
     if engine == "verl":
-        _print_result(_train_on_verl(settings, config, folder, data, gguf_like, resume=resume), as_json=as_json)
+        from bookwheel.lab.training.verl.launch import export_run, run
+        from bookwheel.lab.training.verl.settings import ClusterSettings
+
+        cluster = ClusterSettings.load(settings)
+        result = run(config, cluster, folder, data=data, resume=resume, trackers=trackers)
+        export_run(config, cluster, folder, gguf_like=gguf_like)
+        _print_result(result, as_json=as_json)
         return 0
     from bookwheel.lab.training.launch import build_trainer
 
     if threads or "RANK" not in os.environ:
         torch.set_num_threads(threads or _choose_threads(folder if resume else None))
-    chosen = {"tensorboard": with_tensorboard, "wandb": with_wandb, "trackio": with_trackio}
-    trackers = [name for name, is_chosen in chosen.items() if is_chosen]
     with _open_observers(config, folder, quiet=quiet or as_json, trackers=trackers) as observe:
         trainer = build_trainer(config, folder, data=data, observe=observe)
         try:
@@ -105,19 +111,6 @@ def train(
     _export_policy(trainer, gguf_like)
     _print_result(result, as_json=as_json)
     return 0
-
-
-def _train_on_verl(
-    settings: str, config: TrainConfig, folder: Path, data: Path | None, gguf_like: Path | None, *, resume: bool
-) -> TrainingResult:
-    """Train on verl and export the policy."""
-    from bookwheel.lab.training.verl.launch import export_run, run
-    from bookwheel.lab.training.verl.settings import ClusterSettings
-
-    cluster = ClusterSettings.load(settings)
-    result = run(config, cluster, folder, data=data, resume=resume)
-    export_run(config, cluster, folder, gguf_like=gguf_like)
-    return result
 
 
 def _load_config(settings: str, seed: int | None, steps: int | None) -> TrainConfig:

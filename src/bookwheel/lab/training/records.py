@@ -29,11 +29,13 @@ from bookwheel.lab.training.errors import CheckpointError
 from bookwheel.types import Reading, Status, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from bookwheel.lab.tasks import Sample
     from bookwheel.lab.training.advantages import Estimator
-    from bookwheel.lab.training.rollouts import Rollout, RolloutBatch
+    from bookwheel.lab.training.rollouts import RolloutBatch
+    from bookwheel.lab.training.workflows import Episode
     from bookwheel.plan import Plan
 
 Records = list[dict[str, Any]]
@@ -80,9 +82,9 @@ class MetricsLog:
         with self._path.open("ab") as file:
             os.fsync(file.fileno())
 
-    def append(self, record: Mapping[str, Any], began: float) -> dict[str, Any]:
-        """Write a record with the seconds since `began`, and return it."""
-        clock = {"seconds": round(time.perf_counter() - began, 3), "at": round(time.time(), 1)}
+    def append(self, record: Mapping[str, Any], began: float, figures: Mapping[str, Any] = {}) -> dict[str, Any]:
+        """Write a record with the seconds since `began` and other figures of the clock, and return it."""
+        clock = {"seconds": round(time.perf_counter() - began, 3), "at": round(time.time(), 1), **figures}
         full = {**record, "clock": clock}
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(full) + "\n")
@@ -303,6 +305,12 @@ def load_rollouts(folder: Path) -> list[StoredRollout]:
     return list(stored.values())
 
 
+def add_rollouts(folder: Path, rollouts: Iterable[StoredRollout]) -> None:
+    """Write lines of rollouts.jsonl."""
+    with (folder / "rollouts.jsonl").open("a", encoding="utf-8") as lines:
+        lines.writelines(json.dumps(asdict(one)) + "\n" for one in rollouts)
+
+
 class RolloutStore:
     """Keeps the rollouts of every so many steps under a run's folder."""
 
@@ -321,41 +329,39 @@ class RolloutStore:
             rollout.id: advantage for group in batch.groups for rollout, advantage in group.credit(self._estimator)
         }
         self._folder.mkdir(parents=True, exist_ok=True)
-        with (
-            Journal(self._folder / "rollouts.sqlite") as journal,
-            (self._folder / "rollouts.jsonl").open("a", encoding="utf-8") as lines,
-        ):
-            for rollout in batch.rollouts:
-                result = rollout.result
-                stored = StoredRollout(
+        with Journal(self._folder / "rollouts.sqlite") as journal:
+            stored = [
+                StoredRollout(
                     step=step,
-                    reading=self._keep_reading(journal, rollout),
-                    rollout=rollout.id,
-                    sample=rollout.sample.id,
-                    outcome=str(rollout.outcome),
-                    reward=result.score if result else None,
-                    parts=dict(result.parts) if result else {},
-                    advantage=credit.get(rollout.id, 0.0),
-                    error=rollout.error,
+                    reading=self.keep_reading(journal, one.sample, one.episode),
+                    rollout=one.id,
+                    sample=one.sample.id,
+                    outcome=str(one.outcome),
+                    reward=one.result.score if one.result else None,
+                    parts=dict(one.result.parts) if one.result else {},
+                    advantage=credit.get(one.id, 0.0),
+                    error=one.error,
                 )
-                lines.write(json.dumps(asdict(stored)) + "\n")
+                for one in batch.rollouts
+            ]
+        add_rollouts(self._folder, stored)
 
-    def _keep_reading(self, journal: Journal, rollout: Rollout) -> str | None:
-        """Keep the rollout as a reading and return its id; None where it read nothing."""
-        if rollout.episode is None or rollout.episode.final is None:
+    def keep_reading(self, journal: Journal, sample: Sample, episode: Episode | None) -> str | None:
+        """Keep a rollout as a reading and return its id; None where it read nothing."""
+        if episode is None or episode.final is None:
             return None
-        document = journal.keep(rollout.sample.document)
+        document = journal.keep(sample.document)
         reading = Reading(
             id=new_id(),
             document=document.info,
-            question=rollout.sample.question,
+            question=sample.question,
             plan=self._plan,
             model="policy",
             way=self._way,
             language=self._plan.language or "en",
             status=Status.ANSWERED,
-            answer=rollout.episode.final,
-            usage=sum((conversation.reply.usage for conversation in rollout.episode.conversations), Usage()),
+            answer=episode.final,
+            usage=sum((conversation.reply.usage for conversation in episode.conversations), Usage()),
         )
-        journal.begin(replace(reading, steps=rollout.episode.steps))
+        journal.begin(replace(reading, steps=episode.steps))
         return reading.id

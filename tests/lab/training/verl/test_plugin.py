@@ -15,7 +15,7 @@ from stand_ins import stand_ins
 
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError, NothingToLearn
-from bookwheel.lab.training.records import load_records
+from bookwheel.lab.training.records import load_records, load_rollouts
 from bookwheel.lab.training.verl.credit import RunRecords
 
 pytestmark = pytest.mark.skipif(
@@ -64,6 +64,7 @@ def make_trainer(tmp_path, monkeypatch):
 
         def make(rewards=REWARDS, ranks=2, chunks=CHUNKS):
             trainer = object.__new__(module.SampleTrainer)
+            trainer.global_steps = 1
             actor = SimpleNamespace(calculate_entropy=False, data_loader_seed=42)
             rollout = SimpleNamespace(temperature=1.0)
             trainer.config = SimpleNamespace(actor_rollout_ref=SimpleNamespace(actor=actor, rollout=rollout))
@@ -88,7 +89,10 @@ def make_trainer(tmp_path, monkeypatch):
                 return {
                     "rm_scores": torch.nested.as_nested_tensor(scores, layout=torch.jagged),
                     "response_mask": torch.nested.as_nested_tensor(masks, layout=torch.jagged),
-                    "extra_fields": [{"reward_extra_info": {"acc": known[key]}} for key in keys],
+                    "extra_fields": [
+                        {"reward_extra_info": {"acc": known[key]}, "sample": "s", "reading": f"reading-{key[:3]}"}
+                        for key in keys
+                    ],
                 }
 
             monkeypatch.setattr(module.PPOTrainerSync, "_compute_advantage", lambda self, batch, metrics: batch)
@@ -188,3 +192,22 @@ def test_as_many_checkpoints_stay_after_a_resume_as_before(make_trainer, tmp_pat
         trainer._save_checkpoint()
     assert SETTINGS.keep == 2
     assert sorted(place.name for place in (tmp_path / "verl").iterdir()) == ["global_step_6", "global_step_8"]
+
+
+def test_the_rollouts_of_every_so_many_steps_are_kept_with_their_advantages(make_trainer):
+    trainer, batch = make_trainer()
+    for step in (1, 2):
+        trainer.global_steps = step
+        trainer._compute_advantage(batch, {})
+    kept = load_rollouts(trainer._folder)
+    assert {one.step for one in kept} == {0}, "keep_rollouts is 10"
+    assert {one.rollout: one.advantage for one in kept} == {
+        "a_0": 0.5,
+        "a_1": -0.5,
+        "b_0": -0.5,
+        "b_1": 0.5,
+        "c_0": 0.0,
+        "c_1": 0.0,
+        "d_0": 0.0,
+    }
+    assert {one.reading for one in kept} == {f"reading-{one.rollout}" for one in kept}

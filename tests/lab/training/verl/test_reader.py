@@ -5,8 +5,10 @@ pytest.importorskip("transformers")
 
 import asyncio
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
+from bookwheel.journal import Journal
 from bookwheel.lab.tasks import write_samples
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
@@ -140,3 +142,18 @@ def test_a_file_brings_its_own_number_of_samples(tmp_path):
 def test_fewer_samples_than_a_batch_are_refused():
     with pytest.raises(ConfigError, match="12 samples to train on"):
         open_numbers(TRAIN, samples=64)
+
+
+def test_a_rollout_of_every_so_many_steps_is_kept_as_a_reading(still_policy, tmp_path):
+    served = ServedPolicy(still_policy.tokenizer, still_policy.model.config, still_policy.model.generation_config)
+    kept = {}
+    for keep in (7, 5):
+        settings = {**replace(CONFIG, keep_rollouts=keep).to_json(), "data": "", "rollouts": str(tmp_path)}
+        reader = Reader(json.dumps(settings), served)
+        sampler = SessionSampler(Servers(still_policy), "a", {}, served.stop_ids)
+        session = asyncio.run(reader.read(2, sampler, is_held_out=False))
+        assert session.sample == toy_records(tokens=48, count=8, seed=0)[2].id
+        kept[keep] = session.reading
+    assert kept[5] is None, "the servers had the weights of step 7"
+    with Journal(tmp_path / "rollouts.sqlite") as journal:
+        assert [one.id for one in journal.readings()] == [kept[7]]

@@ -104,7 +104,14 @@ def test_only_plain_values_are_told():
 def test_the_workers_get_the_runs_own_settings():
     settings = json.loads(told(data=Path("questions"))["data.bookwheel"])
     assert settings.pop("data") == str(Path("questions").resolve())
+    assert settings.pop("rollouts")
     assert TrainConfig.from_tables(settings) == CONFIG
+
+
+def test_trackers_are_verls_own_and_several_machines_share_no_journal():
+    assert told(trackers=["wandb", "tensorboard"])["trainer.logger"] == ["console", "wandb", "tensorboard"]
+    several = translate(CONFIG, ClusterSettings(nodes=2), Path("run"))
+    assert json.loads(several["data.bookwheel"])["rollouts"] == ""
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,8 @@ _FIGURES: Final = {
     "learning_rate": "actor/lr",
 }
 """Names in a record, and verl's."""
+_CLOCK: Final = {"peak_share": "perf/mfu/actor", "memory_gb": "perf/max_memory_allocated_gb"}
+_TIMING: Final = "timing_s/"
 _EVICTED: Final = "training/filter_groups/evicted_samples"
 
 
@@ -151,7 +153,16 @@ class RunRecords:
         record = {"kind": "step", "step": step, **self.counts, **named, "dropped": int(figures.get(_EVICTED, 0))}
         if "gradient" not in named:
             record["skipped"] = True
-        self._log.append(record, time.perf_counter() - seconds)
+        clock: dict[str, Any] = {name: float(figures[key]) for name, key in _CLOCK.items() if key in figures}
+        clock["phases"] = {
+            key.removeprefix(_TIMING): round(float(value), 3)
+            for key, value in figures.items()
+            if key.startswith(_TIMING)
+        }
+        if seconds > 0 and self.counts:
+            read = self.counts["prompt_tokens"] + self.counts["reply_tokens"]
+            clock["tokens_per_second"] = round(read / seconds, 1)
+        self._log.append(record, time.perf_counter() - seconds, clock)
 
     def add_evaluation(self, step: int, answers: Sequence[float], samples: int, seconds: float) -> None:
         """Write an evaluation's record; samples without an answer failed, and count as wrong."""

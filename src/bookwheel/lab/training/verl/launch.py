@@ -46,10 +46,19 @@ _PLUGIN: Final = "bookwheel.lab.training.verl.plugin"
 
 
 def run(
-    config: TrainConfig, cluster: ClusterSettings, folder: Path, *, data: Path | None = None, resume: bool = False
+    config: TrainConfig,
+    cluster: ClusterSettings,
+    folder: Path,
+    *,
+    data: Path | None = None,
+    resume: bool = False,
+    trackers: Sequence[str] = (),
 ) -> TrainingResult:
-    """Train to the end on the machines of the settings; with `resume`, from the newest checkpoint in the folder."""
-    settings = translate(config, cluster, folder, data=data, resume=resume)
+    """Train to the end on the machines of the settings; with `resume`, from the newest checkpoint in the folder.
+
+    verl logs to the `trackers` by its own names of metrics.
+    """
+    settings = translate(config, cluster, folder, data=data, resume=resume, trackers=trackers)
     check_packages()
     begin(folder, config, cluster, resume=resume)
     # The standard output is the result's; what verl and its processes print belongs to the progress.
@@ -81,7 +90,8 @@ def compose(settings: Mapping[str, Any], cluster: ClusterSettings) -> Any:
     with open_dict(config):
         config.data[NAME] = settings[f"data.{NAME}"]
         # Where the package is not installed but on the path, its entry point is not found.
-        config.ray_kwargs.ray_init.runtime_env.env_vars = {_MODULES: _list_modules()}
+        boards = str(Path(settings["trainer.default_local_dir"]).parent / "tensorboard")
+        config.ray_kwargs.ray_init.runtime_env.env_vars = {_MODULES: _list_modules(), "TENSORBOARD_DIR": boards}
     for key, value in settings.items():
         OmegaConf.update(config, key, value)
     try:

@@ -33,9 +33,17 @@ from verl.utils.metric import reduce_metrics
 from verl.utils.py_functional import rename_dict
 
 from bookwheel.lab.training.errors import ConfigError, NothingToLearn
-from bookwheel.lab.training.verl.credit import RunRecords, count_rows, deal_rows, row_advantages, split_by_sample
+from bookwheel.lab.training.records import StoredRollout, add_rollouts
+from bookwheel.lab.training.verl.credit import (
+    RunRecords,
+    count_rows,
+    deal_rows,
+    parse_key,
+    row_advantages,
+    split_by_sample,
+)
 from bookwheel.lab.training.verl.launch import prune
-from bookwheel.lab.training.verl.reader import Reader, RolloutSession, ServedPolicy, SessionSampler, parse_settings
+from bookwheel.lab.training.verl.reader import Reader, RolloutSession, RunSettings, ServedPolicy, SessionSampler
 from bookwheel.lab.training.verl.settings import NAME
 
 if TYPE_CHECKING:
@@ -68,6 +76,8 @@ def build_outputs(session: RolloutSession, versions: list[int]) -> list[AgentLoo
         "min_global_steps": min(versions, default=0),
         "max_global_steps": max(versions, default=0),
         "reward_extra_info": {"acc": result.answer, **result.parts},
+        "sample": session.sample,
+        "reading": session.reading,
     }
     return [
         AgentLoopOutput(
@@ -104,7 +114,7 @@ class SampleTrainer(PPOTrainerSync):
         with open_dict(config):
             config.trainer.v1.trainer_mode = "sync"
         super().__init__(config)
-        self._settings, _ = parse_settings(config.data[NAME])
+        self._settings = RunSettings.parse(config.data[NAME]).config
         self._folder = Path(config.trainer.default_local_dir).parent
         self._records = RunRecords(self._folder)
         self._advantages: dict[str, float] = {}
@@ -182,6 +192,7 @@ class SampleTrainer(PPOTrainerSync):
             batch.tags,
             expected=self._settings.samples * self._settings.group_size,
         )
+        self._keep_rollouts(rewards, dict(zip(batch.keys, extras, strict=True)))
         values = torch.nested.as_nested_tensor(
             [
                 mask.float() * self._advantages.get(key, 0.0)
@@ -191,6 +202,29 @@ class SampleTrainer(PPOTrainerSync):
         )
         output = TensorDict({"advantages": values, "returns": values}, batch_size=len(batch))
         return tq.kv_batch_put(keys=batch.keys, partition_id=batch.partition_id, fields=output)
+
+    def _keep_rollouts(self, rewards: Mapping[str, float], extras: Mapping[str, Mapping[str, Any]]) -> None:
+        """Write a line for each session of every so many steps; its reading was kept where it was read."""
+        step, every = self.global_steps - 1, self._settings.keep_rollouts
+        if not every or step % every:
+            return
+        sessions = {"_".join(parse_key(key)): key for key in rewards}
+        add_rollouts(
+            self._folder,
+            [
+                StoredRollout(
+                    step=step,
+                    reading=extras[key].get("reading"),
+                    rollout=session,
+                    sample=str(extras[key].get("sample", "")),
+                    outcome="scored",
+                    reward=rewards[key],
+                    parts={name: one for name, one in extras[key]["reward_extra_info"].items() if name != "acc"},
+                    advantage=self._advantages.get(key, 0.0),
+                )
+                for session, key in sessions.items()
+            ],
+        )
 
     def _update_actor(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
         trained = [key for key in batch.keys if key in self._advantages]

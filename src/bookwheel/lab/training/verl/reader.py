@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from torch.utils.data import Dataset
 
+from bookwheel.journal import Journal
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.generation import GenerationRequest, GenerationResult
 from bookwheel.lab.training.launch import build_sample_sets
 from bookwheel.lab.training.policy import find_stop_ids
 from bookwheel.lab.training.policy_model import PolicyModel, RolloutSampler
+from bookwheel.lab.training.records import RolloutStore
 from bookwheel.lab.training.rewards import RewardResult, build_reward, score_episode
 from bookwheel.lab.training.rows import rows_of
 from bookwheel.lab.training.verl.settings import HELD_OUT, NAME
@@ -35,11 +37,22 @@ if TYPE_CHECKING:
 _SAMPLES_KEPT: Final = 64
 
 
-def parse_settings(text: str) -> tuple[TrainConfig, Path | None]:
-    """Return the run's settings from the JSON in verl's configuration, and the folder of question sets."""
-    tables = json.loads(text)
-    data = tables.pop("data")
-    return TrainConfig.from_tables(tables), Path(data) if data else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """The settings of a run, and the folders that it was started with."""
+
+    config: TrainConfig
+    data: Path | None
+    """Of question sets."""
+    rollouts: Path | None
+    """Where the readings of rollouts are kept; None keeps none."""
+
+    @classmethod
+    def parse(cls, text: str) -> RunSettings:
+        """Return the settings from the JSON in verl's configuration."""
+        tables = json.loads(text)
+        data, rollouts = (Path(place) if (place := tables.pop(name, "")) else None for name in ("data", "rollouts"))
+        return cls(config=TrainConfig.from_tables(tables), data=data, rollouts=rollouts)
 
 
 class SampleNumbers(Dataset[dict[str, Any]]):
@@ -47,7 +60,7 @@ class SampleNumbers(Dataset[dict[str, Any]]):
 
     def __init__(self, data_files: str, config: Mapping[str, Any], **__: Any) -> None:
         """Take what verl passes to a dataset by name; `data_files` names one of the two sets."""
-        settings, _ = parse_settings(config[NAME])
+        settings = RunSettings.parse(config[NAME]).config
         task = settings.task
         self._is_held_out = data_files == HELD_OUT
         self._task = task.name or Path(task.file).stem
@@ -125,6 +138,10 @@ class RolloutSession:
 
     rows: list[SessionRow]
     result: RewardResult
+    sample: str
+    """The id of its sample."""
+    reading: str | None = None
+    """The id under which its reading was kept."""
 
 
 class Reader:
@@ -132,13 +149,15 @@ class Reader:
 
     def __init__(self, settings: str, policy: ServedPolicy) -> None:
         """Take the run's settings as verl's configuration carries them."""
-        config, data = parse_settings(settings)
+        run = RunSettings.parse(settings)
+        config = self._config = run.config
+        self._folder = run.rollouts
         # It has what prompts need of a policy, and no weights.
         bare = cast("Any", policy)
         self._model = PolicyModel(bare, plan=config.plan)
         self._workflow = build_workflow(config)
         self._reward = build_reward(config.reward)
-        sets = cache(lambda: build_sample_sets(config, bare, data=data))
+        sets = cache(lambda: build_sample_sets(config, bare, data=run.data))
 
         @lru_cache(_SAMPLES_KEPT)
         def get_sample(number: int, is_held_out: bool) -> Sample:
@@ -153,7 +172,17 @@ class Reader:
         # The seed is unused: the server draws.
         episode = await self._workflow(self._model.for_rollout(0, sampler=sampler), sample)
         result = await asyncio.to_thread(score_episode, self._reward, episode, sample)
-        return RolloutSession(rows=build_rows(episode), result=result)
+        reading = None
+        step = min(getattr(sampler, "versions", ()), default=0)
+        if self._folder and self._config.keep_rollouts and not is_held_out and step % self._config.keep_rollouts == 0:
+            reading = await asyncio.to_thread(self._keep, self._folder, sample, episode)
+        return RolloutSession(rows=build_rows(episode), result=result, sample=sample.id, reading=reading)
+
+    def _keep(self, folder: Path, sample: Sample, episode: Episode) -> str | None:
+        config = self._config
+        store = RolloutStore(folder, config.plan, config.estimator, way=config.way)
+        with Journal(folder / "rollouts.sqlite") as journal:
+            return store.keep_reading(journal, sample, episode)
 
 
 def build_rows(episode: Episode) -> list[SessionRow]:

@@ -30,7 +30,7 @@ from bookwheel.plan import load_preset
 from bookwheel.schema import check_bounds, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 NAME: Final = "bookwheel"
 """The name of the trainer, of the agent loop and of the settings that they read."""
@@ -97,16 +97,23 @@ class ClusterSettings:
 
 
 def translate(
-    config: TrainConfig, cluster: ClusterSettings, folder: Path, *, data: Path | None = None, resume: bool = False
+    config: TrainConfig,
+    cluster: ClusterSettings,
+    folder: Path,
+    *,
+    data: Path | None = None,
+    resume: bool = False,
+    trackers: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return verl's settings for a run in `folder`; `data` is the folder of question sets."""
     check_supported(config, cluster)
     return {
-        **_translate_data(config, data),
+        **_translate_data(config, cluster, folder, data),
         **_translate_model(config, cluster),
         **_translate_loss(config),
         **_translate_rollouts(config, cluster),
         **_translate_run(config, cluster, folder, resume=resume),
+        "trainer.logger": ["console", *trackers],
     }
 
 
@@ -134,8 +141,10 @@ def check_supported(config: TrainConfig, cluster: ClusterSettings) -> None:
             raise ConfigError(f"with --engine verl, {message}")
 
 
-def _translate_data(config: TrainConfig, data: Path | None) -> dict[str, Any]:
+def _translate_data(config: TrainConfig, cluster: ClusterSettings, folder: Path, data: Path | None) -> dict[str, Any]:
     plan = config.plan
+    # Every reader writes into the one journal of rollouts, and SQLite's files are not for several machines.
+    places = {"data": data.resolve() if data else "", "rollouts": folder.resolve() if cluster.nodes == 1 else ""}
     return {
         "data.custom_cls.path": "pkg://bookwheel.lab.training.verl.reader",
         "data.custom_cls.name": "SampleNumbers",
@@ -150,7 +159,7 @@ def _translate_data(config: TrainConfig, data: Path | None) -> dict[str, Any]:
         "data.max_prompt_length": plan.question_tokens + plan.memory_tokens + plan.chunk_tokens + _TEMPLATE_TOKENS,
         "data.max_response_length": max(plan.memory_tokens, plan.answer_tokens),
         # As text: verl would resolve what looks like its own references.
-        f"data.{NAME}": json.dumps({**config.to_json(), "data": str(data.resolve()) if data else ""}),
+        f"data.{NAME}": json.dumps({**config.to_json(), **{name: str(place) for name, place in places.items()}}),
     }
 
 
@@ -249,7 +258,6 @@ def _translate_run(config: TrainConfig, cluster: ClusterSettings, folder: Path, 
         "trainer.n_gpus_per_node": cluster.gpus,
         "trainer.project_name": NAME,
         "trainer.experiment_name": folder.name,
-        "trainer.logger": ["console"],
         "trainer.default_local_dir": str(checkpoint_folder(folder)),
         "trainer.total_training_steps": config.steps,
         # verl stops at whichever count comes first, and an epoch has at least one step.

@@ -32,6 +32,7 @@ from bookwheel.lab.training.errors import (  # noqa: E402
 from bookwheel.lab.training.loading import build_fresh_policy  # noqa: E402
 from bookwheel.lab.training.rewards import RewardResult, build_reward  # noqa: E402
 from bookwheel.lab.training.samples import SampleOrder, toy_records, vocabulary  # noqa: E402
+from bookwheel.lab.training.speed import SpeedMeter  # noqa: E402
 from bookwheel.lab.training.trainer import Trainer  # noqa: E402
 
 _SCRIPT = Path(__file__).with_name("killed_run.py")
@@ -251,6 +252,31 @@ def test_mini_batches_move_the_policy_away_from_the_one_that_was_sampled(tmp_pat
         assert (clipped > 0, dual > 0) == (updates > 1, updates > 1)
     assert ratios[1] == pytest.approx([1.0] * 5, abs=1e-6)
     assert max(abs(ratio - 1) for ratio in ratios[3]) > 0.01
+
+
+def test_the_clock_tells_speed_phases_and_memory_and_nothing_of_it_stands_elsewhere(whole):
+    clocks = [one["clock"] for one in records(whole.folder, clock=True) if one["kind"] == "step"]
+    for clock in clocks:
+        assert clock["tokens_per_second"] > 0
+        assert clock["memory_gb"] > 0.05
+        assert clock["phases"].keys() >= {"weights", "rollouts", "training"}
+        assert sum(clock["phases"].values()) <= clock["seconds"] + 0.01
+        assert "peak_share" not in clock, "a CPU's peak is not known"
+    warm = next(one for one in records(whole.folder, clock=True) if one["kind"] == "warm")
+    assert warm["clock"]["tokens_per_second"] == pytest.approx(warm["tokens"] / warm["clock"]["seconds"], rel=0.05)
+
+
+def test_the_share_of_the_peak_counts_the_passes_over_every_token(policy, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H100 80GB HBM3")
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 3 * 2**30)
+    meter = SpeedMeter(policy, replace(killed_run.CONFIG, updates=2))
+    weights = sum(one.numel() for one in policy.model.parameters())
+    tokens = 10**12
+    found = meter.sum_up({"prompt_tokens": tokens, "reply_tokens": 0}, seconds=100.0)
+    # Sampled once, scored before the updates and by the reference, trained on forward and backward.
+    assert found["peak_share"] == pytest.approx(weights * tokens * (2 + 2 + 2 + 6) / 100 / 9.89e14, rel=0.01)
+    assert found["memory_gb"] == 3.0
 
 
 def test_a_run_is_not_begun_over_another(whole, tmp_path):

@@ -113,7 +113,10 @@ def format_record(record: Record) -> str:
                 line += f"  updates left out {record['bad_updates']}"
             if "loss" in record:
                 line += f"  entropy {record['entropy']:.3f}  gradient {record['gradient']:.2f}"
-    return f"step {record['step']:>5}  {line}  [{record['clock']['seconds']:.1f} s]"
+    clock = record["clock"]
+    if "tokens_per_second" in clock:
+        line += f"  {clock['tokens_per_second']:.0f} tokens/s"
+    return f"step {record['step']:>5}  {line}  [{clock['seconds']:.1f} s]"
 
 
 def sparkline(values: Sequence[float], width: int = _WIDTH) -> str:

@@ -34,6 +34,7 @@ from bookwheel.lab.training.rollouts import (
 )
 from bookwheel.lab.training.samples import SampleOrder, check_inputs
 from bookwheel.lab.training.servers import RolloutServer, WeightSync
+from bookwheel.lab.training.speed import SpeedMeter
 from bookwheel.lab.training.step import PolicyOptimizer, schedule
 from bookwheel.lab.training.warmstart import build_choice, draw_samples, ideal_rows
 from bookwheel.lab.training.workflows import build_workflow
@@ -110,6 +111,7 @@ class Trainer:
         self.progress = TrainingProgress()
         self._observe, self._store = observe, store
         self._rows_of = rows_of or (lambda groups: rows_of_groups(groups, config.estimator))
+        self._meter = SpeedMeter(policy, config)
         self._order = SampleOrder(samples, config.seed)
         self._optimizer: PolicyOptimizer | None = None
         self._files = TrainingFolder(folder, config)
@@ -199,17 +201,21 @@ class Trainer:
     async def _reinforce(self) -> dict[str, Any]:
         config = self.config
         # Rollouts that are under way go on with the weights they had, or take the new ones at their next reply.
-        await self._sync.refresh()
-        batch, age = await self._batches.next_batch(self.steps_done, config.steps)
+        with self._meter.phase("weights"):
+            await self._sync.refresh()
+        with self._meter.phase("rollouts"):
+            batch, age = await self._batches.next_batch(self.steps_done, config.steps)
         if self._store and ranks.rank() == 0:
-            self._store(self.steps_done, batch)
+            with self._meter.phase("store"):
+                self._store(self.steps_done, batch)
         record = batch.metrics() | ({"staleness": age} if config.staleness else {})
         self._stop_if_all_fail(record, batch)
         updates = map(self._rows_of, split_updates(batch.groups, config.updates))
         parts = [rows for rows in updates if rows]
         if any(row.advantage for rows in parts for row in rows):
             self.progress.steps_without_signal = 0
-            return {**record, **await asyncio.to_thread(self.optimizer.reinforce, parts)}
+            with self._meter.phase("training"):
+                return {**record, **await asyncio.to_thread(self.optimizer.reinforce, parts)}
         self.progress.steps_without_signal += 1
         if self.progress.steps_without_signal >= config.patience:
             raise NothingToLearn(
@@ -302,6 +308,7 @@ class Trainer:
         self.progress.metrics_lines += 1
         if ranks.rank():
             return
-        full = self._files.metrics.append(record, began)
+        figures = self._meter.sum_up(record, time.perf_counter() - began)
+        full = self._files.metrics.append(record, began, figures)
         if self._observe:
             self._observe(full)

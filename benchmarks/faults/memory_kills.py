@@ -1,10 +1,11 @@
-"""Kill a program while it adds texts to a lasting memory and forgets some: what is lost, doubled, or left of what was forgotten?
+"""Kill a program while it adds texts to a lasting memory and forgets some; count what is lost or doubled.
 
     python benchmarks/faults/memory_kills.py 200 1        kills, seed
 
-A child adds texts and forgets sources, one operation after the other, and says when each is acknowledged. It is killed at
-random moments and started again with the operation that it was at. In the end the memory must be that of a child that
-was never killed, every acknowledged text must have been there, and no byte of the journal's files may hold a forgotten word.
+A child adds texts and forgets sources, one operation after the other, and says when each is acknowledged. It is killed
+at random moments and started again with the operation that it was at. In the end the memory must be that of a child that
+was never killed, every acknowledged text must have been there, and no byte of the journal's files may hold a word that
+was forgotten.
 """
 
 from __future__ import annotations

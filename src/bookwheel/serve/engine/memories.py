@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import tempfile
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.errors import BookwheelError, InputError
+from bookwheel.errors import InputError
 from bookwheel.memory import record as records
 from bookwheel.memory.append import append, read_waiting, store_text
 from bookwheel.memory.asking import ask
@@ -26,10 +26,15 @@ from bookwheel.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+    from concurrent.futures import Future
 
     from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord
+    from bookwheel.memory.pieces import MemoryUpdate
     from bookwheel.serve.engine.access import Key
+    from bookwheel.serve.engine.running_reading import LoopJob
     from bookwheel.serve.engine.service import Service
+
+_log = logging.getLogger(__name__)
 
 
 class ServedMemories:
@@ -38,7 +43,7 @@ class ServedMemories:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._tables = service.journal.memories
-        self._reading: set[asyncio.Task[Any]] = set()
+        self._reading: set[LoopJob[MemoryUpdate]] = set()
 
     async def list_all(self, key: Key | None) -> list[records.MemorySummaryJson]:
         """Return the client's memories, newest first."""
@@ -118,13 +123,23 @@ class ServedMemories:
         }
 
     def _read_later(self, opened: OpenMemory) -> None:
-        async def read() -> None:
-            with suppress(BookwheelError):  # the text waits; the next one to read or ask is told
-                await self._service.readings.loop.run(read_waiting(opened))
+        job = self._service.readings.loop.submit(read_waiting(opened))
+        self._reading.add(job)
 
-        task = asyncio.create_task(read())
-        self._reading.add(task)
-        task.add_done_callback(self._reading.discard)
+        def end(outcome: Future[MemoryUpdate]) -> None:
+            self._reading.discard(job)
+            # The text waits; the next one to read is told what is wrong.
+            if error := outcome.exception():
+                _log.warning("memory %s: %s", opened.record.name, error)
+
+        job.outcome.add_done_callback(end)
+
+    async def aclose(self) -> None:
+        """Interrupt what is being read; it waits in the journal."""
+        jobs = list(self._reading)
+        for job in jobs:
+            job.cancel()
+        await asyncio.gather(*(asyncio.wrap_future(job.outcome) for job in jobs), return_exceptions=True)
 
     async def ask(self, key: Key | None, name: str, question: str, *, as_of: str | None) -> records.MemoryAnswerJson:
         """Answer from a memory, or else from its texts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, Self
 from weakref import WeakValueDictionary
 
@@ -18,6 +18,7 @@ from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing, SourceRequ
 from bookwheel.serve.engine.documents import DocumentStore
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import Library
+from bookwheel.serve.engine.memories import ServedMemories
 from bookwheel.serve.engine.reading_pool import ReadingPool, ReadingRunner
 from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, ReadingRequest, RunningReading
 from bookwheel.serve.engine.settings import ServerSettings
@@ -100,8 +101,14 @@ class Service(Library):
             await asyncio.to_thread(self.journal.delete_unread)
             await asyncio.sleep(_SECONDS_BETWEEN_DROPS)
 
+    @cached_property
+    def memories(self) -> ServedMemories:
+        """The lasting memories."""
+        return ServedMemories(self)
+
     async def aclose(self) -> None:
         """Interrupt the readings under way and close the usage store."""
+        await self.memories.aclose()
         await self.readings.close()
         self.usage.close()
 

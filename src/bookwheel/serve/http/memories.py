@@ -19,7 +19,6 @@ from bookwheel.memory.record import (
     TombstoneJson,
 )
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.memories import ServedMemories
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import operation
 from bookwheel.serve.http.requests import Body, PlanValues, Question, parse_body, parse_flag, parse_number
@@ -96,16 +95,16 @@ class MemoryRoutes:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self.memories = ServedMemories(service)
+        self._memories = service.memories
 
     @operation("GET", "/memories", "List the lasting memories", list[MemorySummaryJson])
     async def list_memories(self, request: Request) -> Response:
-        return JsonResponse(await self.memories.list_all(request.state.key))
+        return JsonResponse(await self._memories.list_all(request.state.key))
 
     @operation("POST", "/memories", "Begin a lasting memory", MemorySummaryJson, status=201, body=NewMemoryShape)
     async def begin_memory(self, request: Request) -> Response:
         body = await parse_body(NewMemoryShape, request)
-        begun = await self.memories.begin(
+        begun = await self._memories.begin(
             request.state.key,
             body.name,
             body.about,
@@ -121,16 +120,16 @@ class MemoryRoutes:
     )
     async def get_memory(self, request: Request) -> Response:
         version = parse_number(request, "version", 0) if "version" in request.query_params else None
-        return JsonResponse(await self.memories.show(request.state.key, request.path_params["name"], version))
+        return JsonResponse(await self._memories.show(request.state.key, request.path_params["name"], version))
 
     @operation("PATCH", "/memories/{name}", "Rename a memory", MemorySummaryJson, body=NameShape)
     async def rename_memory(self, request: Request) -> Response:
         body = await parse_body(NameShape, request)
-        return JsonResponse(await self.memories.rename(request.state.key, request.path_params["name"], body.name))
+        return JsonResponse(await self._memories.rename(request.state.key, request.path_params["name"], body.name))
 
     @operation("DELETE", "/memories/{name}", "Delete a memory with all that it holds", status=204)
     async def delete_memory(self, request: Request) -> Response:
-        await self.memories.delete(request.state.key, request.path_params["name"])
+        await self._memories.delete(request.state.key, request.path_params["name"])
         return Response(status_code=204)
 
     @operation(
@@ -145,7 +144,7 @@ class MemoryRoutes:
     async def add_text(self, request: Request) -> Response:
         body = await parse_body(TextShape, request)
         waits = "wait" not in request.query_params or parse_flag(request, "wait")
-        added = await self.memories.add(
+        added = await self._memories.add(
             request.state.key, request.path_params["name"], body.text, source=body.source, at=body.at, waits=waits
         )
         return JsonResponse(added, 200 if waits else 202)
@@ -154,11 +153,11 @@ class MemoryRoutes:
     async def ask_memory(self, request: Request) -> Response:
         body = await parse_body(QuestionShape, request)
         name = request.path_params["name"]
-        return JsonResponse(await self.memories.ask(request.state.key, name, body.question, as_of=body.as_of))
+        return JsonResponse(await self._memories.ask(request.state.key, name, body.question, as_of=body.as_of))
 
     @operation("GET", "/memories/{name}/log", "All that happened to a memory", MemoryLogJson)
     async def get_log(self, request: Request) -> Response:
-        return JsonResponse(await self.memories.log(request.state.key, request.path_params["name"]))
+        return JsonResponse(await self._memories.log(request.state.key, request.path_params["name"]))
 
     @operation(
         "GET",
@@ -171,13 +170,13 @@ class MemoryRoutes:
         if not {"from", "to"} <= set(request.query_params):
             raise ApiError(400, "say which versions: ?from=1&to=2", param="from")
         old, new = (parse_number(request, end, 0) for end in ("from", "to"))
-        return JsonResponse(await self.memories.diff(request.state.key, request.path_params["name"], old, new))
+        return JsonResponse(await self._memories.diff(request.state.key, request.path_params["name"], old, new))
 
     @operation("POST", "/memories/{name}/edits", "Correct a memory by hand", MemoryJson, body=EditShape)
     async def edit_memory(self, request: Request) -> Response:
         body = await parse_body(EditShape, request)
         return JsonResponse(
-            await self.memories.edit(request.state.key, request.path_params["name"], body.old, body.new)
+            await self._memories.edit(request.state.key, request.path_params["name"], body.old, body.new)
         )
 
     @operation(
@@ -189,7 +188,7 @@ class MemoryRoutes:
     )
     async def forget_source(self, request: Request) -> Response:
         body = await parse_body(ForgetShape, request)
-        forgotten = await self.memories.forget(
+        forgotten = await self._memories.forget(
             request.state.key,
             request.path_params["name"],
             source=body.source,
@@ -204,6 +203,6 @@ class MemoryRoutes:
     )
     async def export_memory(self, request: Request) -> Response:
         name = request.path_params["name"]
-        content = await self.memories.export(request.state.key, name)
+        content = await self._memories.export(request.state.key, name)
         headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}.sqlite"}
         return Response(content, media_type="application/vnd.sqlite3", headers=headers)

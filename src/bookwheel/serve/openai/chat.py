@@ -19,6 +19,8 @@ from bookwheel.serve.openai.chat_reader import ChatReader
 from bookwheel.serve.openai.chat_tasks import answer_from_words, is_chat_task, shorten_chat
 from bookwheel.serve.openai.completions import make_reply
 from bookwheel.serve.openai.conversation import find_conversation, parse_messages
+from bookwheel.serve.openai.memory_chat import PREFIX as MEMORY_PREFIX
+from bookwheel.serve.openai.memory_chat import answer_from_memory
 from bookwheel.serve.openai.pass_through import PassThrough
 from bookwheel.serve.openai.requests import FILE_PREFIX, ChatShape, MessageShape, prompt_room, reply_limit
 from bookwheel.serve.openai.responses import ResponsesShape, to_chat_request, to_response
@@ -60,15 +62,20 @@ class OpenAIRoutes:
         await self._pass_through.aclose()
 
     @operation("GET", "/v1/models", "OpenAI: models", f"{_ANSWERS}ModelListJson")
-    async def list_models(self, _request: Request) -> Response:
-        """List every model twice: as it is, and under `bookwheel/`, which always reads."""
+    async def list_models(self, request: Request) -> Response:
+        """List every model twice, as it is and under `bookwheel/`, which always reads; then the client's memories."""
         names = [name for model in self._service.models for name in (model, f"{_READING_PREFIX}{model}")]
+        memories = await self._service.memories.list_all(request.state.key)
+        names += [f"{MEMORY_PREFIX}{memory['memory']}" for memory in memories]
         return JsonResponse({"object": "list", "data": [_model_to_json(name) for name in names]})
 
     @operation("GET", "/v1/models/{name:path}", "OpenAI: a model", "openai.types:Model")
     async def get_model(self, request: Request) -> Response:
         name = request.path_params["name"]
-        self._service.readings.get_model(name.removeprefix(_READING_PREFIX))
+        if name.startswith(MEMORY_PREFIX):
+            await self._service.memories.find(request.state.key, name.removeprefix(MEMORY_PREFIX))
+        else:
+            self._service.readings.get_model(name.removeprefix(_READING_PREFIX))
         return JsonResponse(_model_to_json(name))
 
     @operation(
@@ -117,6 +124,9 @@ class OpenAIRoutes:
             raise
 
     async def _answer(self, request: Request, chat: ChatShape, raw_body: bytes) -> ChatResult:
+        if chat.model.startswith(MEMORY_PREFIX):
+            contents = parse_messages(chat.messages)
+            return await answer_from_memory(self._service.memories, chat, contents, request.state.key)
         name = chat.model.removeprefix(_READING_PREFIX)
         chat = await store_attachments(self._service, request, chat)
         model, contents = self._service.readings.get_model(name), parse_messages(chat.messages)

@@ -1,0 +1,47 @@
+"""A chat with a lasting memory: the model `bookwheel/memory/NAME` answers from it, then reads the new turns into it.
+
+Each turn of the user is a text of the source `chat`, read once however often a client sends the whole conversation.
+What the memory itself answered is not read: a memory that took its own words for evidence would believe its mistakes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from bookwheel.reading.prompts import language_of
+from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.openai.completions import make_reply
+from bookwheel.types import Status, Usage
+
+if TYPE_CHECKING:
+    from bookwheel.serve.engine.access import Key
+    from bookwheel.serve.engine.memories import ServedMemories
+    from bookwheel.serve.openai.completions import ChatResult
+    from bookwheel.serve.openai.conversation import ChatContents
+    from bookwheel.serve.openai.requests import ChatShape
+
+PREFIX: Final = "bookwheel/memory/"
+SOURCE: Final = "chat"
+_ASKS: Final = re.compile(r"[?？]|[吗呢]\s*[。.!！]*\s*$")
+_NOTED: Final = {"en": "Noted.", "zh": "记下了。"}
+
+
+async def answer_from_memory(
+    memories: ServedMemories, chat: ChatShape, contents: ChatContents, key: Key | None
+) -> ChatResult:
+    """Answer the newest turn of the user; what it says is read when it has been answered."""
+    name = chat.model.removeprefix(PREFIX)
+    turns = [text.text.strip() for text in contents.texts if text.role == "user" and text.text.strip()]
+    if not turns:
+        raise ApiError(400, "there is no user message with text in it", kind="no_user_message", param="messages")
+    for turn in turns[:-1]:
+        await memories.add(key, name, turn, source=SOURCE, at=None, waits=False)
+    found = await memories.ask(key, name, turns[-1], as_of=None)
+    if found["status"] != Status.ANSWERED:
+        raise ApiError(502, found["error"] or f"the memory did not answer: {found['status']}", kind="model_error")
+    await memories.add(key, name, turns[-1], source=SOURCE, at=None, waits=False)
+    # Who only told something wants no "it does not say".
+    is_statement = found["verdict"] == "absent" and not _ASKS.search(turns[-1])
+    text = _NOTED[language_of(turns[-1])] if is_statement else found["answer"]
+    return make_reply(chat, chat.model, text, usage=Usage(**cast("dict[str, Any]", found["usage"])))

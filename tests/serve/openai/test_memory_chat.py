@@ -1,0 +1,75 @@
+"""OpenAI's own SDK talks with a lasting memory, which keeps what it was told."""
+
+from __future__ import annotations
+
+import openai
+import pytest
+from loopback_server import running
+from openai import OpenAI
+from value_notes import PLAN, note_values
+
+from bookwheel.models.scripted import ScriptedModel
+
+MODEL = "bookwheel/memory/ada"
+
+
+@pytest.fixture
+def server(tmp_path):
+    with running(tmp_path, ScriptedModel(note_values, plan=PLAN)) as up, up.client() as client:
+        client.post("/memories", json={"name": "ada", "about": "Everything about Ada"})
+        yield up
+
+
+@pytest.fixture
+def say(server):
+    client = OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+
+    def say(*turns: str, model: str = MODEL) -> str:
+        roles = ("user", "assistant")
+        messages = [{"role": roles[at % 2], "content": turn} for at, turn in enumerate(turns)]
+        return client.chat.completions.create(model=model, messages=messages).choices[0].message.content
+
+    return say
+
+
+def texts(server) -> list[str]:
+    with server.client() as client:
+        client.post("/memories/ada/texts", json={"text": "end = 1", "source": "test"})  # reads all that waits
+        log = client.get("/memories/ada/log").json()
+    return [source["source"] for source in log["sources"]]
+
+
+def test_what_is_told_is_noted_and_answered_in_another_chat(server, say) -> None:
+    assert say("room = 12") == "Noted."
+    assert "12" in say("Which room = room ?")
+    assert texts(server) == ["chat", "chat", "test"]
+
+
+def test_a_conversation_that_is_sent_again_is_read_once(server, say) -> None:
+    say("room = 12")
+    say("room = 12", "Noted.", "door = 7")
+    answer = say("room = 12", "Noted.", "door = 7", "Noted.", "What is the door ?")
+    assert "7" in answer
+    assert texts(server).count("chat") == 3
+
+
+def test_turns_that_the_memory_has_not_seen_count_for_the_answer(say) -> None:
+    assert "31" in say("room = 31", "I see.", "And the room ?")
+
+
+def test_memories_are_among_the_models_and_a_wrong_name_is_a_404(server, say) -> None:
+    client = OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+    assert MODEL in [model.id for model in client.models.list()]
+    assert client.models.retrieve(MODEL).id == MODEL
+    with pytest.raises(openai.NotFoundError):
+        say("hello", model="bookwheel/memory/bo")
+    with pytest.raises(openai.NotFoundError):
+        client.models.retrieve("bookwheel/memory/bo")
+
+
+def test_a_stream_has_the_same_words(server, say) -> None:
+    say("room = 12")
+    client = OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+    messages = [{"role": "user", "content": "room ?"}]
+    chunks = client.chat.completions.create(model=MODEL, messages=messages, stream=True)
+    assert "12" in "".join(chunk.choices[0].delta.content or "" for chunk in chunks)

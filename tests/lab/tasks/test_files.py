@@ -1,6 +1,7 @@
 """Samples as JSON Lines."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks import MemoryRule, Sample, SampleDocument, make_samples, read_samples, write_samples
-from bookwheel.lab.tasks.files import SampleWriter, parse_sample, to_line
+from bookwheel.lab.tasks.files import SampleWriter, parse_sample, read_entries, to_line
 
 
 @pytest.mark.parametrize("name", ["vt", "bridge", "fwe", "hqa", "updated"])
@@ -86,7 +87,7 @@ GOOD = '{"question": "q", "document": "d", "answer": "a"}\n'
         ('{"question": "q", "document": "  ", "answer": "a"}', "'document'"),
         ('{"question": "q", "document": "d"}', "'golds'"),
         ('{"question": "q", "document": "d", "golds": []}', "'golds'"),
-        ('{"question": "q", "document": "d", "golds": [3]}', "'golds'"),
+        ('{"question": "q", "document": "d", "golds": [true]}', "'golds'"),
         ('{"question": "q", "document": "d", "answer": "a", "metric": "exat"}', "'exact'"),
         ('{"question": "q", "document": "d", "answer": "a", "memory": "odd"}', "odd"),
         ('{"question": "q", "document": "d", "answer": "a", "evidence": [{"start": 0, "end": 9}]}', "outside"),
@@ -94,10 +95,32 @@ GOOD = '{"question": "q", "document": "d", "answer": "a"}\n'
 )
 def test_a_bad_line_is_named_by_file_and_number(line, message, tmp_path):
     path = tmp_path / "bad.jsonl"
-    path.write_text(GOOD + line + "\n")
+    path.write_text("\n" + line + "\n")
     with pytest.raises(InputError, match=r"bad\.jsonl, line 2") as error:
         list(read_samples(path))
     assert message in str(error.value)
+
+
+def test_an_odd_record_is_skipped_and_counted_by_its_reason(tmp_path):
+    path = tmp_path / "mixed.jsonl"
+    empty = '{"question": " ", "document": "d", "answer": "a"}\n'
+    path.write_text(empty + GOOD + empty + '{"question": "q", "document": "d", "answer": ""}\n')
+    skipped = Counter()
+    assert len(list(read_samples(path, skipped=skipped))) == 1
+    assert skipped == {
+        "'question' must be a text that is not empty": 2,
+        "'golds' (or 'answers', or 'answer') must be a text, a number or a list of them, none empty": 1,
+    }
+    entries = list(read_entries(path))
+    assert [one.id for one in entries] == ["mixed-1", "mixed-2", "mixed-3", "mixed-4"]
+    assert [type(one).__name__ for one in entries] == ["MissingSample", "Sample", "MissingSample", "MissingSample"]
+
+
+def test_a_number_is_a_gold(tmp_path):
+    path = tmp_path / "numbers.jsonl"
+    path.write_text('{"question": "q", "document": "d", "answer": 7}\n')
+    (sample,) = read_samples(path)
+    assert sample.golds == ("7",)
 
 
 def test_a_file_that_is_not_there_or_not_text_is_said_so(tmp_path):

@@ -75,7 +75,7 @@ def test_the_options_of_a_multiple_choice_stand_in_the_question(tmp_path):
     ("text", "where", "message"),
     [
         (f"{json.dumps(MEMAGENT)}\n{{\n", "line 2", "not valid JSON"),
-        (json.dumps([MEMAGENT, {**MEMAGENT, "context": [4, 9]}]), "line 1 (record 2)", "list of numbers"),
+        (json.dumps([{**MEMAGENT, "context": [4, 9]}]), "line 1 (record 1)", "list of numbers"),
         (json.dumps([{**CHOICES, "answer": "E"}]), "line 1 (record 1)", "one of A, B, C, D"),
         (json.dumps([3]), "line 1 (record 1)", "JSON object"),
         (json.dumps({"context": "x", "input": "q"}), "line 1", "'golds'"),

@@ -159,14 +159,18 @@ async def filter_samples_file(
     from bookwheel.models.patience import Patience, PatientModel
 
     counts: Counter[FilterOutcome] = Counter()
+    skipped: Counter[str] = Counter()
     with SampleWriter(out, force=force) as writer:
         patient = PatientModel(model, Patience())
-        async for result in filter_samples(read_samples(source), patient, tries=tries, concurrency=concurrency):
+        async for result in filter_samples(
+            read_samples(source, skipped=skipped), patient, tries=tries, concurrency=concurrency
+        ):
             counts[result.outcome] += 1
             if result.outcome is FilterOutcome.KEPT:
                 writer.add(result.sample)
             else:
                 _print_note(f"{result.sample.id}: {result.outcome}, {result.reason}")
+    _print_skipped(skipped)
     total = sum(counts.values())
     kept, dropped, failed = (counts[kind] for kind in (FilterOutcome.KEPT, FilterOutcome.DROPPED, FilterOutcome.FAILED))
     _print_note(
@@ -192,8 +196,10 @@ def show_coverage(
 
     if not sources:
         raise InputError("name one or more files of samples")
-    samples = (sample for source in sources for sample in read_samples(source))
+    skipped: Counter[str] = Counter()
+    samples = (sample for source in sources for sample in read_samples(source, skipped=skipped))
     rows = measure_coverage(samples, load_tokenizer(tokenizer), tokens)
+    _print_skipped(skipped)
     if as_json:
         print_line(json.dumps({"tokens": tokens, "tasks": [asdict(row) for row in rows]}, ensure_ascii=False))
         return 0
@@ -264,6 +270,11 @@ def _quote(text: str) -> str:
     if _FENCE in text:
         raise InputError("a template holds three quotes in a row, which a prompt set cannot")
     return f"{_FENCE}\n{text}{_FENCE}"
+
+
+def _print_skipped(skipped: Counter[str]) -> None:
+    for reason, count in skipped.most_common():
+        _print_note(f"{count} records are left out: {reason}")
 
 
 def _print_note(text: str) -> None:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring import Score, score_answer, score_missing_answer
@@ -51,6 +51,10 @@ class MissingSample:
     id: str
     reason: str
     length: int = 0
+
+
+MISSING: Final = "infeasible"
+"""The field, first in its line, with the reason why a sample could not be made."""
 
 
 class SampleDocument:
@@ -163,7 +167,10 @@ def parse_golds(record: Mapping[str, Any]) -> tuple[str, ...]:
     ValueError when there is none.
     """
     value = next((record[key] for key in ("golds", "answers", "answer") if key in record), None)
-    values = [value] if isinstance(value, str) else value
-    if not isinstance(values, list) or not values or not all(isinstance(gold, str) and gold for gold in values):
-        raise ValueError("'golds' (or 'answers', or 'answer') must be a text or a list of texts, none of them empty")
+    values = value if isinstance(value, list) else [value]
+    values = [str(gold) if isinstance(gold, int | float) and not isinstance(gold, bool) else gold for gold in values]
+    if not values or not all(isinstance(gold, str) and gold for gold in values):
+        raise ValueError(
+            "'golds' (or 'answers', or 'answer') must be a text or a number, or a list of them, none of them empty"
+        )
     return tuple(values)

@@ -6,6 +6,7 @@ A file of ours round-trips. A file by hand needs three fields a line and may lea
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -15,7 +16,15 @@ from annotated_types import Ge
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring import load_metric
-from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule, MissingSample, Sample, SampleDocument, parse_golds
+from bookwheel.lab.tasks.base import (
+    MISSING,
+    GoldEvidence,
+    MemoryRule,
+    MissingSample,
+    Sample,
+    SampleDocument,
+    parse_golds,
+)
 from bookwheel.lab.tasks.data_dir import read_records
 from bookwheel.lab.tasks.imports import adapt_record
 from bookwheel.schema import parse
@@ -75,27 +84,48 @@ def write_samples(samples: Iterable[Sample], path: Path, *, force: bool = False)
     return writing.written
 
 
-def read_samples(path: Path, pool: Path | None = None) -> Iterator[Sample]:
+def read_samples(path: Path, pool: Path | None = None, skipped: Counter[str] | None = None) -> Iterator[Sample]:
     """Yield the samples of a file, ours or another project's (`bookwheel.lab.tasks.imports`).
 
-    `pool` is the file whose paragraphs an index file numbers. InputError names the file and the line that cannot be
-    read. Samples that could not be made are left out.
+    `pool` is the file whose paragraphs an index file numbers. Samples that could not be made and records that cannot be
+    used are left out; `skipped` counts them by their reasons. InputError where no record of the file can be used.
     """
-    return (entry for entry in read_entries(path, pool) if isinstance(entry, Sample))
+    for entry in read_entries(path, pool):
+        if isinstance(entry, Sample):
+            yield entry
+        elif skipped is not None:
+            skipped[entry.reason] += 1
 
 
 def read_entries(path: Path, pool: Path | None = None) -> Iterator[Sample | MissingSample]:
-    """Yield the samples of a file, and those that `bookwheel data make` could not make."""
+    """Yield the samples of a file, those that `bookwheel data make` could not make, and what is said of odd records."""
+    waiting: list[MissingSample] = []
+    first_error: InputError | None = None
+    is_usable = False
     for number, where, values in read_records(path):
-        if isinstance(values, dict) and MISSING in values:
-            record = parse(_MissingRecord, values, where=f"{path}, {where}")
-            yield MissingSample(task=record.task, id=record.id, reason=record.infeasible, length=record.length)
-        else:
-            yield from _read_record(values, f"{path}, {where}", path, number, pool)
+        try:
+            for entry in _read_record(values, f"{path}, {where}", path, number, pool):
+                is_usable = True
+                yield from waiting
+                waiting.clear()
+                yield entry
+        except InputError as error:
+            first_error = first_error or error
+            reason = str(error).removeprefix(f"{path}, {where}: ").removeprefix("not a sample: ")
+            odd = MissingSample(task=_name_task(values, path), id=f"{_name_file(path)}-{number}", reason=reason)
+            waiting.append(odd)
+    if first_error and not is_usable:
+        raise first_error
+    yield from waiting
 
 
-MISSING: Final = "infeasible"
-"""The field, first in its line, with the reason why a sample could not be made."""
+def _name_file(path: Path) -> str:
+    return path.name.partition(".")[0]
+
+
+def _name_task(values: Any, path: Path) -> str:
+    named = (values.get("task") or values.get("dataset")) if isinstance(values, dict) else ""
+    return named if isinstance(named, str) and named else _name_file(path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,19 +193,25 @@ def parse_sample(line: str, path: Path, number: int) -> Sample:
         values = json.loads(line)
     except json.JSONDecodeError as error:
         raise InputError(f"{where}: not valid JSON: {error}") from error
-    samples = list(_read_record(values, where, path, number))
+    samples = [one for one in _read_record(values, where, path, number) if isinstance(one, Sample)]
     if len(samples) != 1:
         raise InputError(f"{where}: the record holds {len(samples)} questions; write one sample a line")
     return samples[0]
 
 
-def _read_record(values: Any, where: str, path: Path, number: int, pool: Path | None = None) -> Iterator[Sample]:
+def _read_record(
+    values: Any, where: str, path: Path, number: int, pool: Path | None = None
+) -> Iterator[Sample | MissingSample]:
     """Yield the samples of a record; records of other projects may hold several."""
     if not isinstance(values, dict):
         raise InputError(f"{where}: expected a JSON object with question, document and golds")
     try:
         for adapted in adapt_record(values, pool):
-            yield _parse_fields(adapted, where, path, number)
+            if MISSING in adapted:
+                record = parse(_MissingRecord, adapted, where=where)
+                yield MissingSample(task=record.task, id=record.id, reason=record.infeasible, length=record.length)
+            else:
+                yield _parse_fields(adapted, where, path, number)
     except KeyError as error:
         raise InputError(f"{where}: not a sample: the field {error} is missing") from error
     except (AttributeError, IndexError, TypeError, ValueError) as error:
@@ -184,7 +220,7 @@ def _read_record(values: Any, where: str, path: Path, number: int, pool: Path | 
 
 def _parse_fields(values: Mapping[str, Any], where: str, path: Path, number: int) -> Sample:
     is_ruler = "family" in values.get("metadata", ())
-    name = path.absolute().parent.name if is_ruler and path.stem in _SPLITS else path.name.partition(".")[0]
+    name = path.absolute().parent.name if is_ruler and path.stem in _SPLITS else _name_file(path)
     # Other people's files carry fields of their own.
     record = parse(_SampleRecord, {key: value for key, value in values.items() if key in _FIELDS}, where=where)
     identity = str(record.id or f"{name}-{number}")

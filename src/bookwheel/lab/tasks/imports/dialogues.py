@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from bookwheel.lab.tasks.base import MISSING
 from bookwheel.text.tokens import EstimatingTokenizer
 
 _ABSENT: Final = "not mentioned in the conversation"
@@ -58,11 +59,12 @@ def adapt_locomo(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         raise TypeError("'qa' must be a list of questions")
     for number, asked in enumerate(values["qa"], start=1):
         category = asked.get("category")
-        if category not in _CATEGORIES:
-            raise ValueError(f"question {number}: 'category' must be one of 1 to 5, not {category!r}")
         is_absent = category == _ADVERSARIAL
-        if not is_absent and asked.get("answer") is None:
-            raise ValueError(f"question {number}: 'answer' is missing")
+        is_known = category in _CATEGORIES
+        if not is_known or (not is_absent and asked.get("answer") is None):
+            reason = "'answer' is missing" if is_known else f"'category' must be one of 1 to 5, not {category!r}"
+            yield {MISSING: reason, "id": f"{identity}-{number}", "task": "locomo"}
+            continue
         golds = _ABSENT if is_absent else str(asked["answer"])
         marked = [name for one in asked.get("evidence", ()) for name in _TURN_ID.findall(str(one))]
         yield {

@@ -170,7 +170,5 @@ def parse_golds(record: Mapping[str, Any]) -> tuple[str, ...]:
     values = value if isinstance(value, list) else [value]
     values = [str(gold) if isinstance(gold, int | float) and not isinstance(gold, bool) else gold for gold in values]
     if not values or not all(isinstance(gold, str) and gold for gold in values):
-        raise ValueError(
-            "'golds' (or 'answers', or 'answer') must be a text or a number, or a list of them, none of them empty"
-        )
+        raise ValueError("'golds' (or 'answers', or 'answer') must be a text, a number or a list of them, none empty")
     return tuple(values)

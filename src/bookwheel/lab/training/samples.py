@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks import SampleSeries, sample_series
-from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule, Sample, SampleDocument
+from bookwheel.lab.tasks.base import MISSING, GoldEvidence, MemoryRule, Sample, SampleDocument
 from bookwheel.lab.tasks.definition import LazySamples
-from bookwheel.lab.tasks.base import MISSING
 from bookwheel.lab.tasks.files import parse_sample
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.text.tokens import WordTokenizer

@@ -137,10 +137,18 @@ def test_bad_input_is_named_and_leaves_no_results(tmp_path, capsys, words, messa
     assert not list(tmp_path.glob("**/results.jsonl"))
 
 
-def test_a_malformed_line_of_samples_is_named(tmp_path, capsys):
-    (tmp_path / "mine.jsonl").write_text('{"question": "Who?", "document": "Ada.", "answers": ["Ada"]}\n{"a": 1}\n')
+def test_a_malformed_line_of_samples_is_named_where_no_line_can_be_used(tmp_path, capsys):
+    (tmp_path / "mine.jsonl").write_text('\n{"a": 1}\n')
     assert bookwheel("eval", "--samples", "mine.jsonl", "--model", "scripted") == 2
     assert "mine.jsonl, line 2" in " ".join(capsys.readouterr().err.split())
+
+
+def test_an_odd_line_of_samples_is_listed_with_its_reason_and_the_others_are_read(tmp_path, capsys):
+    (tmp_path / "mine.jsonl").write_text('{"question": "Who?", "document": "Ada.", "answers": ["Ada"]}\n{"a": 1}\n')
+    assert bookwheel("eval", "--samples", "mine.jsonl", "--model", "scripted") == 0
+    report = (tmp_path / "runs/eval/report.md").read_text()
+    assert "mine-2" in report
+    assert "question" in report
 
 
 def test_a_key_given_on_the_quote_command_line_is_not_in_the_report():

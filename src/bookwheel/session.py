@@ -27,6 +27,7 @@ from bookwheel.plan import SETTINGS, Plan, load_preset_plan, nest_settings, rene
 from bookwheel.reading import runner
 from bookwheel.reading.choice import choose_way, find_default_way
 from bookwheel.reading.follow_up import carry_steps, continue_way
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.several import run_readings
 from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.ways.registry import GROUP, check_abilities, estimate_reading, is_known, list_ways, load_way
@@ -154,6 +155,13 @@ def find_way(reading: Reading, own: Way | None = None) -> Way:
     return continue_way(reading.steps, own or load_way(reading.way))
 
 
+def _can_answer(finished: Reading | None, question: str, plan: Plan) -> bool:
+    """Return True for a reading with a memory of notes that fits the plan: passages say nothing of other questions."""
+    if finished is None or finished.status is not Status.ANSWERED or not finished.memory.text:
+        return False
+    return finished.memory.tokens <= plan.memory_tokens and not prompts_for(plan, question).quotes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """A model and a journal, opened once, and the readings that they make."""
@@ -188,19 +196,34 @@ class Session:
         return await asyncio.to_thread(self._require_journal().keep, document)
 
     async def prepare(
-        self, document: Document, questions: Sequence[str], plan: Plan, request: WayRequest | None = None
+        self,
+        document: Document,
+        questions: Sequence[str],
+        plan: Plan,
+        request: WayRequest | None = None,
+        *,
+        finished: Reading | None = None,
     ) -> Prepared:
-        """Choose the way, and make a reading for each question; raise what is wrong before anything is stored."""
+        """Choose the way, and make a reading for each question; raise what is wrong before anything is stored.
+
+        The memory of a finished reading of the document is asked first, where it can answer one question.
+        """
         request = request or WayRequest()
+        finished = finished if len(questions) == 1 and _can_answer(finished, questions[0], plan) else None
+        if finished:  # Where its memory does not have the answer, its chunks are read again.
+            request = replace(request, has_chunks=True)
         choice = await settle_way(request, document, questions[0], self.model, plan)
         info = getattr(document, "info", None) or DocumentInfo(
             id="", name=document.name, length=document.length or 0, notes=()
         )
-        readings = [await make_reading(info, question, self.model, plan, choice.way) for question in questions]
+        readings = [
+            await make_reading(info, question, self.model, plan, choice.way, finished=finished)
+            for question in questions
+        ]
         return Prepared(
             readings=tuple(readings),
             document=document,
-            way=request.load() or load_way(choice.way),
+            way=continue_way(readings[0].steps, request.load() or load_way(choice.way)),
             choice=choice,
         )
 

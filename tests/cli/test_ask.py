@@ -160,3 +160,25 @@ def test_evidence_names_its_file_in_text_json_and_python(run, book: Path, questi
     assert (kept.source, kept.page) == ("two.txt", None)
     run("show", "last", "--markdown", book.parent / "out.md")
     assert "— two.txt · characters" in (book.parent / "out.md").read_text()
+
+
+def test_a_further_question_is_put_to_the_memory_first(run, ask, book: Path, question: str) -> None:
+    first = ask("--json").json
+    more = ("--model", "scripted", "--chunk-tokens", "100", "--memory-tokens", "40")
+    ran = run("ask", "last", "What is the name of the harbour master of Skarholm?", *more)
+    assert f"asks the memory of {first['reading'][:8]} first" in ran.err
+    assert f"from the memory of {first['reading'][:8]}; with --reread, the document is read again" in ran.err
+    assert "Ada Quill" in ran.out
+    second = run("show", "last", "--json").json
+    assert (second["parent"], second["usage"]["calls"]) == (first["reading"], 1)
+    again = run("ask", "last", question, *more, "--reread", "--json").json
+    assert (again["parent"], again["usage"]["calls"]) == ("", len(again["steps"]) + 1)
+
+
+def test_what_the_memory_does_not_have_is_read_in_the_document(run, ask, book: Path) -> None:
+    first = ask("--json").json
+    other = "Who writes down the wind over the pier?"
+    found = run("ask", "last", other, "--model", "scripted", "--chunk-tokens", "100", "--json").json
+    assert "keeper" in found["answer"]
+    assert len(found["steps"]) > len(first["steps"])
+    assert found["usage"]["calls"] > 1

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bookwheel.cli.options import OutputOptions
-    from bookwheel.journal import StoredDocument
-    from bookwheel.plan import Plan
-    from bookwheel.session import Prepared, Session, WayRequest
+    from bookwheel.session import Prepared, Session
     from bookwheel.types import Document, Reading
 
 _READING: Final = re.compile(r"last|[0-9a-f]{4,12}")
@@ -62,6 +60,8 @@ class QuestionOptions:
     "Print how many calls and tokens the reading would take, and stop."
     everything: Switch = False
     "Read menus, cookie notices, running titles and page numbers too."
+    reread: Switch = False
+    "Of a reading's document: read it again, where otherwise the memory of that reading is asked first."
 
     def build(self, words: tuple[str, ...], settings: Configuration) -> tuple[list[str], list[str]]:
         """Return the sources and the questions."""
@@ -91,7 +91,8 @@ async def ask(
     words
         What to read, then the question in quotes. Sources are files (text, code, HTML, PDF, office files, books,
         email, tables), folders, URLs, or "-" for standard input; piped text needs no "-". "last" or a reading's id
-        asks about the document of that reading again, with its model.
+        asks about the document of that reading, with its model: its memory first, and the document where that has no
+        answer.
 
     """
     from bookwheel.cli.runner import read_to_end
@@ -116,10 +117,10 @@ async def ask(
         async with options.models.open_session(journal, kept=kept) as session:
             stored = await session.keep(document) if document else journal.document_of(old)
             plan = replace(session.build_plan(options.given), schema=schema)
-            prepared = await begin_readings(
-                session, stored, questions, plan, request=request, output=output, only_estimate=asking.estimate
-            )
-            if prepared is None:
+            finished = journal.reading(old) if old and not asking.reread else None
+            prepared = await session.prepare(stored, questions, plan, request, finished=finished)
+            await begin_readings(session, prepared, output, only_estimate=asking.estimate)
+            if asking.estimate:
                 return 0
             code = await read_to_end(session, prepared, output)
             if asking.copy:
@@ -201,29 +202,17 @@ async def open_sources(sources: Sequence[str], output: OutputOptions, *, everyth
         )
 
 
-async def begin_readings(
-    session: Session,
-    document: StoredDocument,
-    questions: Sequence[str],
-    plan: Plan,
-    *,
-    request: WayRequest,
-    output: OutputOptions,
-    only_estimate: bool,
-) -> Prepared | None:
-    """Begin a reading for each question after printing what they take; None where nothing else was asked for."""
+async def begin_readings(session: Session, prepared: Prepared, output: OutputOptions, *, only_estimate: bool) -> None:
+    """Print what the readings take, and begin them unless nothing else was asked for."""
     from bookwheel.cli.output import print_estimate
     from bookwheel.cli.runner import print_warnings
 
-    print_warnings(document, session.model, output)
-    prepared = await session.prepare(document, questions, plan, request)
+    print_warnings(prepared.document, session.model, output)
     # Needed with --quiet too: it refuses what cannot be read before the journal has a reading of it.
     cost = await session.estimate(prepared)
     print_estimate(cost, prepared, output, only=only_estimate)
-    if only_estimate:
-        return None
-    session.begin(prepared.readings)
-    return prepared
+    if not only_estimate:
+        session.begin(prepared.readings)
 
 
 def _copy_answers(readings: Sequence[Reading]) -> None:

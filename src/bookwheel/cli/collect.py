@@ -98,15 +98,10 @@ async def _read(words: tuple[str, ...], wanted: TableOptions, options: ReadingOp
     document = await open_sources(sources, output)
     with output.open_journal() as journal:
         async with options.models.open_session(journal) as session:
-            stored, plan, request = (
-                await session.keep(document),
-                session.build_plan(options.given),
-                WayRequest(way=NAME),
-            )
-            prepared = await begin_readings(
-                session, stored, [question], plan, request=request, output=output, only_estimate=wanted.estimate
-            )
-            if prepared is None:
+            stored, plan = await session.keep(document), session.build_plan(options.given)
+            prepared = await session.prepare(stored, [question], plan, WayRequest(way=NAME))
+            await begin_readings(session, prepared, output, only_estimate=wanted.estimate)
+            if wanted.estimate:
                 return ""
             (reading,) = await read_shown(session, prepared, output)
             return reading.id

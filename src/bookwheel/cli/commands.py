@@ -57,6 +57,13 @@ COMMANDS = {
         "bookwheel list --limit 10",
         'bookwheel list --search "lease" --json',
     ),
+    "search": Command(
+        "bookwheel.cli.history:search",
+        "WORDS...",
+        "Find passages of kept documents, and readings.",
+        "bookwheel search harbour master",
+        "bookwheel search lease --limit 3 --json",
+    ),
     "show": Command(
         "bookwheel.cli.history:show",
         "READING",

@@ -11,6 +11,8 @@ from bookwheel.cli import STDIN
 from bookwheel.cli.options import FilePath, OutputOptions, PositiveInt, Switch, Text
 from bookwheel.cli.output import print_event, print_json, print_line, print_note, stdout
 from bookwheel.errors import BookwheelError, InputError
+from bookwheel.record import to_plain
+from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Memory, Status
 
 if TYPE_CHECKING:
@@ -38,6 +40,37 @@ def list_readings(
 
     output.check_journal()
     (print_json_list if output.as_json else print_list)(output.path, limit=limit, search=search)
+    return 0
+
+
+def search(*words: str, limit: PositiveInt = 10, output: OutputOptions = OutputOptions()) -> int:
+    """Find what has all the words: readings by question, answer or memory, and passages of the documents kept here.
+
+    Parameters
+    ----------
+    words
+        Words, or beginnings of words.
+    limit
+        Print at most this many.
+
+    """
+    if not words:
+        raise InputError("say what to look for: bookwheel search WORDS")
+    journal, hits = output.find_journal(), []
+    if journal:
+        with journal:
+            hits = journal.search(" ".join(words), limit=limit)
+    if output.as_json:
+        print_json([to_plain(hit) for hit in hits])
+        return 0
+    for hit in hits:
+        pages = f" · p. {', '.join(map(str, hit.pages))}" if hit.pages else ""
+        place = f"{pages} · characters {hit.start:,}–{hit.end:,}" if not hit.reading else ""
+        title = f"{hit.reading[:8]} · {hit.question}" if hit.reading else hit.name
+        print_line(sanitize(" ".join(f"{title}{place}".split())))
+        print_line(sanitize("  " + " ".join(hit.snippet.split())))
+    if not hits and not output.quiet:
+        print_note(f"nothing kept here has {' '.join(words)!r}", style="dim")
     return 0
 
 

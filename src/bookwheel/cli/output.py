@@ -115,6 +115,8 @@ def print_answer(reading: Reading, output: OutputOptions) -> int:
     else:
         print_note(f"{reading.status}: {reading.error}", style="bold yellow")
         print_note(f"{len(reading.steps)} steps are kept; continue with: {output.format_resume(reading.id)}", style="")
+    if reading.steps and "carried" in reading.steps[-1].flags and not output.quiet:
+        print_note(f"from the memory of {reading.parent[:8]}; with --reread, the document is read again", style="dim")
     _print_gaps(reading, output)
     for words, style in ((describe_share(reading), "yellow"), (describe_choice(reading), "dim")):
         if words:
@@ -215,6 +217,8 @@ def print_estimate(cost: CostEstimate, prepared: Prepared, output: OutputOptions
     text = _describe_estimate(cost, choice, first.plan.chunk_tokens)
     if only:
         print_line(text)
+    elif first.steps and not output.is_silent:
+        print_note(f"{first.model} asks the memory of {first.parent[:8]} first; else it reads {text}", style="dim")
     elif not output.is_silent:
         print_note(f"{first.model} reads {text}", style="dim")
 

@@ -28,6 +28,7 @@ from bookwheel.cli.output import (
     stderr,
 )
 from bookwheel.models.patience import format_duration
+from bookwheel.reading.follow_up import count_carried
 from bookwheel.record import reading_to_json, step_to_json, summary_to_json
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Answer, Flag, Step
@@ -195,7 +196,9 @@ class ReadingProgress:
         self._waits = WaitLines(self._console)
         self._tokens = 0
         self._began = time.monotonic()
-        self._lengths = [_measure(step) for step in reading.steps if Flag.UNREAD not in step.flags]
+        # What an earlier reading has read says nothing of how far this one is.
+        own = reading.steps[count_carried(reading.steps) :]
+        self._lengths = [_measure(step) for step in own if Flag.UNREAD not in step.flags]
         self._bar = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(None),

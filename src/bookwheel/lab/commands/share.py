@@ -1,4 +1,4 @@
-"""`bookwheel share`: evaluations and training runs as one HTML file that opens without a server."""
+"""`bookwheel share`: runs, or one reading, as an HTML file that opens without a server."""
 
 from __future__ import annotations
 
@@ -7,24 +7,33 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from bookwheel.cli.ask import find_reading_name
 from bookwheel.cli.options import Count, FilePath
 from bookwheel.errors import InputError
 
 
 def share(
-    *folders: Annotated[FilePath, Parameter(help="Folders of evaluations and training runs, or folders above them.")],
+    *what: Annotated[
+        str, Parameter(help='Folders of evaluations and training runs, or above them; or a reading\'s id, or "last".')
+    ],
     out: Annotated[
-        FilePath | None, Parameter(help="The file to write; else the first folder's name and .html.")
+        FilePath | None, Parameter(help="The file to write; else the first folder's or the reading's name and .html.")
     ] = None,
     readings: Annotated[Count, Parameter(help="Readings of each run to put in, the wrong and the newest first.")] = 100,
+    journal: Annotated[FilePath | None, Parameter(help="The journal that has the reading.")] = None,
 ) -> int:
-    """Write runs as one HTML file: tables, plots, samples, curves and readings, for a browser and without a server."""
-    from bookwheel.cli.output import stderr
+    """Write runs as one HTML file: tables, plots, samples, curves and readings; or one reading with its timeline."""
+    from bookwheel.cli.history import show
+    from bookwheel.cli.options import OutputOptions
+    from bookwheel.cli.output import print_note
     from bookwheel.lab.desk.bundle import build_bundle
     from bookwheel.lab.desk.run_directory import RunDirectory
 
-    if not folders:
-        raise InputError("name one or more folders of runs: bookwheel share runs/mine")
+    if not what:
+        raise InputError("name folders of runs, or a reading: bookwheel share runs/mine, bookwheel share last")
+    if reading := find_reading_name(what):
+        return show(reading, html=out or Path(f"{reading}.html"), output=OutputOptions(journal=journal))
+    folders = [Path(word) for word in what]
     directories = [RunDirectory(folder) for folder in folders]
     runs = [(directory, run) for directory in directories for run in directory.list_runs()]
     title = ", ".join(folder.resolve().name for folder in folders)
@@ -34,5 +43,5 @@ def share(
         path.write_text(bundle.html, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
-    stderr().print(f"wrote {path}: {bundle.runs} runs, {bundle.readings} readings", style="dim", markup=False)
+    print_note(f"wrote {path}: {bundle.runs} runs, {bundle.readings} readings", style="dim")
     return 0

@@ -78,3 +78,32 @@ def test_a_terminal_gets_colours_and_no_line_wider_than_it_is(monkeypatch) -> No
     assert len(plain[1]) == 80
     monkeypatch.setenv("NO_COLOR", "1")
     assert list(_format_table([row()]))[1].startswith("01234567  2026")
+
+
+def test_search_finds_readings_and_passages(run, book: Path, ask) -> None:
+    assert run("search", "harbour").out == ""
+    id_ = ask("--json").json["reading"]
+    ran = run("search", "harbour", "mast")
+    assert ran.code == 0
+    assert ran.out.startswith(f"{id_[:8]} · Who is the harbour master of Skarholm?\n")
+    assert "book.txt · characters " in ran.out
+    found = run("search", "quill", "--json").json
+    assert [bool(hit["reading"]) for hit in found] == [True, False]
+    text = book.read_text()
+    assert "Quill" in text[found[1]["start"] : found[1]["end"]]
+    assert len(run("search", "quill", "--limit", "1", "--json").json) == 1
+    nothing = run("search", "zeppelin")
+    assert (nothing.code, nothing.out, nothing.err) == (0, "", "nothing kept here has 'zeppelin'\n")
+    assert run("search").code == 2
+
+
+def test_a_reading_is_shared_as_one_page(run, book: Path, ask, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    id_ = ask("--json").json["reading"]
+    assert run("share", id_[:8]).code == 0
+    page = (tmp_path / f"{id_[:8]}.html").read_text(encoding="utf-8")
+    assert "Ada Quill" in page
+    run("share", "last", "--out", tmp_path / "lease.html")
+    assert (tmp_path / "lease.html").read_text(encoding="utf-8") == page
+    assert run("share", "none").code == 2
+    assert run("share").code == 2

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from cyclopts import Group, Parameter
 
 from bookwheel.cli import STDIN
+from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.options import FilePath, ReadingOptions, Switch, Text, Texts
 from bookwheel.configuration import Configuration, load_configuration
 from bookwheel.errors import InputError, JournalError, QuestionError, SourceError
@@ -113,6 +114,7 @@ async def ask(
         journal = output.require_journal(old) if old else output.open_journal()
     with journal:
         with _explain_missing(old):
+            old = old and find_reading_id(journal, old)
             kept = journal.address_of(old) if old else None
         async with options.models.open_session(journal, kept=kept) as session:
             stored = await session.keep(document) if document else journal.document_of(old)

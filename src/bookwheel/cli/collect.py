@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Group, Parameter
 
 from bookwheel.cli.ask import begin_readings, find_reading_name, open_sources, split_words
+from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.options import FilePath, ReadingOptions, Switch, Text, Texts
 from bookwheel.cli.output import find_exit_code, print_line, print_note
 from bookwheel.errors import InputError
@@ -79,7 +80,7 @@ async def collect(*words: str, table: TableOptions = TableOptions(), options: Re
     if not name:
         return 0
     with options.output.require_journal(name) as journal:
-        reading = journal.reading(name)
+        reading = journal.reading(find_reading_id(journal, name))
         if reading.way != NAME:
             raise InputError(f"reading {reading.id[:8]} has no table: it was read by the way {reading.way}")
         found = build_table(reading, journal.document_of(reading.id), table.key)

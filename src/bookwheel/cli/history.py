@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.cli import STDIN
+from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.options import FilePath, OutputOptions, PositiveInt, Switch, Text
 from bookwheel.cli.output import print_event, print_json, print_line, print_note, stdout
 from bookwheel.errors import BookwheelError, InputError
@@ -106,7 +107,7 @@ def show(
     from bookwheel.verdict.provenance import find_origins
 
     with output.require_journal(reading) as journal:
-        record = journal.reading(reading)
+        record = journal.reading(find_reading_id(journal, reading))
         if follow:
             record = _follow(journal, record, output)
         lines = find_origins(record.steps, journal.document_of(record.id))
@@ -217,7 +218,7 @@ def forget(
 
 def _find_ids(journal: Journal, readings: tuple[str, ...], days: int | None) -> list[str]:
     """Return whole ids. Raise JournalError, before anything is deleted, for one that is not there."""
-    ids = dict.fromkeys(journal.find_id(name) for name in readings)
+    ids = dict.fromkeys(find_reading_id(journal, name) for name in readings)
     if days is not None:
         before = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="seconds")
         ids |= dict.fromkeys(reading.id for reading in journal.readings() if reading.created < before)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bookwheel.cli import STDIN
+from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.options import CallOptions, FilePath, Switch, WholeNumber, Words
 from bookwheel.errors import InputError
 from bookwheel.session import find_way
@@ -45,7 +46,7 @@ async def resume(
     if gate_threshold is not None and not flagged:
         raise InputError("--gate-threshold says which skipped sections are read again: it needs --flagged")
     with options.output.require_journal(reading) as journal:
-        old = journal.reading(reading)
+        old = journal.reading(find_reading_id(journal, reading))
         is_answered = old.status is Status.ANSWERED
         if is_answered and not (flagged and find_unread_sections(old.steps)):
             return print_answer(old, options.output)
@@ -78,7 +79,7 @@ async def edit(
 
     """
     with options.output.require_journal(reading) as journal:
-        old = journal.reading(reading)
+        old = journal.reading(find_reading_id(journal, reading))
         find_way(old)  # Refused before there is a fork that cannot be read on.
         if not old.steps:
             raise InputError(f"reading {old.id[:8]} has no steps, so it has no memory to change")

@@ -15,6 +15,7 @@ from rich.panel import Panel
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from bookwheel.cli.last import remember_last
 from bookwheel.cli.output import (
     find_exit_code,
     format_flags,
@@ -111,6 +112,8 @@ async def read_shown(session: Session, prepared: Prepared, output: OutputOptions
 
     The first reading's progress stands for all: they are never a chunk apart.
     """
+    if session.journal:
+        remember_last(session.journal.path, prepared.readings[-1].id)
     try:
         with _watch(prepared.readings[0], output) as watch:
             waits = replace(session.patience, on_retry=watch.report_retry)

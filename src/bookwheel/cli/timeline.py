@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
+from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.output import format_step_title, format_usage, memory_diff, print_verdict, stdout
 from bookwheel.journal.files import journal_path
 from bookwheel.plugins import list_plugins, load_plugin
@@ -42,7 +43,7 @@ def show_reading(journal: Journal, reading: str) -> None:
     """Print a reading of a journal: its steps, its answer, and the origins of its memory's lines."""
     from bookwheel.verdict.provenance import find_origins
 
-    record = journal.reading(reading)
+    record = journal.reading(find_reading_id(journal, reading))
     lines = find_origins(record.steps, journal.document_of(record.id))
     print_timeline(stdout(), record, find_note(journal.path, record.id), only_changes=False)
     print_origins(stdout(), lines)

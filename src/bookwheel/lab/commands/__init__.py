@@ -33,8 +33,9 @@ TRAIN = Command(
 )
 SHARE = Command(
     "bookwheel.lab.commands.share:share",
-    "FOLDER...",
-    "Write evaluations and training runs as one web page that needs no server.",
+    "FOLDER...|READING",
+    "Write runs, or a reading, as one web page that needs no server.",
     "bookwheel share runs/mine",
     "bookwheel share runs/a runs/b --out both.html",
+    "bookwheel share last",
 )

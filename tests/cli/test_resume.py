@@ -122,3 +122,52 @@ def test_edit_refuses_a_memory_over_the_limit(run, book: Path, ask) -> None:
     ran = run("edit", "last", "--step", "1", "--memory", "word " * 100)
     assert ran.code == 2
     assert "100 tokens" in ran.err
+
+
+@pytest.fixture
+def edit_with(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Edit the memory of step 0 in an editor that runs a line of shell on the file."""
+
+    def call(line: str, *words: object):
+        editor = tmp_path / "editor.sh"
+        editor.write_text(f"#!/bin/sh\n{line}\n")
+        editor.chmod(0o700)
+        monkeypatch.setenv("VISUAL", "")
+        monkeypatch.setenv("EDITOR", str(editor))
+        monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+        return run("edit", "last", "--step", "0", *words)
+
+    return call
+
+
+def test_the_editor_gets_the_old_memory_and_its_text_is_the_new_one(ask, run, edit_with) -> None:
+    old = ask("--json").json
+    ran = edit_with('echo "Bo Fell lights the lamp." >> "$1"', "--json")
+    assert ran.code == 0
+    assert ran.json["parent"] == old["reading"]
+    assert ran.json["steps"][0]["memory"] == f"{old['steps'][0]['memory']}\nBo Fell lights the lamp.".strip()
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("exit 3", "exited with code 3"),
+        ('printf " " > "$1"', "is empty, so nothing was changed"),
+        ("true", "is unchanged"),
+    ],
+)
+def test_an_editor_that_changes_nothing_begins_no_reading(ask, run, edit_with, line: str, says: str) -> None:
+    ask("--way", "sequential")
+    if line == "true":
+        run("edit", "last", "--step", "0", "--memory", "Bo Fell lights the lamp.")
+    before = run("list", "--json").json
+    ran = edit_with(line)
+    assert ran.code == 2
+    assert says in ran.err
+    assert run("list", "--json").json == before
+
+
+def test_a_reading_without_steps_has_no_memory_to_edit(run, book: Path, question: str) -> None:
+    run("ask", book, question, "--model", "scripted", "--way", "whole")
+    ran = run("edit", "last", "--step", "0", "--memory", "x")
+    assert (ran.code, "has no steps" in ran.err) == (2, True)

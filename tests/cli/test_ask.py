@@ -1,4 +1,4 @@
-"""`bookwheel ask`: the answer to stdout, everything else to stderr, exit codes that tell what happened."""
+"""`bookwheel ask`: what it takes, in which order things happen, the clipboard."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from bookwheel.cli.main import main
+from bookwheel.documents.opening import TextDocument
 from bookwheel.journal import Journal, journal_path
 from bookwheel.models import registry
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.types import Chunk, Conversation, Flag, Memory, Reply, Step
+from bookwheel.verdict.judge import judge_answer
 
 
 def test_the_answer_goes_to_stdout_and_nothing_else_does(book: Path, ask) -> None:
@@ -182,3 +186,115 @@ def test_what_the_memory_does_not_have_is_read_in_the_document(run, ask, book: P
     assert "keeper" in found["answer"]
     assert len(found["steps"]) > len(first["steps"])
     assert found["usage"]["calls"] > 1
+
+
+TEXT = "".join(
+    f"Page {n} tells of harvests, tolls and rain.\n" + ("The colour of the wheel is vermilion.\n" if n == 40 else "")
+    for n in range(80)
+)
+QUESTION = "What is the colour of the wheel?"
+ANSWER = "The colour of the wheel is vermilion."
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    book = tmp_path / "book.txt"
+    book.write_text(TEXT)
+
+    def call(command: str, *words: str) -> tuple[str, str]:
+        with pytest.raises(SystemExit):
+            main([command, *words, "--journal", str(tmp_path / "journal.sqlite")])
+        return capsys.readouterr()
+
+    def ask(way: str, *words: str) -> tuple[str, str]:
+        plan = ("--chunk-tokens", "100", "--memory-tokens", "60", "--way", way, "--model", "scripted")
+        return call("ask", str(book), QUESTION, *plan, *words)
+
+    ask.show = lambda: call("show", "last")
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("way", "order"), [("early-exit", "from its beginning"), ("ranked+edits", "the likeliest parts first")]
+)
+def test_a_share_is_told_with_the_order_in_which_it_was_read(run, way, order):
+    out, err = run(way)
+    assert out == f"{ANSWER}\n"
+    assert f"% of the document, {order}, until" in err
+
+
+def test_auto_says_what_it_chose_and_why(run):
+    _, err = run("auto")
+    assert "step 0 · ranked+edits: scripted can judge" in err
+    assert "auto chose ranked+edits: scripted can judge when it has the answer" in err
+    assert "of about 1 " not in err
+    assert "step 0 · ranked+edits: scripted can judge" in run.show()[0]
+
+
+def test_a_way_that_was_named_was_not_chosen(run):
+    assert "chose" not in run("edits")[1]
+
+
+@pytest.mark.parametrize("way", ["sequential", "ranked+edits", "parallel", "auto", "early-exit"])
+def test_a_passage_names_the_step_that_read_it(run, way):
+    found = json.loads(run(way, "--json")[0])
+    (passage,) = found["evidence"]
+    (step,) = [step for step in found["steps"] if step["index"] == passage["step"]]
+    assert step["start"] <= passage["start"] < passage["end"] <= step["end"]
+
+
+@pytest.mark.parametrize(("flags", "named"), [((), 2), ((Flag.SKIPPED,), 2), ((Flag.UNREAD,), None)])
+def test_a_passage_that_was_not_read_names_no_step(flags, named):
+    place = TEXT.index(ANSWER)
+    spans = [(place + 100, len(TEXT), ()), (0, place - 10, ()), (place - 10, place + 100, flags)]
+    blank, said = Memory.blank(10), Conversation(messages=(), reply=Reply(text=""))
+    steps = [
+        Step(
+            chunk=Chunk(index=at, start=start, end=end, text="", tokens=0),
+            before=blank,
+            after=blank,
+            conversation=said,
+            flags=flags,
+        )
+        for at, (start, end, flags) in enumerate(spans)
+    ]
+    evidence, _ = judge_answer(ANSWER, QUESTION, steps, TextDocument(TEXT))
+    assert [piece.step for piece in evidence] == [named]
+
+
+@pytest.fixture
+def clipboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program that stands for the desktop's, and the file that it copies to."""
+    folder, copied = tmp_path / "bin", tmp_path / "copied"
+    folder.mkdir()
+    program = folder / "wl-copy"
+    program.write_text(f"#!/bin/sh\ncat > {copied}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return copied
+
+
+def test_the_answer_is_copied(ask, clipboard) -> None:
+    assert ask("--copy").code == 0
+    assert clipboard.read_text() == "The harbour master of Skarholm is Ada Quill."
+
+
+def test_without_a_clipboard_the_answer_is_printed_all_the_same(ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bookwheel.cli.ask.shutil.which", lambda _: None)
+    result = ask("--copy")
+    assert result.code == 0
+    assert "Ada Quill" in result.out
+    assert "nothing to copy to" in result.err
+
+
+@pytest.mark.slow
+def test_questions_may_stand_in_a_file(ask, tmp_path: Path) -> None:
+    file = tmp_path / "more.txt"
+    file.write_text("What circles over the pier?\n\nWho writes down the wind?\n")
+    readings = json.loads(ask("--questions", file, "--json").out)["readings"]
+    assert [reading["question"] for reading in readings][1:] == [
+        "What circles over the pier?",
+        "Who writes down the wind?",
+    ]
+    file.write_text("\n")
+    assert ask("--questions", file).code == 2

@@ -1,4 +1,4 @@
-"""`bookwheel list` and `bookwheel show`."""
+"""`bookwheel list`, `show`, `search`, `share` and `forget`, and which reading `last` is."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+
+from bookwheel.cli import last
 from bookwheel.cli.listing import _format_table
+from bookwheel.cli.main import main
+from bookwheel.documents.opening import TextDocument
+from bookwheel.journal import Journal, journal_path
 from bookwheel.journal.listing import ListedReading
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.reading import runner
 
 
 def test_ask_resume_show_and_list_speak_of_one_shape(run, book: Path, ask) -> None:
@@ -107,3 +115,131 @@ def test_a_reading_is_shared_as_one_page(run, book: Path, ask, tmp_path: Path, m
     assert (tmp_path / "lease.html").read_text(encoding="utf-8") == page
     assert run("share", "none").code == 2
     assert run("share").code == 2
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A journal with an old and a new reading, and a document that nobody asked about."""
+    path, model = tmp_path / "journal.sqlite", ScriptedModel(keyword_reader)
+    with Journal(path) as journal:
+        for id_, created in (("0ld00000", "2020-01-01T00:00:00+00:00"), ("new00000", "")):
+            document = journal.keep(TextDocument(f"words of {id_}", id_))
+            reading = runner.new_reading(document.info, f"What of {id_}?", model, model.plan)
+            journal.begin(
+                type(reading)(**{**{n: getattr(reading, n) for n in reading.__slots__}, "id": id_, "created": created})
+            )
+        journal.keep(TextDocument("nobody asked", "unread"))
+    return path
+
+
+def run(path: Path, *words: str) -> tuple[int, list[str]]:
+    with pytest.raises(SystemExit) as ended:
+        main(["forget", *words, "--journal", str(path), "--json"])
+    with Journal(path) as journal:
+        return ended.value.code, [reading.id for reading in journal.readings()]
+
+
+def test_readings_are_forgotten_by_name_and_by_age(path: Path, capsys) -> None:
+    assert run(path, "--older-than", "30") == (0, ["new00000"])
+    assert json.loads(capsys.readouterr().out) == {"deleted": ["0ld00000"], "kept": {}}
+    assert run(path, "new") == (0, [])
+    content = b"".join(file.read_bytes() for file in path.parent.iterdir() if file.is_file())
+    assert b"What of" not in content
+
+
+def test_what_is_not_there_or_not_said_is_an_error(path: Path) -> None:
+    assert run(path, "nothing")[0] == 2
+    assert run(path)[0] == 2
+
+
+def test_documents_that_nobody_asked_about_go_too(path: Path) -> None:
+    assert run(path, "--unread") == (0, ["new00000", "0ld00000"])
+    with Journal(path) as journal:
+        assert journal._reader.fetch_all("SELECT name FROM documents ORDER BY id") == [("0ld00000",), ("new00000",)]
+
+
+def test_a_reading_under_way_stays(path: Path, capsys) -> None:
+    with Journal(path) as journal, journal.claim("new00000"):
+        code, left = run(path, "0ld", "new")
+    assert (code, left) == (2, ["new00000"])
+    assert "being read" in json.loads(capsys.readouterr().out)["kept"]["new00000"]
+
+
+@pytest.fixture
+def sit(monkeypatch: pytest.MonkeyPatch):
+    """Sit down at a terminal, in a project."""
+
+    def at(terminal: str, project: str = "lease") -> None:
+        places = {terminal: "of this terminal", project: "of this project"}
+        monkeypatch.setattr(last, "_name_places", lambda: {name: words for name, words in places.items() if name})
+
+    return at
+
+
+def test_last_belongs_to_the_terminal_and_a_newer_reading_is_told(run, ask, sit) -> None:
+    sit("one")
+    first = ask("--json").json["reading"]
+    sit("two")
+    second = ask("--json").json["reading"]
+    assert run("show", "last", "--json").json["reading"] == second
+    sit("one")
+    ran = run("show", "last", "--json")
+    assert ran.json["reading"] == first
+    assert f"note: last is {first[:8]}, of this terminal; the newest reading of the journal is {second[:8]}" in ran.err
+    assert run("show", "last").out.splitlines()[1].startswith(first[:8]), "without the parser too"
+
+
+def test_a_new_terminal_takes_the_project_s_last_and_another_project_the_journal_s(run, ask, sit) -> None:
+    sit("one", "lease")
+    first = ask("--json").json["reading"]
+    sit("two", "novel")
+    second = ask("--json").json["reading"]
+    sit("three", "lease")
+    ran = run("show", "last", "--json")
+    assert (ran.json["reading"], "of this project" in ran.err) == (first, True)
+    sit("", "poem")
+    ran = run("show", "last", "--json")
+    assert (ran.json["reading"], ran.err) == (second, "")
+
+
+def test_what_was_forgotten_is_not_last_and_leaves_no_error(run, ask, sit) -> None:
+    sit("one")
+    first = ask("--json").json["reading"]
+    second = ask("--json").json["reading"]
+    run("forget", "last")
+    assert run("show", "last", "--json").json["reading"] == first
+    assert second not in [one["reading"] for one in run("list", "--json").json]
+
+
+def test_a_reading_that_goes_on_is_last(run, ask, sit) -> None:
+    sit("one")
+    stopped = ask("--json", "--max-tokens-total", "900").json["reading"]
+    ask()
+    run("resume", stopped[:6])
+    assert run("show", "last", "--json").json["reading"] == stopped
+
+
+def test_a_damaged_or_unwritable_file_of_last_readings_does_no_harm(run, ask, sit, book: Path) -> None:
+    sit("one")
+    ask()
+    file = journal_path().with_name(journal_path().name + ".last")
+    assert file.stat().st_mode & 0o077 == 0
+    for content in ("{", "[]", '{"one": 7}'):
+        file.write_text(content)
+        assert run("show", "last").code == 0
+    file.unlink()
+    file.mkdir()
+    (file / "kept").touch()
+    assert ask().code == 0
+
+
+def test_a_place_is_a_terminal_session_or_the_root_of_a_repository(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "deep" / "er")
+    assert last._name_places() == {str(tmp_path): "of this project"}
+    master, slave = os.openpty()
+    with os.fdopen(slave, "w") as terminal:
+        monkeypatch.setattr("sys.stderr", terminal)
+        assert list(last._name_places().values()) == ["of this terminal", "of this project"]
+    os.close(master)

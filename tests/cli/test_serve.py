@@ -1,4 +1,4 @@
-"""`bookwheel serve` as a process: it says where it is, ends gently, and goes on where it was."""
+"""`bookwheel serve` and `bookwheel mcp`: who may use them, and how they end."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from bookwheel.cli.main import main
+
 pytest.importorskip("starlette")
 pytest.importorskip("prometheus_client")
 
-from bookwheel.cli.main import main
 from bookwheel.journal import Journal
 from bookwheel.types import Status
 
@@ -120,3 +121,33 @@ def test_a_server_without_keys_has_a_token_where_somebody_sees_its_link(monkeypa
     assert ServerOptions().make_token() == ""
     monkeypatch.setenv("BOOKWHEEL_TOKEN", "chosen")
     assert ServerOptions().make_token() == "chosen"
+
+
+@pytest.fixture
+def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.delenv("BOOKWHEEL_MCP_KEY", raising=False)
+
+    def call(*words: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(["mcp", "--model", "scripted", "--journal", str(tmp_path / "journal.sqlite"), *words])
+        said = capsys.readouterr()
+        assert (ended.value.code, said.out) == (2, "")
+        return " ".join(said.err.split())
+
+    return call
+
+
+def test_without_the_extra_it_says_what_to_install(refused, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    assert "[mcp]" in refused()
+
+
+def test_others_are_not_served_without_a_key(refused) -> None:
+    pytest.importorskip("mcp")
+    assert "BOOKWHEEL_MCP_KEY" in refused("--http", "--host", "0.0.0.0")
+    assert "fewer than 16" in refused("--http", "--host", "0.0.0.0", "--key", "short")
+
+
+def test_a_root_that_is_not_there_is_refused(refused, tmp_path: Path) -> None:
+    pytest.importorskip("mcp")
+    assert "cannot be opened" in refused("--root", str(tmp_path / "nothing"))

@@ -63,10 +63,9 @@ class EvidenceJson(TypedDict):
     step: int | None
     """The step that read it; null where no step did."""
     source: str
-    """The file, path or address that it stands in."""
     sources: list[str]
+    """The files, paths or addresses that it stands in; nearly always one."""
     page: int | None
-    """The first page; null where the format has none."""
     pages: list[int]
 
 
@@ -200,7 +199,16 @@ def outcome_to_json(reading: Reading) -> OutcomeJson:
     """Return the reading without its steps."""
     return {
         **summary_to_json(reading),
-        "gaps": [_gap_to_json(step) for step in reading.gaps],
+        "gaps": [
+            {
+                "step": step.chunk.index,
+                "start": step.chunk.start,
+                "end": step.chunk.end,
+                "pages": list(step.chunk.pages),
+                "flags": list(step.flags),
+            }
+            for step in reading.gaps
+        ],
         "evidence": [evidence_to_json(piece) for piece in reading.evidence],
     }
 
@@ -292,17 +300,6 @@ def _changes_to_json(step: Step) -> list[MemoryChangeJson]:
         if change.words:
             changes[-1]["words"] = [(run.kind, run.text) for run in change.words]
     return changes
-
-
-def _gap_to_json(step: Step) -> GapJson:
-    chunk = step.chunk
-    return {
-        "step": chunk.index,
-        "start": chunk.start,
-        "end": chunk.end,
-        "pages": list(chunk.pages),
-        "flags": list(step.flags),
-    }
 
 
 def _answer_turn_to_json(answer: Answer) -> AnswerTurnJson:

@@ -57,3 +57,24 @@ def test_the_help_of_a_command_is_its_own(run, name: str) -> None:
 
 def test_the_version_is_the_package_s(run) -> None:
     assert run("--version").out.strip() == version("bookwheel")
+
+
+@pytest.mark.parametrize("words", [["list"], ["list", "--json"], ["show", "last"]])
+def test_what_needs_no_parser_does_not_wait_for_its_import(ask, words: list[str]) -> None:
+    ask()
+    loaded = loaded_after(f"from bookwheel.cli.main import main\ntry: main({words})\nexcept SystemExit: pass\nprint()")
+    assert "bookwheel.journal" in loaded
+    assert not loaded & {"cyclopts", "bookwheel.cli.options"}
+
+
+def test_an_option_in_the_place_of_a_reading_is_no_reading(run, ask) -> None:
+    ask()
+    ran = run("show", "--chnges")
+    assert ran.code == 2
+    assert "no reading" not in ran.err
+    assert "See bookwheel show --help." in ran.err
+
+
+def test_an_async_command_has_its_exit_code(run, ask) -> None:
+    assert ask("--max-tokens-total", "500").code == 4
+    assert run("resume", "last", "--max-tokens-total", "500").code == 4

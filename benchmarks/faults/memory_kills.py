@@ -3,9 +3,9 @@
     python benchmarks/faults/memory_kills.py 200 1        kills, seed
 
 A child adds texts and forgets sources, one operation after the other, and says when each is acknowledged. It is killed
-at random moments and started again with the operation that it was at. In the end the memory must be that of a child that
-was never killed, every acknowledged text must have been there, and no byte of the journal's files may hold a word that
-was forgotten.
+at random moments and started again with the operation that it was at. In the end the memory must be that of a child
+that was never killed, every acknowledged text must have been there, and no byte of the journal's files may hold a word
+that was forgotten.
 """
 
 from __future__ import annotations

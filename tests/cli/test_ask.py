@@ -197,7 +197,7 @@ ANSWER = "The colour of the wheel is vermilion."
 
 
 @pytest.fixture
-def run(tmp_path, capsys):
+def read_by(tmp_path, capsys):
     book = tmp_path / "book.txt"
     book.write_text(TEXT)
 
@@ -217,27 +217,27 @@ def run(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("way", "order"), [("early-exit", "from its beginning"), ("ranked+edits", "the likeliest parts first")]
 )
-def test_a_share_is_told_with_the_order_in_which_it_was_read(run, way, order):
-    out, err = run(way)
+def test_a_share_is_told_with_the_order_in_which_it_was_read(read_by, way, order):
+    out, err = read_by(way)
     assert out == f"{ANSWER}\n"
     assert f"% of the document, {order}, until" in err
 
 
-def test_auto_says_what_it_chose_and_why(run):
-    _, err = run("auto")
+def test_auto_says_what_it_chose_and_why(read_by):
+    _, err = read_by("auto")
     assert "step 0 · ranked+edits: scripted can judge" in err
     assert "auto chose ranked+edits: scripted can judge when it has the answer" in err
     assert "of about 1 " not in err
-    assert "step 0 · ranked+edits: scripted can judge" in run.show()[0]
+    assert "step 0 · ranked+edits: scripted can judge" in read_by.show()[0]
 
 
-def test_a_way_that_was_named_was_not_chosen(run):
-    assert "chose" not in run("edits")[1]
+def test_a_way_that_was_named_was_not_chosen(read_by):
+    assert "chose" not in read_by("edits")[1]
 
 
 @pytest.mark.parametrize("way", ["sequential", "ranked+edits", "parallel", "auto", "early-exit"])
-def test_a_passage_names_the_step_that_read_it(run, way):
-    found = json.loads(run(way, "--json")[0])
+def test_a_passage_names_the_step_that_read_it(read_by, way):
+    found = json.loads(read_by(way, "--json")[0])
     (passage,) = found["evidence"]
     (step,) = [step for step in found["steps"] if step["index"] == passage["step"]]
     assert step["start"] <= passage["start"] < passage["end"] <= step["end"]

@@ -95,6 +95,7 @@ def test_search_finds_readings_and_passages(run, book: Path, ask) -> None:
     assert ran.code == 0
     assert ran.out.startswith(f"{id_[:8]} · Who is the harbour master of Skarholm?\n")
     assert "book.txt · characters " in ran.out
+    assert re.search(r"^  \S.*Ada Quill", ran.out, re.MULTILINE), "the text around the words stands indented"
     found = run("search", "quill", "--json").json
     assert [bool(hit["reading"]) for hit in found] == [True, False]
     text = book.read_text()
@@ -132,7 +133,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def run(path: Path, *words: str) -> tuple[int, list[str]]:
+def forget_in(path: Path, *words: str) -> tuple[int, list[str]]:
     with pytest.raises(SystemExit) as ended:
         main(["forget", *words, "--journal", str(path), "--json"])
     with Journal(path) as journal:
@@ -140,27 +141,27 @@ def run(path: Path, *words: str) -> tuple[int, list[str]]:
 
 
 def test_readings_are_forgotten_by_name_and_by_age(path: Path, capsys) -> None:
-    assert run(path, "--older-than", "30") == (0, ["new00000"])
+    assert forget_in(path, "--older-than", "30") == (0, ["new00000"])
     assert json.loads(capsys.readouterr().out) == {"deleted": ["0ld00000"], "kept": {}}
-    assert run(path, "new") == (0, [])
+    assert forget_in(path, "new") == (0, [])
     content = b"".join(file.read_bytes() for file in path.parent.iterdir() if file.is_file())
     assert b"What of" not in content
 
 
 def test_what_is_not_there_or_not_said_is_an_error(path: Path) -> None:
-    assert run(path, "nothing")[0] == 2
-    assert run(path)[0] == 2
+    assert forget_in(path, "nothing")[0] == 2
+    assert forget_in(path)[0] == 2
 
 
 def test_documents_that_nobody_asked_about_go_too(path: Path) -> None:
-    assert run(path, "--unread") == (0, ["new00000", "0ld00000"])
+    assert forget_in(path, "--unread") == (0, ["new00000", "0ld00000"])
     with Journal(path) as journal:
         assert journal._reader.fetch_all("SELECT name FROM documents ORDER BY id") == [("0ld00000",), ("new00000",)]
 
 
 def test_a_reading_under_way_stays(path: Path, capsys) -> None:
     with Journal(path) as journal, journal.claim("new00000"):
-        code, left = run(path, "0ld", "new")
+        code, left = forget_in(path, "0ld", "new")
     assert (code, left) == (2, ["new00000"])
     assert "being read" in json.loads(capsys.readouterr().out)["kept"]["new00000"]
 

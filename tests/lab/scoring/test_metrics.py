@@ -21,8 +21,8 @@ from bookwheel.lab.scoring import (
 )
 from bookwheel.lab.scoring import metrics as metrics_module
 from bookwheel.lab.scoring.normalization import contains_words, words
+from bookwheel.lab.scoring.published import PUBLISHED
 
-PUBLISHED = {"official", "string_match_all", "string_match_part", "verbatim"}
 OURS = [name for name in METRICS if name not in PUBLISHED]
 
 

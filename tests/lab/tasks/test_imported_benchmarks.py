@@ -178,6 +178,40 @@ def test_files_of_helmet_are_read_or_refused_by_name(tmp_path):
             read(tmp_path, record)
 
 
+def test_sets_of_longbench_have_their_measures_and_a_question(tmp_path):
+    common = {"context": "Ada signed.", "length": 9, "language": "en", "_id": "1"}
+    report, code, kind, answer = read(
+        tmp_path,
+        {**common, "input": "", "answers": ["Signed."], "dataset": "gov_report_e"},
+        {**common, "input": "x = 1", "answers": ["y = 2"], "dataset": "repobench-p"},
+        {
+            **common,
+            "input": "Question: who?",
+            "answers": ["Person"],
+            "all_classes": ["Person", "Place"],
+            "dataset": "trec",
+        },
+        {**common, "input": "Who?", "answers": ["Ada"], "dataset": "hotpotqa"},
+    )
+    assert (report.metric, report.question) == ("rouge_l", "Write a one-page summary of the document.")
+    assert (code.metric, code.question) == ("code_similarity", "x = 1\nWrite the next line of the code.")
+    assert (kind.metric, kind.golds, kind.question) == ("classification", ("Person", "Place"), "Question: who?")
+    assert (answer.metric, answer.task) == ("contains", "hotpotqa")
+
+
+def test_graphs_and_counts_of_other_benchmarks_are_read(tmp_path):
+    prompt = "Example.\nOperation: none\n\nEdges:\na -> b\n\nOperation:\nPerform a BFS from a.\n"
+    graph, count = read(
+        tmp_path,
+        {"prompt": prompt, "answer_nodes": ["a", "b"], "problem_type": "bfs", "prompt_chars": 60},
+        {"context_window_text": "x: spam", "question": "How many?", "answer": "[3]", "task_group": "counting", "id": 4},
+    )
+    assert graph.text.endswith("a -> b")
+    assert (graph.task, graph.question, graph.golds) == ("graphwalks-bfs", "Perform a BFS from a.", ("a", "b"))
+    assert graph.score("Final Answer: [b, a]").score == 1
+    assert (count.task, count.golds, count.score("Answer: 4").score) == ("oolong-counting", ("3",), 0.75)
+
+
 def test_options_of_infinitebench_become_letters(tmp_path):
     record = {"context": "Ada signed.", "input": "Who?", "answer": ["Ada"], "options": ["Bram", "Ada"]}
     (sample,) = read(tmp_path, record)

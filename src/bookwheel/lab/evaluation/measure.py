@@ -100,10 +100,11 @@ def _describe_reading(sample: Sample, reading: Reading, outcome: SampleOutcome) 
     flags.update(map(str, reading.answer.flags if reading.answer else ()))
     score, usage = sample.score(answer), reading.usage
     trace = trace_evidence(sample, reading.steps, is_right=score.score >= RIGHT)
+    published = None if answer is None else score_as_published(sample.task, answer, sample.golds, sample.metric)
     return {
         "score": score.score,
         "reason": score.reason,
-        "official": None if answer is None else score_as_published(sample.task, answer, sample.golds).score,
+        "official": None if published is None else published.score,
         "set_f1": set_f1(answer or "", sample.golds).score if sample.metric in _PARTS else None,
         "answer": answer or "",
         "reading": reading.id,

@@ -2,8 +2,6 @@
 
 from bookwheel.lab.scoring.metrics import (
     METRICS,
-    Metric,
-    Score,
     all_of,
     choice,
     contains,
@@ -11,17 +9,20 @@ from bookwheel.lab.scoring.metrics import (
     f1,
     list_metrics,
     load_metric,
-    official,
     score_answer,
-    score_as_published,
     score_missing_answer,
     set_f1,
     share_of,
+    unanswerable,
+)
+from bookwheel.lab.scoring.published import (
+    official,
+    score_as_published,
     string_match_all,
     string_match_part,
-    unanswerable,
     verbatim,
 )
+from bookwheel.lab.scoring.score import Metric, Score
 
 __all__ = [
     "METRICS",

@@ -10,11 +10,8 @@ A metric of another package registers through the entry point group `bookwheel.m
     share_of      the share of the golds that stand in the answer
     set_f1        the harmonic mean of that share and of the share of what the answer lists that is gold
     unanswerable  the answer says that the document does not say
-    verbatim      how much of a text the answer repeats character by character
-    official, string_match_all, string_match_part
-                  the judges published with MemAgent and RULER, flaws included; only to compare with published figures:
-                  MemAgent's takes substrings in both directions and the first gold only; RULER's the share of the
-                  golds that are substrings, for its needles, variables and words, or any of them, for its questions
+    verbatim, official, string_match_all and others
+                  the measures that were published with benchmarks (`bookwheel.lab.scoring.published`)
 
 For `exact`, `contains`, `choice` and `f1` the golds are alternatives and any of them counts. For `all_of`, `share_of`
 and `set_f1` they are the values that were asked for together. An empty answer scores 0 in every metric.
@@ -23,10 +20,8 @@ and `set_f1` they are the values that were asked for together. An empty answer s
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from functools import cache
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring.choices import is_polar, list_options, picks_gold, picks_option, says_yes
@@ -39,46 +34,14 @@ from bookwheel.lab.scoring.normalization import (
     words,
     words_with_articles,
 )
+from bookwheel.lab.scoring.published import PUBLISHED
 from bookwheel.lab.scoring.relevance import names_person, shares_with_rival
+from bookwheel.lab.scoring.score import NOTHING, Metric, QuestionMetric, Score
 from bookwheel.plugins import list_names, require_plugin
 from bookwheel.text.remarks import declines
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
-    """The score of an answer.
-
-    >>> Score(score=1.0, reason='holds "Ada Quill"')
-    Score(score=1.0, reason='holds "Ada Quill"', parts={})
-    """
-
-    score: float
-    """From 0 to 1."""
-    reason: str = ""
-    """An explanation for people who look at a single sample."""
-    parts: Mapping[str, float] = field(default_factory=dict)
-    """The parts of the score, if it has any: one for each gold, or precision and recall."""
-
-
-class Metric(Protocol):
-    """A function that scores an answer."""
-
-    def __call__(self, answer: str, golds: Sequence[str]) -> Score:
-        """Return the score of `answer`. The golds are alternatives or parts, as the metric says."""
-        ...
-
-
-class QuestionMetric(Protocol):
-    """A metric of ours that also looks at the question."""
-
-    def __call__(self, answer: str, golds: Sequence[str], question: str = "") -> Score:
-        """Return the score of `answer` to the question."""
-        ...
-
-
 _OWNED: Final = re.compile(r"^(?:his|her|their|its)\s+", re.IGNORECASE)
 _THOUGHT: Final = re.compile(r".*</think(?:ing)?>", re.DOTALL)
-NOTHING: Final = Score(score=0.0, reason="the answer is empty")
 
 
 def exact(answer: str, golds: Sequence[str]) -> Score:
@@ -267,61 +230,6 @@ def unanswerable(answer: str, golds: Sequence[str]) -> Score:
     return Score(score=float(has_declined), reason=reason)
 
 
-def verbatim(answer: str, golds: Sequence[str]) -> Score:
-    """Score how much of the first gold an answer repeats, character by character: MRCR's published measure.
-
-    A second gold is a string that the answer must begin with; without it the answer scores 0.
-    """
-    if not answer or not golds:
-        return NOTHING
-    text, prefix = golds[0], golds[1] if len(golds) > 1 else ""
-    if not answer.startswith(prefix):
-        return Score(score=0.0, reason=f'does not begin with "{prefix}"')
-    ratio = SequenceMatcher(None, answer.removeprefix(prefix), text).ratio()
-    return Score(score=ratio, reason=f"repeats {ratio:.0%} of the text")
-
-
-_MARKS: Final = re.compile(r"[!-/:-@\[-`{-~]")
-_ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
-_CONTROLS: Final = re.compile(r"[\x00-\x1f]")
-_RULER_TASKS: Final = re.compile(r"(?:ruler_)?(?:niah_|vt$|cwe$|fwe$)")
-
-
-def official(answer: str, golds: Sequence[str]) -> Score:
-    """Score as published with MemAgent: substring in both directions, against the first gold alone.
-
-    It accepts "the" and any part of the gold, and ignores every gold but the first. An answer without a character is
-    wrong before it is compared.
-    """
-    if not answer or not golds:
-        return NOTHING
-    given, gold = (" ".join(_ARTICLES.sub(" ", _MARKS.sub("", text.lower())).split()) for text in (answer, golds[0]))
-    right = gold in given or given in gold
-    return Score(score=float(right), reason="by the published metric, which takes substrings in both directions")
-
-
-def string_match_all(answer: str, golds: Sequence[str]) -> Score:
-    """Score as RULER does for needles, variables and words: the share of the golds that are substrings."""
-    found = [float(gold.lower() in _strip(answer)) for gold in golds]
-    share = sum(found) / len(found) if found else 0.0
-    return Score(score=share, reason=f"by RULER's metric, {sum(found):.0f} of {len(found)} are substrings")
-
-
-def string_match_part(answer: str, golds: Sequence[str]) -> Score:
-    """Score as RULER does for its questions: 1 when any gold is a substring."""
-    right = any(gold.lower() in _strip(answer) for gold in golds)
-    return Score(score=float(right), reason="by RULER's metric, which takes any gold as a substring")
-
-
-def _strip(answer: str) -> str:
-    return _CONTROLS.sub("\n", answer.strip()).strip().lower()
-
-
-def score_as_published(task: str, answer: str, golds: Sequence[str]) -> Score:
-    """Score by the judge that was published for the task; of a task of ours by MemAgent's."""
-    return (string_match_all if _RULER_TASKS.match(task) else official)(answer, golds)
-
-
 METRICS: Final[Mapping[str, Metric]] = {
     "exact": exact,
     "contains": contains,
@@ -331,13 +239,10 @@ METRICS: Final[Mapping[str, Metric]] = {
     "share_of": share_of,
     "set_f1": set_f1,
     "unanswerable": unanswerable,
-    "verbatim": verbatim,
-    "official": official,
-    "string_match_all": string_match_all,
-    "string_match_part": string_match_part,
+    **PUBLISHED,
 }
 """The built-in metrics by name."""
-_OURS: Final = METRICS.keys() - {"verbatim", "official", "string_match_all", "string_match_part"}
+_OURS: Final = METRICS.keys() - PUBLISHED.keys()
 """Metrics that do not look at what a model thought aloud before its answer."""
 _WITH_QUESTION: Final[Mapping[str, QuestionMetric]] = {"contains": contains, "choice": choice}
 GROUP: Final = "bookwheel.metrics"

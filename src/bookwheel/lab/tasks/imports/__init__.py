@@ -6,6 +6,8 @@
     LongBench 2   JSON array       {context, question, choice_A … choice_D, answer: "A", _id}
     InfiniteBench JSON Lines       {context, input, answer, options}
     BABILong      JSON Lines       {input, question, target}
+    GraphWalks    Parquet or JSON  {prompt, answer_nodes, problem_type}
+    OOLONG        Parquet or JSON  {context_window_text, question, answer: "['x']", task_group, context_len}
     RULER         JSON Lines       {index, input, outputs, length, answer_prefix}
     HELMET        JSON (Lines)     {question, answers, ctxs: [{title, text}]} and others
     LoCoMo        JSON array       {sample_id, conversation: {session_1: [turns], …}, qa: [{…}]}
@@ -58,6 +60,8 @@ _FORMATS: Final = (
     _of("context type_needle_v", documents.adapt_needles),
     _of("input outputs", documents.adapt_ruler, without="context"),
     _of("target question input", documents.adapt_babilong),
+    _of("prompt answer_nodes", documents.adapt_graphwalks),
+    _of("context_window_text question answer", documents.adapt_oolong),
     _of("context choice_A", documents.adapt_choices),
     _of("context options", documents.adapt_choices),
     _of("context", documents.adapt_context),

@@ -1,6 +1,7 @@
 """Files whose records have a document and a question apart, or both in one prompt.
 
-MemAgent, LongBench, BABILong, InfiniteBench   a context and a question
+MemAgent, LongBench, BABILong, InfiniteBench, OOLONG   a context and a question
+GraphWalks   a prompt that ends with an operation on the graph in it
 HELMET   questions over passages, key and value pairs, and its RULER files with context and question apart. Its citation
          and reranking files need judges that are not string comparisons, and are refused by name. It takes book
          questions, summaries and many-shot labels from other projects' data sets, not from files of its own
@@ -11,6 +12,7 @@ RULER    the whole prompt in one field, split here into document and question. T
 """
 
 import re
+from ast import literal_eval
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -21,11 +23,43 @@ from bookwheel.lab.tasks.formats import load_hotpot
 _LETTERS: Final = "ABCDEFGH"
 
 
+_SUMMARY: Final = "Write a one-page summary of the document."
+_NEXT_LINE: Final = "Write the next line of the code."
+# Sets of LongBench 1 that ask for no short answer: their measure, and what to ask where the record asks nothing.
+_LONGBENCH: Final = {
+    "gov_report": ("rouge_l", _SUMMARY),
+    "multi_news": ("rouge_l", _SUMMARY),
+    "qmsum": ("rouge_l", _SUMMARY),
+    "samsum": ("rouge_l", _SUMMARY),
+    "vcsum": ("f1", "请为全文写一段总结。"),
+    "dureader": ("f1", ""),
+    "lcc": ("code_similarity", _NEXT_LINE),
+    "repobench-p": ("code_similarity", _NEXT_LINE),
+    "trec": ("classification", ""),
+    "lsht": ("classification", ""),
+    "passage_count": (
+        "number_share",
+        "How many different paragraphs are there, when repeated ones are counted once? Give the number alone.",
+    ),
+    "passage_retrieval_en": ("number_share", ""),
+    "passage_retrieval_zh": ("number_share", ""),
+}
+
+
 def adapt_context(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a question about a context."""
     golds = next((name for name in ("answers", "outputs", "answer") if name in values), "answers")
-    question = "question" if "question" in values else "input"
-    yield _rename(values, document="context", question=question, golds=golds, task=str(values.get("dataset", "")))
+    name = "question" if "question" in values else "input"
+    task = str(values.get("dataset", ""))
+    record = _rename(values, document="context", question=name, golds=golds, task=task)
+    metric, asked = _LONGBENCH.get(task.removesuffix("_e"), ("", ""))
+    if metric:
+        given = str(record.get("question", ""))
+        whole = f"{given}\n{asked}".strip("\n") if metric == "code_similarity" else given if given.strip() else asked
+        record |= {"metric": metric, "question": whole}
+        if metric == "classification":
+            record["golds"] = list(dict.fromkeys([*values[golds], *(values.get("all_classes") or ())]))
+    yield record
 
 
 def resolve_numbers(values: Mapping[str, Any], path: Path | None) -> str:
@@ -82,6 +116,39 @@ def _rename(values: Mapping[str, Any], *, task: str, **fields: str) -> dict[str,
     language = str(values.get("language") or "en")
     kept = {"id": identity, "language": language, "task": task}
     return {**{name: value for name, value in values.items() if name == "question"}, **kept, **renamed}
+
+
+_OPERATION: Final = re.compile(r"\n\s*Operation:\s*")
+
+
+def adapt_graphwalks(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a question of GraphWalks: the prompt up to its last operation is the document."""
+    prompt, places = str(values["prompt"]), list(_OPERATION.finditer(str(values["prompt"])))
+    if not places:
+        raise ValueError("'prompt' has no line that begins with Operation:")
+    yield {
+        "task": f"graphwalks-{values.get('problem_type', 'nodes')}",
+        "document": prompt[: places[-1].start()],
+        "question": prompt[places[-1].end() :].strip(),
+        "golds": [str(node) for node in values["answer_nodes"]],
+        "metric": "graphwalks",
+    }
+
+
+def adapt_oolong(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a question of OOLONG; its answer is a list in the writing of Python."""
+    answer = values["answer"]
+    if isinstance(answer, str) and answer.strip().startswith("["):
+        answer = literal_eval(answer.strip())
+    yield {
+        "id": values.get("id", ""),
+        "task": f"oolong-{values.get('task_group', 'all')}",
+        "document": values["context_window_text"],
+        "question": values["question"],
+        "golds": [str(one) for one in (answer if isinstance(answer, list) else [answer])],
+        "metric": "oolong",
+        "length": int(values.get("context_len") or 0),
+    }
 
 
 def adapt_pairs(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

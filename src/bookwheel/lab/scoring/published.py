@@ -1,0 +1,268 @@
+"""The measures that were published with benchmarks, flaws included; only to compare with published figures.
+
+official                  MemAgent: substrings in both directions, against the first gold only
+string_match_all, _part   RULER: the share of the golds that are substrings, for needles, variables and words; any of
+them, for its questions
+verbatim                  MRCR: how much of a text the answer repeats character by character
+qa_f1                     LongBench and others: F1 over words without punctuation and articles, the best gold
+rouge_l                   LongBench: ROUGE-L of the package rouge, over sets of words, the best gold
+code_similarity           LongBench: the first line that is code against the gold line, by edits
+classification            LongBench: the first gold among the class names in the answer; the golds are all classes
+number_share              LongBench: the share of the answer's numbers that are the gold's
+locomo_f1, locomo_multi   LoCoMo: F1 over stems; for several values each gold value against the best of the answer
+locomo_absent             LoCoMo: "no information available" or "not mentioned" in the answer
+graphwalks                GraphWalks: F1 of the nodes of the last line, "Final Answer: [a, b]"
+oolong                    OOLONG: what follows the last colon; of numbers 0.75 to the power of the difference
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
+from functools import cache
+from itertools import chain
+from string import punctuation
+from typing import Final
+
+from bookwheel.errors import InputError
+from bookwheel.lab.scoring.score import NOTHING, Score
+
+
+def verbatim(answer: str, golds: Sequence[str]) -> Score:
+    """Score how much of the first gold an answer repeats, character by character: MRCR's published measure.
+
+    A second gold is a string that the answer must begin with; without it the answer scores 0.
+    """
+    if not answer or not golds:
+        return NOTHING
+    text, prefix = golds[0], golds[1] if len(golds) > 1 else ""
+    if not answer.startswith(prefix):
+        return Score(score=0.0, reason=f'does not begin with "{prefix}"')
+    ratio = SequenceMatcher(None, answer.removeprefix(prefix), text).ratio()
+    return Score(score=ratio, reason=f"repeats {ratio:.0%} of the text")
+
+
+_MARKS: Final = re.compile(r"[!-/:-@\[-`{-~]")
+_ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
+_CONTROLS: Final = re.compile(r"[\x00-\x1f]")
+
+
+def official(answer: str, golds: Sequence[str]) -> Score:
+    """Score as published with MemAgent: substring in both directions, against the first gold alone.
+
+    It accepts "the" and any part of the gold, and ignores every gold but the first. An answer without a character is
+    wrong before it is compared.
+    """
+    if not answer or not golds:
+        return NOTHING
+    given, gold = (" ".join(_ARTICLES.sub(" ", _MARKS.sub("", text.lower())).split()) for text in (answer, golds[0]))
+    right = gold in given or given in gold
+    return Score(score=float(right), reason="by the published metric, which takes substrings in both directions")
+
+
+def string_match_all(answer: str, golds: Sequence[str]) -> Score:
+    """Score as RULER does for needles, variables and words: the share of the golds that are substrings."""
+    found = [float(gold.lower() in _strip(answer)) for gold in golds]
+    share = sum(found) / len(found) if found else 0.0
+    return Score(score=share, reason=f"by RULER's metric, {sum(found):.0f} of {len(found)} are substrings")
+
+
+def string_match_part(answer: str, golds: Sequence[str]) -> Score:
+    """Score as RULER does for its questions: 1 when any gold is a substring."""
+    right = any(gold.lower() in _strip(answer) for gold in golds)
+    return Score(score=float(right), reason="by RULER's metric, which takes any gold as a substring")
+
+
+def _strip(answer: str) -> str:
+    return _CONTROLS.sub("\n", answer.strip()).strip().lower()
+
+
+def _best(answer: str, golds: Sequence[str], measure: Callable[[str, str], float], name: str) -> Score:
+    score = max((measure(answer, gold) for gold in golds), default=0.0)
+    return Score(score=score, reason=f"{name} {score:.2f}")
+
+
+def _harmonic_mean(given: Sequence[str], gold: Sequence[str]) -> float:
+    shared = sum((Counter(given) & Counter(gold)).values())
+    if not shared:
+        return 0.0
+    precision, recall = shared / len(given), shared / len(gold)
+    return 2 * precision * recall / (precision + recall)
+
+
+_ALL_MARKS: Final = str.maketrans("", "", punctuation)
+
+
+def qa_f1(answer: str, golds: Sequence[str]) -> Score:
+    """Score F1 over the words of the best gold, as SQuAD's script and LongBench count them."""
+
+    def split(text: str) -> list[str]:
+        return _ARTICLES.sub(" ", text.lower().translate(_ALL_MARKS)).split()
+
+    return _best(answer, golds, lambda one, gold: _harmonic_mean(split(one), split(gold)), "F1")
+
+
+def rouge_l(answer: str, golds: Sequence[str]) -> Score:
+    """Score ROUGE-L as the package rouge counts it: over the different words of all sentences' subsequences."""
+    return _best(answer, golds, _measure_rouge, "ROUGE-L")
+
+
+def _measure_rouge(answer: str, gold: str) -> float:
+    given, wanted = ([" ".join(part.split()).split(" ") for part in text.split(".") if part] for text in (answer, gold))
+    if not given or not wanted:
+        return 0.0
+    shared = {word for one in wanted for other in given for word in _common_subsequence(one, other)}
+    precision = len(shared) / len(set(chain(*given)))
+    recall = len(shared) / len(set(chain(*wanted)))
+    return 2 * precision * recall / (precision + recall + 1e-8)
+
+
+def _common_subsequence(one: Sequence[str], other: Sequence[str]) -> list[str]:
+    """Return the longest common subsequence; of equally long ones that which skips the end of `other` first."""
+    table = [[0] * (len(other) + 1)]
+    for word in one:
+        row, above = [0], table[-1]
+        for at, against in enumerate(other):
+            row.append(above[at] + 1 if word == against else max(above[at + 1], row[at]))
+        table.append(row)
+    found: list[str] = []
+    i, j = len(one), len(other)
+    while i and j:
+        if one[i - 1] == other[j - 1]:
+            found.append(one[i - 1])
+            i, j = i - 1, j - 1
+        elif table[i - 1][j] > table[i][j - 1]:
+            i -= 1
+        else:
+            j -= 1
+    return found
+
+
+def code_similarity(answer: str, golds: Sequence[str]) -> Score:
+    """Score the first line without a backtick, a hash or two slashes against the gold line."""
+    lines = answer.lstrip("\n").split("\n")
+    line = next((one for one in lines if not any(mark in one for mark in ("`", "#", "//"))), "")
+
+    def compare(one: str, gold: str) -> float:
+        # Rounded as fuzz.ratio rounds.
+        return round(100 * SequenceMatcher(None, one, gold).ratio()) / 100
+
+    return _best(line, golds, compare, "similarity")
+
+
+def classification(answer: str, golds: Sequence[str]) -> Score:
+    """Score one over the number of class names in the answer where the first gold, the right class, is among them."""
+    right, matches = next(iter(golds), ""), [name for name in dict.fromkeys(golds) if name in answer]
+    # The published loop drops from the list that it walks, so the name after a dropped one is not looked at.
+    for name in matches:
+        if name in right and name != right:
+            matches.remove(name)
+    score = 1 / len(matches) if right in matches else 0.0
+    return Score(score=score, reason=f"names {len(matches)} classes")
+
+
+def number_share(answer: str, golds: Sequence[str]) -> Score:
+    """Score the share of the numbers of the answer that are the number of the gold."""
+    numbers = re.findall(r"\d+", answer)
+
+    def count(_: str, gold: str) -> float:
+        wanted = re.findall(r"(?:Paragraph |段落)(\d+)", gold)[:1] or [gold]
+        return numbers.count(wanted[0]) / len(numbers) if numbers else 0.0
+
+    return _best(answer, golds, count, "share of numbers")
+
+
+_LOCOMO_WORDS: Final = re.compile(r"\b(?:a|an|the|and)\b")
+
+
+@cache
+def _stem(word: str) -> str:
+    try:
+        from nltk.stem import PorterStemmer
+    except ImportError as error:
+        raise InputError("LoCoMo compares stems by nltk's stemmer; `pip install nltk`") from error
+    return str(PorterStemmer().stem(word))
+
+
+def _split_locomo(text: str) -> list[str]:
+    bare = text.replace(",", "").lower().translate(_ALL_MARKS)
+    return [_stem(word) for word in _LOCOMO_WORDS.sub(" ", bare).split()]
+
+
+def locomo_f1(answer: str, golds: Sequence[str]) -> Score:
+    """Score F1 over stems."""
+    return _best(answer, golds, lambda one, gold: _harmonic_mean(_split_locomo(one), _split_locomo(gold)), "F1")
+
+
+def locomo_multi(answer: str, golds: Sequence[str]) -> Score:
+    """Score the mean over the gold's values, parted by commas, of the best F1 with a value of the answer."""
+
+    def compare(one: str, gold: str) -> float:
+        given = [_split_locomo(part) for part in one.split(",")]
+        wanted = [_split_locomo(part) for part in gold.split(",")]
+        return sum(max(_harmonic_mean(part, value) for part in given) for value in wanted) / len(wanted)
+
+    return _best(answer, golds, compare, "F1")
+
+
+def locomo_absent(answer: str, golds: Sequence[str]) -> Score:
+    """Score 1 for an answer that says "no information available" or "not mentioned"."""
+    del golds
+    says = any(text in answer.lower() for text in ("no information available", "not mentioned"))
+    return Score(score=float(says), reason="says that it is not there" if says else "gives an answer")
+
+
+_FINAL: Final = re.compile(r"Final Answer: ?\[(.*)\]")
+
+
+def graphwalks(answer: str, golds: Sequence[str]) -> Score:
+    """Score F1 of the set of nodes that the last line lists."""
+    match = _FINAL.search(answer.rsplit("\n", maxsplit=1)[-1])
+    given = {part.strip() for part in match[1].split(",") if part.strip()} if match else set()
+    score = _harmonic_mean(sorted(given), sorted(set(golds)))
+    return Score(score=score, reason=f"F1 {score:.2f} of {len(set(golds))} nodes")
+
+
+def oolong(answer: str, golds: Sequence[str]) -> Score:
+    """Score what follows the last colon: numbers by 0.75 to the power of the difference, others where equal."""
+    given = answer.rpartition(":")[2].strip().strip("*[].'\" ").lower()
+
+    def compare(one: str, gold: str) -> float:
+        number = re.fullmatch(r"-?\d+", one)
+        if number and re.fullmatch(r"-?\d+", gold):
+            return float(0.75 ** abs(int(gold) - int(one)))
+        return float(one == gold.strip().lower())
+
+    return _best(given, golds, compare, "score")
+
+
+PUBLISHED: Final = {
+    one.__name__: one
+    for one in (
+        *(verbatim, official, string_match_all, string_match_part, qa_f1, rouge_l, code_similarity, classification),
+        *(number_share, locomo_f1, locomo_multi, locomo_absent, graphwalks, oolong),
+    )
+}
+"""The published measures by name."""
+_BY_TASK: Final = (
+    (re.compile(r"(?:ruler_)?(?:niah_\w+|vt|cwe|fwe)"), string_match_all),
+    (re.compile(r"(?:ruler_)?qa_[12]"), string_match_part),
+    (re.compile(r"(?:memagent_)?hqa\w*"), official),
+    (re.compile(r"locomo-multi-hop"), locomo_multi),
+    (re.compile(r"locomo-adversarial"), locomo_absent),
+    (re.compile(r"locomo-\S+"), locomo_f1),
+    (re.compile(r"(?:narrativeqa|qasper|multifieldqa_en|hotpotqa|2wikimqa|musique|triviaqa)(?:_e)?"), qa_f1),
+)
+# LongBench cuts the answers of these sets after their first line.
+_FIRST_LINE: Final = re.compile(r"(?:trec|triviaqa|samsum|lsht)(?:_e)?")
+
+
+def score_as_published(task: str, answer: str, golds: Sequence[str], metric: str = "") -> Score | None:
+    """Score by the judge that was published for the task; None where none was that compares strings."""
+    if _FIRST_LINE.fullmatch(task):
+        answer = answer.lstrip("\n").split("\n")[0]
+    judge = next((judge for pattern, judge in _BY_TASK if pattern.fullmatch(task)), None) or PUBLISHED.get(metric)
+    try:
+        return judge(answer, golds) if judge else None
+    except InputError:  # LoCoMo's measure without its stemmer: the report says how many were judged
+        return None

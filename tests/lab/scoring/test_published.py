@@ -1,0 +1,66 @@
+"""Measures that were published with benchmarks: what their scripts give."""
+
+import pytest
+
+from bookwheel.lab.scoring import score_answer, score_as_published
+from bookwheel.lab.scoring.published import PUBLISHED
+
+
+@pytest.mark.parametrize(
+    ("metric", "answer", "golds", "score"),
+    [
+        ("qa_f1", "The lease, signed by Ada.", ["Ada signed"], 4 / 6),
+        ("qa_f1", "", ["Ada"], 0),
+        ("qa_f1", "ada", ["Bram", "Ada!"], 1),
+        (
+            "rouge_l",
+            "the levy is forty. it rains.",
+            ["the levy is forty."],
+            0.8,
+        ),  # of six different words four are shared
+        ("rouge_l", "a b c d", ["d a b x"], 0.5),
+        ("rouge_l", "", ["a"], 0),
+        ("code_similarity", "# a comment\nreturn x", ["return x"], 1),
+        ("code_similarity", "```python\nreturn y", ["return x"], 0.88),
+        ("code_similarity", "// only a comment", ["return x"], 0),
+        ("classification", "It is of the kind: Animal", ["Animal", "Animal or plant", "Food"], 1),
+        ("classification", "Animal or Food", ["Animal", "Food"], 0.5),
+        ("classification", "Food", ["Animal", "Food"], 0),
+        ("number_share", "Paragraph 3", ["Paragraph 3"], 1),
+        ("number_share", "3 or 5", ["3"], 0.5),
+        ("number_share", "段落7", ["段落7"], 1),
+        ("number_share", "none", ["3"], 0),
+        ("locomo_absent", "Not mentioned in the conversation.", ["x"], 1),
+        ("locomo_absent", "bees", ["x"], 0),
+        ("graphwalks", "So:\nFinal Answer: [a, b]", ["a", "b", "c"], 0.8),
+        ("graphwalks", "Final Answer: [a]\nThat is all.", ["a"], 0),
+        ("graphwalks", "Final Answer: []", ["a"], 0),
+        ("oolong", "Label: spam", ["spam"], 1),
+        ("oolong", "Answer: **12**", ["10"], 0.75**2),
+        ("oolong", "ham", ["spam"], 0),
+    ],
+)
+def test_a_measure_gives_what_its_script_gives(metric, answer, golds, score):
+    assert PUBLISHED[metric](answer, golds).score == pytest.approx(score, abs=1e-6)
+
+
+def test_locomo_compares_stems_and_each_of_several_values():
+    pytest.importorskip("nltk")
+    assert PUBLISHED["locomo_f1"]("She was painting", ["painted"]).score == pytest.approx(0.5)
+    assert PUBLISHED["locomo_multi"]("boats, bees", ["bee, boat"]).score == 1
+    assert PUBLISHED["locomo_multi"]("bees", ["bee, boat"]).score == 0.5
+
+
+def test_the_published_judge_is_used_only_where_it_is_that_benchmarks():
+    assert score_as_published("niah_multivalue", "7", ["7", "8"]).score == 0.5
+    assert score_as_published("qa_1", "It was Ada.", ["Bram", "Ada"]).score == 1
+    assert score_as_published("hqa", "the", ["the harbour"]).score == 1
+    assert score_as_published("triviaqa", "Ada\nBram", ["Ada"]).score == 1
+    assert score_as_published("gov_report", "a b", ["a b"], "rouge_l").score == pytest.approx(1)
+    assert score_as_published("mrcr-8-needles", "a", ["a text", "x1"], "verbatim").score == 0
+    assert score_as_published("longbench-2", "A", ["B", "Bo"], "choice") is None
+    assert score_as_published("updated", "7", ["7"], "exact") is None
+
+
+def test_a_published_measure_sees_the_whole_answer():
+    assert score_answer("number_share", "<think>3</think>5", ["5"]).score == 0.5

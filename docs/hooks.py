@@ -24,8 +24,18 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 PAGES = {"README.md": "index.md"} | {name: name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")}
-LINKED = ("lab/*.md", "lab/*.svg", "examples/**/*", "src/bookwheel/**/*.py", "tests/lab/training/verl/*.py", "LICENSE")
-_INDEXES = {"lab/": "lab/index.md"}
+PAGES["lab/README.md"] = "lab/index.md"
+LINKED = (
+    "lab/2*.md",
+    "lab/*.svg",
+    "mkdocs.yml",
+    "Containerfile",
+    "examples/**/*",
+    "src/bookwheel/**/*.py",
+    "tests/lab/training/verl/*.py",
+    "LICENSE",
+)
+_INDEXES = {"lab/README.md": "lab/index.md"}
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:)([^)\s]+)")
 _EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 
@@ -43,7 +53,6 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the pages of the root, the lab with an index, and every file that pages link to."""
     for name, place in PAGES.items():
         files.append(File.generated(config, place, abs_src_path=str(ROOT / name)))
-    files.append(File.generated(config, "lab/index.md", content=_lab_index()))
     for pattern in LINKED:
         for path in sorted(ROOT.glob(pattern)):
             if path.is_file() and "__pycache__" not in path.parts:
@@ -60,12 +69,3 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     if place.startswith(("lab/", "reference/")):
         return markdown
     return _LINK.sub(lambda link: link[1].removeprefix("../"), markdown)
-
-
-def _lab_index() -> str:
-    """Return a list of the lab's pages, the newest first, each under its own title."""
-    lines = ["# What was measured", "", "Dated notes: what was tried, on which machine, and what came of it.", ""]
-    for path in sorted(ROOT.glob("lab/*.md"), reverse=True):
-        title = path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
-        lines.append(f"- {path.name[:10]} [{title}]({path.name})")
-    return "\n".join(lines) + "\n"

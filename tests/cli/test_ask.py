@@ -298,3 +298,13 @@ def test_questions_may_stand_in_a_file(ask, tmp_path: Path) -> None:
     ]
     file.write_text("\n")
     assert ask("--questions", file).code == 2
+
+
+def test_an_estimate_tells_chunks_calls_and_tokens(run, ask, book: Path, question: str) -> None:
+    whole = run("ask", book, question, "--model", "scripted", "--way", "whole", "--estimate")
+    assert re.fullmatch(r"the whole document in one call: at most [\d,]+ prompt and [\d,]+ reply tokens\n", whole.out)
+    found = ask("--estimate").out
+    assert re.fullmatch(r"\d+ chunks of 100 tokens: \d+ calls, at most [\d,]+ prompt and [\d,]+ reply tokens\n", found)
+    priced = ask("--estimate", "--way", "gated+edits", "--gate-threshold", "0.5", "--price-in", "2").out
+    assert " by the way gated+edits: " in priced
+    assert re.search(r"\d+ to \d+ calls, .*, at most [\d.]+ in cost$", priced.strip())

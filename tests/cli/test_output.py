@@ -12,7 +12,7 @@ import pytest
 
 from bookwheel import errors
 from bookwheel.cli.options import OutputOptions
-from bookwheel.cli.output import EXIT_CODES, print_answer, print_error, print_line, stderr, stdout
+from bookwheel.cli.output import EXIT_CODES, format_step_title, print_answer, print_error, print_line, stderr, stdout
 from bookwheel.plan import Budget, Plan
 from bookwheel.types import (
     Answer,
@@ -225,3 +225,14 @@ def test_a_closed_pipe_is_left_to_the_end_of_the_command(monkeypatch: pytest.Mon
         stdout().print("a line")
     with suppress(BrokenPipeError):
         file.close()
+
+
+def test_a_step_is_told_with_its_flags_but_not_that_it_changed_nothing() -> None:
+    blank = Memory.blank(10)
+    chunk = Chunk(index=3, start=0, end=9, text="", tokens=2, sources=("a.txt", "b.txt", "c.txt"), pages=(1, 2))
+    step = Step(chunk=chunk, before=blank, after=blank, conversation=ANSWER.conversation)
+    place = "chunk 3 · a.txt, b.txt … p. 1–2 · characters 0–9 · memory 0 tokens"
+    assert format_step_title(replace(step, flags=(Flag.UNCHANGED,))).plain == place
+    assert format_step_title(replace(step, flags=(Flag.TRIMMED, Flag.UNCHANGED))).plain == f"{place} · trimmed"
+    idle = replace(step, chunk=replace(chunk, end=0))
+    assert format_step_title(idle).plain == "step 3 · The lease ends in May."

@@ -151,3 +151,8 @@ def test_others_are_not_served_without_a_key(refused) -> None:
 def test_a_root_that_is_not_there_is_refused(refused, tmp_path: Path) -> None:
     pytest.importorskip("mcp")
     assert "cannot be opened" in refused("--root", str(tmp_path / "nothing"))
+
+
+def test_the_variable_of_the_token_is_no_yes_or_no(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOOKWHEEL_TOKEN", "chosen-by-me")
+    assert run("serve", "--new-key", "anna", "--key-file", tmp_path / "keys.toml").code == 0

@@ -63,7 +63,8 @@ class ServerOptions:
     "Also fetch documents from private network addresses."
     readings: PositiveInt = 64
     "How many readings may run at the same time; with several keys, each has an equal share."
-    token: bool | None = None
+    # The variable that belongs to this option has the token itself.
+    token: Annotated[bool | None, Parameter(converter=lambda _type, _tokens: True)] = None
     """Without keys, on this machine: let nobody in without the random token in the printed link, not even other users
     of this machine. By default, if a terminal shows the link. BOOKWHEEL_TOKEN sets the token."""
     shared: Switch = False

@@ -6,28 +6,39 @@ or async, that returns the model. A `ModelAddress` is what opens the same model 
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from bookwheel.environment import Environment
-from bookwheel.errors import InputError, UnknownModel
+from bookwheel.errors import InputError, MissingExtra, UnknownModel
 from bookwheel.plugins import list_plugins, load_plugin, require_extra
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bookwheel.models.base import Model
     from bookwheel.models.openai import EndpointSettings
     from bookwheel.models.weights import DownloadProgress
 
 GROUP: Final = "bookwheel.models"
+FOLDERS: Final = "bookwheel.model_folders"
+"""The entry point `transformers` opens a folder of weights, in the form that training exports."""
 BUILT_IN: Final = ("local", "scripted")
 """The models that need no server."""
 
 
 def is_built_in(name: str) -> bool:
     """Return True for a model that runs in this process."""
-    return name in BUILT_IN or name.endswith(".gguf")
+    return name in BUILT_IN or name.endswith(".gguf") or is_folder(name)
+
+
+def is_folder(name: str) -> bool:
+    """Return True for a folder of weights in transformers' form, such as a run's `policy`."""
+    return Path(name, "config.json").is_file() and Path(name, "tokenizer.json").is_file()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +59,7 @@ class ModelAddress:
 
     def to_json(self) -> dict[str, Any]:
         """Return what may be stored: no password and no query of the URL, and absolute paths of files."""
-        name = str(Path(self.model).absolute()) if self.model and self.model.endswith(".gguf") else self.model
+        name = str(Path(self.model).absolute()) if self.model and _is_place(self.model) else self.model
         return {
             "model": name,
             "url": _strip_secrets(self.url) if self.url else None,
@@ -103,6 +114,21 @@ class ModelAddress:
         )
 
 
+def _find_factory(name: str) -> Callable[[], Any] | None:
+    """Return what opens a folder of weights, or a model of another package by its name."""
+    if not is_folder(name):
+        factory: Callable[[], Any] | None = load_plugin(GROUP, name)
+        return factory
+    opener = load_plugin(FOLDERS, "transformers")
+    if opener is None:
+        raise MissingExtra(f"the folder of weights {name!r}", "train")
+    return partial(asyncio.to_thread, opener, Path(name))
+
+
+def _is_place(name: str) -> bool:
+    return name.endswith(".gguf") or is_folder(name)
+
+
 def _strip_secrets(url: str) -> str:
     """Return the URL without password, query and fragment, which can hold a key."""
     from urllib.parse import urlsplit, urlunsplit
@@ -152,7 +178,7 @@ async def open_model(
             file, threads=threads, progress=progress, record_tokens=record_tokens, environment=environment
         )
     # An address on the command line outranks a plug-in; one in the environment does not.
-    if name and not base_url and (factory := load_plugin(GROUP, name)):
+    if name and not base_url and (factory := _find_factory(name)):
         model = factory()
         return cast("Model", await model if isawaitable(model) else model)
     if not url:

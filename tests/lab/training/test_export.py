@@ -208,3 +208,29 @@ def test_a_gguf_of_another_model_is_refused(policy, make_policy, tmp_path):
     like = gguf_of(make_policy(layers=1), tmp_path / "like.gguf")
     with pytest.raises(ConfigError, match="another model"):
         export_gguf(policy, like, tmp_path / "policy.gguf", PLAN)
+
+
+def test_a_runs_policy_is_named_as_the_model_that_reads(tmp_path, policy, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+    from bookwheel.cli import main
+    from bookwheel.lab.commands.train import open_folder
+    from bookwheel.models import registry
+
+    known = registry.load_plugin
+    monkeypatch.setattr(
+        registry, "load_plugin", lambda group, name: open_folder if group == registry.FOLDERS else known(group, name)
+    )
+    plan = Plan(prompts="tiny", language="en", question_tokens=8, chunk_tokens=16, memory_tokens=8, answer_tokens=8)
+    config = TrainConfig(plan=plan, evaluation=EvaluationSettings(temperature=0.0))
+    folder = export(policy, a_run(tmp_path / "run"), config, base="x")
+    document = tmp_path / "records.txt"
+    document.write_text("oak has red .\n" * 20, encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main(
+            ["ask", str(document), "oak has", "--model", str(folder), "--json", "--journal", str(tmp_path / "j.sqlite")]
+        )
+    told = json.loads(capsys.readouterr().out)
+    assert told["model"] == str(folder)
+    assert (told["plan"]["chunk_tokens"], told["plan"]["memory_tokens"]) == (16, 8)
+    assert len(told["steps"]) == 5
+    assert told["way"] == "sequential"

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from bookwheel.cli.options import Count, FilePath, PositiveInt, Text, WholeNumber
 from bookwheel.errors import MissingExtra
+from bookwheel.plugins import require_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from bookwheel.lab.commands.training_view import Observer
     from bookwheel.lab.training.config import TrainConfig
     from bookwheel.lab.training.trainer import Trainer, TrainingResult
+    from bookwheel.models.base import Model
 
 
 def train(
@@ -113,6 +115,14 @@ def train(
     return 0
 
 
+def open_folder(folder: Path) -> Model:
+    """Return the policy in a folder as a model, with the plan and the way that it was trained with."""
+    require_extra("a folder of weights", "train", "torch", "transformers")
+    from bookwheel.lab.training.launch import open_policy
+
+    return open_policy(folder)
+
+
 def _load_config(settings: str, seed: int | None, steps: int | None) -> TrainConfig:
     from bookwheel.lab.training.config import TrainConfig
 
@@ -184,7 +194,7 @@ def _print_result(result: TrainingResult, *, as_json: bool) -> None:
     for name, value in accuracies.items():
         print(f"{name:7} {'not measured' if value is None else f'{100 * value:.1f} %'}")
     print(f"the policy is in {result.folder / 'policy'}")
-    for file in (result.folder / "adapter.gguf", result.folder / "policy.gguf"):
+    for file in (result.folder / name for name in ("adapter.gguf", "policy.gguf", "policy")):
         if file.exists():
             print(f"read with it: bookwheel ask DOCUMENT QUESTION --model {file}")
             break

@@ -3,7 +3,7 @@
 Held-out samples are of the same task and length. They come from another seed and, where a task draws on a question set,
 from its other split, so the policy is never measured on what it was trained on.
 
-    RUN/policy/          the best policy for transformers: weights, tokenizer, README.md; with LoRA, the adapter alone
+    RUN/policy/          the best policy for transformers: weights, tokenizer, card, plan; with LoRA, the adapter alone
     RUN/adapter.gguf     with LoRA: the adapter for llama.cpp, which loads it together with a GGUF of the base model
     RUN/policy.gguf      the policy for llama.cpp, where a GGUF of the same model gives tokenizer and settings
     RUN/curves.svg
@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any, Final
 from bookwheel.lab.tasks import sample_series
 from bookwheel.lab.tasks.memories import ideal_memories
 from bookwheel.lab.training.checkpoint import find_damage, load_weights
+from bookwheel.lab.training.config import PolicySettings, TrainConfig
 from bookwheel.lab.training.errors import CheckpointError, ConfigError
 from bookwheel.lab.training.files import restore_folders
 from bookwheel.lab.training.loading import build_fresh_policy, load_policy
-from bookwheel.lab.training.policy_model import export_tokenizer
+from bookwheel.lab.training.policy_model import PolicyModel, export_tokenizer
 from bookwheel.lab.training.records import RolloutStore, build_card, load_records, plot_curves
 from bookwheel.lab.training.rewards import build_reward
 from bookwheel.lab.training.samples import TASK, SampleFile, check_sources, toy_records, vocabulary
@@ -35,20 +36,20 @@ from bookwheel.lab.training.servers import open_server
 from bookwheel.lab.training.trainer import Trainer
 from bookwheel.models.gguf import PLAN_FIELD, WAY_FIELD
 from bookwheel.models.gguf_writer import copy_fields, open_gguf, write_gguf
+from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from bookwheel.lab.tasks import Sample
-    from bookwheel.lab.training.config import TrainConfig
     from bookwheel.lab.training.policy import Policy
     from bookwheel.lab.training.rollouts import Group
     from bookwheel.lab.training.rows import Row
-    from bookwheel.plan import Plan
 
 ARCHITECTURES: Final = ("llama", "qwen2", "qwen3")
 """Architectures whose tensor layouts are tested in both libraries; transformers uses the same names."""
+_READ_WITH: Final = "bookwheel.json"
 # Added to the seed for held-out samples.
 _HELD_OUT_OFFSET: Final = 7919
 
@@ -157,11 +158,23 @@ def export(policy: Policy, run: Path, config: TrainConfig, *, base: str, gguf_li
     (folder / "README.md").write_text(build_card(config.to_json(), records, base=base), encoding="utf-8")
     plot_curves({run.name: records}, run / "curves.svg")
     plan = replace(config.plan, sampling=config.evaluation.sampling)
+    (folder / _READ_WITH).write_text(
+        json.dumps({"plan": plan.to_json(), "way": config.way}, indent=1), encoding="utf-8"
+    )
     if policy.has_adapters and policy.model.config.model_type in ARCHITECTURES:
         export_adapter(policy, run / "adapter.gguf", plan, config.way)
     if gguf_like is not None:
         export_gguf(policy, gguf_like, run / "policy.gguf", plan, config.way)
     return folder
+
+
+def open_policy(folder: Path) -> PolicyModel:
+    """Return an exported policy as a model that reads, with the plan and the way that it was trained with."""
+    read_with = folder / _READ_WITH
+    values = json.loads(read_with.read_text(encoding="utf-8")) if read_with.exists() else {}
+    plan = Plan.from_json(values["plan"]) if values else None
+    policy = load_policy(PolicySettings(path=str(folder)))
+    return PolicyModel(policy, plan=plan, name=str(folder), default_way=values.get("way", ""))
 
 
 def export_gguf(policy: Policy, like: Path, path: Path, plan: Plan, way: str = "sequential") -> None:

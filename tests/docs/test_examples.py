@@ -51,7 +51,7 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
 
 
 def test_every_example_is_run_by_a_test() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SAYS, "train_rows"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SAYS, "train_rows", "train_loop"}
 
 
 def test_the_notebook_is_a_notebook_without_outputs() -> None:

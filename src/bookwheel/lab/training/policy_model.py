@@ -127,8 +127,10 @@ class PolicyModel:
         budget: int = 65536,
         name: str = "policy",
         sampler: RolloutSampler | None = None,
+        default_way: str = "",
     ) -> None:
         self.name = name
+        self.default_way = default_way
         self.plan = plan or Plan()
         self.window = policy.window
         self.tokenizer = export_tokenizer(policy.tokenizer, name)
@@ -136,7 +138,7 @@ class PolicyModel:
         self.template_tokens = len(self._chats.encode((Message(role="user", content=""),)))
         self._sampling: Sampling | None = None
         self._exact_ids: dict[tuple[Message, ...], tuple[int, ...]] = {}
-        self._policy = policy
+        self.policy = policy
         self._sampler = sampler or _BatchQueue(policy, budget)
         self._scoring = asyncio.Lock()
 
@@ -187,8 +189,8 @@ class PolicyModel:
             raise BadReply(
                 f"a reply of at most {limit} tokens has {len(ids)} ids and {len(logprobs)} log-probabilities"
             )
-        if unknown := next((one for one in ids if not 0 <= one < self._policy.vocabulary), None):
-            raise BadReply(f"a reply has the token id {unknown}, and the policy knows {self._policy.vocabulary} ids")
+        if unknown := next((one for one in ids if not 0 <= one < self.policy.vocabulary), None):
+            raise BadReply(f"a reply has the token id {unknown}, and the policy knows {self.policy.vocabulary} ids")
         if wrong := [one for one in logprobs if not -inf < one <= _ROUNDING]:
             raise BadReply(f"a reply has a token of log-probability {wrong[0]}")
 
@@ -216,14 +218,14 @@ class PolicyModel:
         prompt, began = self._prompt(tuple(messages)), time.perf_counter()
         rows = [build_row(prompt, reply) for reply in replies]
         async with self._scoring:
-            scored = await asyncio.to_thread(self._policy.score_frozen, rows)
+            scored = await asyncio.to_thread(self.policy.score_frozen, rows)
         logprobs = iter(scored.tolist())
         scores = [tuple(islice(logprobs, len(reply))) for reply in replies]
         return scores, _count(prompt, sum(map(len, replies)), began)
 
     def encode_exchange(self, messages: Sequence[Message], text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the ids of a prompt and of a given reply, which ends with the stop id."""
-        return self._chats.encode(messages), (*self._chats.encode_text(text), self._policy.tokenizer.eos_token_id)
+        return self._chats.encode(messages), (*self._chats.encode_text(text), self.policy.tokenizer.eos_token_id)
 
     def build_judgement_rows(self, messages: Sequence[Message], options: Sequence[str], rollout: str) -> list[Row]:
         """Return a row for each option of a judgement, whose trained token is the one that `judge` scores."""
@@ -250,7 +252,7 @@ class PolicyModel:
             if whole[: len(prefix)] != prefix:
                 return whole
             # The chat template closes a reply with ids that the policy may not have sampled.
-            stop = self._policy.stop_ids
+            stop = self.policy.stop_ids
             last = max((place for place, token in enumerate(prefix) if token in stop), default=len(prefix))
             close = prefix[last + 1 :] if known[-1] in stop else prefix[last:]
             return (*known, *close, *whole[len(prefix) :])

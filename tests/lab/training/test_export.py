@@ -212,7 +212,7 @@ def test_a_gguf_of_another_model_is_refused(policy, make_policy, tmp_path):
 
 def test_a_runs_policy_is_named_as_the_model_that_reads(tmp_path, policy, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
-    from bookwheel.cli import main
+    from bookwheel.cli.main import main
     from bookwheel.lab.commands.train import open_folder
     from bookwheel.models import registry
 

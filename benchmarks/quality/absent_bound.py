@@ -13,7 +13,6 @@ import argparse
 import asyncio
 import gzip
 import json
-import time
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -41,14 +40,14 @@ def draw_questions(path: Path, absent: int, present: int, seed: int) -> list[tup
 async def ask(text: str, question: dict[str, Any], model: LocalModel, most: int) -> dict[str, Any]:
     """Ask one question of a reader that reads at most so many chunks in vain."""
     quotes._MOST_CHUNKS = most
-    cpu, read = time.process_time(), 0
+    read = 0
     async for event in quotes.quotes(TextDocument(text, name="article"), question["question"], model, model.plan):
         if isinstance(event, Answer):
             refused = event.text == prompts_for(model.plan, question["question"]).not_found
             said = f"{event.text}\n{event.passage}".casefold()
             golds = [gold["text"].casefold() for gold in question["answers"]]
             right = refused if question["is_impossible"] else not refused and any(gold in said for gold in golds)
-            return {"right": right, "refused": refused, "chunks": read, "cpu": round(time.process_time() - cpu, 2)}
+            return {"right": right, "refused": refused, "chunks": read}
         read += Flag.UNREAD not in event.flags and Flag.JOINED not in event.flags
     raise AssertionError("a way ends with its answer")
 
@@ -72,7 +71,7 @@ async def main() -> None:
     for is_absent in (True, False):
         mine = [(bounded, whole) for kind, bounded, whole in pairs if kind is is_absent]
         for name, readings in zip(("bounded", "unbounded"), zip(*mine, strict=True), strict=True):
-            sums = {key: sum(one[key] for one in readings) for key in ("right", "refused", "chunks", "cpu")}
+            sums = {key: sum(one[key] for one in readings) for key in ("right", "refused", "chunks")}
             print(json.dumps({"absent": is_absent, "n": len(mine), "reader": name, **sums}))
 
 

@@ -47,6 +47,8 @@ from bookwheel.serve.http.operations import describe_operations, make_routes, op
 from bookwheel.serve.http.readings import ReadingRoutes
 from bookwheel.serve.http.requests import SessionShape, parse_body
 from bookwheel.serve.openai.chat import OpenAIRoutes
+from bookwheel.serve.openai.messages import MessageRoutes
+from bookwheel.serve.openai.ollama import OllamaRoutes
 from bookwheel.session import WayRequest
 
 EXTENSIONS: Final = "bookwheel.routes"
@@ -80,7 +82,8 @@ def build_app(
             finally:
                 await openai.aclose()
 
-    groups = [openai if group is OpenAIRoutes else group(service) for group in _list_groups()]
+    made = {OpenAIRoutes: openai, MessageRoutes: MessageRoutes(openai), OllamaRoutes: OllamaRoutes(openai)}
+    groups = [made.get(group) or group(service) for group in _list_groups()]
     routes = [route for group in groups for route in make_routes(group)]
     routes += [*tool_routes, Route("/openapi.json", _get_openapi), *_page_routes(service)]
     return wrap_app(service, routes, lifespan)
@@ -134,7 +137,16 @@ def _mount_tools(service: Service) -> tuple[Sequence[BaseRoute], Callable[[], Ab
 def _list_groups() -> list[Any]:
     """Return the classes of operations: ours, and those that installed packages add, in the order of their names."""
     extensions = [load_plugin(EXTENSIONS, name) for name in list_plugins(EXTENSIONS)]
-    return [DocumentRoutes, ReadingRoutes, MemoryRoutes, ServerRoutes, OpenAIRoutes, *extensions]
+    return [
+        DocumentRoutes,
+        ReadingRoutes,
+        MemoryRoutes,
+        ServerRoutes,
+        OpenAIRoutes,
+        MessageRoutes,
+        OllamaRoutes,
+        *extensions,
+    ]
 
 
 @cache

@@ -89,10 +89,12 @@ class GuardMiddleware:
         keys = self._service.keys
         if not keys or _PUBLIC.fullmatch(scope["path"]):
             return None
-        scheme, _, secret = headers.get("authorization", "").partition(" ")
+        # Anthropic's clients send the key in a header of its own.
+        given = headers.get("authorization") or f"Bearer {headers.get('x-api-key', '')}".rstrip()
+        scheme, _, secret = given.partition(" ")
         key = (
             keys.find_by_secret(secret.strip())
-            if scheme.lower() == "bearer"
+            if scheme.lower() == "bearer" and secret
             else keys.find_by_session(HTTPConnection(scope).cookies.get(COOKIE, ""))
         )
         if key is None:

@@ -22,7 +22,14 @@ from bookwheel.serve.openai.conversation import find_conversation, parse_message
 from bookwheel.serve.openai.memory_chat import PREFIX as MEMORY_PREFIX
 from bookwheel.serve.openai.memory_chat import answer_from_memory
 from bookwheel.serve.openai.pass_through import PassThrough
-from bookwheel.serve.openai.requests import FILE_PREFIX, ChatShape, MessageShape, prompt_room, reply_limit
+from bookwheel.serve.openai.requests import (
+    FILE_PREFIX,
+    ChatShape,
+    MessageShape,
+    prompt_room,
+    reply_limit,
+    window_tokens,
+)
 from bookwheel.serve.openai.responses import ResponsesShape, to_chat_request, to_response
 
 if TYPE_CHECKING:
@@ -36,7 +43,7 @@ if TYPE_CHECKING:
     from bookwheel.serve.openai.conversation import ChatContents
 
 # Before a model's name: read even what fits its window.
-_READING_PREFIX: Final = "bookwheel/"
+READING_PREFIX: Final = "bookwheel/"
 # A title, some tags or three questions are shorter; a small model without a limit goes on for a quarter of its window.
 _TASK_TOKENS: Final = 512
 # Parameters of a chat completion that the Responses API names otherwise.
@@ -63,10 +70,7 @@ class OpenAIRoutes:
 
     @operation("GET", "/v1/models", "OpenAI: models", f"{_ANSWERS}ModelListJson")
     async def list_models(self, request: Request) -> Response:
-        """List every model twice, as it is and under `bookwheel/`, which always reads; then the client's memories."""
-        names = [name for model in self._service.models for name in (model, f"{_READING_PREFIX}{model}")]
-        memories = await self._service.memories.list_all(request.state.key)
-        names += [f"{MEMORY_PREFIX}{memory['memory']}" for memory in memories]
+        names = await self.list_names(request)
         return JsonResponse({"object": "list", "data": [_model_to_json(name) for name in names]})
 
     @operation("GET", "/v1/models/{name:path}", "OpenAI: a model", "openai.types:Model")
@@ -75,7 +79,7 @@ class OpenAIRoutes:
         if name.startswith(MEMORY_PREFIX):
             await self._service.memories.find(request.state.key, name.removeprefix(MEMORY_PREFIX))
         else:
-            self._service.readings.get_model(name.removeprefix(_READING_PREFIX))
+            self._service.readings.get_model(name.removeprefix(READING_PREFIX))
         return JsonResponse(_model_to_json(name))
 
     @operation(
@@ -103,7 +107,7 @@ class OpenAIRoutes:
     )
     async def create_completion(self, request: Request) -> Response:
         chat = await parse_body(ChatShape, request)
-        return (await self._answer(request, chat, await request.body())).to_chat_response()
+        return (await self.answer(request, chat, await request.body())).to_chat_response()
 
     @operation(
         "POST",
@@ -118,16 +122,28 @@ class OpenAIRoutes:
         shape = await parse_body(ResponsesShape, request)
         try:
             chat, raw_body = to_chat_request(shape)
-            return to_response(await self._answer(request, chat, raw_body), shape)
+            return to_response(await self.answer(request, chat, raw_body), shape)
         except ApiError as error:
             error.param = _RESPONSES_NAMES.get(error.param or "", error.param)
             raise
 
-    async def _answer(self, request: Request, chat: ChatShape, raw_body: bytes) -> ChatResult:
+    async def list_names(self, request: Request) -> list[str]:
+        """Return every model twice, as it is and under `bookwheel/`, which always reads; then the client's memories."""
+        names = [name for model in self._service.models for name in (model, f"{READING_PREFIX}{model}")]
+        memories = await self._service.memories.list_all(request.state.key)
+        return [*names, *(f"{MEMORY_PREFIX}{memory['memory']}" for memory in memories)]
+
+    def find_window(self, name: str) -> int:
+        """Return the tokens that a model's window is known to have. A memory is asked by the first model."""
+        name = next(iter(self._service.models)) if name.startswith(MEMORY_PREFIX) else name
+        return window_tokens(self._service.readings.get_model(name.removeprefix(READING_PREFIX)))
+
+    async def answer(self, request: Request, chat: ChatShape, raw_body: bytes) -> ChatResult:
+        """Answer a chat completion, whichever API it came by. `raw_body` is what an endpoint is sent."""
         if chat.model.startswith(MEMORY_PREFIX):
             contents = parse_messages(chat.messages)
             return await answer_from_memory(self._service.memories, chat, contents, request.state.key)
-        name = chat.model.removeprefix(_READING_PREFIX)
+        name = chat.model.removeprefix(READING_PREFIX)
         chat = await store_attachments(self._service, request, chat)
         model, contents = self._service.readings.get_model(name), parse_messages(chat.messages)
         has_document, key = chat.document is not None or bool(contents.files), request.state.key

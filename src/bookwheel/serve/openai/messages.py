@@ -1,0 +1,305 @@
+"""Anthropic's Messages API: requests become chat completions, and completions become messages, event by event.
+
+The endpoint need not know this API. The memory is sent as thinking to a client that asked for thinking. Fields that a
+chat completion cannot express (`top_k`, caching, the server's own tools) are named in `notes` or refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+from sse_starlette import ServerSentEvent
+
+from bookwheel.plan import Temperature, TopP
+from bookwheel.serve.http.answers import EventStream, JsonResponse
+from bookwheel.serve.http.operations import IDEMPOTENCY, operation
+from bookwheel.serve.http.requests import PlanValues, TokenLimit, parse_body
+from bookwheel.serve.openai.requests import ChatShape, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator, Mapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from bookwheel.serve.openai.chat import OpenAIRoutes
+    from bookwheel.serve.openai.completions import ChatResult
+
+_STOPS: Final = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
+_CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
+_READING_KEYS: Final = ("reading", "verdict", "claims", "evidence", "notes")
+# A delta's kind, by the kind of its block.
+_DELTAS: Final = {"thinking": "thinking_delta", "text": "text_delta", "tool_use": "input_json_delta"}
+
+
+class MessageTurnShape(BaseModel):
+    """One turn."""
+
+    model_config = ConfigDict(extra="allow")
+    role: str
+    content: str | list[dict[str, Any]]
+
+
+class MessagesShape(BaseModel):
+    """The body of a message, with the settings of a reading. Unknown fields are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+    model: str
+    messages: Annotated[list[MessageTurnShape], Field(min_length=1)]
+    max_tokens: TokenLimit
+    system: str | list[dict[str, Any]] | None = None
+    stream: bool | None = False
+    temperature: Temperature | None = None
+    top_p: TopP | None = None
+    stop_sequences: list[str] | None = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: dict[str, Any] | None = None
+    thinking: dict[str, Any] | None = None
+    """The memory is sent as thinking where this is enabled."""
+    document: str | None = None
+    """A text to read, or the id of an uploaded file."""
+    plan: PlanValues = {}
+    way: str = ""
+
+    @property
+    def has_thinking(self) -> bool:
+        return (self.thinking or {}).get("type") in {"enabled", "adaptive"}
+
+
+class MessageJson(BaseModel):
+    """A message, with what a reading adds to it."""
+
+    model_config = ConfigDict(extra="allow")
+    id: str
+    type: str
+    role: str
+    model: str
+    content: list[dict[str, Any]]
+    stop_reason: str | None
+    stop_sequence: str | None
+    usage: dict[str, int]
+
+
+class MessageRoutes:
+    """The operation of Anthropic's API, over the chats of OpenAI's."""
+
+    def __init__(self, chats: OpenAIRoutes) -> None:
+        self._chats = chats
+
+    @operation("POST", "/v1/messages", "Anthropic: a message", MessageJson, body=MessagesShape, headers=IDEMPOTENCY)
+    async def create_message(self, request: Request) -> Response:
+        shape = await parse_body(MessagesShape, request)
+        chat, raw_body = to_chat_request(shape)
+        result = await self._chats.answer(request, chat, raw_body)
+        if result.chunks is not None:
+            return EventStream(_stream_events(result, shape), result.at_end, headers=result.headers)
+        payload = result.payload
+        if "choices" not in payload:
+            return JsonResponse({"type": "error", **payload}, result.status, headers=result.headers)
+        return JsonResponse(_build_message(payload, shape), result.status, headers=result.headers)
+
+
+def to_chat_request(shape: MessagesShape) -> tuple[ChatShape, bytes]:
+    """Return the chat completion that a request stands for, and its JSON to pass on."""
+    messages: list[dict[str, Any]] = []
+    if shape.system:
+        parts = [{"type": "text", "text": shape.system}] if isinstance(shape.system, str) else shape.system
+        messages.append({"role": "system", "content": "\n\n".join(str(part.get("text") or "") for part in parts)})
+    for turn in shape.messages:
+        messages += _convert_turn(turn)
+    values = {
+        "model": shape.model,
+        "messages": messages,
+        "stream": shape.stream,
+        "stream_options": {"include_usage": True} if shape.stream else None,
+        "max_tokens": shape.max_tokens,
+        "temperature": shape.temperature,
+        "top_p": shape.top_p,
+        "stop": shape.stop_sequences or None,
+        "tools": [_convert_tool(tool) for tool in shape.tools or ()] or None,
+        "tool_choice": _convert_choice(shape.tool_choice) if shape.tools else None,
+        "document": shape.document,
+        "way": shape.way or None,
+    }
+    values = {name: value for name, value in values.items() if value is not None}
+    return ChatShape.model_validate({**values, "plan": shape.plan}), json.dumps(values).encode()
+
+
+def _convert_turn(turn: MessageTurnShape) -> Iterator[dict[str, Any]]:
+    """Yield the messages of a turn: what tools gave is one of its own for each call."""
+    if isinstance(turn.content, str):
+        yield {"role": turn.role, "content": turn.content}
+        return
+    parts, calls = [], []
+    for block in turn.content:
+        kind = block.get("type")
+        if kind == "tool_result":
+            content = block.get("content") or ""
+            text = content if isinstance(content, str) else "\n\n".join(str(part.get("text") or "") for part in content)
+            yield {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": text}
+        elif kind == "tool_use":
+            function = {"name": block.get("name"), "arguments": json.dumps(block.get("input") or {})}
+            calls.append({"id": block.get("id"), "type": "function", "function": function})
+        elif kind not in {"thinking", "redacted_thinking"}:
+            parts.append(_convert_block(block))
+    if parts or calls:
+        is_plain = all(part["type"] == "text" for part in parts)
+        text = "\n\n".join(part["text"] for part in parts) if is_plain else ""
+        message: dict[str, Any] = {"role": turn.role, "content": text if is_plain else parts}
+        yield message | ({"tool_calls": calls} if calls else {})
+
+
+def _convert_block(block: dict[str, Any]) -> dict[str, Any]:
+    kind, source = block.get("type"), block.get("source")
+    if kind == "text" and isinstance(block.get("text"), str):
+        return {"type": "text", "text": block["text"]}
+    source = source if isinstance(source, dict) else {}
+    data = source.get("data")
+    if source.get("type") == "text" and isinstance(data, str):
+        data = base64.b64encode(data.encode("utf-8", "surrogatepass")).decode()
+    address = f"data:{source.get('media_type') or 'text/plain'};base64,{data}"
+    if kind == "image" and (data or source.get("url")):
+        return {"type": "image_url", "image_url": {"url": source.get("url") or address}}
+    if kind == "document" and source.get("type") == "file":
+        return {"type": "file", "file": {"file_id": source.get("file_id")}}
+    if kind == "document" and source.get("url"):
+        return {"type": "file", "file": {"file_url": source["url"]}}
+    if kind == "document" and data:
+        name = {"filename": block["title"]} if "." in str(block.get("title") or "") else {}
+        return {"type": "file", "file": {"file_data": address, **name}}
+    raise refuse(f"a message cannot hold {kind}", "messages", "unsupported_content")
+
+
+def _convert_tool(tool: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(tool.get("name"), str) or "input_schema" not in tool:
+        raise refuse("tools take a name and an input_schema; the server runs none of its own", "tools")
+    function = {"name": tool["name"], "parameters": tool["input_schema"]}
+    if tool.get("description"):
+        function["description"] = tool["description"]
+    return {"type": "function", "function": function}
+
+
+def _convert_choice(choice: dict[str, Any] | None) -> Any:
+    kind = (choice or {}).get("type", "auto")
+    if kind == "tool":
+        return {"type": "function", "function": {"name": (choice or {}).get("name")}}
+    if kind not in _CHOICES:
+        raise refuse("tool_choice is of the type auto, any, tool or none", "tool_choice")
+    return _CHOICES[kind]
+
+
+def _build_message(payload: Mapping[str, Any], shape: MessagesShape) -> dict[str, Any]:
+    choice = payload["choices"][0]
+    message, content = choice["message"], []
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    if reasoning and shape.has_thinking:
+        content.append({"type": "thinking", "thinking": reasoning, "signature": ""})
+    if message.get("content"):
+        content.append({"type": "text", "text": message["content"]})
+    for call in message.get("tool_calls") or ():
+        function = call["function"]
+        arguments = json.loads(function.get("arguments") or "{}")
+        content.append({"type": "tool_use", "id": call["id"], "name": function["name"], "input": arguments})
+    return {
+        **_open_message(payload, shape, content),
+        "stop_reason": _STOPS.get(choice.get("finish_reason") or "", "end_turn"),
+        "usage": _convert_usage(payload.get("usage")),
+        **_pick_reading(payload),
+    }
+
+
+def _open_message(payload: Mapping[str, Any], shape: MessagesShape, content: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "id": f"msg_{str(payload.get('id') or '').removeprefix('chatcmpl-')}",
+        "type": "message",
+        "role": "assistant",
+        "model": shape.model,
+        "content": content,
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": _convert_usage(None),
+    }
+
+
+def _convert_usage(usage: Mapping[str, Any] | None) -> dict[str, int]:
+    read, written = (int((usage or {}).get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
+    return {"input_tokens": read, "output_tokens": written}
+
+
+def _pick_reading(payload: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: payload[name] for name in _READING_KEYS if payload.get(name) is not None}
+
+
+async def _stream_events(result: ChatResult, shape: MessagesShape) -> AsyncGenerator[ServerSentEvent]:
+    stream = _MessageStream(shape)
+    chunks = result.chunks
+    assert chunks is not None
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            for event in stream.add_chunk(chunk):
+                yield ServerSentEvent(data=json.dumps(event), event=event["type"])
+    for event in stream.finish():
+        yield ServerSentEvent(data=json.dumps(event), event=event["type"])
+
+
+class _MessageStream:
+    """Turns the chunks of a completion into the events of a message."""
+
+    def __init__(self, shape: MessagesShape) -> None:
+        self._shape = shape
+        self._more: dict[str, Any] = {}
+        self._usage: Mapping[str, Any] | None = None
+        self._stop: str | None = None
+        self._error: Mapping[str, Any] | None = None
+        self._has_begun = False
+        self._block = -1
+        self._open: tuple[str, Any] | None = None
+        """The kind of the open block, and the call that it is of."""
+
+    def add_chunk(self, chunk: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        if not self._has_begun:
+            self._has_begun = True
+            yield {"type": "message_start", "message": _open_message(chunk, self._shape, [])}
+        self._more |= _pick_reading(chunk)
+        self._usage = chunk.get("usage") or self._usage
+        self._error = chunk.get("error") or self._error
+        for choice in chunk.get("choices") or ():
+            self._stop = choice.get("finish_reason") or self._stop
+            delta = choice.get("delta") or {}
+            reasoning = delta.get("reasoning_content") or delta.get("reasoning")
+            if reasoning and self._shape.has_thinking:
+                yield from self._add("thinking", {"thinking": reasoning}, {"thinking": "", "signature": ""})
+            if delta.get("content"):
+                yield from self._add("text", {"text": delta["content"]}, {"text": ""})
+            for call in delta.get("tool_calls") or ():
+                function = call.get("function") or {}
+                begun = {"id": call.get("id"), "name": function.get("name"), "input": {}}
+                arguments = {"partial_json": function.get("arguments") or ""}
+                yield from self._add("tool_use", arguments, begun, call.get("index"))
+
+    def finish(self) -> Iterator[dict[str, Any]]:
+        yield from self._close()
+        if self._error:
+            yield {"type": "error", "error": {"type": "api_error", "message": self._error.get("message")}}
+            return
+        stop = {"stop_reason": _STOPS.get(self._stop or "", "end_turn"), "stop_sequence": None}
+        yield {"type": "message_delta", "delta": stop, "usage": _convert_usage(self._usage), **self._more}
+        yield {"type": "message_stop"}
+
+    def _add(
+        self, kind: str, delta: dict[str, Any], begun: dict[str, Any], call: Any = None
+    ) -> Iterator[dict[str, Any]]:
+        if self._open != (kind, call):
+            yield from self._close()
+            self._open, self._block = (kind, call), self._block + 1
+            yield {"type": "content_block_start", "index": self._block, "content_block": {"type": kind, **begun}}
+        yield {"type": "content_block_delta", "index": self._block, "delta": {"type": _DELTAS[kind], **delta}}
+
+    def _close(self) -> Iterator[dict[str, Any]]:
+        if self._open:
+            self._open = None
+            yield {"type": "content_block_stop", "index": self._block}

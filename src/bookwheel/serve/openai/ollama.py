@@ -1,0 +1,267 @@
+"""Ollama's API, as far as chat clients use it: the models, what one of them is, and chats, which are those of OpenAI's.
+
+A stream is one JSON object a line. The memory is sent as `thinking` to a client that asks for it.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import StreamingResponse
+
+from bookwheel.serve.http.answers import JsonResponse
+from bookwheel.serve.http.operations import IDEMPOTENCY, operation
+from bookwheel.serve.http.requests import PlanValues, parse_body
+from bookwheel.serve.openai.chat import READING_PREFIX
+from bookwheel.serve.openai.requests import ChatShape
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import Receive, Scope, Send
+
+    from bookwheel.serve.openai.chat import OpenAIRoutes
+    from bookwheel.serve.openai.completions import ChatResult
+
+_CREATED: Final = "2023-11-14T22:13:20Z"
+# Clients append the tag of a model that has none.
+_TAG: Final = ":latest"
+_OPTIONS: Final = {"temperature": "temperature", "top_p": "top_p", "seed": "seed", "stop": "stop"}
+_READING_KEYS: Final = ("reading", "verdict", "claims", "evidence", "notes")
+
+
+class OllamaTurnShape(BaseModel):
+    """One turn."""
+
+    model_config = ConfigDict(extra="allow")
+    role: str
+    content: str = ""
+    images: list[str] | None = None
+    """Pictures in base64."""
+    tool_calls: list[dict[str, Any]] | None = None
+    tool_name: str | None = None
+
+
+class OllamaChatShape(BaseModel):
+    """The body of a chat, with the settings of a reading. Unknown fields are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+    model: str
+    messages: Annotated[list[OllamaTurnShape], Field(min_length=1)]
+    stream: bool | None = True
+    format: str | dict[str, Any] | None = None
+    """`json`, or a JSON Schema."""
+    options: dict[str, Any] | None = None
+    tools: list[dict[str, Any]] | None = None
+    think: bool | str | None = None
+    document: str | None = None
+    """A text to read, or the id of an uploaded file."""
+    plan: PlanValues = {}
+    way: str = ""
+
+
+class OllamaNameShape(BaseModel):
+    """A model's name."""
+
+    model_config = ConfigDict(extra="ignore")
+    model: str = ""
+    name: str = ""
+    """As older clients call it."""
+
+
+class OllamaChatJson(BaseModel):
+    """A chat's reply, with what a reading adds to it."""
+
+    model_config = ConfigDict(extra="allow")
+    model: str
+    created_at: str
+    message: dict[str, Any]
+    done: bool
+
+
+class OllamaTagsJson(BaseModel):
+    """All models."""
+
+    models: list[dict[str, Any]]
+
+
+class OllamaModelJson(BaseModel):
+    """One model. The texts are those of a model file, which there is none of."""
+
+    modelfile: str
+    parameters: str
+    template: str
+    details: dict[str, Any]
+    model_info: dict[str, Any]
+    capabilities: list[str]
+
+
+class OllamaRoutes:
+    """One method for each operation of Ollama's API, over the chats of OpenAI's."""
+
+    def __init__(self, chats: OpenAIRoutes) -> None:
+        self._chats = chats
+
+    @operation("GET", "/api/tags", "Ollama: models", OllamaTagsJson)
+    async def list_tags(self, request: Request) -> Response:
+        models = [
+            {"name": name, "model": name, "modified_at": _CREATED, "size": 0, "digest": "", "details": _describe()}
+            for name in await self._chats.list_names(request)
+        ]
+        return JsonResponse({"models": models})
+
+    @operation("POST", "/api/show", "Ollama: a model", OllamaModelJson, body=OllamaNameShape)
+    async def show_model(self, request: Request) -> Response:
+        shape = await parse_body(OllamaNameShape, request)
+        window = self._chats.find_window(_strip_tag(shape.model or shape.name))
+        info = {"general.architecture": "bookwheel", "bookwheel.context_length": window}
+        details = {"details": _describe(), "model_info": info, "capabilities": ["completion", "tools", "thinking"]}
+        return JsonResponse({"modelfile": "", "parameters": "", "template": "", **details})
+
+    @operation("POST", "/api/chat", "Ollama: chat", OllamaChatJson, body=OllamaChatShape, headers=IDEMPOTENCY)
+    async def create_chat(self, request: Request) -> Response:
+        shape = await parse_body(OllamaChatShape, request)
+        chat, raw_body = to_chat_request(shape)
+        result = await self._chats.answer(request, chat, raw_body)
+        if result.chunks is not None:
+            return _LineStream(result, shape)
+        payload = result.payload
+        if "choices" not in payload:
+            return JsonResponse({"error": payload["error"]["message"]}, result.status, headers=result.headers)
+        choice = payload["choices"][0]
+        message = {"role": "assistant", **_convert_reply(choice["message"], shape)}
+        values = {"message": message, **_end(payload, choice.get("finish_reason"))}
+        return JsonResponse({**_open_line(shape), **values}, headers=result.headers)
+
+
+def to_chat_request(shape: OllamaChatShape) -> tuple[ChatShape, bytes]:
+    """Return the chat completion that a request stands for, and its JSON to pass on."""
+    options, format_ = shape.options or {}, shape.format
+    schema = {"type": "json_schema", "json_schema": {"name": "answer", "schema": format_}}
+    values = {
+        "model": _strip_tag(shape.model),
+        "messages": [_convert_turn(turn) for turn in shape.messages],
+        "stream": shape.stream is not False,
+        "stream_options": {"include_usage": True} if shape.stream is not False else None,
+        # Ollama's -1 and -2 are no limit.
+        "max_tokens": most if isinstance(most := options.get("num_predict"), int) and most > 0 else None,
+        "response_format": schema if isinstance(format_, dict) else {"type": "json_object"} if format_ else None,
+        "tools": shape.tools or None,
+        "document": shape.document,
+        "way": shape.way or None,
+        **{name: options.get(option) for name, option in _OPTIONS.items()},
+    }
+    values = {name: value for name, value in values.items() if value is not None}
+    return ChatShape.model_validate({**values, "plan": shape.plan}), json.dumps(values).encode()
+
+
+def _convert_turn(turn: OllamaTurnShape) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": turn.role, "content": turn.content}
+    if turn.images:
+        pictures = [
+            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}} for data in turn.images
+        ]
+        message["content"] = [{"type": "text", "text": turn.content}, *pictures]
+    if turn.tool_calls:
+        calls = [(at, call.get("function") or {}) for at, call in enumerate(turn.tool_calls)]
+        message["tool_calls"] = [
+            {
+                "id": f"call_{at}",
+                "type": "function",
+                "function": {"name": function.get("name"), "arguments": json.dumps(function.get("arguments") or {})},
+            }
+            for at, function in calls
+        ]
+    if turn.role == "tool":
+        message["tool_call_id"] = "call_0"
+    return message
+
+
+def _strip_tag(name: str) -> str:
+    return name.removesuffix(_TAG)
+
+
+def _describe() -> dict[str, Any]:
+    return {"format": "", "family": READING_PREFIX.rstrip("/"), "families": None, "parameter_size": ""}
+
+
+def _open_line(shape: OllamaChatShape) -> dict[str, Any]:
+    return {"model": shape.model, "created_at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}", "done": False}
+
+
+def _convert_reply(message: Mapping[str, Any], shape: OllamaChatShape) -> dict[str, Any]:
+    """Return a message, or the delta of one, as Ollama writes it."""
+    reply: dict[str, Any] = {"content": message.get("content") or ""}
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    if reasoning and shape.think:
+        reply["thinking"] = reasoning
+    if calls := message.get("tool_calls"):
+        functions = [call.get("function") or {} for call in calls]
+        reply["tool_calls"] = [
+            {"function": {"name": one.get("name"), "arguments": json.loads(one.get("arguments") or "{}")}}
+            for one in functions
+        ]
+    return reply
+
+
+def _end(payload: Mapping[str, Any], finish: str | None) -> dict[str, Any]:
+    usage = payload.get("usage") or {}
+    return {
+        "done": True,
+        "done_reason": "length" if finish == "length" else "stop",
+        "prompt_eval_count": usage.get("prompt_tokens") or 0,
+        "eval_count": usage.get("completion_tokens") or 0,
+        **{name: payload[name] for name in _READING_KEYS if payload.get(name) is not None},
+    }
+
+
+async def _stream_lines(chunks: AsyncGenerator[dict[str, Any]], shape: OllamaChatShape) -> AsyncGenerator[bytes]:
+    seen: dict[str, Any] = {}
+    finish: str | None = None
+    calls: dict[int, dict[str, str]] = {}
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            if error := chunk.get("error"):
+                yield _line({"error": error.get("message")})
+                return
+            seen |= {name: chunk[name] for name in ("usage", *_READING_KEYS) if chunk.get(name) is not None}
+            for choice in chunk.get("choices") or ():
+                finish = choice.get("finish_reason") or finish
+                delta = choice.get("delta") or {}
+                # A call comes in pieces, and Ollama sends it whole.
+                for call in delta.get("tool_calls") or ():
+                    function = call.get("function") or {}
+                    one = calls.setdefault(call.get("index") or 0, {"name": "", "arguments": ""})
+                    one["name"] += function.get("name") or ""
+                    one["arguments"] += function.get("arguments") or ""
+                reply = _convert_reply({**delta, "tool_calls": None}, shape)
+                if any(reply.values()):
+                    yield _line({**_open_line(shape), "message": {"role": "assistant", **reply}})
+    last = _convert_reply({"tool_calls": [{"function": one} for one in calls.values()]}, shape)
+    yield _line({**_open_line(shape), "message": {"role": "assistant", **last}, **_end(seen, finish)})
+
+
+def _line(values: Mapping[str, Any]) -> bytes:
+    return json.dumps(values).encode() + b"\n"
+
+
+class _LineStream(StreamingResponse):
+    """A stream of lines, which ends its reading when the client has gone, also before its first line."""
+
+    def __init__(self, result: ChatResult, shape: OllamaChatShape) -> None:
+        assert result.chunks is not None
+        lines = _stream_lines(result.chunks, shape)
+        super().__init__(lines, media_type="application/x-ndjson", headers=dict(result.headers))
+        self._at_end = result.at_end
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._at_end()

@@ -12,17 +12,10 @@ from openai.types.chat.chat_completion import Choice
 from openai.types.responses import Response, ResponseOutputMessage, ResponseReasoningItem
 from pydantic import BaseModel, create_model
 
-from bookwheel.record import ClaimJson, EvidenceJson
-from bookwheel.types import Verdict
+from bookwheel.serve.openai.requests import ReadingFactsJson
 
 _READING: Final[dict[str, Any]] = {
-    # The id of the reading that gave the answer; none of these is there where nothing was read.
-    "reading": (str, ""),
-    "verdict": (Verdict | None, None),
-    "claims": (list[ClaimJson], []),
-    "evidence": (list[EvidenceJson], []),
-    # What was left out of the document or guessed, and the fields of the request that were not used.
-    "notes": (list[str], []),
+    name: (field.annotation, field.default) for name, field in ReadingFactsJson.model_fields.items()
 }
 
 

@@ -18,7 +18,7 @@ from bookwheel.plan import Temperature, TopP
 from bookwheel.serve.http.answers import EventStream, JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.requests import PlanValues, TokenLimit, parse_body
-from bookwheel.serve.openai.requests import ChatShape, refuse
+from bookwheel.serve.openai.requests import READING_KEYS, ChatShape, ReadingFactsJson, refuse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Mapping
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _STOPS: Final = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
-_READING_KEYS: Final = ("reading", "verdict", "claims", "evidence", "notes")
 # A delta's kind, by the kind of its block.
 _DELTAS: Final = {"thinking": "thinking_delta", "text": "text_delta", "tool_use": "input_json_delta"}
 
@@ -70,10 +69,9 @@ class MessagesShape(BaseModel):
         return (self.thinking or {}).get("type") in {"enabled", "adaptive"}
 
 
-class MessageJson(BaseModel):
+class MessageJson(ReadingFactsJson):
     """A message, with what a reading adds to it."""
 
-    model_config = ConfigDict(extra="allow")
     id: str
     type: str
     role: str
@@ -231,7 +229,7 @@ def _convert_usage(usage: Mapping[str, Any] | None) -> dict[str, int]:
 
 
 def _pick_reading(payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: payload[name] for name in _READING_KEYS if payload.get(name) is not None}
+    return {name: payload[name] for name in READING_KEYS if payload.get(name) is not None}
 
 
 async def _stream_events(result: ChatResult, shape: MessagesShape) -> AsyncGenerator[ServerSentEvent]:

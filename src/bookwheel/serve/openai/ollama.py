@@ -17,7 +17,7 @@ from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.requests import PlanValues, parse_body
 from bookwheel.serve.openai.chat import READING_PREFIX
-from bookwheel.serve.openai.requests import ChatShape
+from bookwheel.serve.openai.requests import READING_KEYS, ChatShape, ReadingFactsJson
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -33,7 +33,6 @@ _CREATED: Final = "2023-11-14T22:13:20Z"
 # Clients append the tag of a model that has none.
 _TAG: Final = ":latest"
 _OPTIONS: Final = {"temperature": "temperature", "top_p": "top_p", "seed": "seed", "stop": "stop"}
-_READING_KEYS: Final = ("reading", "verdict", "claims", "evidence", "notes")
 
 
 class OllamaTurnShape(BaseModel):
@@ -75,14 +74,16 @@ class OllamaNameShape(BaseModel):
     """As older clients call it."""
 
 
-class OllamaChatJson(BaseModel):
+class OllamaChatJson(ReadingFactsJson):
     """A chat's reply, with what a reading adds to it."""
 
-    model_config = ConfigDict(extra="allow")
     model: str
     created_at: str
     message: dict[str, Any]
     done: bool
+    done_reason: str = ""
+    prompt_eval_count: int = 0
+    eval_count: int = 0
 
 
 class OllamaTagsJson(BaseModel):
@@ -217,7 +218,7 @@ def _end(payload: Mapping[str, Any], finish: str | None) -> dict[str, Any]:
         "done_reason": "length" if finish == "length" else "stop",
         "prompt_eval_count": usage.get("prompt_tokens") or 0,
         "eval_count": usage.get("completion_tokens") or 0,
-        **{name: payload[name] for name in _READING_KEYS if payload.get(name) is not None},
+        **{name: payload[name] for name in READING_KEYS if payload.get(name) is not None},
     }
 
 
@@ -230,7 +231,7 @@ async def _stream_lines(chunks: AsyncGenerator[dict[str, Any]], shape: OllamaCha
             if error := chunk.get("error"):
                 yield _line({"error": error.get("message")})
                 return
-            seen |= {name: chunk[name] for name in ("usage", *_READING_KEYS) if chunk.get(name) is not None}
+            seen |= {name: chunk[name] for name in ("usage", *READING_KEYS) if chunk.get(name) is not None}
             for choice in chunk.get("choices") or ():
                 finish = choice.get("finish_reason") or finish
                 delta = choice.get("delta") or {}

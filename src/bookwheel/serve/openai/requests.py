@@ -13,9 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bookwheel.plan import Seed, Temperature, TopP
 from bookwheel.reading.structured import format_schema
+from bookwheel.record import ClaimJson, EvidenceJson
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.settings import FollowUp
 from bookwheel.serve.http.requests import PlanValues, TokenLimit
+from bookwheel.types import Verdict
 
 if TYPE_CHECKING:
     from bookwheel.models.base import Model
@@ -45,6 +47,21 @@ _REPLY_DIVISOR: Final = 4
 _REPLY: Final = "reply"
 _TOOL: Final = "tool"
 _ARGUMENTS: Final = "arguments"
+
+
+class ReadingFactsJson(BaseModel):
+    """What a chat's answer has beside the fields of its API, where it was read."""
+
+    reading: str = ""
+    """The id of the reading that gave the answer."""
+    verdict: Verdict | None = None
+    claims: list[ClaimJson] = []
+    evidence: list[EvidenceJson] = []
+    notes: list[str] = []
+    """What was left out of the document or guessed, and the fields of the request that were not used."""
+
+
+READING_KEYS: Final = tuple(ReadingFactsJson.model_fields)
 
 
 class MessageShape(BaseModel):

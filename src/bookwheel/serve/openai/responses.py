@@ -19,7 +19,7 @@ from bookwheel.plan import Temperature, TopP
 from bookwheel.serve.engine.settings import FollowUp
 from bookwheel.serve.http.answers import EventStream, JsonResponse
 from bookwheel.serve.http.requests import PlanValues, TokenLimit
-from bookwheel.serve.openai.requests import ChatShape, refuse
+from bookwheel.serve.openai.requests import READING_KEYS, ChatShape, refuse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Mapping
@@ -41,7 +41,6 @@ _UNSUPPORTED: Final = {
 _TEXTS: Final = frozenset({"input_text", "output_text"})
 _FILE_FIELDS: Final = ("file_id", "file_data", "file_url")
 _CUT: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
-_READING_KEYS: Final = ("reading", "verdict", "claims", "evidence", "notes")
 # Field names that endpoints use for reasoning.
 _REASONING: Final = ("reasoning_content", "reasoning")
 _PREFIX: Final = {"reasoning": "rs", "message": "msg"}
@@ -298,7 +297,7 @@ class ResponseBuilder:
 
     def _take_more(self, chunk: Mapping[str, Any]) -> None:
         """Take what a reading's completion says beyond OpenAI's API."""
-        self._more |= {name: chunk[name] for name in _READING_KEYS if chunk.get(name) is not None}
+        self._more |= {name: chunk[name] for name in READING_KEYS if chunk.get(name) is not None}
 
 
 def _split_texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -160,6 +160,7 @@ def _ask_memories(ask) -> None:
 
 def _ask_openai(ask: Described, text: str, question: str) -> None:
     ask("GET", "/v1/models/{name}", name="bookwheel/scripted")
+    ask("POST", "/v1/completions", json={"model": "scripted", "prompt": "Hello there"})
     ask("GET", "/api/tags")
     ask("POST", "/api/show", json={"model": "scripted"})
     file = ask("POST", "/v1/files", files={"file": ("a.txt", text.encode())}).json()["id"]

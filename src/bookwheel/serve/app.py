@@ -49,6 +49,7 @@ from bookwheel.serve.http.requests import SessionShape, parse_body
 from bookwheel.serve.openai.chat import OpenAIRoutes
 from bookwheel.serve.openai.messages import MessageRoutes
 from bookwheel.serve.openai.ollama import OllamaRoutes
+from bookwheel.serve.openai.plain import PlainRoutes
 from bookwheel.session import WayRequest
 
 EXTENSIONS: Final = "bookwheel.routes"
@@ -82,7 +83,8 @@ def build_app(
             finally:
                 await openai.aclose()
 
-    made = {OpenAIRoutes: openai, MessageRoutes: MessageRoutes(openai), OllamaRoutes: OllamaRoutes(openai)}
+    doors = (PlainRoutes(openai), MessageRoutes(openai), OllamaRoutes(openai))
+    made = {type(group): group for group in (openai, *doors)}
     groups = [made.get(group) or group(service) for group in _list_groups()]
     routes = [route for group in groups for route in make_routes(group)]
     routes += [*tool_routes, Route("/openapi.json", _get_openapi), *_page_routes(service)]
@@ -143,6 +145,7 @@ def _list_groups() -> list[Any]:
         MemoryRoutes,
         ServerRoutes,
         OpenAIRoutes,
+        PlainRoutes,
         MessageRoutes,
         OllamaRoutes,
         *extensions,

@@ -61,12 +61,12 @@ class OpenAIRoutes:
     """One method for each operation of OpenAI's API."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
-        self._pass_through = PassThrough(service)
+        self.service = service
+        self.pass_through = PassThrough(service)
         self._reader = ChatReader(service)
 
     async def aclose(self) -> None:
-        await self._pass_through.aclose()
+        await self.pass_through.aclose()
 
     @operation("GET", "/v1/models", "OpenAI: models", f"{_ANSWERS}ModelListJson")
     async def list_models(self, request: Request) -> Response:
@@ -77,9 +77,9 @@ class OpenAIRoutes:
     async def get_model(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name.startswith(MEMORY_PREFIX):
-            await self._service.memories.find(request.state.key, name.removeprefix(MEMORY_PREFIX))
+            await self.service.memories.find(request.state.key, name.removeprefix(MEMORY_PREFIX))
         else:
-            self._service.readings.get_model(name.removeprefix(READING_PREFIX))
+            self.service.readings.get_model(name.removeprefix(READING_PREFIX))
         return JsonResponse(_model_to_json(name))
 
     @operation(
@@ -87,12 +87,12 @@ class OpenAIRoutes:
     )
     async def upload_file(self, request: Request) -> Response:
         """Store a document that later requests name by its id."""
-        document, size = await store_upload(request, self._service.documents)
+        document, size = await store_upload(request, self.service.documents)
         return JsonResponse(_file_to_json(document, size))
 
     @operation("GET", "/v1/files/{id}", "OpenAI: a document", "openai.types:FileObject")
     async def get_file(self, request: Request) -> Response:
-        document = await self._service.get_document(
+        document = await self.service.get_document(
             request.path_params["id"].removeprefix(FILE_PREFIX), request.state.key
         )
         return JsonResponse(_file_to_json(document, document.length))
@@ -129,27 +129,30 @@ class OpenAIRoutes:
 
     async def list_names(self, request: Request) -> list[str]:
         """Return every model twice, as it is and under `bookwheel/`, which always reads; then the client's memories."""
-        names = [name for model in self._service.models for name in (model, f"{READING_PREFIX}{model}")]
-        memories = await self._service.memories.list_all(request.state.key)
+        names = [name for model in self.service.models for name in (model, f"{READING_PREFIX}{model}")]
+        memories = await self.service.memories.list_all(request.state.key)
         return [*names, *(f"{MEMORY_PREFIX}{memory['memory']}" for memory in memories)]
+
+    def find_model(self, name: str) -> Model:
+        return self.service.readings.get_model(name.removeprefix(READING_PREFIX))
 
     def find_window(self, name: str) -> int:
         """Return the tokens that a model's window is known to have. A memory is asked by the first model."""
-        name = next(iter(self._service.models)) if name.startswith(MEMORY_PREFIX) else name
-        return window_tokens(self._service.readings.get_model(name.removeprefix(READING_PREFIX)))
+        name = next(iter(self.service.models)) if name.startswith(MEMORY_PREFIX) else name
+        return window_tokens(self.find_model(name))
 
     async def answer(self, request: Request, chat: ChatShape, raw_body: bytes) -> ChatResult:
         """Answer a chat completion, whichever API it came by. `raw_body` is what an endpoint is sent."""
         if chat.model.startswith(MEMORY_PREFIX):
             contents = parse_messages(chat.messages)
-            return await answer_from_memory(self._service.memories, chat, contents, request.state.key)
+            return await answer_from_memory(self.service.memories, chat, contents, request.state.key)
         name = chat.model.removeprefix(READING_PREFIX)
-        chat = await store_attachments(self._service, request, chat)
-        model, contents = self._service.readings.get_model(name), parse_messages(chat.messages)
+        chat = await store_attachments(self.service, request, chat)
+        model, contents = self.service.readings.get_model(name), parse_messages(chat.messages)
         has_document, key = chat.document is not None or bool(contents.files), request.state.key
         is_task = not has_document and is_chat_task(chat.messages)
         # A model that only quotes writes no titles; the chat's own words make one.
-        only_quotes = is_task and prompts_for(self._service.plans[model.name], "").quotes
+        only_quotes = is_task and prompts_for(self.service.plans[model.name], "").quotes
         if only_quotes and (answer := answer_from_words(chat.messages)):
             return make_reply(chat, model.name, answer)
         if is_task and not chat.limit:
@@ -161,7 +164,7 @@ class OpenAIRoutes:
         if fits and not has_document and (chat.model == name or _has_one_text(contents)):
             _check_user_text(contents)
             try:
-                return await self._pass_through.answer(chat, contents, model, key, raw_body)
+                return await self.pass_through.answer(chat, contents, model, key, raw_body)
             except WindowExceeded:
                 fits = False
         if is_task:
@@ -177,7 +180,7 @@ class OpenAIRoutes:
         shapes = [MessageShape.model_validate(message) for message in short]
         newest = chat.model_copy(update={"model": model.name, "messages": shapes})
         body = newest.model_dump_json(exclude_unset=True).encode()
-        return await self._pass_through.answer(newest, parse_messages(shapes), model, request.state.key, body)
+        return await self.pass_through.answer(newest, parse_messages(shapes), model, request.state.key, body)
 
 
 def fits_by_bytes(contents: ChatContents, chat: ChatShape, model: Model) -> bool:

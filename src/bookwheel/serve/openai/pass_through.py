@@ -78,7 +78,14 @@ class PassThrough:
             await client.close()
 
     async def answer(
-        self, chat: ChatShape, contents: ChatContents, model: Model, key: Key | None, raw_body: bytes
+        self,
+        chat: ChatShape,
+        contents: ChatContents,
+        model: Model,
+        key: Key | None,
+        raw_body: bytes,
+        *,
+        route: str = _ROUTE,
     ) -> ChatResult:
         """Return the model's own reply. The call waits in the same queue as those of readings."""
         self._service.queue.check_capacity()
@@ -90,7 +97,7 @@ class PassThrough:
             body = {name: value for name, value in json.loads(raw_body).items() if name not in _READING_FIELDS}
             body["model"] = model.name
             call = await self._open_call(chat, contents, model, quota, body)
-            return await self._forward(model, owner, call, body)
+            return await self._forward(model, owner, call, body, route)
         return await self._ask(chat, contents, model, owner, key)
 
     async def _ask(
@@ -147,7 +154,9 @@ class PassThrough:
         call.open()
         return call
 
-    async def _forward(self, model: OpenAIModel, owner: str, call: PassedCall, body: dict[str, Any]) -> ChatResult:
+    async def _forward(
+        self, model: OpenAIModel, owner: str, call: PassedCall, body: dict[str, Any], route: str
+    ) -> ChatResult:
         """Send the chat to the endpoint; return its answer or its error unchanged."""
         queue = self._service.queue
         try:
@@ -159,7 +168,7 @@ class PassThrough:
         try:
             if body.get("stream"):
                 body["stream_options"] = {**(body.get("stream_options") or {}), "include_usage": True}
-            answer = await persist(lambda: self._send(model, body), _PATIENCE)
+            answer = await persist(lambda: self._send(model, body, route), _PATIENCE)
             if body.get("stream"):
                 streaming = True
                 return ChatResult(
@@ -182,7 +191,7 @@ class PassThrough:
                 with CancelScope(shield=True):
                     await call.close(is_whole=False)
 
-    async def _send(self, model: OpenAIModel, body: dict[str, Any]) -> Any:
+    async def _send(self, model: OpenAIModel, body: dict[str, Any], route: str) -> Any:
         """Send the chat once; return the answer's JSON, or the chunks of a stream."""
         from httpx2 import Response as HttpResponse
         from openai import AsyncStream
@@ -193,8 +202,8 @@ class PassThrough:
             client = self._clients.setdefault(model.name, endpoint.open_client())
         try:
             if body.get("stream"):
-                return await client.post(_ROUTE, cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object])
-            answer = await client.post(_ROUTE, cast_to=HttpResponse, body=body)
+                return await client.post(route, cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object])
+            answer = await client.post(route, cast_to=HttpResponse, body=body)
             return json.loads(answer.content)
         except request_errors() as error:
             fault = translate_error(error, model.endpoint, model.name)
@@ -251,10 +260,10 @@ def worst_prompt_tokens(contents: ChatContents, body: Mapping[str, Any], model: 
     count, estimate = model.tokenizer.count, EstimatingTokenizer().count
     # Any field may end up in the prompt: tools, schemas, documents, the reasoning of an earlier reply.
     extras = [value for name, value in body.items() if name != "messages"]
-    extras += [value for message in body["messages"] for name, value in message.items() if name not in _COUNTED]
+    extras += [value for message in body.get("messages", ()) for name, value in message.items() if name not in _COUNTED]
     fields = sum(estimate(json.dumps(value)) for value in extras if isinstance(value, str | list | dict))
     texts = sum(count(text.text) for text in contents.texts)
-    return model.template_tokens + texts + fields + _TOKENS_PER_MESSAGE * len(body["messages"])
+    return model.template_tokens + texts + fields + _TOKENS_PER_MESSAGE * len(body.get("messages", ()))
 
 
 def set_limit(body: dict[str, Any], limit: int, unsupported: Container[str]) -> None:
@@ -338,6 +347,8 @@ def _find_texts(payload: Mapping[str, Any]) -> Iterator[str]:
     choices = payload.get("choices")
     for choice in choices if isinstance(choices, list) else ():
         part = (choice.get("delta") or choice.get("message")) if isinstance(choice, dict) else None
+        if isinstance(choice, dict) and isinstance(choice.get("text"), str):
+            yield choice["text"]
         if not isinstance(part, dict):
             continue
         yield from (part[name] for name in _TEXTS if isinstance(part.get(name), str))

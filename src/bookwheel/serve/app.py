@@ -41,7 +41,7 @@ from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.engine.starting import continue_readings
 from bookwheel.serve.http.answers import JsonResponse, error_response
 from bookwheel.serve.http.documents import DocumentRoutes
-from bookwheel.serve.http.guard import COOKIE, GuardMiddleware
+from bookwheel.serve.http.guard import COOKIE, GuardMiddleware, check_rate
 from bookwheel.serve.http.memories import MemoryRoutes
 from bookwheel.serve.http.operations import describe_operations, make_routes, operation
 from bookwheel.serve.http.readings import ReadingRoutes
@@ -275,6 +275,7 @@ class ServerRoutes:
         key = self._service.keys.find_by_secret(body.key)
         if key is None:
             raise ApiError(401, "that is not a key of this server", kind="invalid_api_key")
+        check_rate(self._service.keys, key)
         response = Response(status_code=204)
         start_session(response, self._service.keys, key, request)
         return response

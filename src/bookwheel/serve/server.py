@@ -1,14 +1,20 @@
-"""Uvicorn with an orderly end: readings are interrupted and stored before open connections are waited for."""
+"""Uvicorn with an orderly end, with room for everybody, and with a log that nobody can fill.
+
+At the end, readings are interrupted and stored before open connections are waited for. There are fewer connections than
+the process may open files; where they are all taken, the oldest one that has no request gives way to a new one.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
+from collections import Counter
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Final
 
 import uvicorn
 from starlette.applications import Starlette
@@ -16,9 +22,17 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from bookwheel.errors import InputError
 
-_BACKLOG = 2048
+_BACKLOG: Final = 2048
+# Connections that asyncio takes at a time, before it looks at any of them: more could use up the descriptors.
+_TAKEN_AT_ONCE: Final = 32
 # Threads that wait for SQLite and for tokenizers behind a network.
-_JOURNAL_THREADS = 16
+_JOURNAL_THREADS: Final = 16
+# Descriptors for everything but connections: the journal, models, conversions, and those about to be taken or closed.
+_RESERVED_FILES: Final = 320
+_LEAST_CONNECTIONS: Final = 32
+# Lines of the log of one kind in a minute; the rest are counted.
+_MOST_LINES: Final = 60
+_SECONDS_PER_MINUTE: Final = 60.0
 
 
 class Server(uvicorn.Server):
@@ -30,6 +44,7 @@ class Server(uvicorn.Server):
         self.address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         self._readings = app.state.service.readings
         limits = app.state.service.settings.limits
+        most = find_most_connections(limits.connections)
         config = uvicorn.Config(
             app,
             host=host,
@@ -39,8 +54,9 @@ class Server(uvicorn.Server):
             proxy_headers=False,
             ws="none",
             timeout_graceful_shutdown=grace,
-            limit_concurrency=limits.connections,
-            http=_make_protocol(limits.header_seconds),
+            backlog=_TAKEN_AT_ONCE,
+            limit_concurrency=most,
+            http=TimedProtocol.for_server(limits.header_seconds, most),
         )
         super().__init__(config)
 
@@ -49,9 +65,19 @@ class Server(uvicorn.Server):
         pool = ThreadPoolExecutor(_JOURNAL_THREADS, thread_name_prefix="bookwheel journal")
         asyncio.get_running_loop().set_default_executor(pool)
         await super().startup(sockets)
+        # asyncio has set the kernel's queue to what it takes at once.
+        self.socket.listen(_BACKLOG)
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().serve(sockets or [self.socket])
+        handlers = [handler for handler in logging.getLogger().handlers or [logging.lastResort] if handler]
+        bound = LineLimit()
+        for handler in handlers:
+            handler.addFilter(bound)
+        try:
+            await super().serve(sockets or [self.socket])
+        finally:
+            for handler in handlers:
+                handler.removeFilter(bound)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Interrupt and store the readings under way, then wait for connections to end."""
@@ -73,40 +99,101 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
 
-def _make_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol with a deadline for the headers of each request: half-open ones would stay for ever."""
-    base: Any = AutoHTTPProtocol  # whichever parser is installed
+class LineLimit(logging.Filter):
+    """Lets so many lines of one kind a minute through; the first one of a later minute says how many were left out."""
 
-    class TimedProtocol(base):
-        _deadline: asyncio.TimerHandle | None = None
+    def __init__(self) -> None:
+        super().__init__()
+        self._minute = 0.0
+        self._seen: Counter[tuple[str, str]] = Counter()
+        self._left_out: Counter[tuple[str, str]] = Counter()
 
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            super().connection_made(transport)
-            self._watch()
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.created - self._minute >= _SECONDS_PER_MINUTE:
+            self._minute = record.created
+            self._left_out = self._seen
+            self._seen = Counter()
+        # The text before its values are filled in: what varies does not make it another kind.
+        kind = (record.name, str(record.msg)[:80])
+        self._seen[kind] += 1
+        if self._seen[kind] > _MOST_LINES:
+            return False
+        if (missed := self._left_out.pop(kind, 0) - _MOST_LINES) > 0:
+            record.msg, record.args = f"{record.getMessage()} ({missed} more like it in an earlier minute)", ()
+        return True
 
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._watch()
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            if self._deadline:
-                self._deadline.cancel()
-            super().connection_lost(exc)
+def find_most_connections(wanted: int) -> int:
+    """Return how many connections there is room for, after asking for as many descriptors as are allowed."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # on Windows
+        return wanted
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed, infinite = wanted + _RESERVED_FILES, resource.RLIM_INFINITY
+    if soft != infinite and soft < needed:
+        allowed = needed if hard == infinite else min(needed, hard)
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
+            soft = max(soft, allowed)
+    most = wanted if soft == infinite else min(wanted, soft - _RESERVED_FILES)
+    if most < min(wanted, _LEAST_CONNECTIONS):
+        least = _RESERVED_FILES + _LEAST_CONNECTIONS
+        raise InputError(f"a process may open {soft} files here, too few for a server: ulimit -n {least} or more")
+    return most
 
-        def _watch(self) -> None:
-            has_request = self.cycle is not None and not self.cycle.response_complete
-            if has_request and self._deadline:
-                self._deadline.cancel()
-                self._deadline = None
-            elif not has_request and self._deadline is None:
-                self._deadline = asyncio.get_running_loop().call_later(seconds, self._end)
 
-        def _end(self) -> None:
-            if self.cycle is None or self.cycle.response_complete:
-                self.transport.close()
+_Protocol: Any = AutoHTTPProtocol  # whichever parser is installed
 
-    protocol: type[asyncio.Protocol] = TimedProtocol
-    return protocol
+
+class TimedProtocol(_Protocol):
+    """Uvicorn's protocol with a deadline for the headers of each request, and a bound of connections without one."""
+
+    seconds: float
+    most_half_open: int
+    half_open: dict[TimedProtocol, None]
+    """Those of one server, the oldest first. Without a bound, they would take every descriptor."""
+    _deadline: asyncio.TimerHandle | None = None
+
+    @classmethod
+    def for_server(cls, seconds: float, most: int) -> type[asyncio.Protocol]:
+        """Return the protocol of one server; a quarter of the connections is kept for those that have a request."""
+        bound = {"seconds": seconds, "most_half_open": max(1, 3 * most // 4), "half_open": {}}
+        return type("TimedProtocol", (cls,), bound)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._watch()
+        if len(self.half_open) > self.most_half_open:
+            oldest = next(iter(self.half_open))
+            del self.half_open[oldest]
+            oldest.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_watch()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        has_request = self.cycle is not None and not self.cycle.response_complete
+        if has_request:
+            self._end_watch()
+        elif self._deadline is None:
+            self.half_open[self] = None
+            self._deadline = asyncio.get_running_loop().call_later(self.seconds, self._end)
+
+    def _end_watch(self) -> None:
+        self.half_open.pop(self, None)
+        if self._deadline:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _end(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
 
 
 def bind_socket(host: str, port: int) -> socket.socket:

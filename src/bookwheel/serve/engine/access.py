@@ -37,8 +37,8 @@ from bookwheel.serve.engine.usage import UsageStore, today
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
-# Sessions live in memory only; the oldest goes first, and its browser signs in again.
-_MOST_SESSIONS: Final = 10_000
+# Of one key. They live in memory only; the key's oldest goes first, and its browser signs in again.
+_MOST_SESSIONS: Final = 100
 _SECONDS_PER_MINUTE: Final = 60.0
 _SECRET_BYTES: Final = 32
 _WEB: Final = re.compile(r"https?://", re.IGNORECASE)
@@ -83,8 +83,9 @@ class KeyRing:
 
     def create_session(self, key: Key) -> str:
         """Return a token for a browser's cookie, which stands for the key; the key itself stays out of the browser."""
-        if len(self._sessions) >= _MOST_SESSIONS:
-            del self._sessions[next(iter(self._sessions))]
+        own = [token for token, owner in self._sessions.items() if owner.name == key.name]
+        if len(own) >= _MOST_SESSIONS:
+            del self._sessions[own[0]]
         token = secrets.token_urlsafe(_SECRET_BYTES)
         self._sessions[hash_secret(token)] = key
         return token

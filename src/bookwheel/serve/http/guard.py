@@ -11,13 +11,13 @@ import logging
 import re
 import time
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bookwheel.serve.engine.access import Key
+from bookwheel.serve.engine.access import Key, KeyRing
 from bookwheel.serve.engine.errors import ApiError, server_error, too_many_requests
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.answers import error_response
@@ -39,6 +39,7 @@ _HEADERS: Final = {
 }
 # No key is needed for the page, which shows nothing without one, and for signing in.
 _PUBLIC: Final = re.compile(r"/|/page/.*|/healthz|/session")
+_HOST: Final = re.compile(r"[\w.:\[\]-]+", re.ASCII)
 _UPLOADS: Final = frozenset({"/documents", "/v1/files"})
 
 _log: Final = logging.getLogger(__name__)
@@ -74,14 +75,13 @@ class GuardMiddleware:
             self._service.metrics.count_request(scope["method"], response.status or 500)
 
     def _check_caller(self, scope: Scope, headers: Headers) -> None:
-        host = headers.get("host", "")
-        name = (urlsplit(f"//{host}").hostname or "") if re.fullmatch(r"[\w.:\[\]-]+", host, re.ASCII) else ""
+        host, origin = headers.get("host", ""), headers.get("origin")
+        name = (_split_url(f"//{host}", "Host").hostname or "") if _HOST.fullmatch(host) else ""
         if len(headers.getlist("host")) != 1 or name.rstrip(".") not in self._service.settings.hosts:
             raise ApiError(
                 403, "this server does not answer to that name; allow it with --allow-host NAME", kind="host"
             )
-        origin = headers.get("origin")
-        foreign = origin is not None and urlsplit(origin).netloc.casefold() != host.casefold()
+        foreign = origin is not None and _split_url(origin, "Origin").netloc.casefold() != host.casefold()
         if foreign or (scope["method"] != "GET" and headers.get("sec-fetch-site") in {"cross-site", "same-site"}):
             raise ApiError(403, "requests from other sites' pages are declined", kind="origin")
 
@@ -104,10 +104,7 @@ class GuardMiddleware:
                 kind="invalid_api_key",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        if seconds := keys.take_request(key):
-            raise too_many_requests(
-                f"the key {key.name} may send {key.requests_per_minute} requests a minute; wait a little", seconds
-            )
+        check_rate(keys, key)
         return key
 
     def _limit_body(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
@@ -155,6 +152,20 @@ class _GuardedSend:
                 headers.setdefault(name, value)
             headers.setdefault("Cache-Control", "no-store")
         await self._send(message)
+
+
+def check_rate(keys: KeyRing, key: Key) -> None:
+    """Count a request of a key. Raise a 429 when it is over the key's rate."""
+    if seconds := keys.take_request(key):
+        message = f"the key {key.name} may send {key.requests_per_minute} requests a minute; wait a little"
+        raise too_many_requests(message, seconds)
+
+
+def _split_url(url: str, header: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError as error:
+        raise ApiError(400, f"the {header} header is malformed", kind=header.lower()) from error
 
 
 def _too_large(limit: int) -> ApiError:

@@ -185,8 +185,10 @@ def mount_tools(
 ) -> tuple[Sequence[BaseRoute], Callable[[], AbstractAsyncContextManager[None]]]:
     """Return the route `/mcp` of streamable HTTP, and a context manager that is held while it is served."""
     server = build_server(service, access, survives_restart=survives_restart)
-    # No host: the guard decides who may call, and by which host name.
-    app = server.streamable_http_app(host="", max_request_body_size=service.settings.limits.body_bytes)
+    # No host: the guard decides who may call, and by which host name. No sessions: each request brings its key, which
+    # the guard checks and counts, and a client that opens thousands of them takes nobody's place.
+    limit = service.settings.limits.body_bytes
+    app = server.streamable_http_app(host="", max_request_body_size=limit, stateless_http=True)
 
     @asynccontextmanager
     async def run_sessions() -> AsyncGenerator[None]:

@@ -1,0 +1,186 @@
+"""What one careless or hostile client does to everybody else's server: sockets, sessions, bad headers, floods of logs.
+
+    python benchmarks/faults/crowds.py
+    python benchmarks/faults/crowds.py --sockets 1500 --descriptors 1024 --sessions 10001 --floods 20000
+
+A server (`bookwheel serve`, the scripted model, two keys) runs in a process of its own that may open so many
+descriptors. Eve has one key and Ada the other; what is counted is what Ada notices, and the lines of the log.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx2
+
+from bookwheel.serve.engine.access import add_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+BEGINNING = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "crowd", "version": "1"}},
+}
+MCP_HEADERS = {"Accept": "application/json, text/event-stream"}
+
+
+class CrowdedServer:
+    """A server of two keys, with its log in a file."""
+
+    def __init__(self, folder: Path, descriptors: int) -> None:
+        keys = folder / "keys.toml"
+        self.eve, self.ada = add_key(keys, "eve"), add_key(keys, "ada")
+        self._log = folder / "log.txt"
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        words = ["-m", "bookwheel", "serve", "--model", "scripted", "--port", str(self.port)]
+        words += ["--key-file", str(keys), "--journal", str(folder / "journal.sqlite")]
+
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, *words],
+                stdout=log,
+                stderr=log,
+                preexec_fn=limit,  # noqa: PLW1509 - this process has one thread
+                env={"PYTHONPATH": str(SOURCE), "PATH": "/usr/bin:/bin"},
+            )
+        self.wait_until_healthy(60)
+
+    def client(self, secret: str = "") -> httpx2.Client:
+        headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+        return httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", headers=headers, trust_env=False, timeout=10)
+
+    def wait_until_healthy(self, seconds: float) -> float:
+        """Return the seconds until /healthz answers a new connection; infinity where it does not."""
+        began = time.monotonic()
+        while time.monotonic() - began < seconds:
+            with suppress(httpx2.HTTPError), self.client() as client:
+                if client.get("/healthz", timeout=2).status_code == 200:
+                    return round(time.monotonic() - began, 2)
+            time.sleep(0.1)
+        return float("inf")
+
+    def count_log(self) -> dict[str, int]:
+        text = self._log.read_text(errors="replace")
+        return {"lines": text.count("\n"), "tracebacks": text.count("Traceback (most recent call last)")}
+
+
+def open_half(server: CrowdedServer, count: int) -> dict[str, object]:
+    """Open sockets that never finish their first request, and see whether others are still answered."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, count + 200)), hard))
+    sockets = []
+    try:
+        for _ in range(count):
+            one = socket.create_connection(("127.0.0.1", server.port), timeout=5)
+            one.sendall(BEGINNING)
+            sockets.append(one)
+        time.sleep(1)
+        seconds = server.wait_until_healthy(8)
+    finally:
+        for one in sockets:
+            one.close()
+    return {"sockets": count, "healthz_seconds": seconds, "after": server.wait_until_healthy(30), **server.count_log()}
+
+
+def crowd_sessions(server: CrowdedServer, count: int) -> dict[str, object]:
+    """Sign in so often with one key that another one's browser is signed out."""
+    with server.client() as ada, server.client() as eve:
+        ada.post("/session", json={"key": server.ada}).raise_for_status()
+        statuses = [eve.post("/session", json={"key": server.eve}).status_code for _ in range(count)]
+        signed_in = ada.get("/readings").status_code == 200
+    return {"sessions": count, "made": statuses.count(204), "ada_is_signed_in": signed_in}
+
+
+def crowd_tools(server: CrowdedServer, count: int) -> dict[str, object]:
+    """Open so many MCP sessions with one key that another one's client gets none."""
+    with server.client(server.eve) as eve, server.client(server.ada) as ada:
+        before = memory_of(server)
+        statuses = [eve.post("/mcp", json=INITIALIZE, headers=MCP_HEADERS).status_code for _ in range(count)]
+        last = ada.post("/mcp", json=INITIALIZE, headers=MCP_HEADERS).status_code
+        grown = memory_of(server) - before
+    return {"sessions": count, "made": statuses.count(200), "ada_gets": last, "grown_kib": grown}
+
+
+def memory_of(server: CrowdedServer) -> int:
+    """Return the kibibytes that the server's process holds."""
+    text = Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(text.partition("VmRSS:")[2].split()[0])
+
+
+def send_bad_headers(server: CrowdedServer) -> dict[str, object]:
+    """Send hosts and origins that are none."""
+    found = {}
+    for name, headers in {
+        "Host: [::1": {"Host": "[::1"},
+        "Host: []": {"Host": "[]"},
+        "Origin: http://[::1": {"Origin": "http://[::1"},
+        "Origin: http://[x]:y": {"Origin": "http://[x]:y"},
+    }.items():
+        with server.client(server.ada) as client:
+            found[name] = client.get("/readings", headers=headers).status_code
+    return found
+
+
+def flood_logs(server: CrowdedServer, count: int) -> dict[str, object]:
+    """Send what is no HTTP so often that the log would fill the disk."""
+    before = server.count_log()
+    for _ in range(count):
+        with suppress(OSError), socket.create_connection(("127.0.0.1", server.port), timeout=5) as one:
+            one.sendall(b"\x00\r\n\r\n")
+            one.recv(1000)
+    after = server.count_log()
+    return {"sent": count, "lines": after["lines"] - before["lines"], "healthz_seconds": server.wait_until_healthy(30)}
+
+
+@contextmanager
+def serve(descriptors: int) -> Iterator[CrowdedServer]:
+    with tempfile.TemporaryDirectory() as folder:
+        server = CrowdedServer(Path(folder), descriptors)
+        try:
+            yield server
+        finally:
+            server.process.terminate()
+            try:
+                server.process.wait(30)
+            except subprocess.TimeoutExpired:
+                server.process.kill()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--descriptors", type=int, default=1024)
+    parser.add_argument("--sockets", type=int, default=1500)
+    parser.add_argument("--sessions", type=int, default=10_001)
+    parser.add_argument("--tools", type=int, default=2000)
+    parser.add_argument("--floods", type=int, default=5000)
+    options = parser.parse_args()
+    with serve(options.descriptors) as server:
+        print("half-open", json.dumps(open_half(server, options.sockets)), flush=True)
+    with serve(options.descriptors) as server:
+        print("headers", json.dumps(send_bad_headers(server)), flush=True)
+        print("logs", json.dumps(flood_logs(server, options.floods)), flush=True)
+        print("sessions", json.dumps(crowd_sessions(server, options.sessions)), flush=True)
+        print("tools", json.dumps(crowd_tools(server, options.tools)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""One client's crowd of sockets, sessions, bad headers or log lines takes nothing from the others."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import socket
+import time
+from contextlib import ExitStack, closing, suppress
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from bookwheel.errors import InputError
+from bookwheel.serve.engine.access import Key, KeyRing, hash_secret
+from bookwheel.serve.engine.settings import Limits, ServerSettings
+from bookwheel.serve.server import _MOST_LINES, _RESERVED_FILES, LineLimit, find_most_connections
+
+SECRET = "bw-a-long-secret-that-nobody-guesses"
+RINGS = KeyRing([Key(name="reader", sha256=hash_secret(SECRET), requests_per_minute=3)])
+
+
+def connect(up) -> socket.socket:
+    host, _, port = up.url.removeprefix("http://").partition(":")
+    return socket.create_connection((host, int(port)), timeout=10)
+
+
+@pytest.mark.parametrize("begin", [b"", b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "])
+def test_half_open_connections_give_way_to_new_ones_the_oldest_first(serving, begin: bytes) -> None:
+    limits = Limits(connections=16, header_seconds=60)
+    with serving(settings=ServerSettings(limits=limits)) as up, ExitStack() as stack:
+        sockets = [stack.enter_context(closing(connect(up))) for _ in range(60)]
+        for one in sockets:
+            with suppress(OSError):
+                one.sendall(begin)
+        with up.client() as client:
+            assert client.get("/healthz").status_code == 200
+        sockets[0].settimeout(5)
+        with suppress(ConnectionError):
+            assert sockets[0].recv(10) == b""
+        sockets[-1].settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            sockets[-1].recv(10)
+
+
+def test_a_connection_that_is_used_again_is_no_longer_the_oldest(serving) -> None:
+    limits = Limits(connections=8, header_seconds=60)
+    with serving(settings=ServerSettings(limits=limits)) as up, ExitStack() as stack:
+        kept = stack.enter_context(closing(connect(up)))
+        ask = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        for _ in range(3):
+            others = [stack.enter_context(closing(connect(up))) for _ in range(4)]
+            time.sleep(0.05)
+            kept.sendall(ask)
+            answer = b""
+            while not answer.endswith(b"}"):
+                piece = kept.recv(10_000)
+                assert piece
+                answer += piece
+            assert b"200 OK" in answer
+        assert others
+
+
+@pytest.mark.parametrize(
+    ("limits", "wanted", "most"),
+    [
+        ((1024, 1024), 1024, 1024 - _RESERVED_FILES),
+        ((1024, 4096), 1024, 1024),
+        ((4096, 4096), 100, 100),
+        ((1024, resource.RLIM_INFINITY), 1024, 1024),
+        ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), 1024, 1024),
+    ],
+)
+def test_connections_stay_below_the_limit_of_open_files(
+    monkeypatch, limits: tuple[int, int], wanted: int, most: int
+) -> None:
+    asked = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: limits)
+    monkeypatch.setattr(resource, "setrlimit", lambda _kind, values: asked.append(values))
+    assert find_most_connections(wanted) == most
+    assert all(soft <= hard or hard == resource.RLIM_INFINITY for soft, hard in asked)
+
+
+def test_a_server_with_too_few_descriptors_says_so_before_it_starts(monkeypatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: (256, 256))
+    monkeypatch.setattr(resource, "setrlimit", lambda _kind, _values: None)
+    with pytest.raises(InputError, match="ulimit -n 352"):
+        find_most_connections(1024)
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Host": "[::1"}, {"Host": "[]"}, {"Origin": "http://[::1"}, {"Origin": "http://[x]:y"}]
+)
+def test_a_malformed_host_or_origin_is_the_clients_mistake(up, headers: dict[str, str]) -> None:
+    with up.client() as client:
+        answer = client.get("/readings", headers=headers)
+    assert answer.status_code == 400
+    assert answer.json()["kind"] == next(iter(headers)).lower()
+
+
+def test_signing_in_counts_as_a_request_of_the_key(serving) -> None:
+    with serving(keys=RINGS) as up, up.client() as client:
+        statuses = [client.post("/session", json={"key": SECRET}).status_code for _ in range(5)]
+    assert statuses == [204, 204, 204, 429, 429]
+
+
+def test_tools_keep_no_session_that_another_client_could_use_up(serving) -> None:
+    pytest.importorskip("mcp")
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    with serving() as up, up.client() as client:
+        answer = client.post("/mcp", json=body, headers={"Accept": "application/json, text/event-stream"})
+    assert answer.status_code == 200
+    assert "mcp-session-id" not in answer.headers
+
+
+def make_record(text: str, at: float, *values: object) -> logging.LogRecord:
+    record = logging.LogRecord("bookwheel", logging.WARNING, __file__, 1, text, values, None)
+    record.created = at
+    return record
+
+
+def test_a_flood_of_one_kind_of_line_is_counted_and_not_written() -> None:
+    limit = LineLimit()
+    passed = [limit.filter(make_record("reading %s broke", 1000.0 + number / 100, number)) for number in range(500)]
+    assert passed == [True] * _MOST_LINES + [False] * (500 - _MOST_LINES)
+    assert limit.filter(make_record("another line", 1005.0))
+    later = make_record("reading %s broke", 1061.0, 7)
+    assert limit.filter(later)
+    assert later.getMessage() == f"reading 7 broke ({500 - _MOST_LINES} more like it in an earlier minute)"
+    again = make_record("reading %s broke", 1062.0, 8)
+    assert limit.filter(again)
+    assert again.getMessage() == "reading 8 broke"

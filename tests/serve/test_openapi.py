@@ -141,6 +141,23 @@ def test_every_answer_is_as_the_description_says(serving, runs, words) -> None:
     assert described - ask.seen == {("POST", "/session"), ("POST", "/v1/embeddings")}
 
 
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("/documents", {"search", "limit", "offset"}),
+        ("/documents/{sha}/text", {"sha", "start", "end"}),
+        ("/documents/{sha}/find", {"sha", "text", "start", "limit"}),
+        ("/search", {"query", "limit"}),
+        ("/readings", {"search", "document", "limit", "offset"}),
+        ("/readings/{id}/events", {"id", "changes", "live", "Last-Event-ID"}),
+        ("/readings/{id}/export", {"id", "format"}),
+    ],
+)
+def test_the_parameters_that_are_read_are_described(path: str, names: set[str]) -> None:
+    described = build_openapi()["paths"][path]["get"]["parameters"]
+    assert {one["name"] for one in described} == names
+
+
 def _ask_memories(ask) -> None:
     ask("POST", "/memories", status=201, json={"name": "ada", "about": "Everything about Ada Quill"})
     ask("GET", "/memories")

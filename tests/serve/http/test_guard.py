@@ -194,9 +194,29 @@ def test_bodies_over_their_limit_are_declined_whether_they_say_so_or_not(serving
         assert client.post("/documents", content=pieces).status_code == 413
         assert client.post("/documents", files={"file": ("a.txt", long)}).status_code == 413
         assert client.post("/readings", json={"question": "Q?", "text": "x" * 2500}).status_code == 413
+        # An upload may be longer than a body.
+        assert client.post("/documents", content=b"x" * 2500).status_code == 201
         answer = client.post("/v1/chat/completions", json={"model": "scripted", "messages": [], "x": "y" * 3000})
         assert answer.status_code == 413
         assert answer.json()["error"]["code"] == "too_large"
+
+
+def test_a_fault_of_ours_is_logged_and_its_details_are_not_told(up, monkeypatch, caplog) -> None:
+    def break_down(*_arguments: object, **_settings: object) -> None:
+        raise RuntimeError("a secret detail")
+
+    monkeypatch.setattr(type(up.journal), "readings", break_down)
+    with caplog.at_level(logging.ERROR), up.client() as client:
+        answer = client.get("/readings")
+    assert (answer.status_code, answer.json()["kind"]) == (500, "server_error")
+    assert "secret" not in answer.text
+    assert "GET /readings broke" in caplog.text
+    assert "a secret detail" in caplog.text
+
+
+def test_answers_are_kept_by_no_cache(up) -> None:
+    with up.client() as client:
+        assert client.get("/readings").headers["cache-control"] == "no-store"
 
 
 def test_an_upload_is_kept_under_its_bare_name(up) -> None:

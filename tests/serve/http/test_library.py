@@ -86,8 +86,18 @@ def test_find_answers_with_spans(up, client) -> None:
     sha = read(up)["document"]["id"]
     (place,) = client.get(f"/documents/{sha}/find?text=skarholm").json()
     span = client.get(f"/documents/{sha}/text", params=place).json()
-    assert span["text"] == "Skarholm"
+    assert span == {**place, "text": "Skarholm"}
     assert client.get(f"/documents/{sha}/find?text=").status_code == 400
+
+
+def test_any_part_of_a_long_text_is_given_and_no_part_that_is_too_long(up, client) -> None:
+    text = "word " * 60_000
+    sha = client.post("/documents", content=text.encode()).json()["document"]
+    late = {"start": 250_000, "end": 250_004}
+    assert client.get(f"/documents/{sha}/text", params=late).json() == {**late, "text": "word"}
+    assert client.get(f"/documents/{sha}/text", params={"start": 0, "end": 200_001}).status_code == 400
+    beyond = client.get(f"/documents/{sha}/text", params={"start": 400_000, "end": 400_010}).json()
+    assert beyond["text"] == ""
 
 
 def test_a_reading_is_exported(up, client) -> None:

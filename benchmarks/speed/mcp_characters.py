@@ -61,7 +61,7 @@ async def main() -> None:
     """Open a service in a temporary folder and measure it."""
     with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.sqlite") as journal:
         models = {"scripted": ScriptedModel(keyword_reader)}
-        service = Service.create(journal=journal, models=models, plans={"scripted": PLAN})
+        service = Service(journal=journal, models=models, plans={"scripted": PLAN})
         try:
             async with Client(build_server(service, AccessPolicy())) as client:
                 await measure(client)

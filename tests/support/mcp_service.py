@@ -41,7 +41,7 @@ class Gate:
 async def service_of(folder: Path, model=None, *, plan: Plan = SMALL, **settings):
     model = model or ScriptedModel(keyword_reader, plan=SMALL)
     with Journal(folder / "journal.sqlite") as journal:
-        service = Service.create(journal=journal, models={"scripted": model}, plans={"scripted": plan}, **settings)
+        service = Service(journal=journal, models={"scripted": model}, plans={"scripted": plan}, **settings)
         try:
             yield service
         finally:

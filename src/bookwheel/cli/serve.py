@@ -245,7 +245,7 @@ async def _open_service(
     with OutputOptions(journal=server.journal).open_journal() as journal:
         async with models.open_session(journal) as session:
             model = session.model
-            service = Service.create(
+            service = Service(
                 journal=journal,
                 models={model.name: model},
                 plans={model.name: session.build_plan(budget.given)},

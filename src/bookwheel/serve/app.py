@@ -70,7 +70,7 @@ def build_app(
     settings: ServerSettings | None = None,
 ) -> Starlette:
     """Build the app. The caller closes journal and models; the first model reads where a request names none."""
-    service = Service.create(journal=journal, models=models, plans=plans, way=way, keys=keys, settings=settings)
+    service = Service(journal=journal, models=models, plans=plans, way=way, keys=keys, settings=settings)
     openai = OpenAIRoutes(service)
     tool_routes, tool_lifespan = _mount_tools(service)
 
@@ -114,11 +114,7 @@ def wrap_app(
             Middleware(GuardMiddleware, service=service),
             Middleware(GZipMiddleware, compresslevel=_GZIP_LEVEL),
         ],
-        exception_handlers={
-            BookwheelError: _answer_error,
-            HTTPException: _answer_http_exception,
-            ClientDisconnect: _answer_disconnect,
-        },
+        exception_handlers=dict.fromkeys((BookwheelError, HTTPException, ClientDisconnect), _answer_error),
         lifespan=lifespan,
     )
     app.state.service = service
@@ -191,23 +187,15 @@ class _PageFiles(StaticFiles):
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, ClientDisconnect):
+        # Nobody reads this answer; the status is for the metrics (nginx's code for a client that hung up).
+        return Response(status_code=499)
+    if isinstance(error, HTTPException):
+        kind = _KINDS.get(error.status_code, "invalid_request")
+        error = ApiError(error.status_code, str(error.detail), kind=kind, headers=error.headers)
+        error = not_found("page of that name") if kind == "not_found" else error
     assert isinstance(error, BookwheelError)
     return error_response(error, request.url.path)
-
-
-async def _answer_http_exception(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    if error.status_code == 404:  # noqa: PLR2004
-        return error_response(not_found("page of that name"), request.url.path)
-    kind = _KINDS.get(error.status_code, "invalid_request")
-    return error_response(
-        ApiError(error.status_code, str(error.detail), kind=kind, headers=error.headers), request.url.path
-    )
-
-
-async def _answer_disconnect(_request: Request, _error: Exception) -> Response:
-    # Nobody reads this answer; the status is for the metrics (nginx's code for a client that hung up).
-    return Response(status_code=499)
 
 
 class ModelJson(TypedDict):

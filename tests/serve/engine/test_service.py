@@ -28,7 +28,7 @@ BO = Key(name="bo", sha256="b" * 64)
 def service(tmp_path: Path):
     with Journal(tmp_path / "journal.sqlite") as journal:
         model = ScriptedModel(keyword_reader)
-        yield Service.create(journal=journal, models={"scripted": model}, keys=KeyRing([ADA, BO]))
+        yield Service(journal=journal, models={"scripted": model}, keys=KeyRing([ADA, BO]))
 
 
 def test_a_key_has_one_quota_and_a_key_without_a_limit_none(service: Service) -> None:

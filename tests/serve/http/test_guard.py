@@ -214,6 +214,16 @@ def test_a_fault_of_ours_is_logged_and_its_details_are_not_told(up, monkeypatch,
     assert "a secret detail" in caplog.text
 
 
+def test_an_empty_upload_is_refused_by_its_name(up) -> None:
+    with up.client() as client:
+        answers = [
+            client.post("/documents", content=b"", headers={"X-Filename": "notes.txt"}),
+            client.post("/documents", files={"file": ("notes.txt", b"")}),
+        ]
+    assert [answer.status_code for answer in answers] == [400, 400]
+    assert all("notes.txt is empty" in answer.json()["error"] for answer in answers)
+
+
 def test_answers_are_kept_by_no_cache(up) -> None:
     with up.client() as client:
         assert client.get("/readings").headers["cache-control"] == "no-store"

@@ -48,6 +48,8 @@ def test_names_and_stars_are_given_and_taken_back(up, client) -> None:
     assert [(one["name"], one["starred"]) for one in client.get("/readings").json()] == [("first", True)]
     assert client.get(f"/readings/{id_}").json()["name"] == "first"
     assert client.patch(f"/readings/{id_}", json={"title": "first"}).status_code == 400
+    assert client.patch(f"/readings/{id_}", json={"name": "x" * 300}).status_code == 200
+    assert client.patch(f"/readings/{id_}", json={"name": "x" * 301}).status_code == 400
 
 
 def test_a_deleted_document_takes_its_readings_with_it(up, client) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -31,7 +31,6 @@ _MOST_FINISHED: Final = 20
 _PIECE: Final = 1 << 18
 
 
-@dataclass(frozen=True, kw_only=True)
 class Library:
     """What one client sees of the journal is its key's; without keys, or with a shared server, everything."""
 

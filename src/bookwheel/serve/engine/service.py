@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Final, Self
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from bookwheel.errors import JournalError, PlanError
@@ -46,26 +46,11 @@ class ReadingSpec:
     """An answered reading of the same document, with whose memory this one begins."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Service(Library):
     """Everything that the routes of all protocols share: what a library has, and the means to read."""
 
-    models: Mapping[str, Model]
-    plans: Mapping[str, Plan]
-    """The plan of a reading by each model; a request changes it within its budget."""
-    way: WayRequest
-    """The way of a reading whose request names none."""
-    documents: DocumentStore
-    queue: FairQueue
-    keys: KeyRing
-    metrics: Metrics
-    _quotas: dict[str, TokenQuota] = field(default_factory=dict)
-    # Weak values: a lock lives as long as a request holds it, so the table does not grow.
-    request_locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = field(default_factory=WeakValueDictionary)
-
-    @classmethod
-    def create(
-        cls,
+    def __init__(
+        self,
         *,
         journal: Journal,
         models: Mapping[str, Model],
@@ -73,27 +58,24 @@ class Service(Library):
         way: WayRequest | None = None,
         keys: KeyRing | None = None,
         settings: ServerSettings | None = None,
-    ) -> Self:
-        """Create a service over a journal and models, which the caller closes."""
-        settings = settings or ServerSettings()
-        limits, metrics, usage = settings.limits, Metrics(), UsageStore(journal.path)
-        queue = FairQueue(limits.calls, most_waiting=limits.waiting_calls)
-        run = ReadingRunner(journal=journal, models=models, usage=usage, queue=queue, metrics=metrics)
+    ) -> None:
+        """Read by models and keep in a journal, which the caller closes."""
+        self.settings, self.journal, self.models = settings or ServerSettings(), journal, models
+        # The plan of a reading by each model; a request changes it within its budget.
+        self.plans = {name: (plans or {}).get(name, model.plan) for name, model in models.items()}
+        self.way = way or WayRequest()
+        """The way of a reading whose request names none."""
+        self.keys = keys or KeyRing()
+        limits, self.metrics, self.usage = self.settings.limits, Metrics(), UsageStore(journal.path)
+        self.queue = FairQueue(limits.calls, most_waiting=limits.waiting_calls)
+        self.documents = DocumentStore(journal, self.usage, limits)
+        run = ReadingRunner(journal=journal, models=models, usage=self.usage, queue=self.queue, metrics=self.metrics)
         # Whatever the others do, each key has its share.
-        share = -(-limits.readings // max(1, len(keys or ())))
-        return cls(
-            settings=settings,
-            journal=journal,
-            models=models,
-            plans={name: (plans or {}).get(name, model.plan) for name, model in models.items()},
-            way=way or WayRequest(),
-            readings=ReadingPool(run, capacity=limits.readings, capacity_per_key=share),
-            documents=DocumentStore(journal, usage, limits),
-            usage=usage,
-            queue=queue,
-            keys=keys or KeyRing(),
-            metrics=metrics,
-        )
+        share = -(-limits.readings // max(1, len(self.keys)))
+        self.readings = ReadingPool(run, capacity=limits.readings, capacity_per_key=share)
+        self._quotas: dict[str, TokenQuota] = {}
+        # Weak values: a lock lives as long as a request holds it, so the table does not grow.
+        self.request_locks = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
 
     async def drop_unread(self) -> None:
         """Delete documents that were uploaded and never read, a day after they came; look again every hour."""

@@ -137,8 +137,8 @@ def test_a_preset_is_the_plan_and_a_budget_its_limits(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_state_keeps_its_verdict_and_says_what_it_left_out() -> None:
-    reading = read(TextDocument(LONG), QUESTION, model=wordy_model(), way="sequential")
+def test_a_state_keeps_its_verdict_and_says_what_it_left_out(tmp_path: Path) -> None:
+    reading = read(TextDocument(LONG), QUESTION, model=wordy_model(), way="sequential", journal=tmp_path / "j")
     for room in (2000, 600, 300, 60):
         state = reading_state(reading, room=room)
         assert (state["reading"], state["status"]) == (reading.id, "answered")

@@ -158,6 +158,10 @@ def test_the_parameters_that_are_read_are_described(path: str, names: set[str]) 
     assert {one["name"] for one in described} == names
 
 
+def test_a_request_that_was_sent_before_has_its_status_too() -> None:
+    assert set(build_openapi()["paths"]["/readings"]["post"]["responses"]) == {"200", "201", "default"}
+
+
 def _ask_memories(ask) -> None:
     ask("POST", "/memories", status=201, json={"name": "ada", "about": "Everything about Ada Quill"})
     ask("GET", "/memories")

@@ -107,6 +107,7 @@ def test_a_reading_is_exported(up, client) -> None:
     page = client.get(f"/readings/{id_}/export?format=html")
     assert "Ada Quill" in page.text
     assert page.headers["content-disposition"] == f'attachment; filename="reading-{id_}.html"'
+    assert client.get(f"/readings/{id_}/export").text == page.text
     markdown = client.get(f"/readings/{id_}/export?format=markdown")
     assert markdown.text.startswith("#")
     assert markdown.headers["content-type"].startswith("text/markdown")

@@ -69,7 +69,9 @@ class Server(uvicorn.Server):
         self.socket.listen(_BACKLOG)
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        handlers = [handler for handler in logging.getLogger().handlers or [logging.lastResort] if handler]
+        handlers = list(logging.getLogger().handlers)
+        if not handlers and logging.lastResort:
+            handlers.append(logging.lastResort)
         bound = LineLimit()
         for handler in handlers:
             handler.addFilter(bound)

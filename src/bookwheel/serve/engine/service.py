@@ -63,8 +63,8 @@ class Service(Library):
         self.settings, self.journal, self.models = settings or ServerSettings(), journal, models
         # The plan of a reading by each model; a request changes it within its budget.
         self.plans = {name: (plans or {}).get(name, model.plan) for name, model in models.items()}
+        # The way of a reading whose request names none.
         self.way = way or WayRequest()
-        """The way of a reading whose request names none."""
         self.keys = keys or KeyRing()
         limits, self.metrics, self.usage = self.settings.limits, Metrics(), UsageStore(journal.path)
         self.queue = FairQueue(limits.calls, most_waiting=limits.waiting_calls)

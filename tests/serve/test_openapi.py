@@ -148,7 +148,7 @@ def test_every_answer_is_as_the_description_says(serving, runs, words) -> None:
         ("/documents/{sha}/text", {"sha", "start", "end"}),
         ("/documents/{sha}/find", {"sha", "text", "start", "limit"}),
         ("/search", {"query", "limit"}),
-        ("/readings", {"search", "document", "limit", "offset"}),
+        ("/readings", {"search", "document", "limit", "offset", "before"}),
         ("/readings/{id}/events", {"id", "changes", "live", "Last-Event-ID"}),
         ("/readings/{id}/export", {"id", "format"}),
     ],

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import pytest
 
-from bookwheel.batch.cluster import ActorSettings, BudgetKeeper, read_on_cluster
+from bookwheel.batch.cluster import ActorSettings, BudgetKeeper, _KeptModel, read_on_cluster
 from bookwheel.batch.rows import make_rows
 from bookwheel.batch.run import BatchSettings
 from bookwheel.cli.main import main
+from bookwheel.models.base import Embeddings
 from bookwheel.models.registry import ModelAddress
+from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_reader
 from bookwheel.plan import Budget, Plan
+from bookwheel.types import Message, Usage
 
 FACTS = {name: f"The rent of the {name} is {price} crowns." for name, price in (("pier", "nine"), ("mill", "four"))}
 PLAN = Plan(chunk_tokens=100, memory_tokens=40, answer_tokens=40)
@@ -94,3 +99,36 @@ def test_a_table_in_parquet_becomes_one_with_answers(cluster, tmp_path, monkeypa
     assert [row["status"] for row in rows] == ["answered", "answered", "failed"]
     assert [row["answer"] for row in rows[:2]] == list(FACTS.values())
     assert "none" in rows[2]["error"]
+
+
+def test_every_kind_of_call_is_reserved_with_the_keeper():
+    keeper = BudgetKeeper(asdict(Budget(tokens=10_000)))
+    asked = []
+
+    class Remote:
+        """An actor's method, called here."""
+
+        def __init__(self, method):
+            self.method = method
+
+        async def remote(self, *values):
+            asked.append(self.method.__name__)
+            return self.method(*values)
+
+    remote = SimpleNamespace(reserve=Remote(keeper.reserve), settle=Remote(keeper.settle))
+
+    class EmbeddingModel(ScriptedModel):
+        async def embed(self, texts):
+            return Embeddings(vectors=((1.0,),) * len(texts), usage=Usage(calls=1, prompt_tokens=4))
+
+    async def call():
+        model = _KeptModel(EmbeddingModel(keyword_reader, judge=keyword_judge), remote)
+        messages = [Message(role="user", content="Who keeps the light?")]
+        await model.reply(messages, limit=10, sampling=PLAN.sampling)
+        await model.judge(messages, ["yes", "no"])
+        await model.embed(["a light", "a pier"])
+
+    asyncio.run(call())
+    assert asked == ["reserve", "settle"] * 3
+    assert keeper._spent.tokens > 0
+    assert keeper._reserved.tokens == 0

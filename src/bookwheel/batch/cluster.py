@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -18,16 +18,16 @@ from bookwheel.batch.run import BatchSettings, GroupReader, OpenedGroup
 from bookwheel.companions import accompany
 from bookwheel.errors import BudgetReached
 from bookwheel.journal import Journal
-from bookwheel.models.base import Judgement, Likelihood, Model, ModelWrapper, most_scored_tokens
+from bookwheel.models.base import Embeddings, Judgement, Likelihood, Model
 from bookwheel.models.patience import Patience
-from bookwheel.plan import Budget, Sampling
-from bookwheel.reading.budget import worst_usage
+from bookwheel.plan import Budget
+from bookwheel.reading.budget import SpendingModel, SpendKind, worst_usage
 from bookwheel.session import Session
 from bookwheel.types import Message, Reply, Usage
 
 # A worker that dies takes the documents that it reads with it: Ray reads them again elsewhere, so often.
 _RETRIES: Final = 3
-_T = TypeVar("_T", Reply, Judgement, Likelihood)
+_T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,32 +66,25 @@ class BudgetKeeper:
         self._spent += Usage(prompt_tokens=used[0], completion_tokens=used[1])
 
 
-class _KeptModel(ModelWrapper):
+class _KeptModel(SpendingModel):
     """A model whose calls the keeper of the budget must allow."""
 
     def __init__(self, model: Model, keeper: Any) -> None:
         super().__init__(model)
         self._keeper = keeper
 
-    async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
-        return await self._spend(messages, limit, super().reply(messages, limit=limit, sampling=sampling))
-
-    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
-        return await self._spend(messages, 1, super().judge(messages, options))
-
-    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
-        limit = most_scored_tokens(self.tokenizer, continuation)
-        return await self._spend(messages, limit, super().likelihood(messages, continuation))
-
-    async def _spend(self, messages: Sequence[Message], limit: int, call: Coroutine[Any, Any, _T]) -> _T:
+    async def spend(
+        self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]], kind: SpendKind
+    ) -> _T:
+        """Make a call that the keeper has reserved."""
+        del kind
         worst = worst_usage(self._model, messages, limit)
         reserved = (worst.prompt_tokens, worst.completion_tokens)
         if refusal := await self._keeper.reserve.remote(*reserved):
-            call.close()
             raise BudgetReached(refusal)
         used = reserved  # of a call that fails nobody knows how much was spent
         try:
-            result = await call
+            result = await call()
             used = (result.usage.prompt_tokens, result.usage.completion_tokens)
         finally:
             await self._keeper.settle.remote(reserved, used)

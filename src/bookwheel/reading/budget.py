@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.base import Embeddings, Judgement, Likelihood, ModelWrapper, most_scored_tokens
@@ -25,9 +26,34 @@ if TYPE_CHECKING:
     from bookwheel.text.tokens import Tokenizer
 
 _T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings)
+SpendKind: TypeAlias = Literal["reply", "judge", "likelihood", "embed"]
 
 
-class BudgetedModel(ModelWrapper):
+class SpendingModel(ModelWrapper):
+    """A wrapper whose calls all pass `spend`, the one place where they are counted or refused."""
+
+    async def spend(
+        self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]], kind: SpendKind
+    ) -> _T:
+        """Make a call that writes `limit` tokens at most."""
+        raise NotImplementedError
+
+    async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
+        call = partial(super().reply, messages, limit=limit, sampling=sampling)
+        return await self.spend(messages, limit, call, "reply")
+
+    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
+        return await self.spend(messages, 1, partial(super().judge, messages, options), "judge")
+
+    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
+        limit = most_scored_tokens(self.tokenizer, continuation)
+        return await self.spend(messages, limit, partial(super().likelihood, messages, continuation), "likelihood")
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        return await self.spend(_texts_to_messages(texts), 0, partial(super().embed, texts), "embed")
+
+
+class BudgetedModel(SpendingModel):
     """A model that refuses a call which could break a limit."""
 
     def __init__(self, model: Model, budget: Budget, counted: Usage | None = None) -> None:
@@ -41,25 +67,11 @@ class BudgetedModel(ModelWrapper):
         """The worst cost of the calls in flight."""
         self._unanswered = Usage()
 
-    async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
-        """Return the model's reply; raise BudgetReached when the longest one could break a limit."""
-        return await self._spend(messages, limit, lambda: self._model.reply(messages, limit=limit, sampling=sampling))
-
-    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
-        """Return the model's judgement, within the limits."""
-        return await self._spend(messages, 1, lambda: super(BudgetedModel, self).judge(messages, options))
-
-    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
-        """Return the likelihood of the continuation, within the limits."""
-        limit = most_scored_tokens(self.tokenizer, continuation)
-        return await self._spend(messages, limit, lambda: super(BudgetedModel, self).likelihood(messages, continuation))
-
-    async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Return embeddings of texts, within all limits."""
-        return await self._spend(texts_to_messages(texts), 0, lambda: super(BudgetedModel, self).embed(texts))
-
-    async def _spend(self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]]) -> _T:
-        """Make a call of at most `limit` tokens of reply within all limits."""
+    async def spend(
+        self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]], kind: SpendKind
+    ) -> _T:
+        """Make a call within all limits. Raise BudgetReached when the longest reply could break one."""
+        del kind
         with self._reserve(messages, limit) as worst:
             seconds, began = self._seconds_left(), time.monotonic()
             limit_of_time = asyncio.timeout(seconds)
@@ -137,7 +149,7 @@ class BudgetedModel(ModelWrapper):
             raise BudgetReached(f"stopped: the next call could cost more than the limit of {self._budget.cost:g}")
 
 
-def texts_to_messages(texts: Sequence[str]) -> list[Message]:
+def _texts_to_messages(texts: Sequence[str]) -> list[Message]:
     """Return texts that are embedded as messages, whose tokens can be counted."""
     return [Message(role="user", content=text) for text in texts]
 

@@ -20,14 +20,11 @@ from bookwheel.models.base import (
     Judgement,
     Likelihood,
     Model,
-    ModelWrapper,
-    most_scored_tokens,
 )
-from bookwheel.plan import Sampling
-from bookwheel.reading.budget import lost_usage, texts_to_messages, worst_usage
+from bookwheel.reading.budget import SpendingModel, SpendKind, lost_usage, worst_usage
 from bookwheel.serve.engine.access import TokenQuota
 from bookwheel.serve.engine.errors import too_many_requests
-from bookwheel.serve.engine.running_reading import CallKind, RunningReading
+from bookwheel.serve.engine.running_reading import RunningReading
 from bookwheel.types import Message, Reply, Usage
 
 _T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings)
@@ -123,7 +120,7 @@ class FairQueue:
         self._free += 1
 
 
-class SharedModel(ModelWrapper):
+class SharedModel(SpendingModel):
     """A model that can be called from any event loop; `loop` is the one that its connections belong to.
 
     Every call keeps to the key's quota: BudgetReached when it does not cover what the call may cost at most.
@@ -148,30 +145,16 @@ class SharedModel(ModelWrapper):
         self._quota = quota
         self._running = running
 
-    async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
-        call = partial(self._model.reply, messages, limit=limit, sampling=sampling)
-        return await self._spend(messages, limit, call, "reply")
-
     async def abilities(self) -> frozenset[Ability]:
         return await self._run(super().abilities())
-
-    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
-        return await self._spend(messages, 1, partial(super().judge, messages, options), "judge")
-
-    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
-        limit = most_scored_tokens(self.tokenizer, continuation)
-        return await self._spend(messages, limit, partial(super().likelihood, messages, continuation), "likelihood")
-
-    async def embed(self, texts: Sequence[str]) -> Embeddings:
-        return await self._spend(texts_to_messages(texts), 0, partial(super().embed, texts))
 
     async def aclose(self) -> None:
         """Do nothing: the model belongs to the server."""
 
-    async def _spend(
-        self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]], kind: CallKind | None = None
+    async def spend(
+        self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]], kind: SpendKind
     ) -> _T:
-        """Make a call of at most `limit` tokens of reply in the model's own event loop."""
+        """Make a call in the model's own event loop, within the quota."""
         # Counted here and not in the model's loop: a server's tokenizer waits for the network.
         worst = worst_usage(self, messages, limit) if self._quota else Usage()
         return await self._run(self._call(worst, call, kind))
@@ -181,7 +164,7 @@ class SharedModel(ModelWrapper):
             return await call
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))
 
-    async def _call(self, worst: Usage, call: Callable[[], Awaitable[_T]], kind: CallKind | None) -> _T:
+    async def _call(self, worst: Usage, call: Callable[[], Awaitable[_T]], kind: SpendKind) -> _T:
         start = time.perf_counter()
         # Reserved before the wait, so that calls side by side cannot pass the quota together.
         with self._quota.reserve(worst.tokens) if self._quota else nullcontext():
@@ -199,10 +182,10 @@ class SharedModel(ModelWrapper):
                 await self._quota.settle(result.usage.tokens)
         return result
 
-    async def _show(self, call: Callable[[], Awaitable[_T]], kind: CallKind | None) -> _T:
+    async def _show(self, call: Callable[[], Awaitable[_T]], kind: SpendKind) -> _T:
         """Make the call so that whoever watches the reading sees it; where nobody does, nothing is streamed."""
         running = self._running
-        if kind is None or running is None or not running.watchers:
+        if kind == "embed" or running is None or not running.watchers:
             return await call()
         running.show_call(kind, "")
         watcher = REPLY_WATCHER.set(partial(running.show_call, kind))

@@ -201,6 +201,12 @@ def test_bodies_over_their_limit_are_declined_whether_they_say_so_or_not(serving
         assert answer.json()["error"]["code"] == "too_large"
 
 
+def test_a_link_on_another_sites_page_may_be_followed(up) -> None:
+    with up.client(headers={"Sec-Fetch-Site": "cross-site"}) as client:
+        assert client.get("/healthz").status_code == 200
+        assert client.post("/readings", json={"question": "Q?", "text": "x"}).status_code == 403
+
+
 def test_a_fault_of_ours_is_logged_and_its_details_are_not_told(up, monkeypatch, caplog) -> None:
     def break_down(*_arguments: object, **_settings: object) -> None:
         raise RuntimeError("a secret detail")

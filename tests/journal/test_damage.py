@@ -17,9 +17,9 @@ from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import JournalError, LostWrites
 from bookwheel.journal import Journal, files
 from bookwheel.journal.damage import repair
-from bookwheel.journal.documents import Reach
 from bookwheel.journal.listing import list_rows
 from bookwheel.journal.memory_rows import MemoryRecord, MemoryVersion, VersionKind
+from bookwheel.journal.shelf import Reach
 from bookwheel.journal.tables import add_functions, checksum
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan

@@ -22,7 +22,7 @@ from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal, documents, files
 from bookwheel.journal.damage import repair
-from bookwheel.journal.documents import Label, LabelKind, Reach
+from bookwheel.journal.shelf import Label, LabelKind, Reach
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.types import (
     Part,

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from bookwheel.errors import JournalError
 from bookwheel.journal.access import ReadPool, Writer
-from bookwheel.journal.documents import NEWEST_DOCUMENT, Shelf, SpooledDocument, StoredDocument, delete_unread
+from bookwheel.journal.documents import NEWEST_DOCUMENT, SpooledDocument, StoredDocument, delete_unread
 from bookwheel.journal.files import (
     LockTaken,
     connect,
@@ -36,6 +36,7 @@ from bookwheel.journal.readings import (
     parse_row,
 )
 from bookwheel.journal.rows import ADDRESS, FIXED_COLUMNS, PLAN, READINGS, reading_to_row, store_text
+from bookwheel.journal.shelf import Shelf
 from bookwheel.models.registry import ModelAddress
 from bookwheel.types import Flag, Memory, Reading, Status, Step, Usage
 

@@ -8,7 +8,7 @@ import pytest
 from loopback_server import FACT, QUESTION, TEXT
 from openai import BadRequestError, OpenAI
 
-from bookwheel.journal.documents import Reach
+from bookwheel.journal.shelf import Reach
 
 USER = "user"
 HTML = f"<html><body><h1>Notes</h1><p>{FACT}</p><p>{'Rain fell. ' * 200}</p></body></html>"

@@ -11,8 +11,8 @@ from typing import Final
 
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal, StoredDocument
-from bookwheel.journal.documents import Label, LabelKind, Reach, ShelvedDocument
 from bookwheel.journal.search import SearchHit
+from bookwheel.journal.shelf import Label, LabelKind, Reach, ShelvedDocument
 from bookwheel.serve.engine.access import Key
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.reading_pool import ReadingPool

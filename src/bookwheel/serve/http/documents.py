@@ -10,8 +10,8 @@ from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.journal import StoredDocument
-from bookwheel.journal.documents import LabelKind, ShelvedDocument
 from bookwheel.journal.search import SearchHit
+from bookwheel.journal.shelf import LabelKind, ShelvedDocument
 from bookwheel.record import to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import find_places

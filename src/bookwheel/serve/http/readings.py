@@ -10,7 +10,7 @@ from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.errors import InputError
-from bookwheel.journal.documents import Label, LabelKind
+from bookwheel.journal.shelf import Label, LabelKind
 from bookwheel.record import ListedReadingJson, ReadingJson, reading_to_json, summary_to_json, to_plain
 from bookwheel.serve.engine.access import AccessPolicy, SourceRequest
 from bookwheel.serve.engine.calls import RebuiltCall, rebuild_call

@@ -65,7 +65,8 @@ _SMALLER: Final[dict[str, tuple[int | str, str]]] = {
 }
 _SYMBOLS: Final = {"$": "usd", "us$": "usd", "€": "eur", "£": "gbp", "¥": "jpy"}
 _SCALES: Final = {"k": "thousand", "m": "million", "mn": "million", "bn": "billion", "b": "billion"}
-_AMOUNT: Final = r"(\d+(?:[.,]\d+)*)"
+# Possessive, and only from the beginning of a number: a row of digits is walked once.
+_AMOUNT: Final = r"(?<![\d.,])(\d++(?:[.,]\d++)*+)"
 _SCALE: Final = r"(?:\s?(k|mn?|bn?|thousand|million|billion|trillion)\b)?"
 _BEFORE: Final = re.compile(rf"(us\$|[$€£¥]|\b(?:usd|eur|gbp)\b)\s?{_AMOUNT}{_SCALE}")
 _AFTER: Final = re.compile(rf"{_AMOUNT}{_SCALE}\s?(us\$|us dollars\b|[$€£¥])")
@@ -79,7 +80,7 @@ _MONTH_COMMA: Final = re.compile(rf"\b({_MONTH}),\s+(?=\d{{4}}\b)")
 _SHORT_MONTHS: Final = {name[:3]: name for name in lexicon.MONTH_NAMES if name != "may"} | {"sept": "september"}
 _SHORT_MONTH: Final = re.compile(rf"\b({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?(?=\s+\d)")
 _SHORT_AFTER: Final = re.compile(rf"(?<=\d)\s+({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?")
-_DECIMAL_COMMA: Final = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?=\s?(?:%|€|eur\b|celsius|km\b|kg\b))")
+_DECIMAL_COMMA: Final = re.compile(r"(?<![\d.,])(\d++),(\d{1,2})(?=\s?(?:%|€|eur\b|celsius|km\b|kg\b))")
 _COUNTS: Final = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _PARTS: Final = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "tenth": 10}
 _FRACTION: Final = re.compile(
@@ -90,9 +91,9 @@ _SLASH_FRACTION: Final = re.compile(r"(?<![\d/.])([1-9])/([2-9]|10)(?![\d/])")
 _HALF: Final = re.compile(
     r"(?<!first )(?<!second )(?<!other )(?<!and a )(?<!-)\bhalf\b(?!\s(?:past|an?|hours?|dozen|way)\b|-)"
 )
-_DOZEN: Final = re.compile(r"\b(half a|a half|a|one|two|three|four|five|six|\d+)\s?dozen\b")
+_DOZEN: Final = re.compile(r"\b(half a|a half|a|one|two|three|four|five|six|\d++)\s?dozen\b")
 _HAN_SCALES: Final = {"千": 1000, "万": 10_000, "百万": 1_000_000, "千万": 10_000_000, "亿": 100_000_000}
-_HAN_NUMBER: Final = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?)\s?(百万|千万|[千万亿])(?!克|米|瓦)")
+_HAN_NUMBER: Final = re.compile(r"(?<![\d.,])(\d++(?:,\d{3})*+(?:\.\d++)?+)\s?(百万|千万|[千万亿])(?!克|米|瓦)")
 _HAN_UNITS: Final = {
     "美元": "usd",
     "欧元": "eur",

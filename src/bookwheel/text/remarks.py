@@ -142,7 +142,7 @@ _CHINESE_GUESS: Final = re.compile(
 )
 # "Ada Quill, though the year is not given."
 _ANSWER_FIRST: Final = re.compile(
-    r"^(?![^,]*\b(?:is|are|was|were|has|have|mentions?|describes?|says?|sorry|afraid)\b)[A-Z0-9](?:[\w'.-]*\s?){1,4},\s"
+    r"^(?![^,]*\b(?:is|are|was|were|has|have|mentions?|describes?|says?|sorry|afraid)\b)[A-Z0-9][\w'.-]*+(?:\s[\w'.-]++){0,3},\s"
     r"(?:though|although|but)\b"
 )
 _CONCESSION: Final = re.compile(r"^\W*(?:although|though|even though|while|whilst)\b[^,.]*,\s*(?=\S)", re.IGNORECASE)

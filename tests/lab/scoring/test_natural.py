@@ -1,5 +1,7 @@
 """Answers as models of several families write them: what a person says of them, and what we say."""
 
+import time
+
 import pytest
 from natural_answers import FOLDER, load_answers, measure
 
@@ -115,3 +117,13 @@ def test_a_list_with_more_than_was_asked_for_is_not_all_of_it():
     assert all_of("Linz, Graz and Salzburg", ["Linz", "Graz"]).score == 0
     assert all_of("Linz, but not Graz", ["Linz", "Graz"]).score == 0
     assert all_of("The Gazette says 12, the parish register 40.", ["12", "40"]).score == 1
+
+
+@pytest.mark.parametrize(
+    "piece", ["1", "5 ", "half ", "a, ", "1/2 ", "$1 ", "Voss and ", "第一", "A. ", "the harbour is calm. "]
+)
+def test_a_long_answer_is_scored_in_time_that_grows_with_its_length(piece):
+    began = time.process_time()
+    for metric in ("contains", "choice", "all_of", "unanswerable"):
+        score_answer(metric, piece * (40_000 // len(piece)), ["12 km", "Voss"], "Which? A. x B. y")
+    assert time.process_time() - began < 5

@@ -40,8 +40,9 @@ from bookwheel.lab.scoring.score import NOTHING, Metric, QuestionMetric, Score
 from bookwheel.plugins import list_names, require_plugin
 from bookwheel.text.remarks import declines
 
+# A refusal stands at the beginning.
+_OPENING: Final = 400
 _OWNED: Final = re.compile(r"^(?:his|her|their|its)\s+", re.IGNORECASE)
-_THOUGHT: Final = re.compile(r".*</think(?:ing)?>", re.DOTALL)
 
 
 def exact(answer: str, golds: Sequence[str]) -> Score:
@@ -64,7 +65,7 @@ def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
         return NOTHING
     gold = asserts_any(answer, golds, question=question) or _find_other_form(answer, golds, question)
     named = next((one for one in golds if mentions(answer, one)), None)
-    if gold is not None and not shares_with_rival(answer, gold, question) and not declines(simplify(answer)):
+    if gold is not None and not shares_with_rival(answer, gold, question) and not declines(simplify(answer[:_OPENING])):
         return Score(score=1.0, reason=f'holds "{gold}"')
     reason = "holds none of the golds" if named is None else f'names "{named}" without deciding for it'
     return Score(score=0.0, reason=reason)
@@ -251,7 +252,7 @@ GROUP: Final = "bookwheel.metrics"
 def score_answer(metric: str, answer: str, golds: Sequence[str], question: str = "") -> Score:
     """Score an answer by the metric of that name, with the question where the metric takes one."""
     if metric in _OURS:
-        answer = _THOUGHT.sub("", answer)
+        answer = answer.rpartition("</think>")[2].rpartition("</thinking>")[2]
     if metric in _WITH_QUESTION:
         return _WITH_QUESTION[metric](answer, golds, question)
     return load_metric(metric)(answer, golds)

@@ -10,8 +10,9 @@ import pytest
 from bookwheel.companions import accompany
 from bookwheel.errors import BadReply, InputError, MissingAbility, Overloaded
 from bookwheel.models.base import embed_texts
-from bookwheel.models.embeddings import ServerEmbedder, check_embeddings, measure_similarity
+from bookwheel.models.embeddings import ServerEmbedder, StaticEmbedder, check_embeddings, measure_similarity
 from bookwheel.models.endpoint import Endpoint
+from bookwheel.models.gguf import write_gguf
 from bookwheel.models.scripted import ScriptedModel
 
 ROUTE = "/v1/embeddings"
@@ -132,3 +133,53 @@ def test_an_endpoint_of_its_own_is_named_by_address_or_by_the_settings(server, a
     monkeypatch.setenv("BOOKWHEEL_EMBEDDINGS", "nowhere")
     with pytest.raises(InputError, match="nowhere"):
         asyncio.run(embed_texts(reader, ["one"]))
+
+
+WORDS = ["the", "of", "wheel", "mill", "harbour", "barley"]
+
+
+def tokenize(text):
+    """Frequent words have small numbers, as in a vocabulary of byte pairs."""
+    return [number_of(word) for word in text.split()]
+
+
+def number_of(word):
+    return 12 * WORDS.index(word) ** 3
+
+
+@pytest.fixture
+def weights(tmp_path):
+    gguf = pytest.importorskip("gguf")
+    numpy = pytest.importorskip("numpy")
+
+    def make(name="token_embd.weight"):
+        path = tmp_path / f"{name}.gguf"
+        writer = gguf.GGUFWriter(path, "llama")
+        table = numpy.zeros((1536, 32), dtype=numpy.float32)
+        for place, word in enumerate(WORDS):
+            table[number_of(word), place] = 1
+        table[number_of("barley"), 2] = 1  # barley is a little like the wheel
+        writer.add_tensor(name, table)
+        write_gguf(writer)
+        return path
+
+    return make
+
+
+def test_a_text_is_nearest_to_one_with_its_rare_words(weights):
+    embedder = StaticEmbedder(weights(), tokenize)
+    asked = embedder.embed("the wheel")
+    near = [measure_similarity(asked, embedder.embed(text)) for text in ("of wheel", "of barley", "the mill", "the of")]
+    assert near[0] > near[1] > max(near[2:])
+    assert measure_similarity(asked, asked) == pytest.approx(1)
+
+
+def test_a_text_without_a_token_has_a_vector_too(weights):
+    embedder = StaticEmbedder(weights(), tokenize)
+    assert sum(value * value for value in embedder.embed("")) == pytest.approx(1)
+    assert len(embedder.embed("")) == len(embedder.embed("the wheel")) == 32
+
+
+def test_weights_without_an_input_layer_are_refused(weights):
+    with pytest.raises(MissingAbility, match="BOOKWHEEL_EMBEDDINGS"):
+        StaticEmbedder(weights("another"), tokenize)

@@ -14,10 +14,16 @@ gguf = pytest.importorskip("gguf")
 
 from bookwheel.errors import NoWeights  # noqa: E402
 from bookwheel.models import forward  # noqa: E402
-from bookwheel.models.forward import Llama, Stopped  # noqa: E402
-from bookwheel.models.forward_scorer import ForwardScorer  # noqa: E402
-from bookwheel.models.gguf import GgufFile, load_gguf  # noqa: E402
-from bookwheel.models.gguf_writer import write_gguf  # noqa: E402
+from bookwheel.models.forward import (  # noqa: E402
+    ForwardScorer,
+    Llama,
+    Stopped,
+)
+from bookwheel.models.gguf import (  # noqa: E402
+    GgufFile,
+    load_gguf,
+    write_gguf,
+)
 
 WORDS, SIZE, HIDDEN, HEADS, KV_HEADS = 50, 32, 64, 4, 2
 MATRICES = {

@@ -11,7 +11,7 @@ from bookwheel.errors import BadReply, BookwheelError, InputError, NoWeights, Re
 from bookwheel.models import engine as engine_module
 from bookwheel.models.base import REPLY_WATCHER
 from bookwheel.models.engine import Engine, choose_thread_count, find_runs
-from bookwheel.models.gguf_writer import write_gguf
+from bookwheel.models.gguf import write_gguf
 from bookwheel.models.local import LocalModel
 from bookwheel.models.weights import find_local_weights
 from bookwheel.plan import Sampling

@@ -17,7 +17,7 @@ import pytest
 from bookwheel.environment import Environment
 from bookwheel.errors import NoWeights
 from bookwheel.models import weights
-from bookwheel.models.gguf_writer import requantize, write_gguf
+from bookwheel.models.gguf import requantize, write_gguf
 from bookwheel.models.weights import Weights, ensure_weights, find_local_weights
 
 gguf = pytest.importorskip("gguf")

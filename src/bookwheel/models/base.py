@@ -1,7 +1,7 @@
 """The model protocol: reply to messages, and count tokens. `ModelWrapper` is the base of everything that wraps one.
 
-Some models can also judge without writing. `judge` and `likelihood` are protocols of their own, because not every
-server offers them; a way of reading that needs one calls `require_ability` before its first call.
+Some models can also judge without writing, or embed texts. Those are protocols of their own, because not every server
+offers them; a way of reading that needs one calls `require_ability` before its first call.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from bookwheel.text.tokens import Tokenizer
     from bookwheel.types import Message, Reply
 
-
 REPLY_WATCHER: Final[ContextVar[Callable[[str], None] | None]] = ContextVar("reply_watcher", default=None)
 """Called with the text of a reply so far, by a model that can stream it. Every call made below inherits it."""
+EMBEDDINGS_VARIABLE: Final = "BOOKWHEEL_EMBEDDINGS"
+"""Names an endpoint for embeddings; the session reads it."""
 
 
 class Ability(StrEnum):
@@ -137,24 +138,6 @@ class EmbeddingModel(Protocol):
         ...
 
 
-EMBEDDINGS_VARIABLE: Final = "BOOKWHEEL_EMBEDDINGS"
-"""Names an endpoint for embeddings; the session reads it."""
-
-
-async def embed_texts(model: Model, texts: Sequence[str]) -> Embeddings:
-    """Return the model's embeddings of texts. Raise MissingAbility, with advice, where it gives none."""
-    if isinstance(model, EmbeddingModel):
-        return await model.embed(texts)
-    raise missing_embeddings(model.name)
-
-
-def missing_embeddings(name: str) -> MissingAbility:
-    """Return the error of a model that gives no embeddings, with advice."""
-    return MissingAbility(
-        f"{name} gives no embeddings: set {EMBEDDINGS_VARIABLE} to an endpoint that does, or rank by words"
-    )
-
-
 async def find_abilities(model: object) -> frozenset[Ability]:
     """Return what the model can do besides replying."""
     return await model.abilities() if isinstance(model, JudgingModel) else frozenset()
@@ -175,6 +158,20 @@ def missing_ability(model: Model, ability: str, way: str) -> MissingAbility:
     )
 
 
+async def embed_texts(model: Model, texts: Sequence[str]) -> Embeddings:
+    """Return the model's embeddings of texts. Raise MissingAbility, with advice, where it gives none."""
+    if isinstance(model, EmbeddingModel):
+        return await model.embed(texts)
+    raise missing_embeddings(model.name)
+
+
+def missing_embeddings(name: str) -> MissingAbility:
+    """Return the error of a model that gives no embeddings, with advice."""
+    return MissingAbility(
+        f"{name} gives no embeddings: set {EMBEDDINGS_VARIABLE} to an endpoint that does, or rank by words"
+    )
+
+
 class ModelWrapper:
     """A model that passes everything on to another one; subclasses change what they need to."""
 
@@ -183,52 +180,46 @@ class ModelWrapper:
 
     @property
     def name(self) -> str:
-        """The wrapped model's name."""
         return self._model.name
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The wrapped model's tokenizer."""
         return self._model.tokenizer
 
     @property
     def window(self) -> int | None:
-        """The wrapped model's window."""
         return self._model.window
 
     @property
     def plan(self) -> Plan:
-        """The wrapped model's plan."""
         return self._model.plan
 
     @property
     def template_tokens(self) -> int:
-        """The wrapped model's template tokens."""
         return self._model.template_tokens
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
-        """Return the wrapped model's reply."""
         return await self._model.reply(messages, limit=limit, sampling=sampling)
 
     async def abilities(self) -> frozenset[Ability]:
-        """Return the wrapped model's abilities."""
         return await find_abilities(self._model)
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
-        """Return the wrapped model's judgement."""
-        return await _as_judging(self._model).judge(messages, options)
+        return await self._as_judging().judge(messages, options)
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
-        """Return the wrapped model's likelihood of the continuation."""
-        return await _as_judging(self._model).likelihood(messages, continuation)
+        return await self._as_judging().likelihood(messages, continuation)
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Return the wrapped model's embeddings of texts."""
         return await embed_texts(self._model, texts)
 
     async def aclose(self) -> None:
-        """Close the wrapped model."""
         await self._model.aclose()
+
+    def _as_judging(self) -> JudgingModel:
+        if isinstance(self._model, JudgingModel):
+            return self._model
+        raise MissingAbility(f"{self.name} cannot judge or score a text: it can only reply")
 
 
 _Wrapper = TypeVar("_Wrapper", bound=ModelWrapper)
@@ -248,12 +239,6 @@ def unwrap(model: Model) -> Model:
     while isinstance(model, ModelWrapper):
         model = model._model  # noqa: SLF001 - a wrapper's own
     return model
-
-
-def _as_judging(model: Model) -> JudgingModel:
-    if isinstance(model, JudgingModel):
-        return model
-    raise MissingAbility(f"{model.name} cannot judge or score a text: it can only reply")
 
 
 def most_scored_tokens(tokenizer: Tokenizer, continuation: str) -> int:

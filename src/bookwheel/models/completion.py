@@ -27,6 +27,7 @@ _FINISHES: Final = {
 }
 _ABORTED: Final = frozenset({"abort", "error"})
 _REASONING: Final = ("reasoning_content", "reasoning")
+_TYPE_NAMES: Final = {str: "a text", list: "a list", bool: "a yes or no", int: "a number", float: "a number"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,37 +52,31 @@ def parse_completion(body: object, limit: int) -> Completion:
             f"the server's reply is not a completion but {_describe_type(body)}. Is this a chat model's address?",
             is_charged=True,
         )
-    choice = next(iter(_as_list(body.get("choices"))), None)
+    choice = next(iter(as_list(body.get("choices"))), None)
     if not isinstance(choice, Mapping):
         raise BadReply("the server's reply has no choices. Look at the server's log and try again.", is_charged=True)
-    reason = str(choice.get("finish_reason")).lower()
+    reason, message = str(choice.get("finish_reason")).lower(), as_mapping(choice.get("message"))
     if reason in _ABORTED:
+        content = message.get("content")
         raise ServerFault(
             f"the server aborted its reply (finish_reason {reason}). Its log may say why; try again.",
             is_charged=True,
-            received=_received_text(choice),
+            received=content if isinstance(content, str) else None,
         )
-    usage, logprobs = _as_mapping(body.get("usage")), _as_list(_as_mapping(choice.get("logprobs")).get("content"))
-    finish = _FINISHES.get(reason, Finish.STOP)
-    completion_tokens = _parse_count(usage.get("completion_tokens"))
-    message = _as_mapping(choice.get("message"))
+    usage, logprobs = as_mapping(body.get("usage")), as_list(as_mapping(choice.get("logprobs")).get("content"))
+    finish, completion_tokens = _FINISHES.get(reason, Finish.STOP), parse_count(usage.get("completion_tokens"))
     return Completion(
         text=_extract_text(message, finish, completion_tokens, limit),
         finish=finish,
-        prompt_tokens=_parse_count(usage.get("prompt_tokens"))
-        or None,  # 0 means "not counted": a prompt is never empty
+        # 0 means "not counted": a prompt is never empty.
+        prompt_tokens=parse_count(usage.get("prompt_tokens")) or None,
         completion_tokens=completion_tokens,
         prompt_ids=_parse_ids(body.get("prompt_token_ids")),
         reply_ids=_parse_ids(choice.get("token_ids"))
-        or _parse_ids([_as_mapping(entry).get("id") for entry in logprobs]),
+        or _parse_ids([as_mapping(entry).get("id") for entry in logprobs]),
         logprobs=_parse_logprobs(logprobs),
         has_reasoning=_has_reasoning(message),
     )
-
-
-def _received_text(choice: Mapping[str, Any]) -> str | None:
-    content = _as_mapping(choice.get("message")).get("content")
-    return content if isinstance(content, str) else None
 
 
 def _has_reasoning(message: Mapping[str, Any]) -> bool:
@@ -92,15 +87,14 @@ def _extract_text(message: Mapping[str, Any], finish: Finish, completion_tokens:
     """Return the reply's text. An empty text is valid unless the tokens went into another field."""
     content = message.get("content")
     if isinstance(content, list):  # some servers send it in typed parts
-        content = "".join(str(_as_mapping(part).get("text") or "") for part in content)
+        content = "".join(str(as_mapping(part).get("text") or "") for part in content)
     if content is not None and not isinstance(content, str):
         raise BadReply(
             f"the reply's content is {_describe_type(content)}, not text. Is this a chat model?", is_charged=True
         )
-    if content:
-        return content
-    if isinstance(refusal := message.get("refusal"), str) and refusal:
-        return refusal
+    refusal = message.get("refusal")
+    if content or (isinstance(refusal, str) and refusal):
+        return content or str(refusal)
     has_reasoning = _has_reasoning(message)
     if has_reasoning and finish is Finish.LENGTH:
         raise EmptyReply(
@@ -113,11 +107,8 @@ def _extract_text(message: Mapping[str, Any], finish: Finish, completion_tokens:
             "the model called a tool instead of replying; use a model or a server configuration without tools.",
             is_charged=True,
         )
-    if (
-        content is None
-        and finish is not Finish.FILTER
-        and (has_reasoning or completion_tokens is None or completion_tokens > 1)
-    ):
+    wrote_something = has_reasoning or completion_tokens is None or completion_tokens > 1
+    if content is None and finish is not Finish.FILTER and wrote_something:
         where = "all tokens went into the reasoning field" if has_reasoning else "its content is null"
         raise EmptyReply(
             f"the reply has no text: {where}. Turn the model's reasoning or the server's reasoning parser off.",
@@ -143,12 +134,12 @@ class StreamedReply:
         """Return the body of the reply. Raise Unreachable if the stream ends early."""
         choice: dict[str, Any] = {"message": self._message}
         async for chunk in chunks:
-            piece = _as_mapping(chunk)
+            piece = as_mapping(chunk)
             self._body |= {"usage": piece["usage"]} if piece.get("usage") else {}
-            for part in map(_as_mapping, _as_list(piece.get("choices"))):
+            for part in map(as_mapping, as_list(piece.get("choices"))):
                 self._body["choices"] = [choice]
                 choice["finish_reason"] = part.get("finish_reason") or choice.get("finish_reason")
-                _append_delta(self._message, _as_mapping(part.get("delta")))
+                self._append(as_mapping(part.get("delta")))
             if self._watch:
                 self._watch(str(self._message.get("content") or ""))
         if "choices" in self._body and choice["finish_reason"] is None:
@@ -160,26 +151,24 @@ class StreamedReply:
             )
         return self._body
 
-
-def _append_delta(message: dict[str, Any], delta: Mapping[str, Any]) -> None:
-    """Append a streamed delta to the message."""
-    for name in ("content", "refusal", *_REASONING):
-        if isinstance(delta.get(name), str):
-            message[name] = (message.get(name) or "") + delta[name]
-    if delta.get("tool_calls"):
-        message["tool_calls"] = True
+    def _append(self, delta: Mapping[str, Any]) -> None:
+        for name in ("content", "refusal", *_REASONING):
+            if isinstance(delta.get(name), str):
+                self._message[name] = (self._message.get(name) or "") + delta[name]
+        if delta.get("tool_calls"):
+            self._message["tool_calls"] = True
 
 
 def _parse_ids(value: object) -> tuple[int, ...] | None:
     """Return the token ids, or None unless every entry is an integer."""
-    ids = _as_list(value)
+    ids = as_list(value)
     return tuple(ids) if ids and all(type(id_) is int for id_ in ids) else None
 
 
 def _parse_logprobs(entries: list[Any]) -> tuple[float, ...] | None:
     """Return the log-probabilities, or None if one is missing. llama.cpp sends `prob` for those after sampling."""
     logprobs = []
-    for entry in map(_as_mapping, entries):
+    for entry in map(as_mapping, entries):
         value, probability = entry.get("logprob"), entry.get("prob")
         if value is None and isinstance(probability, int | float) and probability > 0:
             value = math.log(probability)
@@ -189,18 +178,20 @@ def _parse_logprobs(entries: list[Any]) -> tuple[float, ...] | None:
     return tuple(logprobs) or None
 
 
-def _parse_count(value: object) -> int | None:
+def parse_count(value: object) -> int | None:
+    """Return a count of tokens, or None for what can be none."""
     return value if type(value) is int and value >= 0 else None
 
 
-def _as_mapping(value: object) -> Mapping[str, Any]:
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """Return a JSON object, or an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 
-def _as_list(value: object) -> list[Any]:
+def as_list(value: object) -> list[Any]:
+    """Return a JSON list, or an empty one for anything else."""
     return value if isinstance(value, list) else []
 
 
 def _describe_type(value: object) -> str:
-    names = {str: "a text", list: "a list", bool: "a yes or no", int: "a number", float: "a number", type(None): "null"}
-    return names.get(type(value), "an object")
+    return "null" if value is None else _TYPE_NAMES.get(type(value), "an object")

@@ -11,18 +11,25 @@ already have. Here all tokens of a text go through each matrix at once, at the s
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
+from bookwheel.errors import NoWeights
+from bookwheel.models.gguf import load_gguf
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from bookwheel.models.gguf import Floats, GgufFile
+
+    Stop = Callable[[], bool]
 
 # Tokens that go through a layer at once: attention needs memory for their products with all tokens before them.
 _BLOCK: Final = 512
@@ -30,6 +37,8 @@ _BLOCK: Final = 512
 _QUERIES: Final = 128
 # The states of the last few chunks: a second question on a chunk finds it already computed.
 _KEPT_BYTES: Final = 256 << 20
+
+_T = TypeVar("_T")
 
 
 class Stopped(Exception):
@@ -59,17 +68,17 @@ class Llama:
         self._known: OrderedDict[tuple[bool, tuple[int, ...]], _State] = OrderedDict()
         self._lock = threading.Lock()
 
-    def score(self, prompt: Sequence[int], continuation: Sequence[int], stop: Callable[[], bool]) -> tuple[float, ...]:
+    def score(self, prompt: Sequence[int], continuation: Sequence[int], stop: Stop) -> tuple[float, ...]:
         """Return the log-probability of each token of a continuation. Raise Stopped soon after `stop` is true."""
         logprobs = self._predict([*prompt, *continuation[:-1]], len(continuation), stop, is_judgement=False)
         return tuple(float(row[token]) for row, token in zip(logprobs, continuation, strict=True))
 
-    def judge(self, prompt: Sequence[int], options: Sequence[int], stop: Callable[[], bool]) -> tuple[float, ...]:
+    def judge(self, prompt: Sequence[int], options: Sequence[int], stop: Stop) -> tuple[float, ...]:
         """Return the log-probability of each option as the next token, by the adapter. It stops as `score` does."""
         (logprobs,) = self._predict(prompt, 1, stop, is_judgement=True)
         return tuple(float(logprobs[option]) for option in options)
 
-    def _predict(self, ids: Sequence[int], count: int, stop: Callable[[], bool], *, is_judgement: bool) -> Floats:
+    def _predict(self, ids: Sequence[int], count: int, stop: Stop, *, is_judgement: bool) -> Floats:
         """Return the log-probabilities of the token after each of the last `count` ids."""
         done, known = self._find_state(ids[: len(ids) - count], is_judgement=is_judgement)
         shape = (self._layers, self._kv_heads, len(ids), self._size)
@@ -86,9 +95,7 @@ class Llama:
         logits -= logits.max(axis=-1, keepdims=True)
         return np.asarray(logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True)))
 
-    def _run(
-        self, ids: Sequence[int], begin: int, state: _State, stop: Callable[[], bool], adapter: Mapping[str, Floats]
-    ) -> Floats:
+    def _run(self, ids: Sequence[int], begin: int, state: _State, stop: Stop, adapter: Mapping[str, Floats]) -> Floats:
         """Run all layers on a block of tokens after the first `begin`, whose keys and values join the state's."""
         x = self._weights["token_embd.weight"][list(ids)]
         end = begin + len(ids)
@@ -189,3 +196,51 @@ def _attend(q: Floats, keys: Floats, values: Floats) -> Floats:
 def _count_shared(ids: Sequence[int], others: Sequence[int]) -> int:
     """Return the number of ids with which both begin."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ids, others, strict=False)))
+
+
+class ForwardScorer:
+    """A small Llama and an adapter that judges: in a thread, with as many cores as it may use, and cancellable.
+
+    The first score loads them, which takes half a second.
+    """
+
+    def __init__(self, weights: Path, adapter: Path, *, threads: int) -> None:
+        self._weights = weights
+        self._adapter = adapter
+        self._threads = threads
+        # One pass at a time, as each uses all the cores it may: two at once would wait for each other at every matrix.
+        self._turn = asyncio.Semaphore(1)
+        self._llama: Llama | None = None
+
+    async def score(self, prompt: Sequence[int], pieces: Sequence[tuple[int, bool]]) -> tuple[float, ...]:
+        """Return the log-probability of each token of a prompt's continuation, without the adapter."""
+        continuation = [id_ for id_, _ in pieces]
+        return await self._run(lambda llama, stop: llama.score(prompt, continuation, stop))
+
+    async def judge(self, prompt: Sequence[int], options: Sequence[int]) -> tuple[float, ...]:
+        """Return the log-probability of each option as the next token, with the adapter."""
+        return await self._run(lambda llama, stop: llama.judge(prompt, options, stop))
+
+    async def _run(self, compute: Callable[[Llama, Stop], _T]) -> _T:
+        cancelled = threading.Event()
+        async with self._turn:
+            try:
+                return await asyncio.to_thread(lambda: compute(self._load(), cancelled.is_set))
+            except asyncio.CancelledError:
+                cancelled.set()
+                raise
+
+    def _load(self) -> Llama:
+        if self._llama is None:
+            from threadpoolctl import threadpool_limits
+
+            # For the whole process and for good: numpy has one setting.
+            threadpool_limits(self._threads, "blas")
+            try:
+                self._llama = Llama(load_gguf(self._weights), load_gguf(self._adapter))
+            except (KeyError, ValueError) as error:
+                raise NoWeights(
+                    f"the adapter {self._adapter} does not fit {self._weights}: it is made for the weights that "
+                    f"`bookwheel models --fetch` downloads; unset BOOKWHEEL_WEIGHTS"
+                ) from error
+        return self._llama

@@ -34,11 +34,10 @@ from bookwheel.models.base import (
     find_first_tokens,
     missing_embeddings,
 )
+from bookwheel.models.embeddings import StaticEmbedder
 from bookwheel.models.engine import Engine, choose_thread_count
-from bookwheel.models.forward_scorer import ForwardScorer
 from bookwheel.models.gguf import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
 from bookwheel.models.gguf_tokenizer import load_tokenizer
-from bookwheel.models.static_embeddings import StaticEmbedder
 from bookwheel.models.weights import ensure_weights
 from bookwheel.plan import Plan, Sampling, load_preset_plan
 from bookwheel.text.tokens import replace_surrogates
@@ -47,6 +46,7 @@ from bookwheel.types import Message, Reply, TokenRecord, Usage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bookwheel.models.forward import ForwardScorer
     from bookwheel.models.weights import DownloadProgress
     from bookwheel.text.tokens import FastTokenizer
 
@@ -147,7 +147,11 @@ class LocalModel:
         threads = threads or choose_thread_count()
         # A trained policy comes with a plan and a way, and reads worse without them.
         default_way = str(header.get(WAY_FIELD, "sequential")) if plan else ""
-        scorer = ForwardScorer(base, adapter, threads=threads) if adapter and default_way == "quotes" else None
+        scorer = None
+        if adapter and default_way == "quotes":
+            from bookwheel.models.forward import ForwardScorer
+
+            scorer = ForwardScorer(base, adapter, threads=threads)
         policy = None if scorer else adapter
         engine, tokenizer = await asyncio.gather(
             asyncio.to_thread(Engine.start, base, threads=threads, slots=slots, window=_WINDOW, adapter=policy),

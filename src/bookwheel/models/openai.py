@@ -21,8 +21,7 @@ from bookwheel.errors import TimedOut, WindowExceeded
 from bookwheel.models.base import REPLY_WATCHER
 from bookwheel.models.completion import Completion, StreamedReply, parse_completion
 from bookwheel.models.embeddings import ServerEmbedder
-from bookwheel.models.endpoint import DEFAULT_RETRIES, DEFAULT_TIMEOUT, Endpoint
-from bookwheel.models.repeated_post import RepeatedPost
+from bookwheel.models.endpoint import DEFAULT_RETRIES, DEFAULT_TIMEOUT, Endpoint, RepeatedPost
 from bookwheel.models.sdk_errors import (
     find_rejected_setting,
     is_html,
@@ -31,12 +30,11 @@ from bookwheel.models.sdk_errors import (
     translate_error,
     wrong_address_error,
 )
-from bookwheel.models.server_models import ServedModel, ServerSoftware, find_model, list_served_models
-from bookwheel.models.server_scores import ServerScores
+from bookwheel.models.server_models import ServerSoftware, find_model, list_served_models
+from bookwheel.models.server_scores import ServerScores, TokenRecorder, to_json
 from bookwheel.models.server_tokenizer import ServerTokenizer
-from bookwheel.models.token_recorder import TokenRecorder
 from bookwheel.plan import Plan, Sampling
-from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer, replace_surrogates
+from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer
 from bookwheel.types import Reply, Usage
 
 if TYPE_CHECKING:
@@ -139,13 +137,13 @@ class OpenAIModel:
             model.window = model.window or served.window
             model.plan = settings.get("plan") or Plan().within(model.window)
             model._software = served.software
-            await model._load_tokenizer(own)
+            await model._use_server_tokenizer(own)
         except BaseException:
             await model.aclose()
             raise
         return model
 
-    async def _load_tokenizer(self, own: Tokenizer | None) -> None:
+    async def _use_server_tokenizer(self, own: Tokenizer | None) -> None:
         """Use the server's tokenizer, unless the user gave one, and measure its chat template."""
         tokenizer = await ServerTokenizer.find(self.endpoint, self.name)
         if tokenizer is None:
@@ -158,13 +156,9 @@ class OpenAIModel:
         else:
             await asyncio.to_thread(tokenizer.close)
 
-    async def list_models(self) -> tuple[ServedModel, ...]:
-        """Return all models of this endpoint."""
-        return await list_served_models(self.endpoint)
-
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
         """Hold one independent conversation."""
-        sent_messages = [{"role": message.role, "content": replace_surrogates(message.content)} for message in messages]
+        sent_messages = to_json(messages)
         async with self._slots:
             started = time.perf_counter()
             extras = await self._recorder.request_settings(sampling) if self._record else {}
@@ -174,24 +168,17 @@ class OpenAIModel:
             tokens = await self._recorder.build_record(sent_messages, completion) if extras else None
             seconds = time.perf_counter() - started
         await self._prepare_count(completion)
-        return Reply(
-            text=completion.text,
-            finish=completion.finish,
-            usage=await self._count_usage(messages, completion, seconds),
-            tokens=tokens,
-        )
+        usage = await self._count_usage(messages, completion, seconds)
+        return Reply(text=completion.text, finish=completion.finish, usage=usage, tokens=tokens)
 
     async def abilities(self) -> frozenset[Ability]:
-        """Return what the server offers besides replies."""
         return await self._scores.abilities()
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
-        """Return the log-probability of each option as the reply."""
         async with self._slots:
             return await self._scores.judge(messages, options)
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
-        """Return the log-probabilities of the tokens of `continuation` as the reply."""
         async with self._slots:
             return await self._scores.likelihood(messages, continuation)
 
@@ -204,7 +191,6 @@ class OpenAIModel:
             await embedder.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._client.close()
         if isinstance(self.tokenizer, ServerTokenizer):
             await asyncio.to_thread(self.tokenizer.close)
@@ -262,7 +248,7 @@ class OpenAIModel:
 
     def _settings(self, limit: int, sampling: Sampling) -> dict[str, Any]:
         """Return the settings to send, without those that this server has rejected."""
-        wanted = {
+        wanted: dict[str, Any] = {
             "max_tokens": limit,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
@@ -270,10 +256,14 @@ class OpenAIModel:
             "repeat_penalty": sampling.repeat_penalty,
             "repetition_penalty": sampling.repeat_penalty,
             "chat_template_kwargs": None if sampling.thinking is None else {"enable_thinking": sampling.thinking},
-            "response_format": _response_format(sampling.schema) if sampling.schema else None,
+            "response_format": None,
         }
+        if sampling.schema:
+            # Not strict: OpenAI refuses a strict schema with optional properties, and other servers constrain anyway.
+            answer = {"name": "answer", "schema": json.loads(sampling.schema), "strict": False}
+            wanted["response_format"] = {"type": "json_schema", "json_schema": answer}
         settings = {name: value for name, value in wanted.items() if value is not None and name not in self.unsupported}
-        return settings if "max_tokens" in settings else {**settings, "max_completion_tokens": limit}
+        return settings if "max_tokens" in settings else settings | {"max_completion_tokens": limit}
 
     async def _send(self, body: Mapping[str, Any], stream: StreamedReply | None) -> object:
         """Send one request and return plain JSON: the SDK's types would drop the fields that servers add."""
@@ -299,7 +289,7 @@ class OpenAIModel:
 
     async def _find_software(self) -> ServerSoftware:
         if self._software is None:
-            self._software = find_model(await self.list_models(), self.name, self.endpoint).software
+            self._software = find_model(await list_served_models(self.endpoint), self.name, self.endpoint).software
         return self._software
 
     async def _check_full_prompt(self, messages: Sequence[Message], completion: Completion) -> None:
@@ -343,9 +333,3 @@ class OpenAIModel:
 
         is_short = sum(map(len, texts)) <= _SHORT_TEXT and not isinstance(self.tokenizer, ServerTokenizer)
         return count() if is_short else await asyncio.to_thread(count)
-
-
-def _response_format(schema: str) -> dict[str, Any]:
-    """Return the setting that constrains a reply to a JSON Schema."""
-    # Not strict: OpenAI refuses a strict schema with optional properties, and the other servers constrain anyway.
-    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": json.loads(schema), "strict": False}}

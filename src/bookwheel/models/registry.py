@@ -1,7 +1,9 @@
 """Models by name: the embedded one, the scripted one, one of another package, or one behind a URL.
 
 Another package registers a model through the entry point group `bookwheel.models`: a function without arguments, plain
-or async, that returns the model. A `ModelAddress` is what opens the same model again; it never holds the key.
+or async, that returns the model. A `ModelAddress` is what opens the same model again; it never holds the key. What a
+reading uses beside its model (a threshold, the small judge of `cascade`, embeddings) are its companions: whoever opens
+a model hands them in.
 """
 
 from __future__ import annotations
@@ -11,18 +13,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack, cast
 
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError, MissingExtra, UnknownModel
+from bookwheel.models.base import ModelWrapper, find_wrapper
+from bookwheel.models.endpoint import Endpoint, strip_secrets
 from bookwheel.plugins import list_plugins, load_plugin, require_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from bookwheel.models.base import Model
+    from bookwheel.models.base import Embeddings, Model
+    from bookwheel.models.embeddings import ServerEmbedder
     from bookwheel.models.openai import EndpointSettings
     from bookwheel.models.weights import DownloadProgress
+    from bookwheel.plan import GatePlan
 
 GROUP: Final = "bookwheel.models"
 FOLDERS: Final = "bookwheel.model_folders"
@@ -39,6 +45,17 @@ def is_built_in(name: str) -> bool:
 def is_folder(name: str) -> bool:
     """Return True for a folder of weights in transformers' form, such as a run's `policy`."""
     return Path(name, "config.json").is_file() and Path(name, "tokenizer.json").is_file()
+
+
+class ConnectionSettings(TypedDict, total=False):
+    """How a model is opened, beyond which one it is."""
+
+    timeout: float | None
+    deadline: float | None
+    concurrency: int | None
+    threads: int | None
+    record_tokens: bool
+    progress: DownloadProgress | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +79,7 @@ class ModelAddress:
         name = str(Path(self.model).absolute()) if self.model and _is_place(self.model) else self.model
         return {
             "model": name,
-            "url": _strip_secrets(self.url) if self.url else None,
+            "url": strip_secrets(self.url) if self.url else None,
             "key_variable": self.key_variable,
             "tokenizer": str(Path(self.tokenizer).absolute()) if self.tokenizer else None,
             "window": self.window,
@@ -85,17 +102,7 @@ class ModelAddress:
             return replace(self, model=model.name, url=endpoint.url)
         return self if self.model else replace(self, model=model.name)
 
-    async def open(
-        self,
-        *,
-        api_key: str | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109 - of each request, not of this call
-        deadline: float | None = None,
-        concurrency: int | None = None,
-        threads: int | None = None,
-        record_tokens: bool = False,
-        progress: DownloadProgress | None = None,
-    ) -> Model:
+    async def open(self, *, api_key: str | None = None, **connection: Unpack[ConnectionSettings]) -> Model:
         """Open the model, with a key of the caller's or the one in the key's variable."""
         environment = Environment.load()
         return await open_model(
@@ -104,13 +111,8 @@ class ModelAddress:
             api_key=api_key or self.find_key(environment),
             tokenizer=self.tokenizer,
             window=self.window,
-            timeout=timeout,
-            deadline=deadline,
-            concurrency=concurrency,
-            threads=threads,
-            record_tokens=record_tokens,
-            progress=progress,
             environment=environment,
+            **connection,
         )
 
 
@@ -127,14 +129,6 @@ def _find_factory(name: str) -> Callable[[], Any] | None:
 
 def _is_place(name: str) -> bool:
     return name.endswith(".gguf") or is_folder(name)
-
-
-def _strip_secrets(url: str) -> str:
-    """Return the URL without password, query and fragment, which can hold a key."""
-    from urllib.parse import urlsplit, urlunsplit
-
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 async def open_model(
@@ -188,6 +182,7 @@ async def open_model(
             f"--base-url http://localhost:8000/v1 or OPENAI_BASE_URL (OpenAI's own is https://api.openai.com/v1)"
         )
     from bookwheel.models.openai import OpenAIModel
+    from bookwheel.models.server_models import find_only_model
 
     settings: EndpointSettings = {"base_url": url, "api_key": api_key, "window": window, "record_tokens": record_tokens}
     if timeout is not None:
@@ -196,11 +191,51 @@ async def open_model(
         settings["deadline"] = deadline
     if concurrency is not None:
         settings["concurrency"] = concurrency
-    return await OpenAIModel.connect(name or await _find_only_name(url, api_key), tokenizer=tokenizer, **settings)
+    return await OpenAIModel.connect(
+        name or await find_only_model(Endpoint.resolve(url, api_key)), tokenizer=tokenizer, **settings
+    )
 
 
-async def _find_only_name(url: str, api_key: str | None) -> str:
-    from bookwheel.models.endpoint import Endpoint
-    from bookwheel.models.server_models import find_only_model
+class Companions:
+    """The companions of a model that was opened without any: the built-in model as a judge, and nothing else."""
 
-    return await find_only_model(Endpoint.resolve(url, api_key))
+    def find_gate(self, _name: str) -> GatePlan | None:
+        """Return the threshold that was measured for the model of this name."""
+        return None
+
+    def has_judge(self) -> bool:
+        """Return whether the judge's threshold is known."""
+        return True
+
+    async def open_judge(self) -> Model:
+        """Open the small model that judges for a large one."""
+        return await open_model("local")
+
+    async def open_embedder(self) -> ServerEmbedder | None:
+        """Open the embedding model; None where the model embeds itself or its own endpoint does."""
+        return None
+
+
+class AccompaniedModel(ModelWrapper):
+    """A model with its companions."""
+
+    def __init__(self, model: Model, companions: Companions) -> None:
+        super().__init__(model)
+        self.companions = companions
+        self.default_way: str = getattr(model, "default_way", "")
+        self.endpoint: object = getattr(model, "endpoint", None)
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        embedder = await self.companions.open_embedder()
+        if embedder is None:
+            return await super().embed(texts)
+        try:
+            return await embedder.embed(texts)
+        finally:
+            await embedder.aclose()
+
+
+def find_companions(model: Model) -> Companions:
+    """Return the companions of a model, however it is wrapped."""
+    accompanied = find_wrapper(model, AccompaniedModel)
+    return accompanied.companions if accompanied else Companions()

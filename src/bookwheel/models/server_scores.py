@@ -1,8 +1,12 @@
-"""Judgements and likelihoods from a server: one request each, without a reply being written.
+"""Judgements, likelihoods and exact tokens from a server.
 
 Every server that sends `top_logprobs` can judge. To score a given text, vLLM returns log-probabilities of the prompt
 itself, and llama.cpp is made to generate the text. Others may echo a prompt of plain completions, which has no chat
 template: the messages stand one below the other in it.
+
+Recorded log-probabilities are of the sampling distribution. llama.cpp sends those for any sampling. vLLM sends those of
+the unmodified model, which are the same only at temperature 1 and top_p 1; at other settings we record nothing.
+Recording switches off sampling limits that the plan does not have (top_k, min_p).
 """
 
 from __future__ import annotations
@@ -25,14 +29,16 @@ from bookwheel.models.engine import force_tokens, parse_forced_tokens
 from bookwheel.models.sdk_errors import is_missing_route, request_errors, translate_error
 from bookwheel.models.server_models import ServerSoftware
 from bookwheel.text.tokens import replace_surrogates
-from bookwheel.types import Message, Usage
+from bookwheel.types import Message, TokenRecord, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from openai import AsyncOpenAI
 
+    from bookwheel.models.completion import Completion
     from bookwheel.models.endpoint import Endpoint
+    from bookwheel.plan import Sampling
 
 # The most that OpenAI and, by default, vLLM list.
 _LISTED: Final = 20
@@ -40,6 +46,12 @@ _PROBE: Final = (Message(role="user", content="Is water wet? Reply with Yes or N
 _BOTH: Final = frozenset(Ability)
 # A model that begins to think gives no judgement. Templates that know no thinking ignore the setting.
 _WITHOUT_THINKING: Final = {"chat_template_kwargs": {"enable_thinking": False}}
+_UNLIMITED_SAMPLING: Final[Mapping[str, Any]] = {"logprobs": True, "top_k": -1, "min_p": 0}
+_RECORDING: Final[Mapping[ServerSoftware, Mapping[str, Any]]] = {
+    ServerSoftware.VLLM: {**_UNLIMITED_SAMPLING, "return_token_ids": True, "repetition_penalty": 1.0},
+    ServerSoftware.LLAMA_CPP: {**_UNLIMITED_SAMPLING, "top_logprobs": 1, "post_sampling_probs": True},
+    ServerSoftware.OTHER: {},
+}
 _OFFERED: Final = {ServerSoftware.VLLM: _BOTH, ServerSoftware.LLAMA_CPP: _BOTH}
 
 
@@ -79,7 +91,7 @@ class ServerScores:
         """
         started = time.perf_counter()
         settings = {"max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": _LISTED, **self._extra}
-        body = await self._post("/chat/completions", {"messages": _to_json(messages), **settings})
+        body = await self._post("/chat/completions", {"messages": to_json(messages), **settings})
         listed = _parse_listed(body)
         least = min(logprob for _, logprob in listed)
         return Judgement(
@@ -113,7 +125,7 @@ class ServerScores:
             **_WITHOUT_THINKING,
         }
         final = Message(role="assistant", content=continuation)
-        body = await self._post("/chat/completions", {"messages": _to_json([*messages, final]), **settings})
+        body = await self._post("/chat/completions", {"messages": to_json([*messages, final]), **settings})
         entries = body.get("prompt_logprobs")
         if not isinstance(entries, list) or len(entries) <= len(ids):
             raise Rejected(f"{self._endpoint.display_url} sent no prompt log-probabilities: update vLLM")
@@ -125,15 +137,14 @@ class ServerScores:
     async def _score_forced(self, messages: Sequence[Message], continuation: str, started: float) -> Likelihood:
         """Make llama.cpp generate the continuation."""
         root = self._endpoint.root
-        template = {"messages": _to_json(messages), **_WITHOUT_THINKING}
+        template = {"messages": to_json(messages), **_WITHOUT_THINKING}
         rendered = await self._post(f"{root}/apply-template", template)
         prompt = await self._tokenize(str(rendered.get("prompt")), special=True)
         ids = await self._tokenize(continuation, special=False)
         settings = {"temperature": 0, "cache_prompt": True, "return_tokens": True, **force_tokens(ids)}
         body = await self._post(f"{root}/completion", {"prompt": prompt, **settings})
-        usage = Usage(
-            calls=1, prompt_tokens=len(prompt), completion_tokens=len(ids), seconds=time.perf_counter() - started
-        )
+        seconds = time.perf_counter() - started
+        usage = Usage(calls=1, prompt_tokens=len(prompt), completion_tokens=len(ids), seconds=seconds)
         return Likelihood(logprobs=parse_forced_tokens(body, ids), usage=usage)
 
     async def _score_echo(self, messages: Sequence[Message], continuation: str, started: float) -> Likelihood:
@@ -173,6 +184,50 @@ class ServerScores:
         return reply
 
 
+class TokenRecorder:
+    """Requests the exact tokens of a reply, and records them where the server's counts agree."""
+
+    def __init__(
+        self, client: AsyncOpenAI, endpoint: Endpoint, find_software: Callable[[], Awaitable[ServerSoftware]]
+    ) -> None:
+        self._client = client
+        self._endpoint = endpoint
+        self._find_software = find_software
+
+    async def request_settings(self, sampling: Sampling) -> Mapping[str, Any]:
+        """Return the settings that request exact tokens, or none if they would not match the sampling."""
+        software = await self._find_software()
+        is_unmodified = sampling.temperature == 1 and sampling.top_p == 1 and sampling.repeat_penalty in {None, 1}
+        return _RECORDING[software] if is_unmodified or software is ServerSoftware.LLAMA_CPP else {}
+
+    async def build_record(self, messages: list[dict[str, str]], completion: Completion) -> TokenRecord | None:
+        """Return the exact tokens if the server sent all of them and its counts agree."""
+        prompt = completion.prompt_ids
+        if prompt is None and await self._find_software() is ServerSoftware.LLAMA_CPP:
+            prompt = await self._fetch_prompt_ids(messages)
+        if prompt is None or completion.reply_ids is None or completion.logprobs is None:
+            return None
+        counts = (completion.prompt_tokens, completion.completion_tokens, len(completion.logprobs))
+        if counts != (len(prompt), len(completion.reply_ids), len(completion.reply_ids)):
+            return None
+        return TokenRecord(prompt=prompt, reply=completion.reply_ids, logprobs=completion.logprobs)
+
+    async def _fetch_prompt_ids(self, messages: list[dict[str, str]]) -> tuple[int, ...] | None:
+        """Return the prompt's ids from llama.cpp's template and tokenizer: its chat route does not send them."""
+        root = self._endpoint.root
+        try:
+            rendered: Any = await self._client.post(
+                f"{root}/apply-template", cast_to=object, body={"messages": messages}
+            )
+            body = {"content": rendered["prompt"], "add_special": True, "parse_special": True}
+            reply: Any = await self._client.post(f"{root}/tokenize", cast_to=object, body=body)
+            return tuple(reply["tokens"])
+        except request_errors():
+            return None
+        except (KeyError, TypeError):
+            return None
+
+
 async def _succeeds(attempt: Callable[[], Awaitable[object]]) -> bool:
     """Return True if the server does what is tried. Servers reject settings in many ways, or ignore them."""
     try:
@@ -184,7 +239,8 @@ async def _succeeds(attempt: Callable[[], Awaitable[object]]) -> bool:
     return True
 
 
-def _to_json(messages: Sequence[Message]) -> list[dict[str, str]]:
+def to_json(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """Return the messages as requests carry them."""
     return [{"role": message.role, "content": replace_surrogates(message.content)} for message in messages]
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import NoWeights
-from bookwheel.models.gguf_writer import requantize
+from bookwheel.models.gguf import requantize
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -34,8 +34,7 @@ from bookwheel.lab.training.rewards import build_reward
 from bookwheel.lab.training.samples import TASK, SampleFile, check_sources, toy_records, vocabulary
 from bookwheel.lab.training.servers import open_server
 from bookwheel.lab.training.trainer import Trainer
-from bookwheel.models.gguf import PLAN_FIELD, WAY_FIELD
-from bookwheel.models.gguf_writer import copy_fields, open_gguf, write_gguf
+from bookwheel.models.gguf import PLAN_FIELD, WAY_FIELD, copy_fields, open_gguf, write_gguf
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError, WindowExceeded
 from bookwheel.models.base import Ability, require_ability
-from bookwheel.models.companions import find_companions
+from bookwheel.models.registry import find_companions
 from bookwheel.plan import Scorer
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.ways.compose import ComposedWay, add_usage, build_idle_step

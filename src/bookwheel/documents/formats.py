@@ -20,12 +20,12 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.decoding import SAMPLE, decode, detect_wide_encoding, guess_encoding, is_mostly_utf8
-from bookwheel.documents.sources import max_unpacked_size, spool
+from bookwheel.documents.sources import max_unpacked_size, spool, to_printable
 from bookwheel.errors import BookwheelError, MissingExtra, SourceError
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
@@ -48,6 +48,7 @@ class Format(StrEnum):
     """A text, presentation or drawing of OpenDocument."""
     RTF = "RTF"
     EMAIL = "email"
+    MAILBOX = "mailbox"
     NOTEBOOK = "notebook"
     PICTURE = "picture"
     GZIP = "gzip"
@@ -101,12 +102,14 @@ _TEXT_SUFFIXES: Final = {
     ".tsv": Format.CSV,
     ".ipynb": Format.NOTEBOOK,
     ".eml": Format.EMAIL,
+    ".mbox": Format.MAILBOX,
     ".mht": Format.EMAIL,
     ".mhtml": Format.EMAIL,
 }
 _TEXT_MEDIA: Final = {
     "text/csv": Format.CSV,
     "message/rfc822": Format.EMAIL,
+    "application/mbox": Format.MAILBOX,
     "application/x-ipynb+json": Format.NOTEBOOK,
 }
 _OLD_SHEETS: Final = frozenset({".xls", ".xlt"})
@@ -143,7 +146,9 @@ def _look_at_text(source: SourceFile, head: bytes) -> Format:
         return Format.TEXT
     if _HTML.search(head):
         return Format.HTML
-    return Format.EMAIL if not source.suffix and _EMAIL.search(head) else Format.TEXT
+    if source.suffix or not _EMAIL.search(head):
+        return Format.TEXT
+    return Format.MAILBOX if head.startswith(b"From ") else Format.EMAIL
 
 
 def detect_format(source: SourceFile) -> Format:
@@ -208,6 +213,40 @@ def open_package(source: SourceFile, kind: str, advice: str = "Save it again.") 
         yield archive
 
 
+_PICTURE_SUFFIXES: Final = frozenset(
+    [
+        ".png",
+        ".jpg",
+        ".jpeg",
+        ".gif",
+        ".bmp",
+        ".tif",
+        ".tiff",
+        ".svg",
+        ".emf",
+        ".wmf",
+        ".webp",
+        ".jp2",
+        ".heic",
+        ".pict",
+        ".wdp",
+        ".eps",
+        ".avif",
+    ]
+)
+
+
+def name_unread(
+    archive: zipfile.ZipFile, name: str, warnings: SourceWarnings, known: re.Pattern[str], read: Collection[str] = ()
+) -> None:
+    """Name what an archive holds beside what was read and what has no text by its place (`known`)."""
+    for path in archive.namelist():
+        if path.endswith("/") or path in read or known.match(path):
+            continue
+        what = "pictures" if PurePath(path).suffix.lower() in _PICTURE_SUFFIXES else "embedded files"
+        warnings.add(f"{what} that are not read", f"{name}#{to_printable(PurePath(path).name)}")
+
+
 @contextmanager
 def explain_damage(name: str, kind: str, advice: str = "Save it again.") -> Iterator[None]:
     """Turn what a parser raises on damaged input, which can be anything, into a SourceError with advice."""
@@ -236,6 +275,7 @@ _READERS: Final = {
     Format.OPENDOCUMENT: "texts:read_opendocument",
     Format.RTF: "texts:read_rtf",
     Format.EMAIL: "containers:read_email",
+    Format.MAILBOX: "containers:read_mailbox",
     Format.NOTEBOOK: "containers:read_notebook",
     Format.PICTURE: "pdf:read_image",
 }

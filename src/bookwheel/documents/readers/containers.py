@@ -1,15 +1,20 @@
-"""Read what holds several texts: a message and its attachments, the cells of a notebook.
+"""Read what holds several texts: messages with their attachments, mailboxes, the cells of a notebook.
 
-Of a message the headers come first, then its text (the HTML only where there is no plain text). A notebook shows its
-text, its code in fences, and the text of its outputs.
+Of a message the headers come first, then its texts in order, then each attachment under its own name. Every part of it
+is read or named in a note: of two wordings of one text the second is left out only where the first has its words. A
+notebook shows its text, its code in fences, and the text of its outputs; its pictures are named.
 """
 
 from __future__ import annotations
 
 import json
-from email import policy
+import mailbox
+import re
+from collections import Counter
+from contextlib import closing, suppress
+from email.header import decode_header, make_header
 from email.parser import BytesParser
-from io import BytesIO
+from email.policy import compat32
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,71 +22,181 @@ from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.formats import explain_damage, read_parts
 from bookwheel.documents.readers.html import find_charset, parse_html, render_tree
 from bookwheel.documents.sources import spool, to_printable
-from bookwheel.errors import SourceError
+from bookwheel.errors import InputError
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from email.message import MIMEPart
+    from email.message import Message
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
 
 _MOST_EMAIL: Final = 128 << 20
 _HEADERS: Final = ("From", "To", "Cc", "Date", "Subject")
-_MOST_LEVELS: Final = 5
+# Messages in messages, and parts in parts.
+_MOST_LEVELS: Final = 40
+_MOST_PARTS: Final = 10_000
+_BOUNDARY: Final = re.compile(rb"boundary\s*=\s*(?:\"([^\"\r\n]{1,80})\"|([^\s;\"]{1,80}))", re.IGNORECASE)
+_BOUNDARY_LINE: Final = re.compile(rb"^--([^\r\n]{1,82})", re.MULTILINE)
+_SIGNATURES: Final = ("application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature")
+# Characters of the line that tells old programs that there are parts.
+_MOST_PREAMBLE: Final = 160
+# The share of a text's words that another wording of it may lack.
+_LACKING: Final = 0.05
 
 
 def read_email(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield the message, then each attachment under its own name: `offer.eml#prices.xlsx`."""
     data = source.read(_MOST_EMAIL, "save its attachments and give them as files")
-    yield from _read_message(BytesParser(policy=policy.default).parse(BytesIO(data)), source.name, warnings, 0)
+    yield from _read_bytes(data, source.name, warnings, 0)
 
 
-def _read_message(message: MIMEPart, name: str, warnings: SourceWarnings, level: int) -> Iterator[Part]:
-    lines = [f"{header}: {' '.join(str(message[header]).split())}" for header in _HEADERS if message[header]]
-    body = message.get_body(("plain", "html"))
-    text = _read_body(body, name, warnings) if body is not None else ""
-    if whole := "\n\n".join(piece for piece in ("\n".join(lines), text) if piece):
+def read_mailbox(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the messages in their order, each under its number: `team.mbox#12`."""
+    source.open().close()  # which sees that it has not changed
+    with explain_damage(source.name, "mailbox"), closing(mailbox.mbox(source.path, create=False)) as box:
+        for number, key in enumerate(box.iterkeys(), 1):
+            name = f"{source.name}#{number}"
+            data = box.get_file(key).read(_MOST_EMAIL + 1)
+            if len(data) > _MOST_EMAIL:
+                warnings.add(f"messages left out, over {_MOST_EMAIL >> 20} MiB", name)
+                continue
+            yield Part(text=f"===== message {number} =====\n", source=name)
+            yield from _read_bytes(data, name, warnings, 0)
+
+
+def _read_bytes(data: bytes, name: str, warnings: SourceWarnings, level: int) -> Iterator[Part]:
+    boundaries = {quoted or plain for quoted, plain in _BOUNDARY.findall(data)}
+    parts = 0
+    for found in _BOUNDARY_LINE.finditer(data) if boundaries else ():
+        line = found[1].rstrip()
+        parts += line in boundaries or line.removesuffix(b"--") in boundaries
+        if parts > _MOST_PARTS:
+            warnings.add(f"parts of messages left out, after the first {_MOST_PARTS:,}", name)
+            data = data[: found.start()]
+            break
+    with explain_damage(name, "message"):
+        # Not the newer policy, whose parser of headers fails on some that are malformed.
+        yield from _read_message(BytesParser(policy=compat32).parsebytes(data), name, warnings, level)
+
+
+def _read_message(message: Message, name: str, warnings: SourceWarnings, level: int) -> Iterator[Part]:
+    leaves = _Leaves(name, warnings)
+    leaves.add(message, level)
+    headers = "\n".join(
+        f"{wanted}: {_decode_words(value)}"
+        for wanted in _HEADERS
+        for key, value in message.raw_items()
+        if key.lower() == wanted.lower()
+    )
+    if whole := "\n\n".join(piece for piece in (headers, *leaves.texts) if piece):
         yield Part(text=f"{whole}\n\n", source=name)
-    for number, attachment in enumerate(message.iter_attachments(), 1):
-        inside = to_printable(attachment.get_filename() or f"attachment {number}")
-        yield from _read_attachment(attachment, f"{name}#{inside}", warnings, level + 1)
+    for number, attachment in enumerate(leaves.attachments, 1):
+        inside = _decode_words(attachment.get_filename() or "") or f"attachment {number}"
+        yield from _read_attachment(attachment, f"{name}#{to_printable(inside)}", warnings, level + 1)
 
 
-def _read_body(body: MIMEPart, name: str, warnings: SourceWarnings) -> str:
-    content = body.get_payload(decode=True)
-    data = content if isinstance(content, bytes) else str(content or "").encode("utf-8", "surrogateescape")
-    charset = body.get_content_charset() or ""
-    if body.get_content_type() != "text/html":
-        return decode_bytes(data, name, warnings, charset).replace("\r\n", "\n").strip()
-    root = parse_html(decode_bytes(data, name, warnings, charset or find_charset(data)), name)
-    return render_tree(root, name) if root is not None else ""
+def _decode_words(value: Any) -> str:
+    """Return a header's text on one line."""
+    text = str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    with suppress(LookupError, ValueError):  # it declares what it is not
+        text = str(make_header(decode_header(text)))
+    return to_printable(" ".join(text.split()))
 
 
-def _read_attachment(part: MIMEPart, name: str, warnings: SourceWarnings, level: int) -> Iterator[Part]:
-    if part.get_content_type() == "message/rfc822" and level < _MOST_LEVELS:
-        for inner in part.iter_parts() if part.is_multipart() else ():
-            yield from _read_message(inner, name, warnings, level)
+class _Leaves:
+    """The parts of one message that are not made of parts: its texts, read, and its attachments."""
+
+    def __init__(self, name: str, warnings: SourceWarnings) -> None:
+        self.texts: list[str] = []
+        self.attachments: list[Message] = []
+        self._name = name
+        self._warnings = warnings
+
+    def add(self, part: Message, level: int, twins: Counter[str] | None = None) -> None:
+        """Add the leaves of a part. `twins` has the words that another wording of it has had."""
+        payload, kind = part.get_payload(), part.get_content_type()
+        if level > _MOST_LEVELS:
+            self._warnings.add("parts of messages left out, nested too deeply", self._name)
+        elif isinstance(payload, list) and part.get_content_maintype() == "multipart":
+            if part.preamble and len(part.preamble.strip()) > _MOST_PREAMBLE:
+                self.texts.append(part.preamble.strip())
+            if kind == "multipart/alternative" and twins is None:
+                twins = Counter()
+            for inner in payload:
+                self.add(inner, level + 1, twins)
+            if part.epilogue and part.epilogue.strip():
+                self.texts.append(part.epilogue.strip())
+        elif isinstance(payload, list) and kind not in {"message/rfc822", "message/global"}:
+            # A report of a delivery, or a message that is elsewhere: headers, which say so.
+            data = b"\n\n".join(inner.as_bytes() for inner in payload)
+            self.texts.append(decode_bytes(data, self._name, self._warnings).strip())
+        elif kind in _SIGNATURES:
+            self._warnings.add("signatures of messages, which are not checked", self._name)
+        elif kind.startswith("multipart/") or (
+            kind in {"text/plain", "text/html"}
+            and part.get_content_disposition() != "attachment"
+            and not part.get_filename()
+        ):
+            self._add_text(part, twins)
+        else:
+            self.attachments.append(part)
+
+    def _add_text(self, part: Message, twins: Counter[str] | None) -> None:
+        content = part.get_payload(decode=True)
+        data = content if isinstance(content, bytes) else b""
+        charset = part.get_content_charset() or ""
+        is_html = part.get_content_type() == "text/html"
+        text = decode_bytes(data, self._name, self._warnings, charset or (find_charset(data) if is_html else ""))
+        text = text.replace("\r\n", "\n").strip()
+        if is_html:
+            root = parse_html(text, self._name)
+            text = render_tree(root, self._name) if root is not None else ""
+        words = Counter(re.findall(r"\w+", text.lower()))
+        if twins:
+            lacking = words - twins
+            # A number that only one of them has is not another wording.
+            if lacking.total() <= _LACKING * words.total() and not any(any(map(str.isdigit, w)) for w in lacking):
+                return
+        if twins is not None:
+            twins.update(words)
+        self.texts.append(text)
+
+
+def _read_attachment(part: Message, name: str, warnings: SourceWarnings, level: int) -> Iterator[Part]:
+    payload = part.get_payload()
+    if isinstance(payload, list):
+        encoding = str(part.get("Content-Transfer-Encoding") or "").strip().lower()
+        for inner in payload:
+            yield Part(text=f"===== {name.rpartition('#')[2]} =====\n", source=name)
+            if encoding in {"base64", "quoted-printable"}:  # which a message must not have, but some do
+                inner["Content-Transfer-Encoding"] = encoding
+                yield from _read_bytes(bytes(inner.get_payload(decode=True)), name, warnings, level)
+            else:
+                yield from _read_message(inner, name, warnings, level)
         return
     content = part.get_payload(decode=True)
-    if not isinstance(content, bytes) or not content:
+    if not isinstance(content, bytes) or not content.strip():
+        warnings.add("attachments that are empty", name)
         return
-    if level >= _MOST_LEVELS:
-        warnings.add("attachments left out, nested too deeply", name)
-        return
-    file = spool([content], name, charset=part.get_content_charset() or "", suffix=PurePath(name).suffix.lower())
+    suffix = PurePath(name).suffix.lower()
+    media = "" if suffix else part.get_content_type().replace("application/octet-stream", "")
+    file = spool([content], name, charset=part.get_content_charset() or "", suffix=suffix, media=media)
+    found: list[Part] = []
     try:
-        found = list(read_parts(file, warnings))
-    except SourceError as error:
-        warnings.add(f"attachments left out, {str(error).removeprefix(name).strip()}", name)
-        return
-    if found:
+        found.extend(read_parts(file, warnings))
+    except InputError as error:
+        fault = "read in part" if found else "left out"
+        warnings.add(f"attachments {fault}, {str(error).removeprefix(name).strip()}", name)
+    if any(piece.text.strip() for piece in found):
         yield Part(text=f"===== {name.rpartition('#')[2]} =====\n", source=name)
         # An attachment's pages would look like the message's own.
         yield from (Part(text=piece.text, source=piece.source) for piece in found)
         yield Part(text="\n", source=name)
+    elif not found:
+        warnings.add("attachments without text", name)
 
 
 _MOST_NOTEBOOK: Final = 128 << 20
@@ -95,27 +210,37 @@ def read_notebook(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part
         sheets = notebook.get("worksheets") or [notebook]  # notebooks before version 4 have sheets of cells
         cells = [cell for sheet in sheets for cell in sheet["cells"]]
         language = str(((notebook.get("metadata") or {}).get("language_info") or {}).get("name") or "python")
-        texts = ["\n\n".join(_read_cell(cell, language, source.name)) for cell in cells]
+        texts = [
+            "\n\n".join(_read_cell(cell, language, f"{source.name}#cell {number}", warnings))
+            for number, cell in enumerate(cells, 1)
+        ]
     yield from (Part(text=f"{text}\n\n", source=source.name) for text in texts if text)
 
 
-def _read_cell(cell: dict[str, Any], language: str, name: str) -> Iterator[str]:
+def _read_cell(cell: dict[str, Any], language: str, name: str, warnings: SourceWarnings) -> Iterator[str]:
     text = _join_lines(cell.get("source", cell.get("input", "")))
     kind = cell.get("cell_type")
     if text and kind == "heading":
         text = f"{'#' * int(cell.get('level', 1))} {text}"
     if text:
         yield f"```{language}\n{text}\n```" if kind == "code" else text
+    if cell.get("attachments"):
+        warnings.add("pictures that are not read", name)
     for output in cell.get("outputs") or ():
-        if shown := _read_output(output, name):
+        formats = output.get("data") or output
+        shown = _read_output(output, formats, name)
+        if shown:
             yield shown
+        if any(key.startswith("image/") or key in {"png", "jpeg", "svg"} for key in formats):
+            warnings.add("pictures that are not read", name)
+        elif not shown and formats and output.get("output_type") != "stream":
+            warnings.add("outputs of a notebook without text", name)
 
 
-def _read_output(output: dict[str, Any], name: str) -> str:
+def _read_output(output: dict[str, Any], formats: dict[str, Any], name: str) -> str:
     """Return what an output shows: of several formats the plainest that has words."""
     if output.get("output_type") in {"error", "pyerr"}:
         return f"{output.get('ename', '')}: {output.get('evalue', '')}".strip(": ")
-    formats = output.get("data") or output
     if markup := _join_lines(formats.get("text/html", formats.get("html", ""))):
         root = parse_html(markup, name)
         if root is not None and (text := render_tree(root, name)):

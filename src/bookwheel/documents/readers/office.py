@@ -14,7 +14,7 @@ import zipfile
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.documents.formats import import_extra, open_package
+from bookwheel.documents.formats import import_extra, name_unread, open_package
 from bookwheel.documents.readers.html import parse_html, parse_xml, render_tree
 from bookwheel.documents.readers.tables import format_rows
 from bookwheel.types import Part
@@ -36,6 +36,21 @@ _IMAGE_DATA: Final = "{urn:schemas-microsoft-com:vml}imagedata"
 _STYLE_FACTS: Final = frozenset(f"{_W}{name}" for name in ("name", "basedOn", "pPr"))
 _SPACE: Final = "{http://www.w3.org/XML/1998/namespace}space"
 _DRAWINGS: Final = re.compile(r"word/(?:diagrams/data|charts/chart)\d*\.xml")
+# Where a package has no text of its own: styles, settings, what is drawn a second time, data behind the scenes.
+_KNOWN_IN_BOTH: Final = (
+    r"\[Content_Types\]|(?:.+/)?_rels/|docProps/|docMetadata/|customXml/|_xmlsignatures/|[^/]+/theme/"
+)
+_KNOWN_IN_WORD: Final = re.compile(
+    _KNOWN_IN_BOTH + r"|word/(?:document|styles|settings|webSettings|fontTable|numbering|stylesWithEffects|people|"
+    r"comments\w*|footnotes|endnotes|vbaData|header\d*|footer\d*)\.xml|word/(?:glossary|fonts|printerSettings)/|"
+    r"word/(?:diagrams|charts)/[^/]*\.xml|word/vbaProject"
+)
+_KNOWN_IN_SLIDES: Final = re.compile(
+    _KNOWN_IN_BOTH + r"|ppt/(?:presentation|presProps|viewProps|tableStyles|commentAuthors|authors|revisionInfo)\.xml|"
+    r"ppt/(?:slides|notesSlides|slideMasters|slideLayouts|notesMasters|handoutMasters|charts|diagrams|comments|tags|"
+    r"fonts|changesInfos|printerSettings)/|ppt/vbaProject"
+)
+_CHART_DATA: Final = re.compile(r"(?:word|ppt)/charts/_rels/")
 _UNKNOWN_ELEMENT: Final = re.compile(r"unrecognised element was ignored: (?:\{[^}]*\}|[\w-]+:)?(\w+)")
 # Word's own comments are left out by mammoth unless a style is named for them.
 _STYLES: Final = "comment-reference => sup"
@@ -51,12 +66,22 @@ def read_docx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             convert_image=mammoth.images.img_element(lambda _: {"src": ""}),
             style_map=_STYLES,
         )
+        name_unread(archive, source.name, warnings, _KNOWN_IN_WORD, _find_chart_data(archive))
     for message in result.messages:
         if found := _UNKNOWN_ELEMENT.search(message.message):
             warnings.add(f"Word elements of the kind {found[1]} are not shown", source.name)
     root = parse_html(result.value, source.name)
     if root is not None and (text := render_tree(root, source.name)):
         yield Part(text=f"{text}\n", source=source.name)
+
+
+def _find_chart_data(archive: zipfile.ZipFile) -> set[str]:
+    """Return the workbooks whose values the charts show."""
+    found: set[str] = set()
+    for path in filter(_CHART_DATA.match, archive.namelist()):
+        targets = (link.get("Target") or "" for link in parse_xml(archive.read(path)))
+        found.update(posixpath.normpath(posixpath.join(posixpath.dirname(path), "..", target)) for target in targets)
+    return found
 
 
 def _complete(archive: zipfile.ZipFile) -> bytes:
@@ -174,8 +199,18 @@ def read_pptx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
                 notes = slide.notes_slide.notes_text_frame.text.replace("\v", "\n").strip()
                 texts += [f"Notes: {notes}"] if notes else []
+            texts += _read_comments(slide)
             if text := "\n\n".join(text for text in texts if text):
                 yield Part(text=f"{text}\n\n", source=source.name, page=number)
+        name_unread(archive, source.name, warnings, _KNOWN_IN_SLIDES, _find_chart_data(archive))
+
+
+def _read_comments(slide: Any) -> Iterator[str]:
+    for relationship in slide.part.rels.values():
+        if relationship.reltype.endswith("/comments") and not relationship.is_external:
+            for comment in parse_xml(relationship.target_part.blob).iter("{*}cm"):
+                words = " ".join(text.text or "" for text in comment.iter("{*}text", "{*}t"))
+                yield f"[Comment: {' '.join(words.split())}]"
 
 
 def _read_shape(shape: Any, *, everything: bool) -> Iterator[str]:

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import re
 import sys
 from io import IncrementalNewlineDecoder
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.decoding import decode
-from bookwheel.documents.formats import explain_damage, import_extra
+from bookwheel.documents.formats import Format, explain_damage, import_extra, look_at, name_unread, open_package
 from bookwheel.documents.sources import to_printable
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
+    import zipfile
     from collections.abc import Iterable, Iterator
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
@@ -95,8 +97,19 @@ def _iterate_lines(head: str, pieces: Iterable[str]) -> Iterator[str]:
         yield last
 
 
+# Where a workbook has no text of its own: settings, looks, values that stand in cells.
+_KNOWN_IN_WORKBOOKS: Final = re.compile(
+    r"\[Content_Types\]|(?:.+/)?_rels/|docProps/|docMetadata/|customXml/|xl/(?:workbook|styles|sharedStrings|calcChain|"
+    r"metadata|connections|volatileDependencies)\.(?:xml|bin)|xl/(?:worksheets|chartsheets|dialogsheets|macrosheets|"
+    r"tables|theme|pivot\w*|externalLinks|queryTables|printerSettings|persons|threadedComments|ctrlProps|slicer\w*|"
+    r"timeline\w*|drawings|charts|richData|activeX|revisions|diagrams)/|xl/(?:comments\d*\.xml|vbaProject)"
+)
+_COMMENTS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:comments/)?comment[^/]*\.xml")
+_DRAWINGS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:drawings/drawing|charts/chart|diagrams/data)[^/]*\.xml")
+
+
 def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield a part for every sheet with values. Its source is the file and the sheet: `stores.xlsx#2025`."""
+    """Yield a part for every sheet with values: `stores.xlsx#2025`. Then come comments, and the words of drawings."""
     calamine = import_extra("python_calamine", "reading XLSX, XLS and ODS")
     with explain_damage(source.name, "workbook", "Save it again as .xlsx."), source.open() as file:
         try:
@@ -104,14 +117,41 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
         except calamine.PasswordError as error:
             raise SourceError(f"{source.name} needs a password: save it without one") from error
         for sheet in workbook.sheets_metadata:
+            name = to_printable(sheet.name)
             if sheet.typ is not calamine.SheetTypeEnum.WorkSheet:
+                warnings.add(
+                    "sheets without cells, such as charts and macros, that are not read", f"{source.name}#{name}"
+                )
                 continue
             if sheet.visible is not calamine.SheetVisibleEnum.Visible:
-                warnings.add("sheets that are hidden, and are read too", f"{source.name}#{sheet.name}")
+                warnings.add("sheets that are hidden, and are read too", f"{source.name}#{name}")
             rows = workbook.get_sheet_by_name(sheet.name).to_python()
             if table := "\n".join(format_rows([_to_text(value) for value in row] for row in rows)):
-                name = to_printable(sheet.name)
                 yield Part(text=f"## {name}\n\n{table}\n\n", source=f"{source.name}#{name}")
+    if look_at(source) is Format.ZIP:
+        with open_package(source, "workbook", "Save it again as .xlsx.") as archive:
+            yield from _read_beside_cells(archive, source.name, warnings)
+
+
+def _read_beside_cells(archive: zipfile.ZipFile, name: str, warnings: SourceWarnings) -> Iterator[Part]:
+    from bookwheel.documents.readers.html import parse_xml
+    from bookwheel.documents.readers.texts import KNOWN_IN_OPENDOCUMENT
+
+    is_office = "[Content_Types].xml" in archive.NameToInfo
+    name_unread(archive, name, warnings, _KNOWN_IN_WORKBOOKS if is_office else KNOWN_IN_OPENDOCUMENT)
+    texts: dict[str, list[str]] = {"Comments": [], "Drawings": []}
+    for path in archive.namelist():
+        if _COMMENTS_IN_WORKBOOKS.fullmatch(path):
+            for comment in parse_xml(archive.read(path)).iter("{*}comment"):
+                words = " ".join("".join(t.text or "" for t in comment.iter("{*}t")).split())
+                texts["Comments"].append(f"- {comment.get('ref')}: {words}")
+        elif _DRAWINGS_IN_WORKBOOKS.fullmatch(path):
+            paragraphs = parse_xml(archive.read(path)).iter("{http://schemas.openxmlformats.org/drawingml/2006/main}p")
+            found = (" ".join("".join(t.text or "" for t in p.iter("{*}t")).split()) for p in paragraphs)
+            texts["Drawings"] += [f"- {words}" for words in found if words]
+    for title, lines in texts.items():
+        if lines:
+            yield Part(text="\n".join([f"## {title}", "", *lines, "", ""]), source=f"{name}#{title}")
 
 
 def _to_text(value: Any) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.formats import explain_damage, import_extra, open_package
+from bookwheel.documents.formats import explain_damage, import_extra, name_unread, open_package
 from bookwheel.documents.readers.html import find_charset, parse_xhtml, parse_xml, render_tree
 from bookwheel.documents.sources import to_printable
 from bookwheel.errors import SourceError
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 _ENCRYPTION: Final = "META-INF/encryption.xml"
 # These encrypt fonts only; any other method encrypts the text.
 _FONT_ENCRYPTION: Final = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+# Where a book has no text: looks, fonts, programs, what the packaging needs.
+_KNOWN_IN_BOOKS: Final = re.compile(
+    r"mimetype$|META-INF/|.*\.(?:css|[ot]tf|woff2?|js|opf|ncx|smil|pls|xpgt)$", re.IGNORECASE
+)
 
 
 def read_epub(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
@@ -43,10 +47,18 @@ def read_epub(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
         container = parse_xml(archive.read("META-INF/container.xml"), recover=True)
         package = str(container.find(".//{*}rootfile").attrib["full-path"])
         root = parse_xml(archive.read(package), recover=True)
-        titles = _read_titles(archive, root, package)
-        hrefs = {item.get("id"): item.get("href", "") for item in root.iterfind(".//{*}manifest/{*}item")}
-        spine = [hrefs.get(entry.get("idref")) for entry in root.iterfind(".//{*}spine/{*}itemref")]
-        chapters = dict.fromkeys(_resolve_link(href, package) for href in spine if href)
+        items = root.findall(".//{*}manifest/{*}item")
+        listings = [
+            path
+            for item in items
+            if "nav" in item.get("properties", "").split() or item.get("media-type") == "application/x-dtbncx+xml"
+            if (path := _resolve_link(item.get("href", ""), package)) in archive.NameToInfo
+        ]
+        titles = _read_titles(archive, listings)
+        hrefs = {item.get("id"): item.get("href", "") for item in items}
+        order = [entry.get("idref") or "" for entry in root.iterfind(".//{*}spine/{*}itemref")]
+        # One that the manifest does not know is missing under its own name.
+        chapters = dict.fromkeys(_resolve_link(hrefs.get(place) or place, package) for place in order)
         for number, path in enumerate(chapters, 1):
             if path not in archive.NameToInfo:
                 warnings.add(f"chapters that {source.name} lists but does not contain", path)
@@ -59,6 +71,7 @@ def read_epub(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
                 heading = to_printable(first.lstrip("#").strip()) if first.startswith("#") else ""
                 title = titles.get(path) or heading or f"Chapter {number}"
                 yield Part(text=f"{text}\n\n", source=f"{source.name}#{title}")
+        name_unread(archive, source.name, warnings, _KNOWN_IN_BOOKS, {*chapters, *listings, package})
 
 
 def _resolve_link(href: str, base: str) -> str:
@@ -66,14 +79,10 @@ def _resolve_link(href: str, base: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(href.partition("#")[0])))
 
 
-def _read_titles(archive: zipfile.ZipFile, root: Any, package: str) -> dict[str, str]:
+def _read_titles(archive: zipfile.ZipFile, listings: list[str]) -> dict[str, str]:
     """Return the titles of chapter files from the navigation document or the older NCX."""
     titles: dict[str, str] = {}
-    for item in root.iterfind(".//{*}manifest/{*}item"):
-        path = _resolve_link(item.get("href", ""), package)
-        is_listing = "nav" in item.get("properties", "").split() or item.get("media-type") == "application/x-dtbncx+xml"
-        if not is_listing or path not in archive.NameToInfo:
-            continue
+    for path in listings:
         listing = parse_xml(archive.read(path), recover=True)
         links = [(a.get("href", ""), a) for a in listing.iter("{*}a")]
         for point in listing.iter("{*}navPoint"):
@@ -124,17 +133,22 @@ _MARGINS: Final = tuple(
 )
 _REPEATED: Final = f"{_TABLE}number-columns-repeated"
 _MOST_REPEATS: Final = 64
+KNOWN_IN_OPENDOCUMENT: Final = re.compile(
+    r"(?:mimetype|content\.xml|styles\.xml|settings\.xml|meta\.xml|manifest\.rdf|layout-cache)$|"
+    r"META-INF/|Thumbnails/|Configurations2/|ObjectReplacements/|Object [^/]*/(?:styles|settings|meta)\.xml"
+)
+"""Where a package of OpenDocument has no text of its own."""
 
 
 def read_opendocument(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield a text as one part, a presentation as a part for every slide, whose number is its page."""
-    del warnings
     import_extra("lxml.etree", "reading ODT and ODP")
     name = source.name
     with open_package(source, "OpenDocument file") as archive:
         body = parse_xml(archive.read("content.xml")).find(f"{_OFFICE}body")
         if body is None:
             raise SourceError(f"{name} is a damaged OpenDocument file: it has no text part. Save it again.")
+        name_unread(archive, name, warnings, KNOWN_IN_OPENDOCUMENT)
         if pages := list(body.iter(f"{_DRAW}page")):
             for number, page in enumerate(pages, 1):
                 if text := _render(page, name):
@@ -206,10 +220,12 @@ _BLANK_LINES: Final = re.compile(r"\n\s*\n+")
 
 def read_rtf(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield the document as one part."""
-    del warnings
     converter = import_extra("striprtf.striprtf", "reading RTF")
     # RTF is ASCII; what is beyond it is escaped, or in the code page that the converter finds.
     markup = source.read(_MOST_RTF, "save it as text first").decode("cp1252", "replace")
+    for kind, mark in (("pictures", "\\pict"), ("embedded files", "\\objdata")):
+        if mark in markup:
+            warnings.add(f"{kind} that are not read", source.name)
     with explain_damage(source.name, "RTF file", "Save it again, or save it as text."):
         text = str(converter.rtf_to_text(_NAMED_GROUPS.sub(r"{\\par ", markup), errors="replace"))
     text = _ROW.sub(lambda row: " | ".join(cell.strip() for cell in row[1].split("|")), text.replace("\xa0", " "))

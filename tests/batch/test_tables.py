@@ -1,5 +1,6 @@
 """Tables come out as they went in, in every format."""
 
+import csv
 import json
 
 import pytest
@@ -38,10 +39,34 @@ def test_parquet_keeps_its_values(tmp_path):
     assert read_table(path) == [{**ROWS[0], "cost": None}, ROWS[1]]
 
 
-def test_a_text_of_a_document_cannot_become_a_formula(tmp_path):
+FORMULAS = [
+    *("=HYPERLINK(1)", "+1+1", "@SUM(1)", "-1+1", "-cmd", "\t=1", "\r=1", "\n=1", "\nplain", "  =1", "\u00a0=1"),
+    *("＝1", "＋1", "＠1", "－1+1", "﹦1", "\ufeff=1", "\u200b=1", "\u2060=1", "\u00ad=1", "\0=1", "−1"),
+]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_a_text_of_a_document_cannot_become_a_formula(tmp_path, text):
     path = tmp_path / "t.csv"
-    write_table(path, [{"answer": "=HYPERLINK(1)"}])
-    assert read_table(path)[0]["answer"] == "'=HYPERLINK(1)"
+    write_table(path, [{text: text}])
+    with path.open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file)) == [[f"'{text}"], [f"'{text}"]]
+
+
+@pytest.mark.parametrize("text", ["-3", "-3.5", "-1,000.25", "a=b", "", "words", "(=1)", "'=1", "谁？"])
+def test_numbers_and_words_stay_as_they_are(tmp_path, text):
+    path = tmp_path / "t.csv"
+    write_table(path, [{"answer": text, "n": 1}])
+    assert read_table(path)[0]["answer"] == text
+
+
+@pytest.mark.parametrize("content", [b"{'a': 1}", b"{" * 9000, b"[1]", b"\xff\xfe\0", b'{"a": ' + b"9" * 9000 + b"}"])
+def test_damage_is_told_in_words_of_ours(tmp_path, content):
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"t\.jsonl cannot be read: (line 1 |it is not in UTF-8)") as caught:
+        read_table(path)
+    assert not any(word in str(caught.value) for word in ("Expecting", "codec", "char 1", "digits"))
 
 
 def test_lone_surrogates_can_be_written(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +17,8 @@ Row = dict[str, Any]
 FORMATS: Final = (".csv", ".jsonl", ".parquet")
 # Spreadsheets and some editors write a mark of their own at the beginning of a file.
 _ENCODING: Final = "utf-8-sig"
-# What a spreadsheet runs as a formula, also in full width; a negative number it shows as it is.
-_FORMULA: Final = re.compile(r"[\s\u200b\ufeff]*(?:[=+@\t\r\n＝＋＠－]|-(?!\d+(?:[.,]\d+)*\Z))")
+# What a spreadsheet shows as it is, though it begins with a sign.
+_NUMBER: Final = re.compile(r"-\d+(?:[.,]\d+)*")
 
 
 def check_format(path: Path) -> str:
@@ -34,8 +35,14 @@ def read_table(path: Path) -> list[Row]:
     kind = check_format(path)
     try:
         rows = _READERS[kind](path)
-    except (OSError, ValueError, csv.Error) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or 'it is damaged'}") from error
+    except UnicodeError as error:
+        raise InputError(f"{path} cannot be read: it is not in UTF-8. Save it in that encoding.") from error
+    except csv.Error as error:
+        raise InputError(f"{path} cannot be read: its quotes or line ends are broken. Save it again as CSV.") from error
+    except ValueError as error:
+        raise InputError(f"{path} cannot be read: it is damaged. Save it again.") from error
     if not rows:
         raise InputError(f"{path} has no rows")
     return rows
@@ -62,15 +69,24 @@ def _read_csv(path: Path) -> list[Row]:
     for number, row in enumerate(rows, start=1):
         # A question with a comma and no quotes would lose its end.
         if None in row:
-            raise ValueError(f"row {number} has more cells than the header: put a text that has a comma in quotes")
+            advice = "put a text that has a comma in quotes"
+            raise InputError(f"{path} cannot be read: row {number} has more cells than the header: {advice}")
     return rows
 
 
 def _read_lines(path: Path) -> list[Row]:
+    rows: list[Row] = []
     with path.open(encoding=_ENCODING) as file:
-        rows = [json.loads(line) for line in file if line.strip()]
-    if not all(isinstance(row, dict) for row in rows):
-        raise ValueError("each line must be a JSON object")
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"{path} cannot be read: line {number} is not JSON") from error
+            if not isinstance(row, dict):
+                raise InputError(f"{path} cannot be read: line {number} must be a JSON object")
+            rows.append(row)
     return rows
 
 
@@ -93,7 +109,12 @@ def _to_cell(value: Any) -> Any:
     """Return a value for a cell; a text that a spreadsheet would run as a formula gets a quote before it."""
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+    if not isinstance(value, str) or _NUMBER.fullmatch(value):
+        return value
+    # In any width, and behind blanks and signs that are not seen, which a spreadsheet may drop.
+    first = next((c for c in value if unicodedata.category(c)[0] not in "CZ"), "")
+    runs = value[:1] in "\t\r\n" or unicodedata.normalize("NFKC", first)[:1] in {"=", "+", "-", "@", "\u2212"}
+    return f"'{value}" if value and runs else value
 
 
 def _write_lines(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ table.write("rows.csv")
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from dataclasses import dataclass
 from functools import cached_property
@@ -212,7 +213,9 @@ def _name_for_sql(fields: Sequence[str]) -> list[str]:
 def _to_cell(text: str) -> str:
     """Return a text as a cell of a Markdown table that can hold nothing but text."""
     flat = " ".join(sanitize(text).split())
-    return "".join(f"\\{sign}" if sign in "\\`*_[]<>|#~" else sign for sign in flat)
+    flat = "".join(f"\\{sign}" if sign in "\\`*_[]<>|#~@" else sign for sign in flat)
+    # A bare address would be made a link.
+    return re.sub(r"(?i)(?=://)|(?<=\bwww)(?=\.)", r"\\", flat)
 
 
 def _allow_reading(action: int, *_details: object) -> int:

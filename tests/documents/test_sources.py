@@ -34,6 +34,16 @@ def test_notes_say_each_thing_once_and_count_what_is_too_much_to_list():
     assert notes.lines() == ("pages without text: 0, 1, 2, 3, 4 and 3 more", "left out: a.png")
 
 
+def test_notes_without_measure_stay_small():
+    notes = SourceWarnings()
+    for number in range(3000):
+        notes.add("pages without text", str(number))
+        notes.add(f"elements of the kind {number}", "a.docx")
+    assert len(notes.lines()) == 101
+    assert notes.lines()[0].endswith("and 996 more")
+    assert sum(1 for _ in notes.items()) < 3000
+
+
 @pytest.mark.slow
 def test_a_stream_is_kept_for_as_long_as_someone_wants_it():
     volume = spool(iter([b"one ", b"two"]), "-")

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from bookwheel.documents.readers import tables
 from bookwheel.documents.readers.tables import read_csv
 from bookwheel.documents.sources import SourceWarnings
 
@@ -32,3 +33,17 @@ def test_a_row_may_be_cut_between_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("bookwheel.documents.decoding.BLOCK", 5)
     rows = read(b"a,b,c\r\n" + b"first,second,third\r\n" * 3)
     assert rows[2:] == ["| first | second | third |"] * 3
+
+
+def test_a_quote_that_never_ends_loses_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "_MOST_CELL", 200)
+    rows = read(b'name,note\nAda,first\nBo,"open\n' + b"Cy,third\n" * 60)
+    assert rows[2] == "| Ada | first |"
+    assert rows[3] == 'Bo,"open'
+    assert rows[4:] == ["Cy,third"] * 60
+
+
+def test_a_line_without_end_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "_MOST_CELL", 200)
+    monkeypatch.setattr("bookwheel.documents.decoding.BLOCK", 64)
+    assert "".join(read(b"a,b\nc,d\n" + b"x" * 5000)).count("x") == 5000

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
-# Names in one warning; the rest is only counted.
+# Names in one warning; the rest is only counted, and more than the most are not told apart.
 _LISTED_PLACES: Final = 5
+_MOST_PLACES: Final = 1000
+_MOST_KINDS: Final = 100
 
 
 class SourceWarnings:
@@ -41,7 +43,10 @@ class SourceWarnings:
 
     def add(self, what: str, where: str) -> None:
         """Record that `what` happened at `where`: a file, a page."""
-        self._places.setdefault(what, {})[where] = None
+        if what not in self._places and len(self._places) >= _MOST_KINDS:
+            what, where = "other notes", f"{what}: {where}"
+        places = self._places.setdefault(what, {})
+        places["others" if len(places) >= _MOST_PLACES and where not in places else where] = None
 
     def items(self) -> Iterator[tuple[str, str]]:
         """Yield each warning and its place."""

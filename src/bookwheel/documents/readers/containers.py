@@ -117,7 +117,8 @@ class _Leaves:
 
     def add(self, part: Message, level: int, twins: Counter[str] | None = None) -> None:
         """Add the leaves of a part. `twins` has the words that another wording of it has had."""
-        payload, kind = part.get_payload(), part.get_content_type()
+        payload: Any = part.get_payload()
+        kind = part.get_content_type()
         if level > _MOST_LEVELS:
             self._warnings.add("parts of messages left out, nested too deeply", self._name)
         elif isinstance(payload, list) and part.get_content_maintype() == "multipart":
@@ -166,7 +167,7 @@ class _Leaves:
 
 
 def _read_attachment(part: Message, name: str, warnings: SourceWarnings, level: int) -> Iterator[Part]:
-    payload = part.get_payload()
+    payload: Any = part.get_payload()
     if isinstance(payload, list):
         encoding = str(part.get("Content-Transfer-Encoding") or "").strip().lower()
         for inner in payload:

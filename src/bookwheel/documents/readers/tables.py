@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import re
-import sys
 from io import IncrementalNewlineDecoder
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
@@ -44,27 +43,46 @@ _SEPARATORS: Final = ",;\t|"
 _SAMPLE: Final = 1 << 14
 _SAMPLED_LINES: Final = 50
 _LINES_IN_PART: Final = 64
+# Characters of a cell, and of a line.
+_MOST_CELL: Final = 8 << 20
 
 
 def read_csv(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield the rows as a Markdown table. A file that is no table is yielded as it is."""
+    """Yield the rows as a Markdown table. A file that is no table comes as it is, and so does what follows damage."""
     with source.open() as file:
         pieces = decode(file.read, source.name, warnings, source.charset)
         head = next(pieces, "")
         separator = _find_separator(head[:_SAMPLE])
         if not separator:
             yield from (Part(text=text, source=source.name) for text in chain((head,), pieces) if text)
-        else:
-            csv.field_size_limit(sys.maxsize)
-            rows = csv.reader(_iterate_lines(head, pieces), delimiter=separator)
-            batch: list[str] = []
-            for line in format_rows(rows):
-                batch.append(line)
-                if len(batch) == _LINES_IN_PART:
-                    yield Part(text="\n".join([*batch, ""]), source=source.name)
-                    batch.clear()
-            if batch:
-                yield Part(text="\n".join([*batch, ""]), source=source.name)
+            return
+        csv.field_size_limit(_MOST_CELL)
+        lines = _iterate_lines(head, pieces)
+        pending: list[str] = []
+        reader = csv.reader(_record(lines, pending), delimiter=separator)
+        is_whole = True
+
+        def rows() -> Iterator[list[str]]:
+            nonlocal is_whole
+            try:
+                for row in reader:
+                    pending.clear()
+                    yield row
+            except csv.Error:  # a quote that never ends
+                is_whole = False
+
+        table = format_rows(rows())
+        while batch := list(islice(table, _LINES_IN_PART)):
+            yield Part(text="\n".join([*batch, ""]), source=source.name)
+        if not is_whole:
+            warnings.add("rows that are no table are shown as they are", source.name)
+            yield from (Part(text=line, source=source.name) for line in chain(pending, lines))
+
+
+def _record(lines: Iterable[str], pending: list[str]) -> Iterator[str]:
+    for line in lines:
+        pending.append(line)
+        yield line
 
 
 def _find_separator(sample: str) -> str:
@@ -89,6 +107,9 @@ def _iterate_lines(head: str, pieces: Iterable[str]) -> Iterator[str]:
         text = line_ends.decode(piece.replace("\0", "\N{REPLACEMENT CHARACTER}"))
         first, *others = text.split("\n")
         unfinished.append(first)
+        if not others and sum(map(len, unfinished)) > _MOST_CELL:
+            yield "".join(unfinished)
+            unfinished = []
         if others:
             yield "".join(unfinished) + "\n"
             yield from (f"{line}\n" for line in others[:-1])

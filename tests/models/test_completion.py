@@ -163,3 +163,9 @@ def test_a_reply_of_its_end_token_alone_is_empty(written):
     assert parse_completion(whole(None, written=written), 8).text == ""
     with pytest.raises(BadReply, match="content is null"):
         parse_completion(whole(None, written=2), 8)
+
+
+def test_a_count_that_no_reply_can_have_is_not_reported():
+    body = {"choices": [{"message": {"content": "Aye."}}], "usage": {"prompt_tokens": 10**30, "completion_tokens": 2}}
+    found = parse_completion(body, 9)
+    assert (found.prompt_tokens, found.completion_tokens) == (None, 2)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.errors import NoWeights
-from bookwheel.models.gguf import PLAN_FIELD, load_header_plan, read_header
+from bookwheel.models.gguf import PLAN_FIELD, load_gguf, load_header_plan, read_header
 from bookwheel.plan import Plan
 
 
@@ -83,3 +83,22 @@ def test_a_plan_that_cannot_be_used_says_whose_it_is(tmp_path, brought):
 
 def test_most_files_bring_no_plan(tmp_path):
     assert load_header_plan({"general.type": "model"}, tmp_path / "model.gguf") is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [(b"general.alignment", 4, struct.pack("<I", 0))],
+        [(b"x", 9, struct.pack("<IQ", 9, 1) * 5000)],
+        [(b"x", 9, struct.pack("<IQ", 10, 1 << 63)), (b"y", 4, b"")],
+    ],
+    ids=["an alignment of 0", "lists in lists", "a list longer than any file"],
+)
+def test_wrong_numbers_in_a_header_are_a_damaged_file(tmp_path, fields):
+    path = tmp_path / "odd.gguf"
+    body = b"".join(
+        struct.pack("<Q", len(name)) + name + struct.pack("<I", kind) + value for name, kind, value in fields
+    )
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, len(fields)) + body)
+    with pytest.raises(NoWeights):
+        load_gguf(path)

@@ -334,3 +334,8 @@ def test_a_cancelled_call_stops_at_once(server, acts, model):
 def test_a_servers_message_is_quoted_up_to_400_characters(length, end):
     quoted = format_server_message({"message": "x" * length}, Endpoint.resolve("http://host/v1"))
     assert quoted == "x" * 399 + end
+
+
+def test_no_server_makes_a_reading_wait_for_ever():
+    assert find_retry_after({"retry-after": "10000000000000000000"}) == 3600
+    assert find_retry_after({"retry-after": "7"}) == 7

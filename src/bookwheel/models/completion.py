@@ -26,6 +26,8 @@ _FINISHES: Final = {
     "safety": Finish.FILTER,
 }
 _ABORTED: Final = frozenset({"abort", "error"})
+# A server that reports more has miscounted; SQLite could not store it.
+_MOST_TOKENS: Final = 1 << 40
 _REASONING: Final = ("reasoning_content", "reasoning")
 _TYPE_NAMES: Final = {str: "a text", list: "a list", bool: "a yes or no", int: "a number", float: "a number"}
 
@@ -180,7 +182,7 @@ def _parse_logprobs(entries: list[Any]) -> tuple[float, ...] | None:
 
 def parse_count(value: object) -> int | None:
     """Return a count of tokens, or None for what can be none."""
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:

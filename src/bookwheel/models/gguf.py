@@ -40,6 +40,8 @@ Value = str | int | float | bool
 # Fields that the writer sets itself, and those that describe how tensors are packed.
 _OWN: Final = ("GGUF.", "general.architecture", "general.quantization_version", "general.file_type")
 _MAGIC: Final = b"GGUF"
+# What a header of wrong numbers raises: a size, an alignment of 0, lists in lists.
+_DAMAGE_ERRORS: Final = (struct.error, ValueError, KeyError, ArithmeticError, RecursionError, IndexError)
 _NUMBERS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING: Final = 8
 _LIST: Final = 9
@@ -70,7 +72,7 @@ def read_header(path: Path) -> dict[str, Value]:
                     break
                 fields[name] = cursor.read_value(kind)
             return fields
-    except (struct.error, ValueError, KeyError) as error:
+    except _DAMAGE_ERRORS as error:
         raise NoWeights(f"{path} has a damaged header: copy or download the file again") from error
 
 
@@ -91,7 +93,7 @@ def read_lists(path: Path, names: Collection[str]) -> tuple[dict[str, Value], di
                 else:
                     cursor.skip_list()
             return fields, lists
-    except (struct.error, ValueError, KeyError) as error:
+    except _DAMAGE_ERRORS as error:
         raise NoWeights(f"{path} has a damaged header: copy or download the file again") from error
 
 
@@ -100,7 +102,7 @@ def load_gguf(path: Path) -> GgufFile:
     try:
         with _open(path) as cursor:
             return _load(cursor)
-    except (struct.error, ValueError, KeyError) as error:
+    except _DAMAGE_ERRORS as error:
         raise NoWeights(
             f"{path} cannot be loaded ({error}): it is damaged, or quantised in another way than Q8_0; "
             f"`bookwheel models --fetch` downloads the built-in weights, which are used if BOOKWHEEL_WEIGHTS is unset"

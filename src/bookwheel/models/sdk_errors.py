@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from bookwheel.models.endpoint import Endpoint
 
 _LONGEST_QUOTE: Final = 400
+# Seconds: a server that asks for more is asked again all the same.
+_LONGEST_WAIT: Final = 3600.0
 # aiohttp quotes the bytes that it could not parse.
 _LONGEST_CAUSE: Final = 120
 _HTML: Final = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
@@ -191,9 +193,9 @@ def find_retry_after(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         try:
             seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
+    return min(max(0.0, seconds), _LONGEST_WAIT) if math.isfinite(seconds) else None
 
 
 def parse_error_body(message: object, endpoint: Endpoint, *, received: str | None = None) -> ModelError:

@@ -25,6 +25,7 @@ from bookwheel.errors import (
     Unreachable,
 )
 from bookwheel.models.base import Ability, Judgement, Likelihood
+from bookwheel.models.completion import as_mapping, parse_count
 from bookwheel.models.engine import force_tokens, parse_forced_tokens
 from bookwheel.models.sdk_errors import is_missing_route, request_errors, translate_error
 from bookwheel.models.server_models import ServerSoftware
@@ -289,10 +290,10 @@ def _parse_echo(body: Mapping[str, Any], start: int, end: int) -> tuple[float, .
 
 
 def _count_usage(body: Mapping[str, Any], started: float) -> Usage:
-    usage = body.get("usage") or {}
+    usage = as_mapping(body.get("usage"))
     return Usage(
         calls=1,
-        prompt_tokens=int(usage.get("prompt_tokens") or 0),
-        completion_tokens=int(usage.get("completion_tokens") or 0),
+        prompt_tokens=parse_count(usage.get("prompt_tokens")) or 0,
+        completion_tokens=parse_count(usage.get("completion_tokens")) or 0,
         seconds=time.perf_counter() - started,
     )

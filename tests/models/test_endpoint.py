@@ -166,3 +166,21 @@ def test_a_redirect_is_followed_each_time(server, acts, model):
     asyncio.run(ask_each(model(), "one", "two"))
     assert [path for path, _, _ in server.asked] == ["/v1/chat/completions", "/v2/chat/completions"] * 2
     assert [body["messages"][0]["content"] for _, _, body in server.asked] == ["one", "one", "two", "two"]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_no_redirect_carries_a_document_to_another_host(server, acts, model, times):
+    assert "127.0.0.1" in server.url
+    if times == 2:
+        server.plays(acts.sends(acts.completion("Noted.")), acts.sends("", 307, location=elsewhere(server)))
+    else:
+        server.plays(acts.sends("", 307, location=elsewhere(server)))
+    questions = ["one", "two"][:times]
+    *_, last = asyncio.run(ask_each(model(), *questions))
+    assert isinstance(last, Refused)
+    assert "redirects to localhost" in str(last)
+    assert [path for path, _, _ in server.asked] == ["/v1/chat/completions"] * times
+
+
+def elsewhere(server) -> str:
+    return server.url.replace("127.0.0.1", "localhost") + "/chat/completions"

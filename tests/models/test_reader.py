@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bookwheel.environment import Environment
-from bookwheel.errors import BookwheelError
+from bookwheel.errors import BookwheelError, NoWeights
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.models.gguf import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
 from bookwheel.models.local import READER, LocalModel
@@ -27,6 +27,16 @@ def test_the_package_holds_the_adapter_that_its_card_describes():
     raw = READER.read_bytes()
     assert hashlib.sha256(raw).hexdigest() in CARD.read_text(encoding="utf-8")
     assert len(raw) < 20_000_000
+
+
+def test_a_damaged_adapter_is_refused_before_anything_reads_it(tmp_path, monkeypatch):
+    damaged = tmp_path / "reader.gguf"
+    raw = bytearray(READER.read_bytes())
+    raw[-1] ^= 1
+    damaged.write_bytes(raw)
+    monkeypatch.setattr("bookwheel.models.local.READER", damaged)
+    with pytest.raises(NoWeights, match="damaged"):
+        asyncio.run(LocalModel.open())
 
 
 def test_it_is_read_with_the_plan_of_the_laptop_and_judgements():

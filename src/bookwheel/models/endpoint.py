@@ -102,7 +102,15 @@ class Endpoint:
         # connection for each request. It takes no password in an address beside a key.
         has_password = "@" in urlsplit(self.url).netloc
         client_class = DefaultAsyncHttpxClient if has_password else DefaultAioHttpClient
-        return client_class(timeout=self._build_timeout())
+        return client_class(timeout=self._build_timeout(), event_hooks={"request": [self._check_host]})
+
+    async def _check_host(self, request: Request) -> None:
+        """Raise Refused for a request to another host, as a redirect makes it: it would carry the document away."""
+        if request.url.host != urlsplit(self.url).hostname:
+            raise Refused(
+                f"{self.display_url} redirects to {request.url.host}, and no document is sent to a host that you did "
+                f"not name. If that one is right, give its address as the base URL."
+            )
 
     def _build_timeout(self) -> Timeout:
         from openai import Timeout

@@ -16,6 +16,7 @@ True
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
 import secrets
 import time
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.environment import Environment
-from bookwheel.errors import InputError, Rejected, WindowExceeded
+from bookwheel.errors import InputError, NoWeights, Rejected, WindowExceeded
 from bookwheel.models.base import (
     REPLY_WATCHER,
     Ability,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 READER: Final = Path(__file__).with_name("reader.gguf")
 """The adapter of our own weights: `bookwheel train reader` made it (docs/reader.md)."""
+_READER_SHA256: Final = "589a661fee49df5708cfe1c7ce8350bc52acd976dc2624462da65a5cf26ff79a"
 _WINDOW: Final = 8192
 # Tokens by which a prompt may exceed the sum of its parts: tokens can fall differently where parts meet.
 _SLACK: Final = 16
@@ -140,6 +142,8 @@ class LocalModel:
         """
         environment = environment or Environment()
         path = weights or (await ensure_weights(environment, progress) if environment.weights else READER)
+        if path == READER and await asyncio.to_thread(_hash, path) != _READER_SHA256:
+            raise NoWeights(f"{path} is damaged: install bookwheel again, or its checkout")
         header = await asyncio.to_thread(read_header, path)
         plan = load_header_plan(header, path)
         adapter = path if header.get(TYPE_FIELD) == ADAPTER_TYPE else None
@@ -284,3 +288,8 @@ def _count_usage(prompt: Sequence[int], completion_tokens: int, started: float) 
         completion_tokens=completion_tokens,
         seconds=time.perf_counter() - started,
     )
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -101,6 +101,8 @@ def _translate_connection_error(error: Exception, endpoint: Endpoint, received: 
     import httpx2
 
     cause = error.__cause__
+    if isinstance(cause, ModelError):  # raised by the endpoint itself, before anything was sent
+        return cause
     if cause and _is_disconnect(cause):
         return _disconnection_error(cause, endpoint, received)
     if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):

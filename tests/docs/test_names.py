@@ -97,13 +97,6 @@ def test_the_check_of_names_finds_what_is_not_there() -> None:
     assert not exists("bookwheel.nowhere")
 
 
-def test_the_changelog_names_what_there_is_now() -> None:
-    rows = re.findall(r"^\| `.*\| (.*) \|$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    names = {name for row in rows for name in DOTTED.findall(row)}
-    assert names
-    assert [name for name in sorted(names) if not exists(name)] == []
-
-
 WALK = re.compile(r"^\| \[[^\]]+\]\(\.\./(src/[^)]+)\) \| ([^|]*) \|", re.MULTILINE)
 
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord
     from bookwheel.memory.pieces import MemoryUpdate
     from bookwheel.serve.engine.access import Key
-    from bookwheel.serve.engine.running_reading import LoopJob
     from bookwheel.serve.engine.service import Service
 
 _log = logging.getLogger(__name__)
@@ -43,7 +42,6 @@ class ServedMemories:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._tables = service.journal.memories
-        self._reading: set[LoopJob[MemoryUpdate]] = set()
 
     async def list_all(self, key: Key | None) -> list[records.MemorySummaryJson]:
         """Return the client's memories, newest first."""
@@ -123,23 +121,12 @@ class ServedMemories:
         }
 
     def _read_later(self, opened: OpenMemory) -> None:
-        job = self._service.readings.loop.submit(read_waiting(opened))
-        self._reading.add(job)
-
-        def end(outcome: Future[MemoryUpdate]) -> None:
-            self._reading.discard(job)
-            # The text waits; the next one to read is told what is wrong.
+        def tell(outcome: Future[MemoryUpdate]) -> None:
+            # The text waits in the journal; the next one to read is told what is wrong.
             if error := outcome.exception():
-                _log.warning("memory %s: %s", opened.record.name, error)
+                _log.warning("memory %s: %s", opened.record.name, error or type(error).__name__)
 
-        job.outcome.add_done_callback(end)
-
-    async def aclose(self) -> None:
-        """Interrupt what is being read; it waits in the journal."""
-        jobs = list(self._reading)
-        for job in jobs:
-            job.cancel()
-        await asyncio.gather(*(asyncio.wrap_future(job.outcome) for job in jobs), return_exceptions=True)
+        self._service.readings.loop.submit(read_waiting(opened)).outcome.add_done_callback(tell)
 
     async def ask(self, key: Key | None, name: str, question: str, *, as_of: str | None) -> records.MemoryAnswerJson:
         """Answer from a memory, or else from its texts."""

@@ -239,9 +239,17 @@ class ReadingLoop:
         return await asyncio.wrap_future(self.submit(work).outcome)
 
     def close(self) -> None:
-        """Stop the loop; every job must have ended."""
+        """Interrupt what still runs, and stop the loop."""
         if self._loop and self._thread:
+            asyncio.run_coroutine_threadsafe(_interrupt_others(), self._loop).result()
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
             self._loop = self._thread = None
+
+
+async def _interrupt_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

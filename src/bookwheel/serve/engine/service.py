@@ -90,7 +90,6 @@ class Service(Library):
 
     async def aclose(self) -> None:
         """Interrupt the readings under way and close the usage store."""
-        await self.memories.aclose()
         await self.readings.close()
         self.usage.close()
 

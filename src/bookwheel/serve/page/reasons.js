@@ -4,6 +4,7 @@
 import { t } from "./words.js";
 
 const REASONS = [
+  [/^(.*), and names "(.*)" too$/s, "reason.extra"],
   [/^is "(.*)"$/s, "reason.is"],
   [/^is none of the golds$/, "reason.is-none"],
   [/^holds "(.*)"$/s, "reason.holds"],
@@ -16,10 +17,15 @@ const REASONS = [
   [/^decides for a gold$/, "reason.decides"],
   [/^does not decide for a gold$/, "reason.undecided"],
   [/^F1 ([\d.]+)$/, "reason.f1"],
+  [/^F1 ([\d.]+) of (\d+) nodes$/, "reason.f1-nodes"],
   [/^set F1 ([\d.]+)$/, "reason.set-f1"],
+  [/^picks the right option$/, "reason.picks"],
+  [/^does not pick the right option$/, "reason.picks-not"],
+  [/^names (\d+) classes$/, "reason.classes"],
   [/^says that it is not there$/, "reason.absent"],
   [/^asks instead of answering$/, "reason.asks"],
   [/^gives an answer where there is none$/, "reason.invents"],
+  [/^gives an answer$/, "reason.answers"],
   [/^by the published metric, which takes substrings/, "reason.published"],
   [/^by RULER's metric, (\d+) of (\d+) are substrings$/, "reason.ruler-share"],
   [/^by RULER's metric, which takes any gold/, "reason.ruler"],
@@ -29,6 +35,7 @@ const REASONS = [
   [/^no answer$/, "reason.no-answer"],
   [/^no answer: (.*)$/s, "reason.no-answer-why"],
   [/^no such sample$/, "reason.no-sample"],
+  [/^(\S+) ([\d.]+)$/, "reason.measure"],
 ];
 
 const REPORT = [

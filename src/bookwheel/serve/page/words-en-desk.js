@@ -177,4 +177,11 @@ export default {
   "reason.no-answer": "no answer",
   "reason.no-answer-why": "no answer: {one}",
   "reason.no-sample": "there is no such sample",
+  "reason.extra": "{one}, and names “{two}” too",
+  "reason.f1-nodes": "F1 {one} of {two} nodes",
+  "reason.picks": "picks the right option",
+  "reason.picks-not": "does not pick the right option",
+  "reason.classes": "names {one} classes",
+  "reason.answers": "gives an answer",
+  "reason.measure": "{one} {two}",
 };

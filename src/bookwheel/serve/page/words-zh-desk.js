@@ -177,4 +177,11 @@ export default {
   "reason.no-answer": "没有回答",
   "reason.no-answer-why": "没有回答：{one}",
   "reason.no-sample": "没有这个样本",
+  "reason.extra": "{one}，并且还说出“{two}”",
+  "reason.f1-nodes": "{two} 个节点的 F1 为 {one}",
+  "reason.picks": "选对了选项",
+  "reason.picks-not": "没有选对选项",
+  "reason.classes": "说出了 {one} 个类别",
+  "reason.answers": "给出了回答",
+  "reason.measure": "{one} {two}",
 };

@@ -13,8 +13,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.documents.readers.tables import format_rows
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -287,3 +285,16 @@ _RENDERERS: Final[dict[str, Callable[[Any], list[str]]]] = {
     "dl": _render_definitions,
     "li": lambda element: [item] if (item := _render_item(element, "- ")) else [],  # outside a list
 }
+
+
+def format_rows(rows: Iterator[list[str]]) -> Iterator[str]:
+    """Yield the lines of a Markdown table; the first row is its head. Empty rows are left out."""
+    is_head = True
+    for row in rows:
+        cells = [" ".join(cell.split()).replace("|", "\\|") for cell in row]
+        if not any(cells):
+            continue
+        yield f"| {' | '.join(cells)} |"
+        if is_head:
+            yield f"|{' --- |' * len(cells)}"
+            is_head = False

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.formats import import_extra, name_unread, open_package
 from bookwheel.documents.readers.html import parse_html, parse_xml, render_tree
-from bookwheel.documents.readers.tables import format_rows
+from bookwheel.documents.readers.markup import format_rows
 from bookwheel.types import Part
 
 if TYPE_CHECKING:

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.decoding import decode
 from bookwheel.documents.formats import Format, explain_damage, import_extra, look_at, name_unread, open_package
+from bookwheel.documents.readers.html import parse_xml
+from bookwheel.documents.readers.markup import format_rows
+from bookwheel.documents.readers.texts import KNOWN_IN_OPENDOCUMENT
 from bookwheel.documents.sources import to_printable
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
@@ -23,19 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
-
-
-def format_rows(rows: Iterator[list[str]]) -> Iterator[str]:
-    """Yield the lines of a Markdown table; the first row is its head. Empty rows are left out."""
-    is_head = True
-    for row in rows:
-        cells = [" ".join(cell.split()).replace("|", "\\|") for cell in row]
-        if not any(cells):
-            continue
-        yield f"| {' | '.join(cells)} |"
-        if is_head:
-            yield f"|{' --- |' * len(cells)}"
-            is_head = False
 
 
 _SEPARATORS: Final = ",;\t|"
@@ -155,9 +145,6 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
 
 
 def _read_beside_cells(archive: zipfile.ZipFile, name: str, warnings: SourceWarnings) -> Iterator[Part]:
-    from bookwheel.documents.readers.html import parse_xml
-    from bookwheel.documents.readers.texts import KNOWN_IN_OPENDOCUMENT
-
     is_office = "[Content_Types].xml" in archive.NameToInfo
     name_unread(archive, name, warnings, _KNOWN_IN_WORKBOOKS if is_office else KNOWN_IN_OPENDOCUMENT)
     texts: dict[str, list[str]] = {"Comments": [], "Drawings": []}

@@ -18,9 +18,19 @@ from typing import Annotated, Final
 from annotated_types import Ge, Le
 
 from bookwheel.errors import InputError
-from bookwheel.lab.tasks import material
 from bookwheel.lab.tasks.definition import BOTH, Percent, SampleDraft, SampleRequest, task
-from bookwheel.lab.tasks.material import Fact, Wordings
+from bookwheel.lab.tasks.material import (
+    Fact,
+    Wordings,
+    coin_word,
+    draw_books,
+    draw_object,
+    draw_people,
+    draw_place,
+    hide_in_books,
+    list_words,
+    spread,
+)
 
 _WALKS: Final = 0.6
 """Of ten events so many are walks, and so many of the others pick a thing up where there is one."""
@@ -30,7 +40,7 @@ _WALKS: Final = 0.6
 def build_book(request: SampleRequest) -> SampleDraft:
     """Return a book with one added sentence."""
     rng = request.rng
-    books = material.draw_books(request)
+    books = draw_books(request)
     if not books:
         raise InputError(
             f"the task {request.task} needs a folder books/ with texts named {request.language}_*.txt[.gz]; point "
@@ -39,19 +49,19 @@ def build_book(request: SampleRequest) -> SampleDraft:
     say = Wordings("book", request)
     # In the fact and in the question the same names are filled in.
     if request.language == "zh":
-        owner, receiver = rng.sample(material.list_words("family", "zh"), 2)
-        person = receiver + rng.choice(material.list_words("given", "zh"))
+        owner, receiver = rng.sample(list_words("family", "zh"), 2)
+        person = receiver + rng.choice(list_words("given", "zh"))
         text, question = say("fact")
-        place = "".join(rng.choice(material.list_words(kind, "zh")) for kind in ("middles", "nouns", "towns"))
-        names = {"family": owner, "place": place, "noun": material.draw_object(rng)}
+        place = "".join(rng.choice(list_words(kind, "zh")) for kind in ("middles", "nouns", "towns"))
+        names = {"family": owner, "place": place, "noun": draw_object(rng)}
     else:
-        person = f"{material.coin_word(rng).capitalize()} {rng.choice(material.list_words('family'))}"
+        person = f"{coin_word(rng).capitalize()} {rng.choice(list_words('family'))}"
         text, question = say("fact")
         names = {
-            "family": rng.choice([name for name in material.list_words("family") if name not in person]),
-            "place": material.draw_place(rng),
-            "adjective": rng.choice(material.list_words("adjectives")),
-            "noun": rng.choice(material.list_words("nouns")),
+            "family": rng.choice([name for name in list_words("family") if name not in person]),
+            "place": draw_place(rng),
+            "adjective": rng.choice(list_words("adjectives")),
+            "noun": rng.choice(list_words("nouns")),
         }
     added = text.format(person=person, **names)
     fact = Fact(text=added, place=request.draw_place(), note=added)
@@ -59,7 +69,7 @@ def build_book(request: SampleRequest) -> SampleDraft:
         question=question.format(**names),
         golds=(person,),
         metric="contains",
-        body=material.hide_in_books(request, books, [fact]),
+        body=hide_in_books(request, books, [fact]),
         metadata={"book": books[0].name},
     )
 
@@ -129,22 +139,20 @@ def build_whereabouts(request: SampleRequest) -> SampleDraft:
     """Let a number of things happen, hide them in a book, and ask for a place."""
     rng, say = request.rng, Wordings("book", request)
     hops, events = request.options.get("hops", 2), request.options.get("events", 20)
-    world = _World(rng, say, material.draw_people(rng, request.language, 4))
+    world = _World(rng, say, draw_people(rng, request.language, 4))
     # All places are known from then on.
     for who in world.people:
         world.walk(who)
     while len(world.texts) < events or not any(len(trail) > 1 for trail in world.trails.values()):
         world.happen()
     question, gold, support = _ask(world, hops)
-    facts = material.spread(
-        rng, len(world.texts), lambda at: (world.texts[at], world.texts[at] if at in support else "")
-    )
-    books = material.draw_books(request)
+    facts = spread(rng, len(world.texts), lambda at: (world.texts[at], world.texts[at] if at in support else ""))
+    books = draw_books(request)
     return SampleDraft(
         question=question,
         golds=(gold,),
         metric="exact",
-        body=material.hide_in_books(request, books, facts),
+        body=hide_in_books(request, books, facts),
         metadata={"hops": hops, "events": len(world.texts), "book": books[0].name if books else "made-up prose"},
     )
 

@@ -23,8 +23,14 @@ from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer,
 
 # isort: off
 # Each registers its tasks, in the order of a list for people.
-from bookwheel.lab.tasks import needles, tallies, questions, facts, dialogues, books, documents_qa  # noqa: F401
-from bookwheel.lab.tasks.ruler import tasks as ruler_tasks  # noqa: F401
+import bookwheel.lab.tasks.needles
+import bookwheel.lab.tasks.tallies
+import bookwheel.lab.tasks.questions
+import bookwheel.lab.tasks.facts
+import bookwheel.lab.tasks.dialogues
+import bookwheel.lab.tasks.books
+import bookwheel.lab.tasks.documents_qa
+import bookwheel.lab.tasks.ruler.tasks  # noqa: F401
 # isort: on
 
 TASKS: Final[Mapping[str, Task]] = BUILT_IN

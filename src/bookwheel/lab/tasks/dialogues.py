@@ -23,9 +23,19 @@ from typing import Annotated, Final
 
 from annotated_types import Ge, Le
 
-from bookwheel.lab.tasks import material
 from bookwheel.lab.tasks.definition import BOTH, AtLeastOne, SampleDraft, SampleRequest, task
-from bookwheel.lab.tasks.material import Fact, Wordings
+from bookwheel.lab.tasks.material import (
+    GAPS,
+    Fact,
+    Wordings,
+    coin_word,
+    draw_distinct,
+    draw_place,
+    hide,
+    list_words,
+    spread,
+    write_prose,
+)
 
 _MOST: Final = 8
 """Like requests of one sample."""
@@ -75,21 +85,21 @@ def build_nth_request(request: SampleRequest) -> SampleDraft:
 
     def exchange(wanted: Wanted, title: str) -> str:
         start = requests.ask(wanted)
-        body = "".join(islice(material.write_prose("en", rng), rng.randrange(2, 5))).replace("\n\n", " ").strip()
+        body = "".join(islice(write_prose("en", rng), rng.randrange(2, 5))).replace("\n\n", " ").strip()
         return f"{start}{title}\n{body}"
 
     def tell(at: int) -> tuple[str, str]:
         note = f"{form} about {topic}, the {ordinals[at]}: {own[at]}" if at <= asked else ""
         return exchange(requests.wanted, own[at]), note
 
-    facts = material.spread(rng, alike, tell)
+    facts = spread(rng, alike, tell)
     others = requests.draw_others(lambda other: exchange(other, next(titles)))
     return SampleDraft(
         question=f"The user asks for a {form} about {topic} more than once. Under which title does the "
         f"assistant give the {ordinals[asked]} of them? Give the title alone.",
         golds=(own[asked],),
         metric="exact",
-        body=material.hide(request, facts, others, "\n\n"),
+        body=hide(request, facts, others, "\n\n"),
         metadata={"alike": alike, "asked": asked + 1},
     )
 
@@ -98,9 +108,9 @@ def _draw_titles(rng: Random) -> Iterator[str]:
     """Yield titles without repeats: with a place added once the plain ones are used up."""
     used: set[str] = set()
     while True:
-        title = f"{rng.choice(material.list_words('adjectives'))} {rng.choice(material.list_words('nouns'))}".title()
+        title = f"{rng.choice(list_words('adjectives'))} {rng.choice(list_words('nouns'))}".title()
         if title in used:
-            title = f"{title} of {material.draw_place(rng)}"
+            title = f"{title} of {draw_place(rng)}"
         if title not in used:
             used.add(title)
             yield title
@@ -114,10 +124,10 @@ def build_recital(request: SampleRequest) -> SampleDraft:
     requests = _Requests(request)
     say = requests.say
     code = "".join(rng.choices(_CODE_LETTERS, k=8))
-    lines = material.write_prose(language, rng)
+    lines = write_prose(language, rng)
 
     def write() -> str:
-        return material.GAPS[language].join((next(lines).strip(), next(lines).strip()))
+        return GAPS[language].join((next(lines).strip(), next(lines).strip()))
 
     def exchange(wanted: Wanted, text: str) -> str:
         return requests.ask(wanted) + text
@@ -132,13 +142,13 @@ def build_recital(request: SampleRequest) -> SampleDraft:
         note = counted.format(number=at + 1, **names) if at < asked else kept.format(text=texts[at], **names)
         return exchange(requests.wanted, texts[at]), note if at <= asked else ""
 
-    facts = material.spread(rng, needles, tell, "recite")
+    facts = spread(rng, needles, tell, "recite")
     others = requests.draw_others(lambda other: exchange(other, write()))
     return SampleDraft(
         question=say["recital"].format(**names),
         golds=(texts[asked], code),
         metric="verbatim",
-        body=material.hide(request, facts, others, "\n\n"),
+        body=hide(request, facts, others, "\n\n"),
         metadata={"needles": needles, "asked": asked + 1},
     )
 
@@ -147,9 +157,9 @@ def build_recital(request: SampleRequest) -> SampleDraft:
 def build_dialogue(request: SampleRequest) -> SampleDraft:
     """Let one speaker state a thing and perhaps change it later, while the other states the same of their own."""
     rng = request.rng
-    speaker, other = rng.sample(material.list_words("given"), 2)
+    speaker, other = rng.sample(list_words("given"), 2)
     thing, first, later, asked = Wordings("talk", request)("statement")
-    names = material.draw_distinct(lambda: material.coin_word(rng).capitalize())
+    names = draw_distinct(lambda: coin_word(rng).capitalize())
     own, others = list(islice(names, 2)), list(islice(names, 2))
     changed = rng.random() < 0.5  # noqa: PLR2004 - half of the samples
 
@@ -158,16 +168,14 @@ def build_dialogue(request: SampleRequest) -> SampleDraft:
             note = f"{speaker}'s {thing}: {values[at]}" if who == speaker else ""
             return f"{who}: {(later if at else first).format(value=values[at])}", note
 
-        return material.spread(rng, len(values), state, thing)[: 1 + changed]
+        return spread(rng, len(values), state, thing)[: 1 + changed]
 
     return SampleDraft(
         question=f"What is the {asked} of {speaker}'s {thing}, by the last that was said of it? "
         f"Give the {asked} alone.",
         golds=(own[changed],),
         metric="exact",
-        body=material.hide(
-            request, tell(speaker, own) + tell(other, others), _draw_turns(request, (speaker, other)), "\n"
-        ),
+        body=hide(request, tell(speaker, own) + tell(other, others), _draw_turns(request, (speaker, other)), "\n"),
         metadata={"changed": changed},
     )
 
@@ -176,7 +184,7 @@ def _draw_turns(request: SampleRequest, speakers: tuple[str, str]) -> Iterator[s
     """Yield turns of a conversation, in sessions some days apart."""
     rng, say = request.rng, Wordings("talk", request)
     day, session, turn = date(2019, 3, 1), 0, 0
-    lines = material.write_prose(request.language, rng)
+    lines = write_prose(request.language, rng)
     while True:
         if turn % _SESSION == 0:
             session += 1
@@ -203,12 +211,10 @@ def build_profile(request: SampleRequest) -> SampleDraft:
     """Let two people state like things and change them, and ask for one of them as it stands in the end."""
     rng, say, is_chinese = request.rng, Wordings("talk", request), request.language == "zh"
     changes: int = request.options.get("changes", 3)
-    who, other = rng.sample(material.list_words("given", request.language), 2)
+    who, other = rng.sample(list_words("given", request.language), 2)
     mine, also = rng.sample(say["thing"], 2)
-    signs = [material.list_words(kind, "zh") for kind in ("adjectives", "middles")]
-    names = material.draw_distinct(
-        lambda: "".join(map(rng.choice, signs)) if is_chinese else material.coin_word(rng).capitalize()
-    )
+    signs = [list_words(kind, "zh") for kind in ("adjectives", "middles")]
+    names = draw_distinct(lambda: "".join(map(rng.choice, signs)) if is_chinese else coin_word(rng).capitalize())
     my_names, their_names, also_names = (list(islice(names, changes + 1)) for _ in range(3))
     end = rng.choice(_ENDS)
     own = _tell_chain(say, mine, my_names, end)
@@ -218,7 +224,7 @@ def build_profile(request: SampleRequest) -> SampleDraft:
             text, value = chain[at]
             return f"{speaker}{say['colon']}{text}", f"{speaker}, {noted}: {value}" if noted else ""
 
-        return material.spread(rng, len(chain), state, noted)
+        return spread(rng, len(chain), state, noted)
 
     facts = place(who, own, mine[0])
     # The other person has a thing of that kind too, and the same person has another one.
@@ -228,7 +234,7 @@ def build_profile(request: SampleRequest) -> SampleDraft:
         question=say["profile"].format(who=who, thing=mine[0]),
         golds=(own[-1][1],),
         metric="exact",
-        body=material.hide(request, facts, _draw_turns(request, (who, other)), "\n"),
+        body=hide(request, facts, _draw_turns(request, (who, other)), "\n"),
         metadata={"changes": changes, "end": end},
     )
 

@@ -20,11 +20,24 @@ from typing import Annotated
 from annotated_types import Ge, Le
 
 from bookwheel.errors import InputError
-from bookwheel.lab.tasks import material
 from bookwheel.lab.tasks.assembly import SourcePassage
 from bookwheel.lab.tasks.base import GoldEvidence
 from bookwheel.lab.tasks.definition import BOTH, AtLeastOne, AtLeastTwo, Percent, SampleDraft, SampleRequest, task
-from bookwheel.lab.tasks.material import Fact, Wordings
+from bookwheel.lab.tasks.material import (
+    GAPS,
+    Fact,
+    Wordings,
+    capitalize,
+    coin_word,
+    draw_distinct,
+    draw_number,
+    draw_people,
+    draw_person,
+    draw_place,
+    hide_in_essays,
+    list_words,
+    spread,
+)
 
 
 @task("count", "how often something happened in all", times=AtLeastTwo)
@@ -34,15 +47,15 @@ def build_count(request: SampleRequest) -> SampleDraft:
     times: int = request.options.get("times", rng.randrange(3, 13))
 
     def sighting(bird: str, place: str) -> str:
-        return str(say("sighting").format(bird=bird, place=place, person=material.draw_person(rng)))
+        return str(say("sighting").format(bird=bird, place=place, person=draw_person(rng)))
 
     bird, other_bird = rng.sample(say["bird"], 2)
-    place, other_place = material.draw_place(rng), material.draw_place(rng)
+    place, other_place = draw_place(rng), draw_place(rng)
 
     def tell(at: int) -> tuple[str, str]:
         return sighting(bird, place), f"{bird} off {place}: seen {f'{at + 1} times' if at else 'once'} so far"
 
-    facts = material.spread(rng, times, tell, "count")
+    facts = spread(rng, times, tell, "count")
     for pair in ((other_bird, place), (bird, other_place)):
         misleading = rng.randrange(2, 7)
         facts += [Fact(text=sighting(*pair), place=rng.random()) for _ in range(misleading)]
@@ -50,7 +63,7 @@ def build_count(request: SampleRequest) -> SampleDraft:
         question=f"How many times in all was a {bird} seen off {place}? Give the number alone.",
         golds=(str(times),),
         metric="exact",
-        body=material.hide_in_essays(request, facts),
+        body=hide_in_essays(request, facts),
     )
 
 
@@ -59,8 +72,8 @@ def build_list(request: SampleRequest) -> SampleDraft:
     """Spread the towns that one person visited among those of another person."""
     rng, say = request.rng, Wordings("count", request)
     size: int = request.options.get("times", rng.randrange(4, 9))
-    traveller, other = material.draw_people(rng, "en", 2)
-    towns = material.draw_distinct(lambda: material.draw_place(rng))
+    traveller, other = draw_people(rng, "en", 2)
+    towns = draw_distinct(lambda: draw_place(rng))
     visited, passed = list(islice(towns, size)), list(islice(towns, size))
 
     def tell(at: int) -> tuple[str, str]:
@@ -72,7 +85,7 @@ def build_list(request: SampleRequest) -> SampleDraft:
         question=f"Which towns did {traveller} visit? List all of them.",
         golds=tuple(visited),
         metric="share_of",
-        body=material.hide_in_essays(request, facts + material.spread(rng, size, tell, "list")),
+        body=hide_in_essays(request, facts + spread(rng, size, tell, "list")),
     )
 
 
@@ -82,22 +95,22 @@ def build_updated(request: SampleRequest) -> SampleDraft:
     rng, say = request.rng, Wordings("change", request)
     changes: int = request.options.get("changes", 4)
     shape = say("subject")
-    subject, other = (shape.format(place=material.draw_place(rng)) for _ in range(2))
-    drawn = material.draw_distinct(lambda: material.draw_number(rng, 4))
+    subject, other = (shape.format(place=draw_place(rng)) for _ in range(2))
+    drawn = draw_distinct(lambda: draw_number(rng, 4))
     values, others = list(islice(drawn, changes + 1)), list(islice(drawn, changes + 1))
 
     def tell(name: str, figures: list[str]) -> list[Fact]:
         def change(at: int) -> tuple[str, str]:
-            text = material.capitalize(say("then" if at else "first").format(subject=name, value=figures[at]))
+            text = capitalize(say("then" if at else "first").format(subject=name, value=figures[at]))
             return text, f"{name}: {figures[at]}" if name == subject else ""
 
-        return material.spread(rng, len(figures), change, name)
+        return spread(rng, len(figures), change, name)
 
     return SampleDraft(
         question=f"What is {subject} according to the last word on it? Give the figure alone.",
         golds=(values[changes],),
         metric="exact",
-        body=material.hide_in_essays(request, tell(subject, values) + tell(other, others)),
+        body=hide_in_essays(request, tell(subject, values) + tell(other, others)),
         metadata={"changes": changes},
     )
 
@@ -107,25 +120,23 @@ def build_conflict(request: SampleRequest) -> SampleDraft:
     """Make two statements about one thing, and one about another."""
     rng, say = request.rng, Wordings("change", request)
     parts, shape = say("counted")
-    thing, other = (shape.format(place=material.draw_place(rng)) for _ in range(2))
+    thing, other = (shape.format(place=draw_place(rng)) for _ in range(2))
     sources = [
-        source.format(place=material.draw_place(rng), family=family)
-        for source, family in zip(
-            rng.sample(say["source"], 3), rng.sample(material.list_words("family"), 3), strict=True
-        )
+        source.format(place=draw_place(rng), family=family)
+        for source, family in zip(rng.sample(say["source"], 3), rng.sample(list_words("family"), 3), strict=True)
     ]
     values = [str(value) for value in rng.sample(range(21, 400), 3)]
     facts: list[Fact] = []
     # The third is there to mislead.
     for about, source, value in zip((thing, thing, other), sources, values, strict=True):
-        text = material.capitalize(say("says").format(source=source, thing=about, value=value, parts=parts))
+        text = capitalize(say("says").format(source=source, thing=about, value=value, parts=parts))
         note = f"{parts} of {thing}: {value} ({source})" if about == thing else ""
         facts.append(Fact(text=text, place=rng.random(), note=note))
     return SampleDraft(
         question=f"How many {parts} does {thing} have? Should sources differ, give each figure with its source.",
         golds=tuple(values[:2]),
         metric="all_of",
-        body=material.hide_in_essays(request, facts),
+        body=hide_in_essays(request, facts),
         metadata={"sources": sources[:2]},
     )
 
@@ -145,10 +156,8 @@ def build_association(request: SampleRequest) -> SampleDraft:
         raise InputError(f"the option people of association is at most {len(trades)} in {language}, not {size}")
     chosen = rng.sample(sorted(trades), size)
     # No two names share a part.
-    parts = [rng.sample(material.list_words(kind, language), size) for kind in ("family", "given")]
-    people = [
-        material.GAPS[language].join(names if language == "zh" else names[::-1]) for names in zip(*parts, strict=True)
-    ]
+    parts = [rng.sample(list_words(kind, language), size) for kind in ("family", "given")]
+    people = [GAPS[language].join(names if language == "zh" else names[::-1]) for names in zip(*parts, strict=True)]
     facts: list[Fact] = []
     for trade, person in zip(chosen, people, strict=True):
         text = say("house").format(person=person, tools=rng.choice(trades[trade]))
@@ -158,7 +167,7 @@ def build_association(request: SampleRequest) -> SampleDraft:
         question=say["question"].format(trade=chosen[0]),
         golds=(people[0],),
         metric="exact",
-        body=material.hide_in_essays(request, facts),
+        body=hide_in_essays(request, facts),
         metadata={"people": size},
     )
 
@@ -173,7 +182,7 @@ def build_walk(request: SampleRequest) -> SampleDraft:
     """Lay roads between made-up places, and ask where a walk over some of them ends."""
     rng, say = request.rng, Wordings("link", request)
     steps, strays = request.options.get("steps", 3), request.options.get("strays", 6)
-    places = material.draw_distinct(lambda: material.draw_place(rng))
+    places = draw_distinct(lambda: draw_place(rng))
     path, others = list(islice(places, steps + 1)), list(islice(places, strays))
     walk = [say("road_name") for _ in range(steps)]
 
@@ -193,7 +202,7 @@ def build_walk(request: SampleRequest) -> SampleDraft:
         "does the walk end? Give its name alone.",
         golds=(path[-1],),
         metric="exact",
-        body=material.hide_in_essays(request, facts),
+        body=hide_in_essays(request, facts),
         metadata={"steps": steps, "strays": strays},
     )
 
@@ -205,8 +214,8 @@ def build_bridge(request: SampleRequest) -> SampleDraft:
     size = request.options.get("candidates", 6)
     people: dict[str, str] = {}
     while len(people) < size:
-        people[material.draw_person(rng)] = material.draw_place(rng)
-    ship = material.coin_word(rng).capitalize()
+        people[draw_person(rng)] = draw_place(rng)
+    ship = coin_word(rng).capitalize()
     owner = rng.choice(list(people))
     facts = [
         Fact(
@@ -229,7 +238,7 @@ def build_bridge(request: SampleRequest) -> SampleDraft:
         question=f"Where does the owner of the ship {ship} live?",
         golds=(people[owner],),
         metric="contains",
-        body=material.hide_in_essays(request, facts),
+        body=hide_in_essays(request, facts),
         metadata={"candidates": size},
     )
 
@@ -240,7 +249,7 @@ def build_code(request: SampleRequest) -> SampleDraft:
     rng, code = request.rng, _Code(request)
     asked = next(code.names)
     if code.asks_for_value:
-        constant, value = f"{material.coin_word(rng)}_limit".upper(), material.draw_number(rng, 5)
+        constant, value = f"{coin_word(rng)}_limit".upper(), draw_number(rng, 5)
         used = f"def {asked}() -> int:\n    return {constant}"
         question, golds, metric = f"What number does a call of `{asked}()` return?", [value], "contains"
         passages = [
@@ -267,7 +276,7 @@ class _Code:
 
     def __init__(self, request: SampleRequest) -> None:
         self._rng, self._say = request.rng, Wordings("link", request)
-        self.names = material.draw_distinct(lambda: f"{self._say('verb')}_{material.coin_word(self._rng)}")
+        self.names = draw_distinct(lambda: f"{self._say('verb')}_{coin_word(self._rng)}")
         self.asks_for_value = self._rng.random() < 0.5  # noqa: PLR2004 - half of the samples
 
     def draw_function(self, name: str) -> str:
@@ -290,4 +299,4 @@ class _Code:
             yield f"# file: {self._draw_path()}\n\n{functions}\n\n\n"
 
     def _draw_path(self) -> str:
-        return f"{self._say('folder')}/{material.coin_word(self._rng)}.py"
+        return f"{self._say('folder')}/{coin_word(self._rng)}.py"

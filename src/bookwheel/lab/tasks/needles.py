@@ -15,9 +15,23 @@ from itertools import islice
 from string import ascii_uppercase
 from typing import Final
 
-from bookwheel.lab.tasks import material
 from bookwheel.lab.tasks.definition import BOTH, AtLeastOne, Percent, SampleDraft, SampleRequest, task
-from bookwheel.lab.tasks.material import Fact, Wordings
+from bookwheel.lab.tasks.material import (
+    ABSENT,
+    Fact,
+    Wordings,
+    capitalize,
+    draw_distinct,
+    draw_keys,
+    draw_number,
+    draw_person,
+    draw_uuid,
+    hide,
+    hide_in_essays,
+    open_essays,
+    repeat_noise,
+    spread,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +70,8 @@ def build_needles(request: SampleRequest) -> SampleDraft:
     kind, rng, language = VARIANTS[request.task], request.rng, request.language
     say = Wordings("needle", request)
     kind_name = say["kind"][kind.uuid_values]
-    keys = (
-        iter(lambda: material.draw_uuid(rng), "")
-        if kind.uuid_keys
-        else material.draw_keys(rng, request.data_dir, language)
-    )
-    values = material.draw_distinct(lambda: material.draw_uuid(rng) if kind.uuid_values else material.draw_number(rng))
+    keys = iter(lambda: draw_uuid(rng), "") if kind.uuid_keys else draw_keys(rng, request.data_dir, language)
+    values = draw_distinct(lambda: draw_uuid(rng) if kind.uuid_values else draw_number(rng))
     wording: str = say("needle")
 
     def needle(key: str, value: str) -> str:
@@ -73,9 +83,9 @@ def build_needles(request: SampleRequest) -> SampleDraft:
     hay: Iterator[str] = (needle(key, next(values)) + "\n" for key in keys)
     haystack_name = kind.haystack
     if kind.haystack == "noise":
-        hay = material.repeat_noise(language)
+        hay = repeat_noise(language)
     elif kind.haystack == "essay":
-        hay, haystack_name = material.open_essays(language, request.data_dir, rng)
+        hay, haystack_name = open_essays(language, request.data_dir, rng)
     facts = [Fact(text=needle(*pair), place=request.draw_place(), note=": ".join(pair)) for pair in wanted]
     facts += [Fact(text=needle(*pair), place=rng.random()) for pair in others]
     has_several = len(wanted) > 1
@@ -83,7 +93,7 @@ def build_needles(request: SampleRequest) -> SampleDraft:
         question=say["question"][has_several].format(kind=kind_name, keys=_join_names(asked, language)),
         golds=tuple(value for _, value in wanted),
         metric="share_of" if has_several else "contains",
-        body=material.hide(request, facts, hay, None if kind.haystack == "essay" else "\n"),
+        body=hide(request, facts, hay, None if kind.haystack == "essay" else "\n"),
         metadata={"haystack": haystack_name, "keys": asked},
     )
 
@@ -103,11 +113,11 @@ def build_chains(request: SampleRequest) -> SampleDraft:
     """Hide the chain that is asked for, and any others, in noise."""
     rng = request.rng
     hops, chains = request.options.get("hops", 4), request.options.get("chains", 1)
-    names = material.draw_distinct(lambda: "".join(rng.choices(ascii_uppercase, k=5)))
+    names = draw_distinct(lambda: "".join(rng.choices(ascii_uppercase, k=5)))
     rows = [list(islice(names, hops + 1)) for _ in range(chains)]
     values: list[str] = []
     while len(set(values)) < chains:
-        values = [material.draw_number(rng, 5) for _ in range(chains)]
+        values = [draw_number(rng, 5) for _ in range(chains)]
 
     def tell(row: Sequence[str], value: str) -> list[Fact]:
         def link(at: int) -> tuple[str, str]:
@@ -115,14 +125,14 @@ def build_chains(request: SampleRequest) -> SampleDraft:
             note = f"these hold {value}: {', '.join(row[: at + 1])}" if row is rows[0] else ""
             return f"LET {row[at]} = {row[at - 1] if at else value}", note
 
-        return material.spread(rng, len(row), link, "chain")
+        return spread(rng, len(row), link, "chain")
 
     facts = [fact for row, value in zip(rows, values, strict=True) for fact in tell(row, value)]
     return SampleDraft(
         question=Wordings("needle", request)["chain"].format(value=values[0], count=hops + 1),
         golds=tuple(rows[0]),
         metric="share_of",
-        body=material.hide(request, facts, material.repeat_noise(request.language), "\n"),
+        body=hide(request, facts, repeat_noise(request.language), "\n"),
         metadata={"hops": hops, "chains": chains},
     )
 
@@ -140,10 +150,8 @@ def build_answerable(request: SampleRequest) -> SampleDraft:
     rng, language, say = request.rng, request.language, Wordings("needle", request)
     # Purchases of the same person, and as many of the same thing; samples in a hundred without an answer.
     decoys, share = request.options.get("decoys", 3), float(request.options.get("unanswerable", 50))
-    people = list(islice(material.draw_distinct(lambda: material.draw_person(rng, language)), decoys + 1))
-    things = [
-        name.replace("-", " ") for name in islice(material.draw_keys(rng, request.data_dir, language), decoys + 1)
-    ]
+    people = list(islice(draw_distinct(lambda: draw_person(rng, language)), decoys + 1))
+    things = [name.replace("-", " ") for name in islice(draw_keys(rng, request.data_dir, language), decoys + 1)]
     values = [str(value) for value in rng.sample(range(1000, 10_000), 2 * decoys + 1)]
     # Spread evenly over the series, so that a small one has the share too.
     is_answerable = int((request.index + 1) * share / 100) == int(request.index * share / 100)
@@ -158,9 +166,9 @@ def build_answerable(request: SampleRequest) -> SampleDraft:
         facts.append(Fact(text=asked, place=place, note=asked))
     return SampleDraft(
         question=say["price"].format(who=people[0], thing=things[0]),
-        golds=(values[0],) if is_answerable else (material.ABSENT[language],),
+        golds=(values[0],) if is_answerable else (ABSENT[language],),
         metric="contains" if is_answerable else "unanswerable",
-        body=material.hide_in_essays(request, facts),
+        body=hide_in_essays(request, facts),
         metadata={"answerable": is_answerable, "decoys": decoys},
     )
 
@@ -170,14 +178,14 @@ def build_absent(request: SampleRequest) -> SampleDraft:
     """Hide needles of other keys, and ask for a key without a needle."""
     rng, language, say = request.rng, request.language, Wordings("needle", request)
     size = request.options.get("needles", 4)
-    names = material.draw_keys(rng, request.data_dir, language)
+    names = draw_keys(rng, request.data_dir, language)
     asked, wording, kind = next(names), say("needle"), say["kind"][0]
-    texts = (wording.format(kind=kind, key=next(names), value=material.draw_number(rng)) for _ in range(size))
-    facts = [Fact(text=material.capitalize(text), place=rng.random()) for text in texts]
+    texts = (wording.format(kind=kind, key=next(names), value=draw_number(rng)) for _ in range(size))
+    facts = [Fact(text=capitalize(text), place=rng.random()) for text in texts]
     return SampleDraft(
         question=say["question"][0].format(kind=kind, keys=asked),
-        golds=(material.ABSENT[language],),
+        golds=(ABSENT[language],),
         metric="unanswerable",
-        body=material.hide_in_essays(request, facts),
+        body=hide_in_essays(request, facts),
         metadata={"needles": size},
     )

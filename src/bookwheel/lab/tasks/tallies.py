@@ -28,11 +28,10 @@ from typing import Annotated, Final, Literal
 
 from annotated_types import Ge, Le
 
-from bookwheel.lab.tasks import material
 from bookwheel.lab.tasks.assembly import CLOSE, AssembledDocument, count_tokens, draw_filler, join, length_error
 from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule
 from bookwheel.lab.tasks.definition import BOTH, AtLeastOne, SampleDraft, SampleRequest, task
-from bookwheel.lab.tasks.material import Wordings
+from bookwheel.lab.tasks.material import Wordings, coin_word, draw_distinct, list_words, write_prose
 
 _FREQUENT: Final = 3
 ALPHAS: Final = Annotated[float, Ge(1.1), Le(4.0)]
@@ -49,7 +48,7 @@ def build_common_words(request: SampleRequest) -> SampleDraft:
     if len(words) >= 12 * count:
         request.rng.shuffle(words)
     else:
-        words = list(islice(material.draw_distinct(lambda: material.coin_word(request.rng)), max(4000, 12 * count)))
+        words = list(islice(draw_distinct(lambda: coin_word(request.rng)), max(4000, 12 * count)))
 
     def texts(size: int) -> list[str]:
         """Return about `size` numbered entries; the first `count` words are the common ones."""
@@ -81,7 +80,7 @@ def build_frequent_words(request: SampleRequest) -> SampleDraft:
     """Build a sample of `fwe`."""
     alpha = float(request.options.get("alpha", 2.0))
     key = request.rng.getrandbits(64)
-    coined = material.draw_distinct(lambda: "".join(request.rng.choices(ascii_lowercase, k=6)))
+    coined = draw_distinct(lambda: "".join(request.rng.choices(ascii_lowercase, k=6)))
     words = list(islice(coined, max(40, request.tokens // 50)))
     shares = [rank**-alpha for rank in range(1, len(words) + 2)]
     total = sum(shares)
@@ -181,11 +180,11 @@ def _draw_entries(request: SampleRequest, key: int) -> Iterator[Entry]:
     """Yield the lines of a ledger, forever; the same ones for the same key."""
     rng, language, say = Random(key), request.language, Wordings("ledger", request)  # noqa: S311 - not for secrets
     if language == "zh":
-        given = material.list_words("given", "zh")
-        people = [name + rng.choice(given) for name in rng.sample(material.list_words("family", "zh"), 5)]
+        given = list_words("given", "zh")
+        people = [name + rng.choice(given) for name in rng.sample(list_words("family", "zh"), 5)]
     else:
-        family = material.list_words("family")
-        people = [f"{name} {rng.choice(family)}" for name in rng.sample(material.list_words("given"), 5)]
+        family = list_words("family")
+        people = [f"{name} {rng.choice(family)}" for name in rng.sample(list_words("given"), 5)]
     labels = rng.sample(say["label"], len(_SHARES))
     day = date(1871, 1, 1)
     while True:
@@ -207,7 +206,7 @@ def _fill_ledger(request: SampleRequest, key: int, closing: str) -> tuple[list[E
     # The last line may be cut, and joined lines may have more tokens than their sum.
     for spared in range(1, len(lines)):
         kept = lines[: len(lines) - spared]
-        remarks = material.write_prose(request.language, Random(key))  # noqa: S311 - not for secrets
+        remarks = write_prose(request.language, Random(key))  # noqa: S311 - not for secrets
         body = request.assemble(chain(kept, [closing], remarks))
         if "".join(body.pieces).startswith("".join(kept)):
             break

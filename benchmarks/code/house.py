@@ -1,8 +1,8 @@
-"""Figures of the source tree: sizes, arrows between rooms, names, docstrings and comments.
+"""Figures of the source tree: sizes, headers, circles, what a door reaches, arrows, names, docstrings and comments.
 
 python benchmarks/code/house.py                      figures of src/bookwheel
 python benchmarks/code/house.py OTHER/src/bookwheel  of another tree, beside it
-python benchmarks/code/house.py --check              fail on a class name that two files define
+python benchmarks/code/house.py --check              fail on a class name of two files, and on a circle of imports
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from collections import defaultdict
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[2] / "src" / "bookwheel"
+DOORS = ("cli/ask.py", "api.py", "reading/loop.py", "serve/app.py")
+READERS = "documents/readers/"
 OPENINGS = re.compile(r"(What|Whether|How|Where|Which|Who|Why)\b")
 IRREGULAR = frozenset(
     [
@@ -77,10 +79,13 @@ PLAIN = frozenset(
 def main(words: list[str]) -> int:
     trees = [Path(word) for word in words if not word.startswith("-")] or [HERE]
     if "--check" in words:
-        doubles = find_doubles(parse_tree(HERE))
+        modules = parse_tree(HERE)
+        doubles, circles = find_doubles(modules), find_circles(find_imports(modules))
         for name, files in doubles.items():
             print(f"class {name} is defined in {' and '.join(files)}: one name, one meaning")
-        return 1 if doubles else 0
+        for circle in circles:
+            print(f"a circle of imports: {', '.join(circle)}")
+        return 1 if doubles or circles else 0
     if "--dot" in words:
         print(draw(find_arrows(parse_tree(trees[0]))))
         return 0
@@ -114,9 +119,19 @@ def measure(modules: dict[str, tuple[ast.Module, str]]) -> dict[str, object]:
     participles = [node.name for node in functions if is_participle(node.name) and not is_property(node)]
     opened = [text for text in docstrings if OPENINGS.match(text)]
     sizes = [text.count("\n") for _, text in modules.values()]
+    imports = find_imports(modules)
+    circles = find_circles(imports)
+    headers = sum(count_header(module, text) for module, text in modules.values())
+    readers, lab = (sum(t.count("\n") for n, (_, t) in modules.items() if n.startswith(p)) for p in (READERS, "lab/"))
     return {
         "files": len(modules),
         "lines": lines,
+        "lines of the lab": lab,
+        "lines of the core without documents' readers": lines - lab - readers,
+        "headers, %": round(100 * headers / lines, 1),
+        "functions in 1,000 lines": round(1000 * len(functions) / lines, 1),
+        "circles of imports": len(circles),
+        **{f"{door} reaches": count_reach(imports, modules, door) for door in DOORS if door in modules},
         "longest file": max(sizes),
         "files over 300 lines": sum(size > 300 for size in sizes),
         "arrows between rooms": len(find_arrows(modules)),
@@ -128,6 +143,66 @@ def measure(modules: dict[str, tuple[ast.Module, str]]) -> dict[str, object]:
         "openings What/Whether/How/..., %": round(100 * len(opened) / len(docstrings), 1),
         "comments in 1,000 lines": round(1000 * comments / lines, 1),
     }
+
+
+def find_imports(modules: dict[str, tuple[ast.Module, str]]) -> dict[str, set[str]]:
+    """Return the files that each file imports, late imports too, those for types alone not."""
+    names = {
+        ("bookwheel/" + name).removesuffix(".py").removesuffix("/__init__").replace("/", "."): name for name in modules
+    }
+    graph: dict[str, set[str]] = {}
+    for name, (module, _) in modules.items():
+        skipped = {id(inner) for node in ast.walk(module) if is_for_types(node) for inner in ast.walk(node)}
+        targets: set[str] = set()
+        for node in ast.walk(module):
+            if id(node) in skipped:
+                continue
+            if isinstance(node, ast.Import):
+                targets |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                targets |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
+        graph[name] = {names[target] for target in targets if target in names} - {name}
+    return graph
+
+
+def is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def find_circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Return the groups of files of which each reaches every other."""
+    reached = {name: walk(graph, name) for name in graph}
+    circles = {frozenset(other for other in reached[name] if name in reached[other]) for name in graph}
+    return sorted(sorted(circle) for circle in circles if len(circle) > 1)
+
+
+def walk(graph: dict[str, set[str]], start: str) -> set[str]:
+    """Return what a file imports, and what that imports, and so on; itself only in a circle."""
+    seen: set[str] = set()
+    waiting = [*graph[start]]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += graph[name]
+    return seen
+
+
+def count_reach(graph: dict[str, set[str]], modules: dict[str, tuple[ast.Module, str]], door: str) -> str:
+    """Return the files and lines that a door can run, with the packages that hold them."""
+    parents = {name: {f"{folder}/__init__.py".removeprefix("./") for folder in Path(name).parents} for name in graph}
+    whole = {name: found | (parents[name] & set(modules)) - {name} for name, found in graph.items()}
+    files = {door, *walk(whole, door)}
+    return f"{len(files)}, {sum(modules[name][1].count(chr(10)) for name in files):,}"
+
+
+def count_header(module: ast.Module, text: str) -> int:
+    """Return the lines before the first statement that is neither docstring nor import."""
+    for node in module.body:
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not (isinstance(node, ast.Import | ast.ImportFrom) or is_docstring or is_for_types(node)):
+            return min([node.lineno, *(mark.lineno for mark in getattr(node, "decorator_list", ()))]) - 1
+    return text.count("\n")
 
 
 def is_function(node: ast.AST) -> bool:

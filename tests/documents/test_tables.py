@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from bookwheel.documents.opening import open_document
 from bookwheel.documents.readers import tables
 from bookwheel.documents.readers.tables import read_csv
 from bookwheel.documents.sources import SourceWarnings
@@ -47,3 +48,26 @@ def test_a_line_without_end_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(tables, "_MOST_CELL", 200)
     monkeypatch.setattr("bookwheel.documents.decoding.BLOCK", 64)
     assert "".join(read(b"a,b\nc,d\n" + b"x" * 5000)).count("x") == 5000
+
+
+@pytest.mark.parametrize(
+    ("line", "cells"), [("a;b,c", ["a;b", "c"]), ("a\tb;c", ["a\tb", "c"]), ("one column", ["one column"])]
+)
+def test_of_separators_that_fit_equally_well_the_more_usual_one_counts(line: str, cells: list[str]) -> None:
+    rows = read(f"{line}\n".encode() * 3)
+    assert rows[-1] == (f"| {' | '.join(' '.join(cell.split()) for cell in cells)} |" if len(cells) > 1 else line)
+
+
+def test_a_comment_beside_a_cell_is_read_with_its_cell_and_its_words(tmp_path) -> None:
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    pytest.importorskip("python_calamine")
+    book = xlsxwriter.Workbook(str(tmp_path / "a.xlsx"))
+    sheet = book.add_worksheet("Stock")
+    sheet.write("B2", 1e15)
+    sheet.write("B3", 123456789012345.0)
+    sheet.write_comment("B2", "counted  by Ada")
+    book.close()
+    text = "".join(part.text for part in open_document([tmp_path / "a.xlsx"]).parts())
+    assert "- B2: counted by Ada" in text
+    assert "1000000000000000" in text
+    assert "123456789012345 " in text

@@ -10,7 +10,7 @@ import pytest
 from bookwheel.errors import WindowExceeded
 from bookwheel.models.offers import find_offers
 from bookwheel.models.openai import OpenAIModel
-from bookwheel.models.server_models import ServerSoftware
+from bookwheel.models.server_models import ServerSoftware, list_served_models
 from bookwheel.models.server_tokenizer import ServerTokenizer
 from bookwheel.plan import Plan, Sampling
 from bookwheel.reading.loop import read
@@ -46,7 +46,7 @@ def ask(model, text="Name a fruit.", *, limit=24, sampling=DRAWN):
 
 def test_connecting_learns_all_that_the_server_tells(llama):
     async def act(model):
-        (served,) = await model.list_models()
+        (served,) = await list_served_models(model.endpoint)
         reply = await ask(model, "x", limit=1)
         assert served.software is ServerSoftware.LLAMA_CPP
         assert model.window == served.window == 2048

@@ -82,7 +82,7 @@ _SHORT_MONTH: Final = re.compile(rf"\b({'|'.join(sorted(_SHORT_MONTHS, key=len, 
 _SHORT_AFTER: Final = re.compile(rf"(?<=\d)\s+({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?")
 _DECIMAL_COMMA: Final = re.compile(r"(?<![\d.,])(\d++),(\d{1,2})(?=\s?(?:%|€|eur\b|celsius|km\b|kg\b))")
 _COUNTS: Final = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-_PARTS: Final = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "tenth": 10}
+_PARTS: Final = {"half": 2, "halve": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "tenth": 10}
 _FRACTION: Final = re.compile(
     r"\b(a|one|two|three|four|five|six)[\s-](half|halves|thirds?|quarters?|fourths?|fifths?|sixths?|tenths?)\b"
     r"(?!\s(?:past|to|an?|hours?|dozen|of an?\b))"

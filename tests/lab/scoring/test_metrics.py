@@ -1,7 +1,9 @@
 """The metrics, and every fault of published judges that ours must not have."""
 
+import re
+
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bookwheel.errors import InputError
@@ -182,6 +184,7 @@ texts = st.text(max_size=60)
 
 @given(texts)
 def test_words_of_words_are_the_same_words(text):
+    assume(not re.search(r"\d\W+[cf]\b", text, re.IGNORECASE))  # degrees, where a mere blank stands between
     once = words(text)
     assert words(" ".join(once)) == once
 
@@ -275,3 +278,11 @@ def test_the_question_is_given_to_the_metrics_that_take_one():
 
 def test_our_metrics_are_listed_in_their_order():
     assert list_metrics()[: len(METRICS)] == list(METRICS)
+
+
+@pytest.mark.parametrize(
+    "part", ["half", "halves", "third", "thirds", "quarters", "fourth", "fifths", "sixths", "tenth", "tenths"]
+)
+@pytest.mark.parametrize("count", ["a", "one", "two", "three", "six"])
+def test_every_fraction_in_words_is_a_number(count, part):
+    assert any(token[0].isdigit() for token in words(f"{count} {part} of the rent"))

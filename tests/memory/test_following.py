@@ -208,3 +208,13 @@ async def test_lines_come_in_chunks_when_they_come_fast(make_session, begin, tmp
     events = await gather(opened, FollowedFile(log), until=reads("k0 = 399"))
     assert len(opened.tables.list_texts(opened.record.number)) == 1
     assert sum(event["steps"] for event in events) == session.model.calls > 10
+
+
+async def test_a_standing_question_waits_on_a_day_that_is_used_up(session, begin):
+    opened = await begin(session, limits=MemoryLimits(max_tokens_per_day=1))
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"door = open\n")
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as stream:
+        async with aclosing(follow(opened, FollowedStream(stream, "pipe"), every=0.01, question="door?")) as events:
+            assert [event["event"] async for event in events] == ["read"]

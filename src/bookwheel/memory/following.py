@@ -262,7 +262,8 @@ class _Follower:
 
     async def _tell(self, before: str) -> AsyncGenerator[dict[str, Any]]:
         """Ask the standing question, and yield its answer if it is another one than the last."""
-        if not self._question:
+        # On a day that is used up the question waits too: it is asked after the next text that is read.
+        if not self._question or self._opened.is_day_used():
             return
         found = await ask(self._opened, self._question, is_kept=False)
         if found.status is not Status.ANSWERED:

@@ -90,7 +90,7 @@ def _errors(jsonschema, schema: dict, value: object) -> list:
 
 
 @pytest.mark.slow
-def test_every_answer_is_as_the_description_says(serving, runs, words) -> None:
+def test_every_answer_is_as_the_description_says(serving, runs, words, tmp_path) -> None:
     text, question = words
     with serving(settings=ServerSettings(runs_folder=runs)) as up, up.client() as client:
         ask = Described(client)
@@ -109,6 +109,9 @@ def test_every_answer_is_as_the_description_says(serving, runs, words) -> None:
         ask("PATCH", "/documents/{sha}", sha=document, json={"name": "The pier"})
         ask("GET", "/documents/{sha}", sha=document)
         ask("GET", "/documents/{sha}/find", sha=document, query="?text=pier")
+        ask("GET", "/documents/{sha}/outline", sha=document)
+        ask("GET", "/documents/{sha}/places", sha=document, query="?start=0&end=20")
+        _ask_pages(ask, tmp_path)
         ask("GET", "/search", query="?query=harbour")
         ask("PATCH", "/readings/{id}", id=id_, json={"starred": True})
         ask("GET", "/readings")
@@ -160,6 +163,17 @@ def test_the_parameters_that_are_read_are_described(path: str, names: set[str]) 
 
 def test_a_request_that_was_sent_before_has_its_status_too() -> None:
     assert set(build_openapi()["paths"]["/readings"]["post"]["responses"]) == {"200", "201", "default"}
+
+
+def _ask_pages(ask, folder) -> None:
+    canvas = pytest.importorskip("reportlab.pdfgen.canvas").Canvas(str(folder / "log.pdf"))
+    canvas.drawString(72, 720, "The lamp burned all winter.")
+    canvas.save()
+    content, named = (folder / "log.pdf").read_bytes(), {"X-Filename": "log.pdf"}
+    sha = ask("POST", "/documents", status=201, content=content, headers=named).json()["document"]
+    ask("GET", "/documents/{sha}/pages/{number}", sha=sha, number="1")
+    ask("GET", "/documents/{sha}/original", sha=sha)
+    ask("GET", "/documents/{sha}/pages/{number}", status=404, sha=sha, number="7")
 
 
 def _ask_memories(ask) -> None:

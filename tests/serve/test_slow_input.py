@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -106,7 +107,7 @@ def open_slowly(_path, name: str):
     """A document whose child never ends by itself."""
     from bookwheel.documents.opening import IsolatedDocument
 
-    return IsolatedDocument(name, run_in_child(time_out, name=name))
+    return IsolatedDocument(name, run_in_child(time_out, name=name), Path(name))
 
 
 def time_out():

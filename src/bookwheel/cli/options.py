@@ -170,6 +170,8 @@ class OutputOptions:
 
     journal: FilePath | None = None
     "The journal's file; by default, $BOOKWHEEL_JOURNAL or a file in the user's data folder."
+    keep_text_only: Switch = False
+    "Keep the text of PDFs and office files in the journal, and not the files too, which the page shows."
     as_json: Annotated[Switch, Parameter(name="--json")] = False
     "Print one JSON object on standard output and nothing else."
     json_events: Switch = False
@@ -202,7 +204,7 @@ class OutputOptions:
 
         if self.path.is_dir():
             raise JournalError(f"the journal {self.path} is a folder; name a file with --journal FILE")
-        return Journal(self.path)
+        return Journal(self.path, keeps_files=not self.keep_text_only)
 
     def find_journal(self) -> Journal | None:
         """Open the journal to look something up; None if there is none yet. A mistyped path creates no file."""

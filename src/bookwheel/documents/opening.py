@@ -108,6 +108,11 @@ class SourceDocument:
         """Return the pages that hold the characters from `start` up to `end`; everything before them is read."""
         return find_pages(self.parts(start), end - start)
 
+    @property
+    def files(self) -> tuple[tuple[str, Path], ...]:
+        """The names and paths of the files that were converted."""
+        return tuple((item.file.name, item.file.path) for item in self._items if item.conversion)
+
     def check(self) -> None:
         """Raise SourceError, before a reading starts, if a named source cannot be read or no source has text."""
         empty = True
@@ -263,8 +268,9 @@ class IsolatedDocument:
     child waits meanwhile. `notes` is complete after the last part.
     """
 
-    def __init__(self, name: str, items: Iterator[Any]) -> None:
+    def __init__(self, name: str, items: Iterator[Any], path: Path) -> None:
         self.name = name
+        self.files = ((name, path),)
         self.notes: tuple[str, ...] = ()
         self.length: int | None = None
         self._items = items
@@ -297,12 +303,13 @@ class IsolatedDocument:
 
 def open_isolated(path: Path, name: str) -> IsolatedDocument:
     """Open a file in a child."""
-    return IsolatedDocument(name, run_in_child(_read_isolated, str(path), None, name=name))
+    return IsolatedDocument(name, run_in_child(_read_isolated, str(path), None, name=name), path)
 
 
 def open_fetched(source: SourceFile) -> IsolatedDocument:
     """Open a file that was fetched in a child."""
-    return IsolatedDocument(source.name, run_in_child(_read_isolated, None, source.to_values(), name=source.name))
+    items = run_in_child(_read_isolated, None, source.to_values(), name=source.name)
+    return IsolatedDocument(source.name, items, source.path)
 
 
 # Characters of one message of the child at most.

@@ -200,6 +200,8 @@ class _Copy:
             self._copy_table(table)
         for document, name in self._target.execute("SELECT id, name FROM documents").fetchall():
             self._copy_all("places", f"the sources and pages of {name}", f"WHERE document = {document}")
+        for table in ("originals", "original_pieces"):  # their SHA-256 is checked where one is read
+            self._copy_all(table, "some of the files that documents were read from")
         self._drop_broken_texts()
         self._cut_broken_chains()
         self._drop_orphans()
@@ -278,4 +280,6 @@ class _Copy:
             names = self._target.execute(f"SELECT {_NAMES[table]} {orphans}")
             self._lost += [f"{row[0]} has lost what it belongs to" for row in names]
             self._target.execute(f"DELETE {orphans}")
-        self._target.execute("DELETE FROM places WHERE document NOT IN (SELECT id FROM documents)")
+        for table in ("places", "originals"):
+            self._target.execute(f"DELETE FROM {table} WHERE document NOT IN (SELECT id FROM documents)")
+        self._target.execute("DELETE FROM original_pieces WHERE original NOT IN (SELECT id FROM originals)")

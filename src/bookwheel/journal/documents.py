@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError, JournalFull
 from bookwheel.journal.files import measure_journal, translate_errors
+from bookwheel.journal.originals import Original, insert_originals, list_originals, load_original
 from bookwheel.journal.rows import from_json, load_text, store_text, to_json
 from bookwheel.journal.tables import IS_SOUND
 from bookwheel.types import DocumentInfo, Part
@@ -52,10 +53,11 @@ class SpooledDocument:
     Its temporary file has no name, so a killed process leaves nothing behind.
     """
 
-    def __init__(self, document: Document, journal: Path) -> None:
+    def __init__(self, document: Document, journal: Path, *, keeps_files: bool = True) -> None:
         import tempfile  # `bookwheel list` stores nothing
 
         self.name = document.name
+        self._files: tuple[tuple[str, Path], ...] = getattr(document, "files", ()) if keeps_files else ()
         self._journal = journal
         self.length = 0
         self.places: list[Place] = []
@@ -127,6 +129,7 @@ class SpooledDocument:
             "INSERT OR IGNORE INTO places (document, start, source, page) VALUES (?, ?, ?, ?)",
             ((document, start, store_text(source), page) for start, source, page in self.places),
         )
+        insert_originals(connection, document, self._files)
         return document
 
     def _insert_text(self, connection: sqlite3.Connection) -> int:
@@ -200,6 +203,17 @@ class StoredDocument:
     def sources(self, start: int, end: int) -> tuple[str, ...]:
         """Return the sources that hold the characters from `start` up to `end`, without reading any text."""
         return tuple(dict.fromkeys(source for _, source, _ in self._find_places(start, end)))
+
+    def list_pages(self) -> list[Place]:
+        """Return where each source and page begins."""
+        return list(self._load_places())
+
+    def originals(self) -> tuple[Original, ...]:
+        """Return the files that it was read from, as far as they are kept."""
+        return list_originals(self._reader, self.row)
+
+    def load_original(self, original: Original) -> bytes:
+        return load_original(self._reader, original)
 
     def _find_places(self, start: int, end: int) -> list[Place]:
         places = self._load_places()

@@ -219,3 +219,19 @@ CREATE TABLE indexes (
     content BLOB NOT NULL,
     PRIMARY KEY (text, name)
 );
+
+-- version 12: the files that documents were read from, where they look like more than their text; sha256 is of the bytes
+CREATE TABLE originals (
+    id INTEGER PRIMARY KEY,
+    document INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+    source TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    UNIQUE (document, source)
+);
+CREATE TABLE original_pieces (
+    original INTEGER NOT NULL REFERENCES originals(id) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    content BLOB NOT NULL,
+    PRIMARY KEY (original, number)
+);

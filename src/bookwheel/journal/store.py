@@ -72,15 +72,17 @@ def open_existing(path: Path) -> Journal | None:
 class Journal:
     """One SQLite file of readings and their documents. Any number of threads and processes may use it at once."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, keeps_files: bool = True) -> None:
         """Open the file, or create it and its folder. Raise JournalError, with advice, if that fails.
 
-        With `read_only`, nothing is created, migrated or written.
+        With `read_only`, nothing is created, migrated or written. Without `keeps_files`, documents leave their text
+        alone: of a PDF or an office file nothing else stays.
         """
         if not read_only:
             prepare_file(path)
         self.path = path
         self._is_read_only = read_only
+        self._keeps_files = keeps_files
         open_connection = connect_read_only if read_only else connect
         self._reader = ReadPool(path, open_connection)
         self._writer = Writer(path, open_connection)
@@ -113,7 +115,7 @@ class Journal:
 
         Raise JournalFull if the journal would then have more than `most_bytes`.
         """
-        spooled = SpooledDocument(document, self.path)
+        spooled = SpooledDocument(document, self.path, keeps_files=self._keeps_files)
         try:
             what = f"document {spooled.sha256[:12]}"
             row = self._writer.write_now(lambda connection: spooled.insert(connection, most_bytes), what)

@@ -104,6 +104,7 @@ MIGRATIONS: list[str] = [
     _add_later_column("readings", "TEXT"),
     _SCRIPTS["10"] + "".join(_add_checksum(table) for table in _COLUMNS if table.startswith("memor")),
     _SCRIPTS["11"],
+    _SCRIPTS["12"],
 ]
 """Script k takes a journal of version k to version k + 1."""
 

@@ -44,6 +44,7 @@ from bookwheel.serve.http.documents import DocumentRoutes
 from bookwheel.serve.http.guard import COOKIE, GuardMiddleware, check_rate
 from bookwheel.serve.http.memories import MemoryRoutes
 from bookwheel.serve.http.operations import describe_operations, make_routes, operation
+from bookwheel.serve.http.originals import OriginalRoutes
 from bookwheel.serve.http.readings import ReadingRoutes
 from bookwheel.serve.http.requests import SessionShape, parse_body
 from bookwheel.serve.openai.chat import OpenAIRoutes
@@ -137,6 +138,7 @@ def _list_groups() -> list[Any]:
     extensions = [load_plugin(EXTENSIONS, name) for name in list_plugins(EXTENSIONS)]
     return [
         DocumentRoutes,
+        OriginalRoutes,
         ReadingRoutes,
         MemoryRoutes,
         ServerRoutes,

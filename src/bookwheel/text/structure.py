@@ -74,6 +74,13 @@ _CODE: Final = re.compile(
 )
 _CODE_SHARE: Final = 0.4
 _LONGEST_HEADING: Final = 70
+_HASHES: Final = re.compile(r" {0,3}(#{1,6})\s+(\S.*)")
+_CHAPTER: Final = re.compile(
+    r"\s*(?:(?:chapter|book|part|volume|section|appendix|act|scene|letter)\s+(?:[\divxlcdm]+|[a-z]+)\b[.:]?(?:\s.*)?$|"
+    r"第[一二三四五六七八九十百零〇\d]+[章回卷节部篇](?:\s|$|[\u4e00-\u9fff])|[ivxlcdm]{1,7}\.?\s*$)",
+    re.IGNORECASE,
+)
+_LOUD: Final = re.compile(r"\s*(?=.*[A-Z]{3})[^a-z]+$")
 _SHORT_TURN: Final = 60
 _CELLS: Final = 2
 _ROWS: Final = 3
@@ -128,6 +135,43 @@ def split_parts(text: str) -> list[TextPart]:
             is_below = False
             at = end
     return parts or ([TextPart(start=0, end=len(text), shape=Shape.PROSE)] if text.strip() else [])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """A heading of a text."""
+
+    start: int
+    level: int
+    """1 is the highest."""
+    title: str
+
+
+def list_headings(text: str, most: int = 2000) -> list[Heading]:
+    """Return the headings for a table of contents: those with number signs, else chapters, else lines that look so.
+
+    Where there are more than `most`, the lowest levels are left out.
+    """
+    starts = accumulate(map(len, text.splitlines(keepends=True)), initial=0)
+    lines = [_Line(start, start + len(line), line) for start, line in zip(starts, text.splitlines(), strict=False)]
+    found: list[Heading] = []
+    is_fenced = False
+    for line in lines:
+        is_fenced ^= bool(_FENCE.match(line.text))
+        if not is_fenced and (match := _HASHES.match(line.text)):
+            found.append(Heading(start=line.start, level=len(match[1]), title=match[2].strip(" *#")))
+    for test in () if found else (_CHAPTER, _LOUD):
+        titles = (line for line in lines if len(line.text) <= _LONGEST_HEADING and test.match(line.text))
+        found = [Heading(start=line.start, level=1, title=line.text.strip()) for line in titles]
+        if found:
+            break
+    if not found:
+        titles = (line for at, line in enumerate(lines) if not line.is_blank and _is_heading(lines, at))
+        found = [Heading(start=line.start, level=1, title=line.text.strip(" *=【】")) for line in titles]
+    while len(found) > most and any(heading.level > 1 for heading in found):
+        deepest = max(heading.level for heading in found)
+        found = [heading for heading in found if heading.level < deepest]
+    return found[:most]
 
 
 def _split_code(lines: Sequence[_Line]) -> Iterator[TextPart]:

@@ -57,7 +57,7 @@ def read_fragments(page: Any) -> tuple[list[Fragment], float]:
     text_page = raw.FPDFText_LoadPage(page)
     try:
         count = raw.FPDFText_CountChars(text_page)
-        text = _read_characters(text_page, count)
+        text = read_characters(text_page, count)
         left, bottom, right, top = page.get_mediabox()
         turn = _find_turn(text_page, text)
         boxes = _Boxes(text_page, turn, (left, bottom, right, top))
@@ -66,7 +66,7 @@ def read_fragments(page: Any) -> tuple[list[Fragment], float]:
         raw.FPDFText_ClosePage(text_page)
 
 
-def _read_characters(text_page: Any, count: int) -> str:
+def read_characters(text_page: Any, count: int) -> str:
     """Return the page's text with one character for each of PDFium's, so that positions agree."""
     from pypdfium2 import raw
 

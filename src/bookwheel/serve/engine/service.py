@@ -19,6 +19,7 @@ from bookwheel.serve.engine.documents import DocumentStore
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import Library
 from bookwheel.serve.engine.memories import ServedMemories
+from bookwheel.serve.engine.originals import Originals
 from bookwheel.serve.engine.reading_pool import ReadingPool, ReadingRunner
 from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, ReadingRequest, RunningReading
 from bookwheel.serve.engine.settings import ServerSettings
@@ -72,6 +73,7 @@ class Service(Library):
         run = ReadingRunner(journal=journal, models=models, usage=self.usage, queue=self.queue, metrics=self.metrics)
         # Whatever the others do, each key has its share.
         share = -(-limits.readings // max(1, len(self.keys)))
+        self.originals = Originals(limits.waiting_documents)
         self.readings = ReadingPool(run, capacity=limits.readings, capacity_per_key=share)
         self._quotas: dict[str, TokenQuota] = {}
         # Weak values: a lock lives as long as a request holds it, so the table does not grow.
@@ -91,6 +93,7 @@ class Service(Library):
     async def aclose(self) -> None:
         """Interrupt the readings under way and close the usage store."""
         await self.readings.close()
+        self.originals.close()
         self.usage.close()
 
     def quota(self, key: Key | None) -> TokenQuota | None:

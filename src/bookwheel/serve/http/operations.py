@@ -42,7 +42,7 @@ UPLOADS: Final = {
 _PATH_PARAMETERS: Final = {
     "id": "Its id.",
     "sha": "The SHA-256 of a document's text.",
-    "number": "A step, or the number of steps for the answer.",
+    "number": "A step, or the number of steps for the answer; of pages, one from 1 on.",
     "name": "A model.",
     "run": "A run.",
 }

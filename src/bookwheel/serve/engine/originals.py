@@ -1,0 +1,186 @@
+"""Documents as they look: their tables of contents, pictures of their pages, and where a passage stands on them."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import tempfile
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
+
+from bookwheel.documents.cancellation import ChildLimits, run_cancellable
+from bookwheel.documents.child import run_in_child
+from bookwheel.documents.readers import pdf_pages
+from bookwheel.journal import StoredDocument
+from bookwheel.journal.originals import Original
+from bookwheel.serve.engine.errors import not_found
+from bookwheel.serve.engine.sharing import FairQueue
+from bookwheel.text.structure import list_headings
+
+_OUTLINE: Final = "outline 1"
+# Characters of a text in which headings are looked for.
+_MOST_CHARACTERS: Final = 64 << 20
+_MOST_PLACES: Final = 50_000
+# Files that lie ready for the next page, and pages drawn at once.
+_AT_HAND: Final = 4
+_DRAWN_AT_ONCE: Final = 2
+_LIMITS: Final = ChildLimits(seconds=20, cpu_seconds=20)
+_PDF: Final = b"%PDF-"
+
+
+class HeadingJson(TypedDict):
+    """A line of the table of contents."""
+
+    start: int
+    level: int
+    title: str
+
+
+class PageStartJson(TypedDict):
+    """Where a source or one of its pages begins."""
+
+    start: int
+    source: str
+    page: int | None
+
+
+class OriginalJson(TypedDict):
+    """A file that is kept."""
+
+    source: str
+    size: int
+    pages: list[list[float]]
+    """The width and height of each page that can be drawn, in points."""
+
+
+class OutlineJson(TypedDict):
+    """The parts of a document."""
+
+    headings: list[HeadingJson]
+    places: list[PageStartJson]
+    originals: list[OriginalJson]
+
+
+class BoxesJson(TypedDict):
+    """Where a passage stands on a page."""
+
+    source: str
+    page: int
+    boxes: list[list[float]]
+    """Left, top, right and bottom of each line, as shares of the page's sides."""
+
+
+class Originals:
+    """Draws pages in child processes with limits, a few at once, shared fairly among clients."""
+
+    def __init__(self, most_waiting: int) -> None:
+        self._queue = FairQueue(_DRAWN_AT_ONCE, most_waiting=most_waiting)
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._files: OrderedDict[int, Path] = OrderedDict()
+
+    async def outline(self, document: StoredDocument, client: str) -> OutlineJson:
+        places = (await asyncio.to_thread(document.list_pages))[:_MOST_PLACES]
+        return {
+            "headings": await asyncio.to_thread(_list_headings, document),
+            "places": [{"start": start, "source": source, "page": page} for start, source, page in places],
+            "originals": [
+                {"source": one.source, "size": one.size, "pages": await self._measure(document, one, client)}
+                for one in await asyncio.to_thread(document.originals)
+            ],
+        }
+
+    async def load(self, document: StoredDocument, source: str) -> tuple[str, bytes]:
+        """Return the name and the bytes of a file that is kept; without a source, of the first. Raise a 404."""
+        original = await _find_original(document, source)
+        return original.source, await asyncio.to_thread(document.load_original, original)
+
+    async def draw(self, document: StoredDocument, source: str, page: int, width: int, client: str) -> bytes:
+        """Return the PNG of a page, or raise a 404."""
+        original = await _find_original(document, source)
+        pictures = await self._run(document, original, client, pdf_pages.draw_page, page, width)
+        if not pictures:
+            raise not_found("page of that number")
+        return base64.b64decode(pictures[0])
+
+    async def find_boxes(self, document: StoredDocument, start: int, end: int, client: str) -> list[BoxesJson]:
+        """Return where the characters from `start` up to `end` stand, on each page that can be drawn."""
+        places = await asyncio.to_thread(document.list_pages)
+        originals = {one.source: one for one in await asyncio.to_thread(document.originals)}
+        ends = [*(place[0] for place in places[1:]), document.length]
+        found: list[BoxesJson] = []
+        for (first, source, page), last in zip(places, ends, strict=True):
+            if page is None or source not in originals or last <= start or first >= end:
+                continue
+            passage = await asyncio.to_thread(document.slice, max(start, first), min(end, last))
+            boxes = await self._run(document, originals[source], client, pdf_pages.find_boxes, page, passage)
+            found.append({"source": source, "page": page, "boxes": boxes})
+        return found
+
+    async def _measure(self, document: StoredDocument, original: Original, client: str) -> list[list[float]]:
+        name = f"pages of {original.row}"
+        if kept := await asyncio.to_thread(document.load_index, name):
+            sizes: list[list[float]] = json.loads(kept)
+            return sizes
+        sizes = await self._run(document, original, client, pdf_pages.measure_pages)
+        await asyncio.to_thread(document.keep_index, name, json.dumps(sizes).encode())
+        return sizes
+
+    async def _run(
+        self, document: StoredDocument, original: Original, client: str, work: Callable[..., Iterable[Any]], *more: Any
+    ) -> list[Any]:
+        """Return what a function of `pdf_pages` yields for a file; nothing for one that is no PDF."""
+        async with self._queue.slot(client), self._lend(document, original) as path:
+            if path is None:
+                return []
+            items = partial(run_in_child, work, str(path), *more, name=original.source, limits=_LIMITS)
+            return await run_cancellable(lambda: list(items()))
+
+    @asynccontextmanager
+    async def _lend(self, document: StoredDocument, original: Original) -> AsyncGenerator[Path | None]:
+        path = self._files.pop(original.row, None)
+        if path is None:
+            content = await asyncio.to_thread(document.load_original, original)
+            if _PDF not in content[:1024]:
+                yield None
+                return
+            self._folder = self._folder or tempfile.TemporaryDirectory(prefix="bookwheel-pages-")
+            path = Path(tempfile.mkstemp(dir=self._folder.name, suffix=".pdf")[1])
+            await asyncio.to_thread(path.write_bytes, content)
+        try:
+            yield path
+        finally:
+            # Another call may have written the same file meanwhile.
+            if (other := self._files.pop(original.row, None)) is not None and other != path:
+                other.unlink(missing_ok=True)
+            self._files[original.row] = path
+            while len(self._files) > _AT_HAND:
+                self._files.popitem(last=False)[1].unlink(missing_ok=True)
+
+    def close(self) -> None:
+        if self._folder:
+            self._folder.cleanup()
+
+
+async def _find_original(document: StoredDocument, source: str) -> Original:
+    originals = await asyncio.to_thread(document.originals)
+    found = next((one for one in originals if source in {"", one.source}), None)
+    if found is None:
+        raise not_found("file of that document; only its text is kept")
+    return found
+
+
+def _list_headings(document: StoredDocument) -> list[HeadingJson]:
+    if kept := document.load_index(_OUTLINE):
+        headings: list[HeadingJson] = json.loads(kept)
+        return headings
+    found = list_headings(document.slice(0, min(document.length, _MOST_CHARACTERS)))
+    headings = [{"start": one.start, "level": one.level, "title": one.title} for one in found]
+    document.keep_index(_OUTLINE, json.dumps(headings).encode())
+    return headings

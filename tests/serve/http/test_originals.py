@@ -1,0 +1,73 @@
+"""Documents as they look, over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+DOCX_LIKE = b"# Ledger\n\nAda paid.\n\n## June\n\nBo paid.\n"
+
+
+@pytest.fixture
+def log(tmp_path) -> bytes:
+    canvas = pytest.importorskip("reportlab.pdfgen.canvas").Canvas(str(tmp_path / "log.pdf"))
+    canvas.drawString(72, 720, "Eleven barrels of lamp oil came with the ferry.")
+    canvas.showPage()
+    canvas.drawString(72, 720, "The lamp burned all winter.")
+    canvas.save()
+    return (tmp_path / "log.pdf").read_bytes()
+
+
+@pytest.fixture
+def client(up):
+    with up.client() as client:
+        yield client
+
+
+def upload(client, content: bytes, name: str) -> str:
+    answer = client.post("/documents", content=content, headers={"X-Filename": name})
+    return answer.json()["document"]
+
+
+def test_a_pdf_is_shown_page_by_page_with_its_passages(client, log) -> None:
+    sha = upload(client, log, "log.pdf")
+    outline = client.get(f"/documents/{sha}/outline").json()
+    assert [one["page"] for one in outline["places"]] == [1, 2]
+    (original,) = outline["originals"]
+    assert (original["source"], len(original["pages"])) == ("log.pdf", 2)
+    picture = client.get(f"/documents/{sha}/pages/2?width=120")
+    assert picture.content.startswith(b"\x89PNG")
+    assert picture.headers["content-type"] == "image/png"
+    start = outline["places"][1]["start"]
+    (found,) = client.get(f"/documents/{sha}/places?start={start + 4}&end={start + 15}").json()
+    assert (found["page"], len(found["boxes"])) == (2, 1)
+    both = client.get(f"/documents/{sha}/places?start=0&end={start + 15}").json()
+    assert [one["page"] for one in both] == [1, 2]
+    file = client.get(f"/documents/{sha}/original")
+    assert file.content == log
+    assert file.headers["content-disposition"].startswith("attachment")
+
+
+def test_a_text_has_its_headings_and_no_pages(client) -> None:
+    sha = upload(client, DOCX_LIKE, "ledger.md")
+    outline = client.get(f"/documents/{sha}/outline").json()
+    assert [(one["level"], one["title"]) for one in outline["headings"]] == [(1, "Ledger"), (2, "June")]
+    assert DOCX_LIKE.decode()[outline["headings"][1]["start"] :].startswith("## June")
+    assert outline["originals"] == []
+    assert client.get(f"/documents/{sha}/original").status_code == 404
+    assert client.get(f"/documents/{sha}/pages/1").status_code == 404
+    assert client.get(f"/documents/{sha}/places?start=0&end=9").json() == []
+
+
+@pytest.mark.parametrize("path", ["pages/0", "pages/3", "pages/1?source=other.pdf", "original?source=../log.pdf"])
+def test_what_is_not_there_is_not_found(client, log, path) -> None:
+    assert client.get(f"/documents/{upload(client, log, 'log.pdf')}/{path}").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["pages/one", "pages/-1", "places?start=5&end=2", "places?start=0&end=99999"])
+def test_what_makes_no_sense_is_declined(client, log, path) -> None:
+    assert client.get(f"/documents/{upload(client, log, 'log.pdf')}/{path}").status_code == 400
+
+
+def test_a_file_that_only_begins_as_a_pdf_is_kept_and_shows_nothing_wrong(client) -> None:
+    answer = client.post("/documents", content=b"%PDF-1.4 broken", headers={"X-Filename": "x.pdf"})
+    assert answer.status_code < 500

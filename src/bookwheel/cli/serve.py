@@ -184,6 +184,9 @@ class McpOptions:
     "The bearer token that clients must send. Prefer the environment variable: other users can see command lines."
     journal: FilePath | None = None
     "The journal's file; by default, $BOOKWHEEL_JOURNAL or a file in the user's data folder."
+    memory: Text | None = None
+    """Serve the verbs of the reference server `memory` instead, over the lasting memory of this name: create_entities,
+    add_observations, search_nodes and so on. It is begun if it is not there."""
 
 
 async def mcp(
@@ -200,13 +203,21 @@ async def mcp(
     from bookwheel.serve.engine.access import AccessPolicy
 
     access = AccessPolicy.from_roots(server.root, allow_private=server.allow_private)
+    if server.memory and server.http:
+        raise InputError("--memory serves over standard input and output; leave out --http")
     if server.http:
         return await _serve_tools(server, access, models, budget)
+    from bookwheel.serve.mcp.graph import build_graph_server
     from bookwheel.serve.mcp.server import build_server
 
     try:
         async with _open_service(server, models, budget) as service:
-            session = asyncio.create_task(build_server(service, access).run_stdio_async())
+            if server.memory:
+                await service.memories.begin_written(None, server.memory, model=next(iter(service.models)))
+                offered = build_graph_server(service, server.memory)
+            else:
+                offered = build_server(service, access)
+            session = asyncio.create_task(offered.run_stdio_async())
             await asyncio.wait({session})
             session.result()
     except asyncio.CancelledError:

@@ -215,6 +215,12 @@ class MemoryTables:
         rows = self._fetch("memory_versions", VERSIONS.names, condition, memory, after)
         return [VERSIONS.from_row(row, {"memory.limit": limit}) for row in rows]
 
+    def list_edits(self, memory: int, until: int | None = None) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+        """Return when each correction up to a version was made, and its lines: old and new."""
+        condition = "memory = ? AND kind = 'edit' AND version <= ? ORDER BY version"
+        rows = self._fetch("memory_versions", "kept, changes", condition, memory, _NEVER if until is None else until)
+        return [(kept, tuple((old, new) for old, new in from_json(changes))) for kept, changes in rows]
+
     def find_known(self, memory: int, instant: str) -> int:
         """Return the newest version before the first one that knows anything from after an instant (UTC)."""
         later = (

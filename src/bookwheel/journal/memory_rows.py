@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from bookwheel.plan import Plan
 
 
+BY_HAND: Final = "by hand"
+"""The source of what somebody wrote into a memory."""
+
+
 class VersionKind(StrEnum):
     """The origin of a version."""
 

@@ -7,7 +7,8 @@
 
 A sentence with the question's words and another value than the answer's is `superseded` where it is older, and `newer`
 where it is not. A model that only quotes answers with the newest of the passages that have the most of the question's
-words. `as_of` answers as it was known then.
+words. `as_of` answers as it was known then. Lines that were written by hand are passages
+too, from the day that they were written.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
-from bookwheel.journal.memory_rows import blank_version
+from bookwheel.journal.memory_rows import BY_HAND, MemoryText, blank_version
+from bookwheel.memory.files import split_line
 from bookwheel.memory.pieces import format_header, read_time, subtract_usage
 from bookwheel.reading import loop
 from bookwheel.reading.follow_up import asks_for_more
@@ -37,8 +39,9 @@ from bookwheel.verdict.judge import judge_answer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bookwheel.journal.memory_rows import MemoryText, MemoryVersion
+    from bookwheel.journal.memory_rows import MemoryVersion
     from bookwheel.memory.opened import OpenMemory
+    from bookwheel.plan import Plan
     from bookwheel.types import Claim
 
 # Characters of a passage of a text.
@@ -153,7 +156,7 @@ async def ask(
         until, known = datetime.fromisoformat(when).astimezone(UTC), tables.find_known(record.number, when)
     version = tables.newest_version(record.number, limit, known) or blank_version(limit)
     prompts = prompts_for(record.plan, question)
-    passages = await asyncio.to_thread(_rank_passages, opened, question, until)
+    passages = await asyncio.to_thread(_rank_passages, opened, question, version, until)
     document = PassageDocument(passages, has_headers=not prompts.quotes)
     spent = opened.model.spent
     answer: MemoryAnswer | None = None
@@ -185,7 +188,7 @@ async def keep_answer(opened: OpenMemory, answer: MemoryAnswer) -> None:
     await asyncio.to_thread(opened.tables.add_answer, opened.record.number, answer.version, kept, tokens)
 
 
-def _rank_passages(opened: OpenMemory, question: str, until: datetime | None) -> list[_Passage]:
+def _rank_passages(opened: OpenMemory, question: str, version: MemoryVersion, until: datetime | None) -> list[_Passage]:
     """Return the passages with the rarest words of the question that fit a chunk; without any, the newest ones."""
     memory, plan = opened.record.number, opened.record.plan
     texts = [one for one in opened.tables.list_texts(memory) if until is None or one.instant <= until]
@@ -195,6 +198,7 @@ def _rank_passages(opened: OpenMemory, question: str, until: datetime | None) ->
         for one in texts
         for start, words in _cut_passages(opened.tables.load_text(memory, one.number))
     ]
+    found += _list_written(opened, version)
     asked = QuestionWords(question)
     held = [asked.find(passage.words) for passage in found]
     ranked = asked.rank(held)
@@ -206,6 +210,26 @@ def _rank_passages(opened: OpenMemory, question: str, until: datetime | None) ->
             break
         chosen.append(passage)
     return chosen
+
+
+def _list_written(opened: OpenMemory, version: MemoryVersion) -> list[_Passage]:
+    """Return the lines of a version that were written by hand, newest first, as passages of a text of their own."""
+    edits = opened.tables.list_edits(opened.record.number, version.version)
+    left = set(version.memory.text.splitlines()) if edits else set()
+    passages = list[_Passage]()
+    for kept, changes in reversed(edits):
+        written = dict[str, list[str]]()
+        for new in (new for _, new in changes if new.strip() and new in left):
+            left.discard(new)
+            path, words = split_line(new)
+            written.setdefault(path or BY_HAND, []).append(words)
+        for source, lines in written.items():
+            words = "\n".join(lines)
+            text = MemoryText(
+                number=0, source=source, at=kept, arrived=kept, sha256="", characters=len(words), position=len(words)
+            )
+            passages += [_Passage(text=text, start=start, words=part) for start, part in _cut_passages(words)]
+    return passages
 
 
 def _cut_passages(content: str) -> Iterator[tuple[int, str]]:
@@ -221,12 +245,18 @@ def _cut_passages(content: str) -> Iterator[tuple[int, str]]:
         start = end
 
 
+def _plan_questions(opened: OpenMemory) -> Plan:
+    """Return the plan of a question: a memory that is written, not read into, may be larger than a call."""
+    plan, own = opened.record.plan, opened.session.model.plan
+    return plan if plan.memory_tokens <= plan.chunk_tokens else replace(plan, memory_tokens=own.memory_tokens)
+
+
 async def _ask_memory(
     opened: OpenMemory, question: str, version: MemoryVersion, document: PassageDocument
 ) -> MemoryAnswer | None:
     """Answer from the memory; None where the texts are to be asked."""
-    plan, memory = opened.record.plan, version.memory
-    if await asyncio.to_thread(asks_for_more, question, memory.text, document):
+    plan, memory = _plan_questions(opened), version.memory
+    if memory.tokens > plan.memory_tokens or await asyncio.to_thread(asks_for_more, question, memory.text, document):
         return None
     prompts = prompts_for(plan, question)
     loop.check(question, opened.session.model, plan, prompts)
@@ -244,7 +274,7 @@ async def _ask_texts(
     opened: OpenMemory, question: str, version: MemoryVersion, document: PassageDocument
 ) -> MemoryAnswer:
     """Put the question to the passages, as to any document."""
-    model, plan = opened.session.model, opened.record.plan
+    model, plan = opened.session.model, _plan_questions(opened)
     choice = await settle_way(WayRequest(), document, question, model, plan)
     info = DocumentInfo(id="", name=document.name, length=document.length)
     reading = new_reading(info, question, model, plan, choice.way)

@@ -13,20 +13,30 @@ from bookwheel.types import Flag, Memory
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from bookwheel.memory.opened import OpenMemory
 
 
 async def edit(opened: OpenMemory, old: str, new: str) -> MemoryUpdate:
     """Put some words of the newest memory right; without `old`, `new` is the whole memory."""
+
+    def put_right(text: str) -> str:
+        if old and old not in text:
+            raise InputError(f"the memory does not say {old!r}; see bookwheel memory show {opened.record.name}")
+        corrected = (text.replace(old, new) if old else new).strip()
+        if not corrected and not old:
+            raise InputError("the new memory is empty, so nothing was changed")
+        return corrected
+
+    return await rewrite(opened, put_right)
+
+
+async def rewrite(opened: OpenMemory, change: Callable[[str], str]) -> MemoryUpdate:
+    """Put what a function makes of the newest memory's text in its place, as a new version, in its turn."""
     async with opened.hold():
         before = opened.newest()
-        if old and old not in before.memory.text:
-            raise InputError(f"the memory does not say {old!r}; see bookwheel memory show {opened.record.name}")
-        text = (before.memory.text.replace(old, new) if old else new).strip()
-        if not text and not old:
-            raise InputError("the new memory is empty, so nothing was changed")
+        text = change(before.memory.text)
         if text == before.memory.text:
             return MemoryUpdate(before=before, after=before)
         after = make_edit(opened, before, before.version + 1, text, list_changes(before.memory.text, text))
@@ -40,7 +50,10 @@ def make_edit(
     """Return the version with this text; InputError where it is over the memory's limit."""
     tokens, limit = opened.session.model.tokenizer.count(text), opened.record.plan.memory_tokens
     if tokens > limit:
-        raise InputError(f"the new memory has {tokens} tokens and may have {limit}; shorten it")
+        raise InputError(
+            f"the new memory has {tokens} tokens and may have {limit}: shorten it, or begin one with more "
+            f"--memory-tokens"
+        )
     return MemoryVersion(
         version=number,
         kind=VersionKind.EDIT,

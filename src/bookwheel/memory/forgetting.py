@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import InputError
-from bookwheel.journal.memory_rows import MemoryText, MemoryVersion, Tombstone, VersionKind, blank_version
+from bookwheel.journal.memory_rows import BY_HAND, MemoryText, MemoryVersion, Tombstone, VersionKind, blank_version
 from bookwheel.memory.editing import apply_changes, make_edit
 from bookwheel.memory.pieces import ignore_version, read_piece
 from bookwheel.reading.guards import trim
@@ -73,12 +73,13 @@ def preview(
     else:
         limit = datetime.fromisoformat(before or "").astimezone(UTC)
         masks = {one.number: None for one in texts if one.instant < limit}
-    if not masks:
+    versions = opened.tables.list_versions(memory, opened.record.plan.memory_tokens)
+    written = [version for version in versions if _is_written(version, text or "")]
+    if not masks and not written:
         sources = ", ".join(dict.fromkeys(one.source for one in texts[-10:]))
         raise InputError(f"nothing to forget there; the newest sources are: {sources or 'none'}")
-    versions = opened.tables.list_versions(memory, opened.record.plan.memory_tokens)
-    first = next((at for at, version in enumerate(versions) if version.text in masks), len(versions))
-    own = sum(version.text in masks for version in versions)
+    touched = [at for at, version in enumerate(versions) if version.text in masks or version in written]
+    first, own = min(touched, default=len(versions)), len(touched)
     return ForgetPreview(
         scope=scope,
         texts=tuple(one for one in texts if one.number in masks),
@@ -100,7 +101,7 @@ async def forget(
     async with opened.hold():
         await go_on_forgetting(opened)
         found = await asyncio.to_thread(preview, opened, source=source, before=before, text=text)
-        names = tuple(dict.fromkeys(one.source for one in found.texts))
+        names = tuple(dict.fromkeys(one.source for one in found.texts)) or (BY_HAND,)
         await asyncio.to_thread(opened.tables.begin_forgetting, opened.record.number, found.scope, names, found.masks)
         await go_on_forgetting(opened, watch)
         return opened.tables.list_tombstones(opened.record.number)[-1]
@@ -136,6 +137,8 @@ class _Replay:
         made = tables.load_replays(memory, limit)
         newest = state = blank_version(limit)
         is_same = True
+        dates = [texts[number].arrived for number in masks if number in texts]
+        dates += [version.kept for version in versions if _is_written(version, phrase)]
         for old in versions:
             is_gone = old.text in masks and masks[old.text] is None
             if is_gone:
@@ -143,7 +146,7 @@ class _Replay:
             elif is_same and not self._is_touched(old, masks, phrase):
                 state = old
             else:
-                state = made.get(old.version) or await self._make(old, state, masks, texts, phrase)
+                state = made.get(old.version) or await self._make(old, (newest, state), masks, texts, phrase)
                 self.replays.append(state)
             is_same = (state.memory.text, state.scores) == (old.memory.text, old.scores)
             newest = old
@@ -153,14 +156,14 @@ class _Replay:
             replayed=sum(version.text is not None for version in self.replays),
             lines=sum(line.kind is not ChangeKind.KEPT for line in lines),
         )
-        since = min((texts[number].arrived for number in masks if number in texts), default="")
+        since = min(dates, default="")
         await asyncio.to_thread(tables.end_forgetting, memory, ended, self.replays, self.dropped, since)
 
     def _is_touched(self, version: MemoryVersion, masks: Mapping[int, str | None], phrase: str) -> bool:
         """Return whether a piece has other words now, or a correction holds words to forget."""
         if version.text in masks and self._load_piece(version, masks) != self._load_piece(version, {}):
             return True
-        return any(_holds(phrase, line) for pair in version.changes for line in pair)
+        return _is_written(version, phrase)
 
     def _load_piece(self, version: MemoryVersion, masks: Mapping[int, str | None]) -> str:
         number = version.text or _PHRASE
@@ -170,17 +173,21 @@ class _Replay:
     async def _make(
         self,
         old: MemoryVersion,
-        before: MemoryVersion,
+        befores: tuple[MemoryVersion, MemoryVersion],
         masks: Mapping[int, str | None],
         texts: Mapping[int, MemoryText],
         phrase: str,
     ) -> MemoryVersion:
-        """Return a version made anew: a piece read again, or a correction made again."""
+        """Return a version made anew: a piece read again, or a correction made again in what it is now made in."""
         opened = self.opened
+        was, before = befores
         if old.kind is VersionKind.EDIT or old.text is None:
             changes = [pair for pair in old.changes if not any(_holds(phrase, line) for line in pair)]
             # Of a correction that is not made again, no word stays.
-            text, changes = apply_changes(before.memory.text, changes)
+            if _drop_lines(was.memory.text, phrase) == before.memory.text:
+                text = _drop_lines(old.memory.text, phrase)
+            else:
+                text, changes = apply_changes(before.memory.text, changes)
             text = trim(text, before.memory.limit, opened.session.model.tokenizer)[0]
             new = make_edit(opened, before, old.version, text, changes)
         else:
@@ -194,6 +201,15 @@ class _Replay:
         await asyncio.to_thread(opened.tables.add_replay, opened.record.number, new)
         self.watch(new)
         return new
+
+
+def _is_written(version: MemoryVersion, phrase: str) -> bool:
+    """Return whether a correction holds words to forget."""
+    return any(_holds(phrase, line) for pair in version.changes for line in pair)
+
+
+def _drop_lines(text: str, phrase: str) -> str:
+    return "\n".join(line for line in text.split("\n") if not _holds(phrase, line))
 
 
 def _holds(phrase: str, line: str) -> bool:

@@ -22,14 +22,16 @@ from bookwheel.errors import InputError
 from bookwheel.journal import Journal
 from bookwheel.journal.memory_rows import blank_version
 from bookwheel.memory import append, asking, editing, forgetting
-from bookwheel.memory.opened import begin_memory, open_memory
+from bookwheel.memory.files import FileCommand, run_command
+from bookwheel.memory.opened import WRITTEN_ABOUT, begin_memory, open_memory
 from bookwheel.memory.pieces import read_time
 from bookwheel.plan import LIMITS
+from bookwheel.schema import parse
 from bookwheel.session import open_session, refuse_unknown
 from bookwheel.views.diff import diff_memories
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Mapping
 
     from bookwheel.journal.memory_rows import MemoryRecord, MemoryVersion, Tombstone
     from bookwheel.memory.asking import MemoryAnswer
@@ -141,13 +143,27 @@ class LastingMemory:
         """Forget; see `aforget`."""
         return run_now(self.aforget(source=source, before=before, text=text))
 
+    async def arun_command(self, command: Mapping[str, Any]) -> str:
+        """Run a command of Anthropic's memory tool on the files that an agent keeps in this memory; return its reply.
+
+        InputError, with words for the agent, where it cannot be run. A memory that is not there yet is begun, with room
+        for what an agent writes.
+        """
+        parsed = parse(FileCommand, dict(command))
+        async with self._open(is_written=True) as opened:
+            return await run_command(opened, parsed)
+
+    def run_command(self, command: Mapping[str, Any]) -> str:
+        """Run a command on the files of an agent; see `arun_command`."""
+        return run_now(self.arun_command(command))
+
     def export(self, path: str | Path) -> None:
         """Write the memory to a journal of its own, which opens elsewhere."""
         with Journal(self._path) as journal:
             export_memory(journal, journal.memories.find(self.name), Path(path))
 
     @asynccontextmanager
-    async def _open(self) -> AsyncGenerator[OpenMemory]:
+    async def _open(self, *, is_written: bool = False) -> AsyncGenerator[OpenMemory]:
         """Open the journal, the memory and its model; begin the memory where there is none."""
         settings = dict(self._settings)
         own, connection = find_own_model(self._model), Connection.pop_from(settings, self._model)
@@ -158,15 +174,17 @@ class LastingMemory:
             kept = record.address if record else None
             async with open_session(connection, journal, model=own, kept=kept) as session:
                 if record is None:
-                    record = await self._begin(session, settings)
+                    record = await self._begin(session, settings, is_written)
                 else:
                     refuse_unknown(settings, ("memory_tokens", *LIMITS))
                 yield open_memory(session, self.name, budget=session.renew_budget(record.plan.budget, limits))
 
-    async def _begin(self, session: Session, settings: dict[str, Any]) -> MemoryRecord:
-        if not self._about:
+    async def _begin(self, session: Session, settings: dict[str, Any], is_written: bool) -> MemoryRecord:
+        about = self._about or (WRITTEN_ABOUT if is_written else "")
+        if not about:
             raise InputError(f"there is no memory {self.name!r} yet: say what it is about, with about=TEXT")
-        return await begin_memory(session, self.name, self._about, session.build_plan(settings), way=self._way)
+        plan = session.build_plan(settings)
+        return await begin_memory(session, self.name, about, plan, way=self._way, is_written=is_written)
 
 
 def export_memory(journal: Journal, record: MemoryRecord, path: Path) -> None:

@@ -35,6 +35,9 @@ _NOTE: Final = {
     "en": "Date every fact. The newest value holds; older ones are superseded.",
     "zh": "每条事实都注明日期。以最新的为准；旧的已被取代。",
 }
+WRITTEN_TOKENS: Final = 200_000
+"""What a memory may have that an agent writes."""
+WRITTEN_ABOUT: Final = "What an agent has noted"
 # Seconds between two looks at a memory that another writer holds.
 _TURN_SECONDS: Final = 0.02
 
@@ -111,8 +114,12 @@ async def begin_memory(
     way: str = "",
     limits: MemoryLimits | None = None,
     owner: str = "",
+    is_written: bool = False,
 ) -> MemoryRecord:
-    """Begin a memory; raise what is wrong with brief, plan, way and model before anything is stored."""
+    """Begin a memory; raise what is wrong with brief, plan, way and model before anything is stored.
+
+    One that is written by an agent, not read into, may be larger than what a call of the model holds.
+    """
     check_name(name)
     if not about.strip():
         raise InputError("say what the memory is about: --about TEXT")
@@ -123,6 +130,8 @@ async def begin_memory(
     reading = await make_reading(DocumentInfo(id="", name=name, length=0), about, model, plan, chosen)
     # What was enough for one question is not enough for those to come, so every text is read to its end.
     settled = replace(reading.plan, enough_gain=0.0)
+    if is_written:
+        settled = replace(settled, memory_tokens=max(settled.memory_tokens, WRITTEN_TOKENS))
     record = MemoryRecord(
         name=name,
         about=about,

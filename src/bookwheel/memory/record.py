@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, cast
 
 from typing_extensions import TypedDict
 
-from bookwheel.journal.memory_rows import blank_version
+from bookwheel.journal.memory_rows import BY_HAND, blank_version
 from bookwheel.record import to_plain
 from bookwheel.types import Claim, Usage
 from bookwheel.views.diff import ChangeKind, diff_memories
@@ -332,7 +332,7 @@ def log_to_json(tables: MemoryTables, record: MemoryRecord) -> MemoryLogJson:
             {
                 "version": version.version,
                 "kind": str(version.kind),
-                "source": text.source if text else "by hand",
+                "source": text.source if text else BY_HAND,
                 "at": text.at if text else version.kept,
                 "late": bool(text and text.is_late),
                 "start": version.start,

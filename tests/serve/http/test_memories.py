@@ -77,6 +77,20 @@ def test_correct_forget_and_export(client, tmp_path) -> None:
     assert client.get("/memories/bo").status_code == 404
 
 
+def test_an_agent_keeps_files_in_it(client) -> None:
+    def run(**command):
+        answer = client.post("/memories/ada/files", json=command)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    made = run(command="create", path="/memories/a.md", file_text="room = 12")
+    assert made == {"content": "File created successfully at: /memories/a.md", "is_error": False}
+    out = run(command="view", path="/memories/../x")
+    assert (out["is_error"], "escape" in out["content"]) == (True, True)
+    assert client.get("/memories/ada").json()["text"] == "/memories/a.md\troom = 12"
+    assert client.post("/memories/ada/files", json={"command": "wipe"}).status_code == 400
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [
@@ -116,6 +130,7 @@ def test_a_memory_is_nobody_elses(tmp_path) -> None:
             ("PATCH", "", {"name": "mine"}),
             ("POST", "/texts", {"text": "room = 1"}),
             ("POST", "/questions", {"question": "room?"}),
+            ("POST", "/files", {"command": "view", "path": "/memories"}),
             ("POST", "/edits", {"new": ""}),
             ("POST", "/forgets", {"source": "mail-1"}),
         ):

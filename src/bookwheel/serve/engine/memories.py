@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import tempfile
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bookwheel.errors import InputError
 from bookwheel.memory import record as records
 from bookwheel.memory.append import append, read_waiting, store_text
 from bookwheel.memory.asking import ask
 from bookwheel.memory.editing import edit
+from bookwheel.memory.files import run_command
 from bookwheel.memory.forgetting import forget, preview
+from bookwheel.memory.graph import Graph, change_graph
 from bookwheel.memory.lasting import export_memory
-from bookwheel.memory.opened import OpenMemory, begin_memory, check_name, open_memory
+from bookwheel.memory.opened import WRITTEN_ABOUT, OpenMemory, begin_memory, check_name, open_memory
 from bookwheel.memory.pieces import read_time
 from bookwheel.models.patience import Patience
 from bookwheel.serve.engine.errors import ApiError, not_found
@@ -29,10 +32,12 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord
+    from bookwheel.memory.files import FileCommand
     from bookwheel.memory.pieces import MemoryUpdate
     from bookwheel.serve.engine.access import Key
     from bookwheel.serve.engine.service import Service
 
+_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
@@ -146,6 +151,31 @@ class ServedMemories:
             opened = await self._open(key, name)
             return records.preview_to_json(name, await asyncio.to_thread(preview, opened, **scope))
         return records.tombstone_to_json(name, await self._run(key, name, partial(forget, **scope)))
+
+    async def run_command(self, key: Key | None, name: str, command: FileCommand) -> str:
+        """Run a command on the files that an agent keeps in a memory."""
+        reply: str = await self._run(key, name, partial(run_command, command=command))
+        return reply
+
+    async def change_graph(self, key: Key | None, name: str, change: Callable[[Graph], _T]) -> _T:
+        """Change the graph that an agent keeps in a memory; return what the change returns."""
+        result: _T = await self._run(key, name, partial(change_graph, change=change))
+        return result
+
+    async def read_graph(self, key: Key | None, name: str) -> Graph:
+        """Return the graph that an agent keeps in a memory."""
+        shown = await self.show(key, name, None)
+        return await asyncio.to_thread(Graph.parse, shown["text"])
+
+    async def begin_written(self, key: Key | None, name: str, *, model: str) -> None:
+        """Begin a memory that an agent writes, unless it is there."""
+        with suppress(ApiError):
+            await self.find(key, name)
+            return
+        session, plan = self._make_session(key, model), self._service.make_plan(model, {})
+        owner = self._service.owner(key)
+        work = begin_memory(session, name, WRITTEN_ABOUT, plan, owner=owner, is_written=True)
+        await self._service.readings.loop.run(work)
 
     async def rename(self, key: Key | None, name: str, new: str) -> records.MemorySummaryJson:
         """Give a memory another name."""

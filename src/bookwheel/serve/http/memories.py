@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 from urllib.parse import quote
 
 from pydantic import Field
 from starlette.responses import Response
+from typing_extensions import TypedDict
 
+from bookwheel.errors import InputError
 from bookwheel.journal.memory_rows import MemoryLimits
+from bookwheel.memory.files import FileCommand
 from bookwheel.memory.record import (
     ForgetPreviewJson,
     MemoryAnswerJson,
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 _Name = Annotated[str, Field(min_length=1, max_length=64)]
 _Words = Annotated[str, Field(min_length=1, max_length=16 << 20)]
+_Text = Annotated[str, Field(max_length=16 << 20)]
 _Source = Annotated[str, Field(max_length=1000)]
 _Time = Annotated[str, Field(max_length=64)]
 _WAIT: Final = {"wait": int}
@@ -88,6 +92,28 @@ class ForgetShape(Body):
     text: _Words | None = None
     preview: bool = False
     """Only tell what would go."""
+
+
+class FileCommandShape(Body):
+    """A command of Anthropic's memory tool, as its model gives it."""
+
+    command: Literal["view", "create", "str_replace", "insert", "delete", "rename"]
+    path: _Source | None = None
+    view_range: tuple[int, int] | None = None
+    file_text: _Text | None = None
+    old_str: _Text | None = None
+    new_str: _Text | None = None
+    insert_line: int | None = None
+    insert_text: _Text | None = None
+    old_path: _Source | None = None
+    new_path: _Source | None = None
+
+
+class FileReplyJson(TypedDict):
+    """The content of a tool's result."""
+
+    content: str
+    is_error: bool
 
 
 class MemoryRoutes:
@@ -197,6 +223,23 @@ class MemoryRoutes:
             is_preview=body.preview,
         )
         return JsonResponse(forgotten)
+
+    @operation(
+        "POST",
+        "/memories/{name}/files",
+        "Run a command of Anthropic's memory tool on the files in a memory",
+        FileReplyJson,
+        body=FileCommandShape,
+    )
+    async def run_command(self, request: Request) -> Response:
+        body = await parse_body(FileCommandShape, request)
+        name, command = request.path_params["name"], FileCommand(**body.model_dump())
+        try:
+            reply = await self._memories.run_command(request.state.key, name, command)
+        except InputError as error:
+            # An answer for the agent, which tries again: the request itself was right.
+            return JsonResponse(FileReplyJson(content=str(error), is_error=True))
+        return JsonResponse(FileReplyJson(content=reply, is_error=False))
 
     @operation(
         "GET", "/memories/{name}/export", "A memory as a journal of its own", bytes, kind="application/vnd.sqlite3"

@@ -51,13 +51,13 @@ FilePath = Annotated[str | None, Field(description="A file or folder inside the 
 Url = Annotated[str | None, Field(description="An http(s) address.")]
 Document = Annotated[str | None, Field(description="The id of one that was read before, from `search`.")]
 Name = Annotated[str | None, Field(description="A name for the text.")]
-Preset = Annotated[str, Field(description="A recommended plan by name; by default the model's own.")]
+Preset = Annotated[str, Field(description="A recommended plan, by name.")]
 BudgetField = Annotated[
     dict[str, Any] | None, Field(description='Limits of this run: {"tokens": 200000, "seconds": 600}.')
 ]
 PlanField = Annotated[
     dict[str, Any] | None,
-    Field(description='Rarely: values that differ from the plan, as {"answer_tokens": 400, "schema": "JSON Schema"}.'),
+    Field(description='Rarely: {"answer_tokens": 400, "schema": "JSON Schema"}.'),
 ]
 Way = Annotated[
     str,

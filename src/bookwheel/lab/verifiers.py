@@ -11,8 +11,9 @@ two calls is never trained on. Environments whose model calls tools by the API a
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from verifiers.clients.client import Client
 from verifiers.types import Response, ResponseMessage, ResponseTokens
@@ -22,16 +23,10 @@ from bookwheel.errors import InputError
 from bookwheel.lab.tasks.base import Sample, SampleDocument
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.rewards import RewardResult
-from bookwheel.lab.training.workflows import Episode
+from bookwheel.lab.training.workflows import Episode, Workflow
+from bookwheel.models.base import Model
 from bookwheel.plan import Sampling
-from bookwheel.types import Conversation, Finish, Message
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bookwheel.lab.training.workflows import Workflow
-    from bookwheel.models.base import Model
-    from bookwheel.types import Reply
+from bookwheel.types import Conversation, Finish, Message, Reply
 
 _ROW: Final = "verifiers"
 _TASK: Final = "verifiers"

@@ -15,27 +15,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, Coroutine, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from bookwheel.models.base import Model
+from bookwheel.plan import Plan
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.guards import next_memory, trim
 from bookwheel.reading.loop import check_question, conclude, converse
-from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.reading.ways.whole import ask_once, template_tokens, text_budget
 from bookwheel.text.chunks import split, split_ahead
 from bookwheel.text.sanitize import escape_markup
-from bookwheel.types import Answer, Chunk, Flag, Memory, Step
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterable, Coroutine, Iterable, Sequence
-
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
-    from bookwheel.reading.prompts import Prompts
-    from bookwheel.types import Document
+from bookwheel.types import Answer, Chunk, Document, Flag, Memory, Step
 
 _CALLS_AT_ONCE: Final = 8
 _BETWEEN: Final = "\n\n"

@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from bookwheel.models.base import ModelWrapper
+from bookwheel.models.base import Model, ModelWrapper
 from bookwheel.models.embeddings import BATCH as TEXTS_OF_REQUEST
+from bookwheel.plan import Plan
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.loop import check_question
 from bookwheel.reading.ways.ranked import BATCH, build_ranking_step, compare_vectors, find_ranking
@@ -30,14 +32,7 @@ from bookwheel.reading.ways.whole import ask_once, load_if_fits, text_budget
 from bookwheel.text.chunks import split
 from bookwheel.text.ranking import score_texts
 from bookwheel.text.sanitize import escape_markup
-from bookwheel.types import Flag
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
-    from bookwheel.types import Answer, Chunk, Document, Step
+from bookwheel.types import Answer, Chunk, Document, Flag, Step
 
 PASSAGE_TOKENS: Final = 160
 _GAP: Final = "\n[…]\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -11,17 +12,15 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from bookwheel.cli.options import ModelOptions, PlanOptions, PositiveInt, WholeNumber
+from bookwheel.companions import Calibration
+from bookwheel.lab.evaluation.calibration import ScoredChunk
+from bookwheel.lab.tasks import Sample
+from bookwheel.models.base import Model
+from bookwheel.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from rich.status import Status
 
-    from bookwheel.companions import Calibration
-    from bookwheel.lab.evaluation.calibration import ScoredChunk
-    from bookwheel.lab.tasks import Sample
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
 
 # Needles among others, chains, and facts that matter only because of a later one.
 _TASKS: Final = ("niah_single_2", "niah_multikey_1", "vt", "bridge")

@@ -7,17 +7,15 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 
 from cyclopts import App, Parameter
 
 from bookwheel.cli.options import FilePath, ModelOptions, PositiveInt, Text, WholeNumber
 from bookwheel.errors import InputError
 from bookwheel.lab.commands.options import parse_task_options
-
-if TYPE_CHECKING:
-    from bookwheel.lab.tasks import SampleSeries
-    from bookwheel.models.base import Model
+from bookwheel.lab.tasks import SampleSeries
+from bookwheel.models.base import Model
 
 _TOKENS = 8192
 

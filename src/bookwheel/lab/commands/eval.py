@@ -6,27 +6,24 @@ import asyncio
 import json
 import shlex
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from bookwheel.cli.options import FilePath, Text
 from bookwheel.errors import InputError
+from bookwheel.journal import Journal
 from bookwheel.lab.commands.options import EvalOptions, merge_settings
+from bookwheel.lab.evaluation.report import Contrast
+from bookwheel.lab.evaluation.results import Results
+from bookwheel.lab.evaluation.run import EvaluationProgress
+from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
+from bookwheel.models.base import Model
 from bookwheel.types import Status
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from bookwheel.journal import Journal
-    from bookwheel.lab.evaluation.report import Contrast
-    from bookwheel.lab.evaluation.results import Results
-    from bookwheel.lab.evaluation.run import EvaluationProgress
-    from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
-    from bookwheel.models.base import Model
 
 
 def evaluate(

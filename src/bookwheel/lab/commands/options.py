@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 
@@ -24,11 +24,9 @@ from bookwheel.cli.options import (
 )
 from bookwheel.configuration import Connection
 from bookwheel.errors import InputError
+from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
 from bookwheel.models.registry import is_built_in
 from bookwheel.schema import list_fields
-
-if TYPE_CHECKING:
-    from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
 
 _GRID = Group("What is measured", sort_key=1)
 

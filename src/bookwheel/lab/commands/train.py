@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from bookwheel.cli.options import Count, FilePath, PositiveInt, Text, WholeNumber
 from bookwheel.errors import MissingExtra
+from bookwheel.lab.commands.training_view import Observer
+from bookwheel.lab.training.config import TrainConfig
+from bookwheel.lab.training.trainer import Trainer, TrainingResult
+from bookwheel.models.base import Model
 from bookwheel.plugins import require_extra
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from bookwheel.lab.commands.training_view import Observer
-    from bookwheel.lab.training.config import TrainConfig
-    from bookwheel.lab.training.trainer import Trainer, TrainingResult
-    from bookwheel.models.base import Model
 
 
 def train(

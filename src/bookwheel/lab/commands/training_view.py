@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import import_module
@@ -22,8 +22,6 @@ from bookwheel.errors import MissingExtra
 from bookwheel.lab.training.records import load_rollouts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from rich.console import Console, RenderableType
 
     Record = Mapping[str, Any]

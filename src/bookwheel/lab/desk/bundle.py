@@ -10,26 +10,22 @@ import base64
 import gzip
 import json
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from importlib import resources
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.errors import InputError, JournalError
 from bookwheel.journal import Journal
 from bookwheel.lab.desk import summaries
-from bookwheel.lab.desk.run_directory import RunKind
+from bookwheel.lab.desk.run_directory import FileState, RunDirectory, RunFolder, RunKind
 from bookwheel.lab.evaluation.records import SampleOutcome
 from bookwheel.record import reading_to_json
 from bookwheel.text.sanitize import sanitize
 from bookwheel.verdict.provenance import find_origins
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bookwheel.lab.desk.run_directory import FileState, RunDirectory, RunFolder
 
 DEFAULT_READINGS: Final = 100
 # Documents of a million characters are read here; their texts would make a file that no mail takes.

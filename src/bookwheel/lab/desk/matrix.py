@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
-from bookwheel.lab.evaluation.records import SampleOutcome
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from bookwheel.lab.evaluation.records import Record
+from bookwheel.lab.evaluation.records import Record, SampleOutcome
 
 
 class MatrixReaderJson(TypedDict):

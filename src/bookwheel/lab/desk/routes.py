@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import wraps
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NotRequired, TypeVar
 from urllib.parse import quote
 
@@ -20,27 +21,23 @@ from bookwheel.journal import Journal
 from bookwheel.lab.desk import summaries
 from bookwheel.lab.desk.bundle import DEFAULT_READINGS, build_bundle
 from bookwheel.lab.desk.matrix import MatrixJson, build_matrix, matches_text
-from bookwheel.lab.desk.run_directory import RunDirectory, RunKind
+from bookwheel.lab.desk.run_directory import FileState, RunDirectory, RunFolder, RunKind
 from bookwheel.lab.desk.summaries import EvaluationJson, ListedRunJson, RunHeadJson, SampleJson, TrainingJson
+from bookwheel.lab.evaluation.records import Record
 from bookwheel.lab.training.records import StoredRollout
 from bookwheel.record import ReadingJson, reading_to_json, to_plain
 from bookwheel.serve.engine.errors import ApiError, not_found
+from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.documents import TextSpanJson, slice_text
 from bookwheel.serve.http.operations import SPAN, operation
 from bookwheel.serve.http.requests import parse_flag, parse_number
+from bookwheel.types import Reading
 from bookwheel.verdict.provenance import LineOrigin, find_origins
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
     from starlette.requests import Request
 
-    from bookwheel.lab.desk.run_directory import FileState, RunFolder
-    from bookwheel.lab.evaluation.records import Record
-    from bookwheel.serve.engine.service import Service
-    from bookwheel.types import Reading
 
 _T = TypeVar("_T")
 _MOST_SAMPLES: Final = 200

@@ -9,17 +9,15 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import InputError
 from bookwheel.serve.engine.errors import ApiError, not_found
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _MOST_DEPTH: Final = 6
 _MOST_FOLDERS: Final = 20_000

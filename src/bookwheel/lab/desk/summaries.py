@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, is_dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NotRequired, get_type_hints
+from typing import Any, Final, NotRequired, get_type_hints
 
 from pydantic import create_model
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.errors import BookwheelError
-from bookwheel.lab.desk.run_directory import RunKind
+from bookwheel.lab.desk.run_directory import FileState, RunDirectory, RunFolder, RunKind
 from bookwheel.lab.evaluation.coverage import TaskCoverage
 from bookwheel.lab.evaluation.judge import ChoiceEffect
 from bookwheel.lab.evaluation.layout import build_sections
@@ -25,6 +25,7 @@ from bookwheel.lab.evaluation.sections import Section
 from bookwheel.lab.training.records import (
     Curve,
     HeldOutScore,
+    StoredRollout,
     Totals,
     curves,
     held_out_scores,
@@ -34,10 +35,6 @@ from bookwheel.lab.training.records import (
     totals,
 )
 from bookwheel.serve.engine.errors import ApiError
-
-if TYPE_CHECKING:
-    from bookwheel.lab.desk.run_directory import FileState, RunDirectory, RunFolder
-    from bookwheel.lab.training.records import StoredRollout
 
 # Larger records are not opened for the list of runs, which would take too long.
 _MOST_LISTED_BYTES: Final = 4 << 20

@@ -10,26 +10,20 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import floor
-from typing import TYPE_CHECKING
 
 from bookwheel.companions import Calibration
 from bookwheel.errors import InputError
+from bookwheel.lab.tasks.base import Sample
 from bookwheel.lab.tasks.memories import ideal_memories
-from bookwheel.models.base import Ability, find_abilities, require_ability
-from bookwheel.plan import Scorer
+from bookwheel.models.base import Ability, Model, find_abilities, require_ability
+from bookwheel.plan import Plan, Scorer
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.gates import HalvingScorer
 from bookwheel.text.chunks import split
 from bookwheel.types import Memory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bookwheel.lab.tasks.base import Sample
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,21 +7,17 @@ for no reading.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from bookwheel.lab.baselines.one_call import PASSAGE_TOKENS
+from bookwheel.lab.evaluation.records import Record
 from bookwheel.lab.scoring import Score, score_answer
+from bookwheel.lab.tasks.base import Sample
 from bookwheel.text.ranking import score_texts
-from bookwheel.text.tokens import WordTokenizer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from bookwheel.lab.evaluation.records import Record
-    from bookwheel.lab.tasks.base import Sample
-    from bookwheel.text.tokens import Tokenizer
+from bookwheel.text.tokens import Tokenizer, WordTokenizer
 
 SEARCH_TOKENS: Final = 1024
 """Tokens of passages that a search may show, unless another number is asked for."""

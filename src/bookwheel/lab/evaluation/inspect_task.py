@@ -10,6 +10,7 @@ No other module imports this one, so inspect_ai stays optional.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,23 +23,19 @@ from inspect_ai.solver import solver
 
 from bookwheel.companions import accompany
 from bookwheel.errors import DocumentTooLong, ServerFault
+from bookwheel.lab.tasks.base import Sample
 from bookwheel.models.patience import Patience
-from bookwheel.plan import Plan
+from bookwheel.plan import Plan, Sampling
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.session import Session, WayRequest
-from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer
+from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer
 from bookwheel.types import Finish, Message, Reply, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from inspect_ai.model import Model
     from inspect_ai.scorer import Scorer, Target
     from inspect_ai.solver import Generate, Solver, TaskState
 
-    from bookwheel.lab.tasks.base import Sample
-    from bookwheel.plan import Sampling
-    from bookwheel.text.tokens import Tokenizer
 
 _INSPECT_MESSAGE = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 _FINISH = {"max_tokens": Finish.LENGTH, "model_length": Finish.LENGTH, "content_filter": Finish.FILTER}

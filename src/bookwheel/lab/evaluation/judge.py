@@ -16,21 +16,17 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import ModelError
-from bookwheel.lab.evaluation.records import SampleOutcome
+from bookwheel.lab.evaluation.records import Record, SampleOutcome
 from bookwheel.lab.scoring.metrics import score_answer
+from bookwheel.models.base import Model
 from bookwheel.reading.loop import converse
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Message
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from bookwheel.lab.evaluation.records import Record
-    from bookwheel.models.base import Model
 
 # Room for a sentence or two before the grade.
 _REPLY_TOKENS: Final = 300

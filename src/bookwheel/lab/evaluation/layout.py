@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from bookwheel.errors import JournalError
+from bookwheel.journal.store import Journal
+from bookwheel.lab.evaluation.judge import ChoiceEffect
 from bookwheel.lab.evaluation.memory_sections import build_memory_sections, list_memory_failures
 from bookwheel.lab.evaluation.plots import draw_plots
-from bookwheel.lab.evaluation.report import describe_cells, format_seeds
+from bookwheel.lab.evaluation.report import Cell, Contrast, Report, describe_cells, format_seeds
 from bookwheel.lab.evaluation.sections import ReportTable, Section, format_length, format_percent, to_html, to_markdown
+from bookwheel.lab.evaluation.statistics import IntervalEstimate
 from bookwheel.views.html import render_page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from bookwheel.journal.store import Journal
-    from bookwheel.lab.evaluation.judge import ChoiceEffect
-    from bookwheel.lab.evaluation.report import Cell, Contrast, Report
-    from bookwheel.lab.evaluation.statistics import IntervalEstimate
 
 _TITLE: Final = "Ways of reading, measured"
 _FAILURE_ROWS: Final = 40

@@ -6,26 +6,20 @@ import asyncio
 import hashlib
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from bookwheel.errors import BookwheelError, DocumentTooLong, JournalError, QuestionError
+from bookwheel.journal import Journal
 from bookwheel.lab.evaluation.records import Record, SampleOutcome
+from bookwheel.lab.evaluation.work import SampleJob
 from bookwheel.lab.scoring import score_as_published, set_f1
-from bookwheel.lab.tasks.base import MissingSample
+from bookwheel.lab.tasks.base import MissingSample, Sample
 from bookwheel.lab.tasks.memories import RIGHT, evidence_depth, trace_evidence
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.session import Prepared, Session, make_reading
-from bookwheel.types import DocumentInfo, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from bookwheel.journal import Journal
-    from bookwheel.lab.evaluation.work import SampleJob
-    from bookwheel.lab.tasks.base import Sample
-    from bookwheel.types import Reading
+from bookwheel.types import DocumentInfo, Reading, Status
 
 # The metrics whose golds are parts of one answer, so that naming too much can be measured beside them.
 _PARTS: Final = frozenset({"all_of", "share_of", "set_f1"})

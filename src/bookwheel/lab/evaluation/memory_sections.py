@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from bookwheel.lab.evaluation.records import Record
+from bookwheel.lab.evaluation.report import Cell, Report
 from bookwheel.lab.evaluation.sections import ReportTable, Section, format_length, format_percent
 from bookwheel.lab.tasks.memories import MemoryOutcome
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from bookwheel.lab.evaluation.records import Record
-    from bookwheel.lab.evaluation.report import Cell, Report
 
 # Rows of the list of samples; all samples are in the results file.
 _MOST_SAMPLES: Final = 100

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
-from bookwheel.lab.evaluation.report import ALL, describe_cells
+from bookwheel.lab.evaluation.records import Record
+from bookwheel.lab.evaluation.report import ALL, Cell, Report, describe_cells
 from bookwheel.lab.evaluation.sections import format_length
 from bookwheel.text.sanitize import sanitize
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from bookwheel.lab.evaluation.records import Record
-    from bookwheel.lab.evaluation.report import Cell, Report
 
 # Chinese letters are as wide as the font is high, others about half of that.
 _CJK: Final = "\u2e80"

@@ -5,7 +5,7 @@ A record stands for one content (question, golds, metric and document), in one w
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - the schema reads annotations at run time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Self

@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping  # noqa: TC003 - the schema reads annotations at run time
+from collections.abc import (
+    Callable,
+    Hashable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from bookwheel.lab.evaluation.coverage import summarize_coverage
-from bookwheel.lab.evaluation.judge import summarize_choices
-from bookwheel.lab.evaluation.records import ResultsError, SampleOutcome
+from bookwheel.lab.evaluation.coverage import TaskCoverage, summarize_coverage
+from bookwheel.lab.evaluation.judge import ChoiceEffect, summarize_choices
+from bookwheel.lab.evaluation.records import Record, ResultsError, SampleOutcome
+from bookwheel.lab.evaluation.results import Results
 from bookwheel.lab.evaluation.statistics import Difference, IntervalEstimate, compare_pairs, estimate, spread_of_runs
 from bookwheel.reading.ways.registry import list_ways
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
-
-    from bookwheel.lab.evaluation.coverage import TaskCoverage
-    from bookwheel.lab.evaluation.judge import ChoiceEffect
-    from bookwheel.lab.evaluation.records import Record
-    from bookwheel.lab.evaluation.results import Results
 
 K = TypeVar("K", bound="Hashable")
 V = TypeVar("V")

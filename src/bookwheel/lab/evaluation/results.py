@@ -11,9 +11,12 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
+from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from pydantic_core import from_json
@@ -23,10 +26,6 @@ from bookwheel.lab.evaluation.records import Record, ResultsError
 from bookwheel.lab.evaluation.settings import describe_differences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from pathlib import Path
-    from types import TracebackType
-
     from pydantic import TypeAdapter
 
 # A sync takes milliseconds on a disk; once a second it costs nothing and little can be lost.

@@ -9,25 +9,34 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bookwheel.errors import BookwheelError
+from bookwheel.journal import Journal
 from bookwheel.lab.evaluation.judge import judge_records
 from bookwheel.lab.evaluation.measure import measure_sample
-from bookwheel.lab.evaluation.records import SampleOutcome
+from bookwheel.lab.evaluation.records import Record, RecordKey, SampleOutcome
 from bookwheel.lab.evaluation.results import EvaluationRun, Results, ResultsFile
 from bookwheel.lab.evaluation.samples import (
     KnownAnswers,
+    UnknownPlaces,
     check_source,
     choose_unknown_places,
     describe_left_out,
     describe_passed_over,
     open_task_source,
 )
+from bookwheel.lab.evaluation.settings import Evaluation
 from bookwheel.lab.evaluation.work import (
+    Batch,
+    ModelUnderTest,
+    OpenModel,
+    SampleJob,
+    SampleSource,
     iterate_jobs,
     list_batches,
     list_done,
@@ -35,16 +44,6 @@ from bookwheel.lab.evaluation.work import (
     open_models,
     open_optional_model,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from bookwheel.journal import Journal
-    from bookwheel.lab.evaluation.records import Record, RecordKey
-    from bookwheel.lab.evaluation.samples import UnknownPlaces
-    from bookwheel.lab.evaluation.settings import Evaluation
-    from bookwheel.lab.evaluation.work import Batch, ModelUnderTest, OpenModel, SampleJob, SampleSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

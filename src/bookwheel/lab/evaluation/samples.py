@@ -12,27 +12,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import InputError
-from bookwheel.lab.evaluation.settings import SettingsError
+from bookwheel.lab.evaluation.settings import Evaluation, SettingsError
+from bookwheel.lab.evaluation.work import ModelUnderTest, SampleSource
 from bookwheel.lab.tasks.base import MissingSample, Sample
 from bookwheel.lab.tasks.contamination import FilterOutcome, filter_samples
-from bookwheel.lab.tasks.definition import LazySamples, make_sample
-from bookwheel.text.tokens import FileTokenizer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from bookwheel.lab.evaluation.settings import Evaluation
-    from bookwheel.lab.evaluation.work import ModelUnderTest, SampleSource
-    from bookwheel.lab.tasks.definition import SampleSeries
-    from bookwheel.models.base import Model
-    from bookwheel.text.tokens import Tokenizer
+from bookwheel.lab.tasks.definition import LazySamples, SampleSeries, make_sample
+from bookwheel.models.base import Model
+from bookwheel.text.tokens import FileTokenizer, Tokenizer
 
 # So many samples are tried before a length counts as too short for a task.
 _TRIES: Final = 5

@@ -6,15 +6,16 @@ The page has no scripts, and no fonts or images from elsewhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping  # noqa: TC003 - the server's description reads annotations at run time
+from collections.abc import (
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.text.sanitize import sanitize
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,13 +24,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist, fmean
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+from typing import Final
 
 CONFIDENCE: Final = 0.95
 # Beyond it Cornish and Fisher's expansion has all digits that a report shows, and the sum below only costs time.

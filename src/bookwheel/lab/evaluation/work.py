@@ -6,7 +6,7 @@ Samples are made when their turn comes. Jobs whose result exists are skipped.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,21 +15,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.lab.evaluation.coverage import find_default_share
-from bookwheel.lab.evaluation.settings import ModelSpec, SettingsError, fingerprint, model_settings
+from bookwheel.lab.evaluation.records import Record, RecordKey
+from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec, SettingsError, fingerprint, model_settings
 from bookwheel.lab.tasks.base import MissingSample, Sample
 from bookwheel.lab.tasks.definition import make_sample
 from bookwheel.models.base import Model, ModelWrapper
 from bookwheel.models.patience import Patience, PatientModel
 from bookwheel.models.registry import is_built_in
+from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
-
-    from bookwheel.lab.evaluation.records import Record, RecordKey
-    from bookwheel.lab.evaluation.settings import Evaluation
-    from bookwheel.plan import Plan
-
     OpenModel = Callable[[ModelSpec], Awaitable[Model]]
     SampleSource = Callable[[str, int], Iterable[Sample]]
     """Task and length to its samples, which are the same at every call.

@@ -14,12 +14,10 @@ file knows nothing of tokens.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from math import fsum, sqrt
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 # Keeps the division by a tiny spread finite; also the spread below which a group is all the same.
 _FLOOR: Final = 1e-6

@@ -17,8 +17,10 @@ import json
 import logging
 import pickle
 import shutil
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -26,19 +28,16 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from bookwheel.lab.training import ranks
+from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import CheckpointError
 from bookwheel.lab.training.files import find_changes, flush_to_disk, replace_folder, restore_folders, write_hashes
+from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.records import MetricsLog
+from bookwheel.lab.training.step import PolicyOptimizer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from torch import nn
 
-    from bookwheel.lab.training.config import TrainConfig
-    from bookwheel.lab.training.policy import Policy
-    from bookwheel.lab.training.step import PolicyOptimizer
 
 _log: Final = logging.getLogger(__name__)
 _HASHES: Final = "hashes.json"

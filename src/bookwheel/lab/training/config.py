@@ -18,10 +18,11 @@ The annotations state every bound. Nothing here imports torch, so a wrong settin
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
 
@@ -29,9 +30,6 @@ from bookwheel.lab.training.advantages import Estimator
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.plan import Plan, Sampling, Seed, Temperature, TopP, list_presets, load_preset
 from bookwheel.schema import check_bounds, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NotNegative = Annotated[int, Ge(0)]
 AtLeastOne = Annotated[int, Ge(1)]

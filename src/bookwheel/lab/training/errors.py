@@ -13,13 +13,11 @@ BookwheelError
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import BookwheelError, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class ConfigError(InputError):

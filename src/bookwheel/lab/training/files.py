@@ -13,11 +13,9 @@ import json
 import os
 import shutil
 import sys
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
 
 _OLD: Final = ".old"
 

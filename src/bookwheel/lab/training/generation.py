@@ -9,6 +9,8 @@ depends on its own seed and prompt alone, never on other requests, so a run can 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from random import Random
@@ -20,9 +22,6 @@ from transformers import DynamicCache
 from bookwheel.lab.training.sharing import PrefixCache, pad
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from collections.abc import Set as AbstractSet
-
     from torch import Tensor
 
 

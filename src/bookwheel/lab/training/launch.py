@@ -17,34 +17,30 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from bookwheel.lab.tasks import sample_series
+from bookwheel.lab.tasks import Sample, sample_series
 from bookwheel.lab.tasks.memories import ideal_memories
 from bookwheel.lab.training.checkpoint import find_damage, load_weights
 from bookwheel.lab.training.config import PolicySettings, TrainConfig
 from bookwheel.lab.training.errors import CheckpointError, ConfigError
 from bookwheel.lab.training.files import restore_folders
 from bookwheel.lab.training.loading import build_fresh_policy, load_policy
+from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.policy_model import PolicyModel, export_tokenizer
 from bookwheel.lab.training.records import RolloutStore, build_card, load_records, plot_curves
 from bookwheel.lab.training.rewards import build_reward
+from bookwheel.lab.training.rollouts import Group
+from bookwheel.lab.training.rows import Row
 from bookwheel.lab.training.samples import TASK, SampleFile, check_sources, toy_records, vocabulary
 from bookwheel.lab.training.servers import open_server
 from bookwheel.lab.training.trainer import Trainer
 from bookwheel.models.gguf import PLAN_FIELD, WAY_FIELD, copy_fields, open_gguf, write_gguf
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bookwheel.lab.tasks import Sample
-    from bookwheel.lab.training.policy import Policy
-    from bookwheel.lab.training.rollouts import Group
-    from bookwheel.lab.training.rows import Row
 
 ARCHITECTURES: Final = ("llama", "qwen2", "qwen3")
 """Architectures whose tensor layouts are tested in both libraries; transformers uses the same names."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -28,6 +29,7 @@ import torch
 from bookwheel.environment import Environment
 from bookwheel.errors import MissingExtra
 from bookwheel.lab.training import ranks
+from bookwheel.lab.training.config import FreshSettings, PolicySettings
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.generation import GenerationRequest, generate
 from bookwheel.lab.training.policy import Policy
@@ -35,11 +37,8 @@ from bookwheel.lab.training.rows import build_row
 from bookwheel.models.weights import find_local_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from torch import Tensor
 
-    from bookwheel.lab.training.config import FreshSettings, PolicySettings
 
 LOCAL: Final = "local"
 """Names the local model's weights as a policy."""

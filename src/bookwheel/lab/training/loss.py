@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Final, Self
 
 import torch
 
+from bookwheel.lab.training.config import LossSettings
+
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from bookwheel.lab.training.config import LossSettings
 
 # exp(20) is finite in every precision, and no useful ratio comes near it.
 _LARGEST_GAP: Final = 20.0

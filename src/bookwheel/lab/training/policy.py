@@ -13,10 +13,12 @@ where the model allows it (sharing.py).
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,10 +28,6 @@ from bookwheel.lab.training import ranks
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.rows import Row, micro_batches, pack, trie_batches
 from bookwheel.lab.training.sharing import enable_sharing, packed_inputs, pad
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

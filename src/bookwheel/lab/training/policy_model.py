@@ -13,29 +13,26 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from bookwheel.errors import BadReply, InputError, WindowExceeded
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.config import ROLLOUT
 from bookwheel.lab.training.errors import name_memory_setting
 from bookwheel.lab.training.generation import GenerationRequest, GenerationResult, generate
+from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.rows import Row, build_row
 from bookwheel.models.base import Ability, Judgement, Likelihood, find_first_tokens
 from bookwheel.plan import Plan, Sampling
 from bookwheel.text.tokens import FileTokenizer, ScannedText
 from bookwheel.types import Finish, Message, Reply, TokenRecord, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bookwheel.lab.training.policy import Policy
 
 # Turns of the event loop without a new request, after which the waiting batch is sampled.
 _QUIET_TURNS: Final = 8

@@ -17,26 +17,26 @@ import math
 import os
 import re
 import time
-from collections.abc import Mapping  # noqa: TC003 - the schema reads annotations at run time
+from collections.abc import (
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.journal import Journal, new_id
 from bookwheel.lab.evaluation.statistics import wilson_interval
+from bookwheel.lab.tasks import Sample
+from bookwheel.lab.training.advantages import Estimator
 from bookwheel.lab.training.config import ROLLOUT
 from bookwheel.lab.training.errors import CheckpointError
+from bookwheel.lab.training.rollouts import RolloutBatch
+from bookwheel.lab.training.workflows import Episode
+from bookwheel.plan import Plan
 from bookwheel.types import Reading, Status, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from bookwheel.lab.tasks import Sample
-    from bookwheel.lab.training.advantages import Estimator
-    from bookwheel.lab.training.rollouts import RolloutBatch
-    from bookwheel.lab.training.workflows import Episode
-    from bookwheel.plan import Plan
 
 Records = list[dict[str, Any]]
 

@@ -11,20 +11,17 @@ always shows the reward of the answers alone. `Reward` is any callable of this s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from bookwheel.lab.scoring import contains
+from bookwheel.lab.tasks import Sample
+from bookwheel.lab.training.config import RewardSettings
 from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.workflows import Episode
 from bookwheel.types import Finish
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bookwheel.lab.tasks import Sample
-    from bookwheel.lab.training.config import RewardSettings
-    from bookwheel.lab.training.workflows import Episode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

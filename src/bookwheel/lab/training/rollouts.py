@@ -19,26 +19,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from bookwheel.errors import DocumentTooLong, InputError, QuestionError, SourceError
+from bookwheel.lab.tasks import Sample
 from bookwheel.lab.tasks.memories import RIGHT, MemoryOutcome, trace_evidence
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.advantages import Estimator, advantages, has_spread
 from bookwheel.lab.training.errors import TrainingStopped
+from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.rewards import Reward, RewardResult, score_episode
 from bookwheel.lab.training.rows import Row, rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
-
-    from bookwheel.lab.tasks import Sample
-    from bookwheel.lab.training.policy_model import PolicyModel
-    from bookwheel.lab.training.workflows import Episode, Workflow
-    from bookwheel.plan import Sampling
+from bookwheel.lab.training.workflows import Episode, Workflow
+from bookwheel.plan import Sampling
 
 _SMALLEST_GROUP = 2
 _OF_ONE_SAMPLE = (SourceError, QuestionError, DocumentTooLong)

@@ -32,16 +32,13 @@ different prefixes: the nodes of the rows' trie. The loss sees none of this; it 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.lab.training.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bookwheel.types import Conversation
+from bookwheel.types import Conversation
 
 _MOST_PADDING: Final = 0.1
 # Of the queries and keys of one attention call, at least this share is not padding.

@@ -16,24 +16,21 @@ is n lines. The same arguments give the same samples:
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Iterator, Sequence
 from inspect import signature
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks import SampleSeries, sample_series
 from bookwheel.lab.tasks.base import MISSING, GoldEvidence, MemoryRule, Sample, SampleDocument
 from bookwheel.lab.tasks.definition import LazySamples
 from bookwheel.lab.tasks.files import parse_sample
+from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.warmstart import Oracle
 from bookwheel.text.tokens import WordTokenizer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from bookwheel.lab.training.config import TrainConfig
-    from bookwheel.lab.training.warmstart import Oracle
 
 _log: Final = logging.getLogger(__name__)
 

@@ -28,24 +28,21 @@ import asyncio
 import logging
 import shutil
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from bookwheel.errors import BadReply, Overloaded, Rejected, ServerFault, TimedOut, Unreachable
 from bookwheel.lab.training import ranks
+from bookwheel.lab.training.config import RolloutServerSettings, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.generation import GenerationRequest, GenerationResult, mix_seed
 from bookwheel.lab.training.loading import hide_progress_bars
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping
-    from collections.abc import Set as AbstractSet
-
-    from bookwheel.lab.training.config import RolloutServerSettings, TrainConfig
-    from bookwheel.lab.training.policy import Policy
+from bookwheel.lab.training.policy import Policy
 
 _log: Final = logging.getLogger(__name__)
 _NEUTRAL: Final = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}

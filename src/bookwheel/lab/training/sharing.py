@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
@@ -32,8 +33,6 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from bookwheel.lab.training.rows import PackedRows, pack
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from torch import Tensor
 
 _log: Final = logging.getLogger(__name__)

@@ -15,18 +15,15 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 
 from bookwheel.lab.training import ranks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from bookwheel.lab.training.config import TrainConfig
-    from bookwheel.lab.training.policy import Policy
+from bookwheel.lab.training.config import TrainConfig
+from bookwheel.lab.training.policy import Policy
 
 # Dense operations a second in 16 bits, from the makers' data sheets, by a part of the device's name.
 _PEAKS: Final = {"B200": 2.25e15, "H200": 9.89e14, "H100": 9.89e14, "A100": 3.12e14, "L40S": 3.62e14, "4090": 1.65e14}

@@ -22,6 +22,7 @@ model that is stepped in bfloat16 hardly moves. Weights that are float32 already
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -30,17 +31,14 @@ import torch
 from torch import Tensor, nn
 
 from bookwheel.lab.training import ranks
+from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import LossNotFinite, name_memory_setting
 from bookwheel.lab.training.loss import Logprobs, LossSums, policy_loss
+from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.rows import Row, padding_share, shared_share
 from bookwheel.lab.training.warmstart import Choice, choice_loss, compute_log_odds, is_chosen_right
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bookwheel.lab.training.config import TrainConfig
-    from bookwheel.lab.training.policy import Policy
-
     MicroLoss = Callable[["MicroBatch", float], tuple[Tensor, LossSums]]
 
 _log: Final = logging.getLogger(__name__)

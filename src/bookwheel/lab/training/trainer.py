@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bookwheel.lab.tasks import Sample
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.checkpoint import TrainingFolder, TrainingProgress, load_progress
-from bookwheel.lab.training.config import ROLLOUT
+from bookwheel.lab.training.config import ROLLOUT, TrainConfig
 from bookwheel.lab.training.errors import ConfigError, NoGoodRollout, NothingToLearn
 from bookwheel.lab.training.loading import choose_device, choose_dtype
+from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.records import held_out_scores, load_records
+from bookwheel.lab.training.rewards import Reward
 from bookwheel.lab.training.rollouts import (
     BatchPipeline,
     Group,
@@ -32,24 +36,14 @@ from bookwheel.lab.training.rollouts import (
     rows_of_groups,
     split_updates,
 )
+from bookwheel.lab.training.rows import Row
 from bookwheel.lab.training.samples import SampleOrder, check_inputs
 from bookwheel.lab.training.servers import RolloutServer, WeightSync
 from bookwheel.lab.training.speed import SpeedMeter
 from bookwheel.lab.training.step import PolicyOptimizer, schedule
-from bookwheel.lab.training.warmstart import build_choice, draw_samples, ideal_rows
-from bookwheel.lab.training.workflows import build_workflow
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
-
-    from bookwheel.lab.tasks import Sample
-    from bookwheel.lab.training.config import TrainConfig
-    from bookwheel.lab.training.policy import Policy
-    from bookwheel.lab.training.rewards import Reward
-    from bookwheel.lab.training.rows import Row
-    from bookwheel.lab.training.warmstart import Oracle
-    from bookwheel.lab.training.workflows import Workflow
-    from bookwheel.plan import Sampling
+from bookwheel.lab.training.warmstart import Oracle, build_choice, draw_samples, ideal_rows
+from bookwheel.lab.training.workflows import Workflow, build_workflow
+from bookwheel.plan import Sampling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

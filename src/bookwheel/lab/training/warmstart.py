@@ -19,6 +19,7 @@ passage answers would get its best wrong one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Final, Protocol
@@ -27,23 +28,21 @@ import torch
 from torch.nn.functional import softplus
 
 from bookwheel.lab.scoring import contains
+from bookwheel.lab.tasks import Sample
 from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.rows import Row, build_row
+from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.passages import overlaps, split_windows
 from bookwheel.text.chunks import split
 from bookwheel.text.ranking import QuestionWords
+from bookwheel.text.tokens import Tokenizer
 from bookwheel.types import Chunk, Memory, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from torch import Tensor
 
-    from bookwheel.lab.tasks import Sample
-    from bookwheel.lab.training.policy_model import PolicyModel
-    from bookwheel.plan import Plan
-    from bookwheel.text.tokens import Tokenizer
 
 # The more wrong passages, the harder the choice and the longer the step.
 _WRONG: Final = 3

@@ -12,21 +12,18 @@ from __future__ import annotations
 import ast
 import operator
 import re
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from bookwheel.lab.tasks import Sample
+from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
+from bookwheel.models.base import Model
+from bookwheel.plan import Plan
 from bookwheel.reading.loop import Way, read
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.types import Answer, Conversation, Message, Step
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from bookwheel.lab.tasks import Sample
-    from bookwheel.lab.training.config import TrainConfig
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,21 +10,20 @@ import base64
 import binascii
 import mimetypes
 import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.journal import StoredDocument
 from bookwheel.serve.engine.documents import safe_name
 from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.requests import identify_caller
 from bookwheel.serve.openai.requests import FILE_PREFIX, ChatShape, MessageShape, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from starlette.requests import Request
 
-    from bookwheel.journal import StoredDocument
-    from bookwheel.serve.engine.service import Service
 
 _DATA: Final = "data:"
 

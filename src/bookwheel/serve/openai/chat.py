@@ -9,16 +9,19 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import WindowExceeded
+from bookwheel.journal import StoredDocument
+from bookwheel.models.base import Model
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.requests import parse_body, store_upload
 from bookwheel.serve.openai.attachments import store_attachments
 from bookwheel.serve.openai.chat_reader import ChatReader
 from bookwheel.serve.openai.chat_tasks import answer_from_words, is_chat_task, shorten_chat
-from bookwheel.serve.openai.completions import make_reply
-from bookwheel.serve.openai.conversation import find_conversation, parse_messages
+from bookwheel.serve.openai.completions import ChatResult, make_reply
+from bookwheel.serve.openai.conversation import ChatContents, find_conversation, parse_messages
 from bookwheel.serve.openai.memory_chat import PREFIX as MEMORY_PREFIX
 from bookwheel.serve.openai.memory_chat import answer_from_memory
 from bookwheel.serve.openai.pass_through import PassThrough
@@ -36,11 +39,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from bookwheel.journal import StoredDocument
-    from bookwheel.models.base import Model
-    from bookwheel.serve.engine.service import Service
-    from bookwheel.serve.openai.completions import ChatResult
-    from bookwheel.serve.openai.conversation import ChatContents
 
 # Before a model's name: read even what fits its window.
 READING_PREFIX: Final = "bookwheel/"

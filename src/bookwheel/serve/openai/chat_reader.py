@@ -8,24 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import PlanError
+from bookwheel.journal import StoredDocument
+from bookwheel.models.base import Model
+from bookwheel.plan import Plan
 from bookwheel.reading.follow_up import count_carried, find_newest_turn
 from bookwheel.reading.loop import template_tokens
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.ranked import asks_for_all
 from bookwheel.serve.engine.documents import shorten_name
 from bookwheel.serve.engine.errors import ApiError, not_found
-from bookwheel.serve.engine.service import ReadingSpec
+from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, RunningReading
+from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.engine.starting import start_or_find
 from bookwheel.serve.http.requests import identify_caller
 from bookwheel.serve.openai.completions import ChatResult, make_chunks, make_completion, make_first_chunks
-from bookwheel.serve.openai.conversation import USER
+from bookwheel.serve.openai.conversation import USER, ChatContents, ChatParts
 from bookwheel.serve.openai.requests import (
     FILE_PREFIX,
+    ChatShape,
     check_supported,
     find_answer_schema,
     is_schema_optional,
@@ -33,20 +39,11 @@ from bookwheel.serve.openai.requests import (
 )
 from bookwheel.session import names_chunks
 from bookwheel.text.ranking import QuestionWords
+from bookwheel.types import Reading
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator
-
     from starlette.requests import Request
 
-    from bookwheel.journal import StoredDocument
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
-    from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, RunningReading
-    from bookwheel.serve.engine.service import Service
-    from bookwheel.serve.openai.conversation import ChatContents, ChatParts
-    from bookwheel.serve.openai.requests import ChatShape
-    from bookwheel.types import Reading
 
 _SHA_LENGTH: Final = 64
 # Tokens that an answer has room for at least; a client that allows fewer gets the beginning of its own cut.

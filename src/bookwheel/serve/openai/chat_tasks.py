@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from bookwheel.serve.engine.documents import shorten_name
 from bookwheel.serve.openai.conversation import USER
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bookwheel.serve.openai.requests import MessageShape
+from bookwheel.serve.openai.requests import MessageShape
 
 # Characters at the ends of a message where its instruction can stand.
 _INSTRUCTION: Final = 1500

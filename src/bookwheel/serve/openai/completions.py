@@ -5,30 +5,26 @@ from __future__ import annotations
 import json
 import secrets
 import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sse_starlette import ServerSentEvent
 
-from bookwheel.errors import BudgetReached, ModelError
+from bookwheel.errors import BookwheelError, BudgetReached, ModelError
 from bookwheel.reading.follow_up import count_carried
 from bookwheel.record import evidence_to_json, to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import LiveCall, Waiting
 from bookwheel.serve.http.answers import EventStream, JsonResponse, code_of, openai_error, status_of
-from bookwheel.serve.openai.requests import build_message, name_words
-from bookwheel.types import Answer, Status, Step, Usage
+from bookwheel.serve.openai.requests import ChatShape, build_message, name_words
+from bookwheel.types import Answer, Reading, Status, Step, Usage
 from bookwheel.views.verdicts import describe_share
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-
     from starlette.responses import Response
 
-    from bookwheel.errors import BookwheelError
-    from bookwheel.serve.openai.requests import ChatShape
-    from bookwheel.types import Reading
 
 _READ_AGAIN = "The memory does not answer this, so the document is read again."
 

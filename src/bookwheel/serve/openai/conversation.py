@@ -12,17 +12,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.openai.question_split import find_source_name, split_message
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from bookwheel.serve.openai.requests import MessageShape
+from bookwheel.serve.openai.requests import MessageShape
 
 USER: Final = "user"
 _TEXTS: Final = {"text", "input_text"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -18,16 +19,14 @@ from bookwheel.plan import Temperature, TopP
 from bookwheel.serve.http.answers import EventStream, JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.requests import PlanValues, TokenLimit, parse_body
+from bookwheel.serve.openai.chat import OpenAIRoutes
+from bookwheel.serve.openai.completions import ChatResult
 from bookwheel.serve.openai.requests import READING_KEYS, ChatShape, ReadingFactsJson, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Mapping
-
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from bookwheel.serve.openai.chat import OpenAIRoutes
-    from bookwheel.serve.openai.completions import ChatResult
 
 _STOPS: Final = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}

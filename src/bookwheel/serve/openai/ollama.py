@@ -6,6 +6,7 @@ A stream is one JSON object a line. The memory is sent as `thinking` to a client
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -16,18 +17,15 @@ from starlette.responses import StreamingResponse
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.requests import PlanValues, parse_body
-from bookwheel.serve.openai.chat import READING_PREFIX
+from bookwheel.serve.openai.chat import READING_PREFIX, OpenAIRoutes
+from bookwheel.serve.openai.completions import ChatResult
 from bookwheel.serve.openai.requests import READING_KEYS, ChatShape, ReadingFactsJson
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
-
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
-    from bookwheel.serve.openai.chat import OpenAIRoutes
-    from bookwheel.serve.openai.completions import ChatResult
 
 _CREATED: Final = "2023-11-14T22:13:20Z"
 # Clients append the tag of a model that has none.

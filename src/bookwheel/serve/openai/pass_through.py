@@ -10,37 +10,33 @@ import asyncio
 import json
 import secrets
 import time
+from collections.abc import AsyncGenerator, Container, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from anyio import CancelScope
 
 from bookwheel.errors import BudgetReached, ModelError, WindowExceeded
-from bookwheel.models.base import unwrap
+from bookwheel.models.base import Model, unwrap
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.patience import Patience, PatientModel, persist
 from bookwheel.models.sdk_errors import request_errors, translate_error
+from bookwheel.plan import Budget
 from bookwheel.reading.budget import worst_usage
+from bookwheel.serve.engine.access import Key, TokenQuota
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.sharing import SharedModel
+from bookwheel.serve.engine.service import Service
+from bookwheel.serve.engine.sharing import FairQueue, Metrics, SharedModel
 from bookwheel.serve.http.answers import code_of, openai_error, status_of
 from bookwheel.serve.openai.completions import ChatResult, cut_at_stop, make_reply
-from bookwheel.serve.openai.requests import check_supported, reply_limit, window_tokens
+from bookwheel.serve.openai.conversation import ChatContents
+from bookwheel.serve.openai.requests import ChatShape, check_supported, reply_limit, window_tokens
 from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import Message, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Container, Iterator, Mapping
-
     from openai import APIStatusError, AsyncOpenAI
 
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Budget
-    from bookwheel.serve.engine.access import Key, TokenQuota
-    from bookwheel.serve.engine.service import Service
-    from bookwheel.serve.engine.sharing import FairQueue, Metrics
-    from bookwheel.serve.openai.conversation import ChatContents
-    from bookwheel.serve.openai.requests import ChatShape
 
 _ROUTE: Final = "/chat/completions"
 # Fields of a chat body that no other endpoint knows.

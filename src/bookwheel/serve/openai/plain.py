@@ -7,6 +7,7 @@ import base64
 import json
 import secrets
 import struct
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -18,17 +19,15 @@ from bookwheel.serve.engine.sharing import SharedModel
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import operation
 from bookwheel.serve.http.requests import TokenLimit, parse_body
+from bookwheel.serve.openai.chat import OpenAIRoutes
 from bookwheel.serve.openai.completions import ChatResult
 from bookwheel.serve.openai.conversation import parse_messages
 from bookwheel.serve.openai.requests import ChatShape, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
-
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from bookwheel.serve.openai.chat import OpenAIRoutes
 
 # OpenAI's default.
 _MOST_TOKENS = 16

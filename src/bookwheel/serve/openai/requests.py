@@ -7,10 +7,11 @@ names one tool and its arguments, so a model whose server knows no tools can cal
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bookwheel.models.base import Model
 from bookwheel.plan import Seed, Temperature, TopP
 from bookwheel.reading.structured import format_schema
 from bookwheel.record import ClaimJson, EvidenceJson
@@ -18,9 +19,6 @@ from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.settings import FollowUp
 from bookwheel.serve.http.requests import PlanValues, TokenLimit
 from bookwheel.types import Verdict
-
-if TYPE_CHECKING:
-    from bookwheel.models.base import Model
 
 FILE_PREFIX: Final = "file-"
 """Before the SHA-256 of a document in the id of a file."""

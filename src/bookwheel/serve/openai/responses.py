@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,14 +20,12 @@ from bookwheel.plan import Temperature, TopP
 from bookwheel.serve.engine.settings import FollowUp
 from bookwheel.serve.http.answers import EventStream, JsonResponse
 from bookwheel.serve.http.requests import PlanValues, TokenLimit
+from bookwheel.serve.openai.completions import ChatResult
 from bookwheel.serve.openai.requests import READING_KEYS, ChatShape, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Mapping
-
     from starlette.responses import Response
 
-    from bookwheel.serve.openai.completions import ChatResult
 
 _UNSUPPORTED: Final = {
     "tools": "leave it out; a chat completion whose messages fit the window can have tools",

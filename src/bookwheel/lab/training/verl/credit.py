@@ -14,15 +14,13 @@ conversations they took. Its rows are dealt to the ranks evenly to within one ro
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from bookwheel.lab.training.advantages import Estimator, advantages
 from bookwheel.lab.training.records import MetricsLog, load_records
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
 _SMALLEST_GROUP: Final = 2
 _FIGURES: Final = {

@@ -16,27 +16,24 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.errors import BookwheelError, MissingExtra
 from bookwheel.lab.training.checkpoint import check_same_settings
+from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import CheckpointError, ConfigError, TrainingStopped
 from bookwheel.lab.training.launch import export
 from bookwheel.lab.training.loading import load_policy
+from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.records import MetricsLog, load_records
 from bookwheel.lab.training.trainer import TrainingResult
 from bookwheel.lab.training.verl.settings import NAME, ClusterSettings, checkpoint_folder, translate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bookwheel.lab.training.config import TrainConfig
-    from bookwheel.lab.training.policy import Policy
 
 NEWEST: Final = "latest_checkpointed_iteration.txt"
 """The file that names the step from which verl resumes."""

@@ -18,6 +18,7 @@ trainer needs, nothing is registered, and verl works as it does alone.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -47,8 +48,6 @@ from bookwheel.lab.training.verl.reader import Reader, RolloutSession, RunSettin
 from bookwheel.lab.training.verl.settings import NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from omegaconf import DictConfig
     from transfer_queue import KVBatchMeta
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from torch.utils.data import Dataset
 
 from bookwheel.journal import Journal
+from bookwheel.lab.tasks import Sample
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.generation import GenerationRequest, GenerationResult
@@ -27,11 +29,6 @@ from bookwheel.lab.training.rewards import RewardResult, build_reward, score_epi
 from bookwheel.lab.training.rows import rows_of
 from bookwheel.lab.training.verl.settings import HELD_OUT, NAME
 from bookwheel.lab.training.workflows import Episode, build_workflow
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bookwheel.lab.tasks import Sample
 
 # The sessions of a sample run at the same time, and a document of a million tokens takes seconds to build.
 _SAMPLES_KEPT: Final = 64

@@ -18,19 +18,17 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from annotated_types import Gt, Le
 
-from bookwheel.lab.training.config import AtLeastOne, TrainConfig  # noqa: TC001 - the schema reads annotations
+from bookwheel.lab.training.config import AtLeastOne, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.plan import load_preset
 from bookwheel.schema import check_bounds, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 NAME: Final = "bookwheel"
 """The name of the trainer, of the agent loop and of the settings that they read."""

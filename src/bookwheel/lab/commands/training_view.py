@@ -24,9 +24,8 @@ from bookwheel.lab.training.records import load_rollouts
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    Record = Mapping[str, Any]
-    Observer = Callable[[Record], None]
-
+Record = Mapping[str, Any]
+Observer = Callable[[Record], None]
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _WIDTH: Final = 48
 _METRICS: Final = ("loss", "reward", "entropy", "clipped", "kl", "gradient", "dropped", "failed", "bad_updates")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bookwheel.lab.evaluation.coverage import find_default_share
 from bookwheel.lab.evaluation.records import Record, RecordKey
@@ -25,13 +25,12 @@ from bookwheel.models.registry import is_built_in
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
 
-if TYPE_CHECKING:
-    OpenModel = Callable[[ModelSpec], Awaitable[Model]]
-    SampleSource = Callable[[str, int], Iterable[Sample]]
-    """Task and length to its samples, which are the same at every call.
+OpenModel = Callable[[ModelSpec], Awaitable[Model]]
+SampleSource = Callable[[str, int], Iterable[Sample]]
+"""Task and length to its samples, which are the same at every call.
 
-    A sequence makes each sample by itself, so one that raises InfeasibleSample does not end the others.
-    """
+A sequence makes each sample by itself, so one that raises InfeasibleSample does not end the others.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

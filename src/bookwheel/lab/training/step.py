@@ -25,7 +25,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -38,9 +38,7 @@ from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.rows import Row, padding_share, shared_share
 from bookwheel.lab.training.warmstart import Choice, choice_loss, compute_log_odds, is_chosen_right
 
-if TYPE_CHECKING:
-    MicroLoss = Callable[["MicroBatch", float], tuple[Tensor, LossSums]]
-
+MicroLoss = Callable[["MicroBatch", float], tuple[Tensor, LossSums]]
 _log: Final = logging.getLogger(__name__)
 _MASTERS: Final = "master_weights"
 _NAMED: Final = 8

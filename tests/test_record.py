@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import read
-from bookwheel.record import outcome_to_json, reading_from_json, reading_to_json, step_to_json, summary_to_json
+from bookwheel.record import (
+    claim_from_json,
+    outcome_to_json,
+    reading_from_json,
+    reading_to_json,
+    step_to_json,
+    summary_to_json,
+    to_plain,
+)
 from bookwheel.types import (
     Answer,
     Chunk,
@@ -21,12 +29,14 @@ from bookwheel.types import (
     DocumentInfo,
     Evidence,
     Finish,
+    Fit,
     Flag,
     Memory,
     Part,
     Reading,
     Reply,
     ScoredLine,
+    Sign,
     Status,
     Step,
     Usage,
@@ -71,7 +81,11 @@ claims = st.builds(
     verdict=st.sampled_from(Verdict),
     evidence=st.lists(count, max_size=2).map(tuple),
     step=st.none() | count,
+    against=st.lists(count, max_size=2).map(tuple),
     missing=st.lists(any_text, max_size=2).map(tuple),
+    unsaid=st.lists(any_text, max_size=2).map(tuple),
+    score=st.none() | st.floats(0, 1),
+    answers=st.none() | st.sampled_from(Fit),
 )
 readings = st.builds(
     Reading,
@@ -187,11 +201,14 @@ def test_neither_the_document_nor_the_prompts_are_in_the_record():
     ("verdicts", "whole"),
     [
         ([], None),
-        ([Verdict.FOUND, Verdict.FOUND], Verdict.FOUND),
+        ([Verdict.QUOTED, Verdict.QUOTED], Verdict.QUOTED),
         ([Verdict.ABSENT], Verdict.ABSENT),
-        ([Verdict.FOUND, Verdict.NOT_FOUND], Verdict.PARTLY),
+        ([Verdict.QUOTED, Verdict.SUPPORTED], Verdict.SUPPORTED),
+        ([Verdict.QUOTED, Verdict.CONTRADICTED], Verdict.CONTRADICTED),
+        ([Verdict.SUPPORTED, Verdict.UNCHECKED], Verdict.UNCHECKED),
+        ([Verdict.SUPPORTED, Verdict.NOT_FOUND], Verdict.PARTLY),
         ([Verdict.PARTLY, Verdict.ABSENT], Verdict.PARTLY),
-        ([Verdict.FOUND, Verdict.BY_HAND], Verdict.PARTLY),
+        ([Verdict.QUOTED, Verdict.BY_HAND], Verdict.PARTLY),
         ([Verdict.BY_HAND, Verdict.NOT_FOUND], Verdict.BY_HAND),
         ([Verdict.ABSENT, Verdict.NOT_FOUND], Verdict.NOT_FOUND),
     ],
@@ -207,6 +224,36 @@ def test_a_record_from_before_verdicts_is_still_read():
     values = reading_to_json(scripted_reading())
     del values["claims"], values["document"]["notes"]
     assert reading_from_json(values).claims == ()
+
+
+def test_the_one_word_of_older_records_for_what_is_borne_out_is_still_read():
+    claim = to_plain(Claim(text="It is so.", verdict=Verdict.SUPPORTED, evidence=(0,)))
+    old = {name: claim[name] for name in ("text", "evidence", "step", "missing")} | {"verdict": "found"}
+    assert claim_from_json(old) == Claim(text="It is so.", verdict=Verdict.SUPPORTED, evidence=(0,))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "answers", "sign"),
+    [
+        (Verdict.QUOTED, Fit.YES, Sign.GREEN),
+        (Verdict.SUPPORTED, Fit.YES, Sign.GREEN),
+        (Verdict.QUOTED, Fit.NO, Sign.AMBER),
+        (Verdict.SUPPORTED, Fit.DOUBTFUL, Sign.AMBER),
+        (Verdict.SUPPORTED, None, Sign.AMBER),
+        (Verdict.PARTLY, Fit.YES, Sign.AMBER),
+        (Verdict.BY_HAND, Fit.YES, Sign.AMBER),
+        (Verdict.CONTRADICTED, Fit.YES, Sign.RED),
+        (Verdict.NOT_FOUND, Fit.YES, Sign.RED),
+        (Verdict.UNCHECKED, Fit.YES, Sign.GREY),
+        (Verdict.ABSENT, None, Sign.GREY),
+        (None, None, Sign.GREY),
+    ],
+)
+def test_the_sign_is_green_only_where_the_answer_is_borne_out_and_answers(verdict, answers, sign):
+    claims = () if verdict is None else (Claim(text="s", verdict=verdict, answers=answers),)
+    reading = replace(scripted_reading(), claims=claims)
+    assert reading.sign is sign
+    assert summary_to_json(reading)["sign"] == sign
 
 
 def test_a_memory_before_is_told_only_where_it_is_not_the_one_before():

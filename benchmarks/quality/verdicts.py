@@ -19,7 +19,7 @@ from verdict_natural import read_chinese_sentences, read_natural, read_sentences
 from verdict_pairs import Pair, make_pairs
 
 from bookwheel.documents.opening import TextDocument
-from bookwheel.types import Claim, Evidence, Verdict
+from bookwheel.types import BORNE_OUT, Claim, Evidence, Verdict
 from bookwheel.verdict.judge import judge_answer
 
 
@@ -46,8 +46,8 @@ def report(title: str, pairs: list[Pair], *, show: bool) -> None:
     for pair in pairs:
         evidence, claims = judge(pair)
         verdicts = {claim.verdict for claim in claims}
-        is_found = verdicts == {Verdict.FOUND}
-        worst = "found" if is_found else "partly" if verdicts & {Verdict.FOUND, Verdict.PARTLY} else "not-found"
+        is_found = verdicts <= BORNE_OUT
+        worst = "found" if is_found else "partly" if verdicts & {*BORNE_OUT, Verdict.PARTLY} else "not-found"
         table[pair.kind, pair.language][worst] += 1
         found += is_found
         right += pair.is_right

@@ -33,11 +33,13 @@ from bookwheel.types import (
     DocumentInfo,
     Evidence,
     Finish,
+    Fit,
     Flag,
     Memory,
     Reading,
     Reply,
     ScoredLine,
+    Sign,
     Status,
     Step,
     Usage,
@@ -150,6 +152,10 @@ class ListedReadingJson(TypedDict):
     answer_turn: AnswerTurnJson | None
     verdict: Verdict | None
     """The verdict of the whole answer; null where there is none to judge."""
+    answers: Fit | None
+    """Whether it answers the question; null where nothing was judged."""
+    sign: Sign
+    """The colour of both: `green` only where the document bears the answer out and it answers the question."""
     claims: list[ClaimJson]
     """The sentences of the answer, each with its verdict; their evidence stands in the whole reading."""
     model: str
@@ -222,6 +228,8 @@ def summary_to_json(reading: Reading) -> ListedReadingJson:
         "answer": reading.answer.text if reading.answer else None,
         "answer_turn": _answer_turn_to_json(reading.answer) if reading.answer else None,
         "verdict": reading.verdict,
+        "answers": reading.answers,
+        "sign": reading.sign,
         "claims": [to_plain(claim) for claim in reading.claims],
         "model": reading.model,
         "way": reading.way,
@@ -365,8 +373,10 @@ def evidence_from_json(values: Mapping[str, Any]) -> Evidence:
 
 def claim_from_json(values: Mapping[str, Any]) -> Claim:
     """Return a sentence of an answer of a record."""
-    lists = {name: tuple(values[name]) for name in ("evidence", "missing")}
-    return Claim(**{**values, "verdict": Verdict(values["verdict"]), **lists})
+    # Records of older versions have neither `against` nor what follows it.
+    lists = {name: tuple(values.get(name, ())) for name in ("evidence", "against", "missing", "unsaid")}
+    fit = values.get("answers")
+    return Claim(**{**values, "verdict": Verdict(values["verdict"]), "answers": Fit(fit) if fit else None, **lists})
 
 
 def _step_from_json(values: Mapping[str, Any], memory: Memory) -> Step:

@@ -22,6 +22,7 @@ from bookwheel.types import (
     DocumentInfo,
     Evidence,
     Finish,
+    Fit,
     Flag,
     Memory,
     Reading,
@@ -45,7 +46,7 @@ READING = Reading(
     status=Status.ANSWERED,
     answer=ANSWER,
     evidence=(QUOTE,),
-    claims=(Claim(text=REPLY.text, verdict=Verdict.FOUND, evidence=(0,)),),
+    claims=(Claim(text=REPLY.text, verdict=Verdict.QUOTED, evidence=(0,), answers=Fit.YES),),
     usage=USAGE,
 )
 
@@ -71,7 +72,7 @@ def test_every_end_has_an_exit_code() -> None:
 def test_an_answer_comes_with_its_verdict_its_evidence_and_its_cost(capsys) -> None:
     print_answer(READING, OutputOptions())
     assert capsys.readouterr().err == (
-        "\nanswer\nfound in the document\n"
+        "\nanswer\nword for word in the document\n"
         "    “The lease ends in May.”  lease.pdf · p. 4, 5 · characters 1,000–1,022 · step 2\n"
         "3 calls · 12,345 + 67 tokens · 1.2 s · bookwheel show 01234567\n"
     )
@@ -111,8 +112,8 @@ def test_each_sentence_of_an_answer_has_its_verdict(capsys) -> None:
     )
     print_answer(replace(READING, claims=claims), OutputOptions())
     assert capsys.readouterr().err.splitlines()[2:-1] == [
-        "found in part",
-        "  The lease ends in May. found in the document",
+        "borne out in part",
+        "  The lease ends in May. word for word in the document",
         "    “The lease ends in May.”  lease.pdf · p. 4, 5 · characters 1,000–1,022 · step 2",
         "  It costs 12 crowns. not found in the document; nowhere in it: 12",
         "  Odo signed it. written by hand at step 3",

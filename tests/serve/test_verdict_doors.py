@@ -55,14 +55,15 @@ def test_the_verdict_is_the_same_at_every_door(serving, words, capsys) -> None:
         chats, state = ask_in_chat(up, text, question), over_mcp(up, "wait", reading=id_)
         entries = over_mcp(up, "timeline", reading=id_, part="claims")["claims"]
     claims = [to_plain(claim) for claim in reading.claims]
-    assert reading.verdict is Verdict.FOUND
+    assert reading.verdict is Verdict.QUOTED
     assert claims
     ended = next(values for kind, _, values in events if kind == "status")
     for door in (record, listed[0], ended, *chats):
-        assert (door["verdict"], door["claims"]) == ("found", claims)
+        assert (door["verdict"], door["answers"], door["sign"]) == ("quoted", reading.answers, reading.sign)
+        assert door["claims"] == claims
     for door in (record, ended, *chats):
         assert [piece["quote"] for piece in door["evidence"]] == [piece.quote for piece in reading.evidence]
-    assert state["verdict"] == "found"
+    assert (state["verdict"], state["answers"], state["sign"]) == ("quoted", reading.answers, reading.sign)
     assert [(claim["text"], claim["verdict"]) for claim in entries if "verdict" in claim] == [
         (claim["text"], claim["verdict"]) for claim in claims
     ]

@@ -3,7 +3,7 @@
 import pytest
 
 from bookwheel.documents.opening import TextDocument
-from bookwheel.types import Verdict
+from bookwheel.types import BORNE_OUT, Verdict
 from bookwheel.verdict.judge import judge_answer
 
 TEXT = (
@@ -29,7 +29,7 @@ def verdict_of(answer: str, question: str, text: str = TEXT) -> Verdict:
     ],
 )
 def test_an_answer_of_the_right_kind_in_the_right_place_is_found(answer: str, question: str) -> None:
-    assert verdict_of(answer, question) is Verdict.FOUND
+    assert verdict_of(answer, question) in BORNE_OUT
 
 
 @pytest.mark.parametrize(
@@ -46,19 +46,19 @@ def test_an_answer_of_the_right_kind_in_the_right_place_is_found(answer: str, qu
     ],
 )
 def test_another_kind_place_or_count_is_not_found(answer: str, question: str) -> None:
-    assert verdict_of(answer, question) is not Verdict.FOUND
+    assert verdict_of(answer, question) not in BORNE_OUT
 
 
 def test_in_chinese_too() -> None:
-    assert verdict_of("1778", "林伟是哪一年出生在青石镇的?", ZH) is Verdict.FOUND
-    assert verdict_of("查尔斯", "八号蒸汽机在哪里展出?", ZH) is not Verdict.FOUND
-    assert verdict_of("压缩了最近的时代", "什么在第二个尺度?", ZH) is not Verdict.FOUND
+    assert verdict_of("1778", "林伟是哪一年出生在青石镇的?", ZH) in BORNE_OUT
+    assert verdict_of("查尔斯", "八号蒸汽机在哪里展出?", ZH) not in BORNE_OUT
+    assert verdict_of("压缩了最近的时代", "什么在第二个尺度?", ZH) not in BORNE_OUT
 
 
 def test_a_reason_alone_in_chinese_is_no_statement() -> None:
     text = "因是内陆国家，青石国没有港口。它在1966年独立。\n"
-    assert verdict_of("因是内陆国家", "青石国哪一年独立?", text) is not Verdict.FOUND
-    assert verdict_of("它在1966年独立。", "青石国哪一年独立?", text) is Verdict.FOUND
+    assert verdict_of("因是内陆国家", "青石国哪一年独立?", text) not in BORNE_OUT
+    assert verdict_of("它在1966年独立。", "青石国哪一年独立?", text) in BORNE_OUT
 
 
 BRIDGES = (
@@ -80,7 +80,7 @@ BRIDGES = (
     ],
 )
 def test_the_only_answer_of_its_kind_in_the_best_sentence_is_found(answer: str, question: str) -> None:
-    assert verdict_of(answer, question, BRIDGES) is Verdict.FOUND
+    assert verdict_of(answer, question, BRIDGES) in BORNE_OUT
 
 
 @pytest.mark.parametrize(
@@ -104,16 +104,16 @@ def test_the_only_answer_of_its_kind_in_the_best_sentence_is_found(answer: str, 
     ],
 )
 def test_another_kind_or_the_answer_of_a_better_sentence_is_not_found(answer: str, question: str) -> None:
-    assert verdict_of(answer, question, BRIDGES) is not Verdict.FOUND
+    assert verdict_of(answer, question, BRIDGES) not in BORNE_OUT
 
 
 def test_two_dates_in_a_sentence_are_no_only_date() -> None:
     text = "The old bridge at Este, opened in 1588, was widened by the guild in 1601. Rain fell."
-    assert verdict_of("1588", "When was the guild of the old bridge at Este widened?", text) is not Verdict.FOUND
+    assert verdict_of("1588", "When was the guild of the old bridge at Este widened?", text) not in BORNE_OUT
 
 
 def test_in_chinese_a_date_of_several_parts_is_one_and_a_thing_is_no_date() -> None:
     text = "青石镇的旧桥于1588年11月8日由行会开通。雨落在屋顶上。"
-    assert verdict_of("1588年", "青石镇的旧桥是哪一年开通的?", text) is Verdict.FOUND
-    assert verdict_of("11月8日", "青石镇的旧桥是什么时候开通的?", text) is Verdict.FOUND
-    assert verdict_of("1588年", "青石镇的旧桥是什么?", text) is not Verdict.FOUND
+    assert verdict_of("1588年", "青石镇的旧桥是哪一年开通的?", text) in BORNE_OUT
+    assert verdict_of("11月8日", "青石镇的旧桥是什么时候开通的?", text) in BORNE_OUT
+    assert verdict_of("1588年", "青石镇的旧桥是什么?", text) not in BORNE_OUT

@@ -12,7 +12,19 @@ from bookwheel.documents.opening import TextDocument
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading.runner import new_reading, run_reading
-from bookwheel.types import Chunk, Conversation, DocumentInfo, Flag, Memory, Part, Reply, Status, Step, Verdict
+from bookwheel.types import (
+    BORNE_OUT,
+    Chunk,
+    Conversation,
+    DocumentInfo,
+    Flag,
+    Memory,
+    Part,
+    Reply,
+    Status,
+    Step,
+    Verdict,
+)
 from bookwheel.verdict.judge import judge_answer, split_answer
 
 MILL = (
@@ -47,7 +59,8 @@ def verdict_of(answer, question="What happened?", text=MILL, steps=()):
 )
 def test_what_the_document_says_is_found(answer):
     evidence, (claim,) = judge(answer)
-    assert (claim.verdict, claim.missing) == (Verdict.FOUND, ())
+    assert claim.verdict in BORNE_OUT
+    assert not claim.missing
     (number,) = claim.evidence
     assert MILL[evidence[number].start : evidence[number].end] == evidence[number].quote
 
@@ -73,7 +86,7 @@ def test_what_the_document_says_is_found(answer):
     ],
 )
 def test_what_it_does_not_say_is_not(answer):
-    assert verdict_of(answer) is not Verdict.FOUND
+    assert verdict_of(answer) not in BORNE_OUT
 
 
 @pytest.mark.parametrize(
@@ -107,7 +120,7 @@ def test_facts_from_two_places_are_partly_found_and_both_are_quoted():
 def test_each_sentence_has_a_verdict_of_its_own():
     answer = "The mill stands by the river. It was burnt in 1733.\n- Ramelli, a captain, signed the plan of the mill."
     _, claims = judge(answer)
-    assert [claim.verdict for claim in claims] == [Verdict.FOUND, Verdict.NOT_FOUND, Verdict.PARTLY]
+    assert [claim.verdict for claim in claims] == [Verdict.SUPPORTED, Verdict.NOT_FOUND, Verdict.PARTLY]
     assert [claim.text for claim in claims] == split_answer(answer)
     assert all(claim.text in answer for claim in claims)
 
@@ -115,14 +128,14 @@ def test_each_sentence_has_a_verdict_of_its_own():
 @pytest.mark.parametrize(
     ("answer", "question", "verdict"),
     [
-        ("Agostino Ramelli", "Who signed the plan of the mill?", Verdict.FOUND),
+        ("Agostino Ramelli", "Who signed the plan of the mill?", Verdict.SUPPORTED),
         ("Ada Quill", "Who signed the plan of the mill?", Verdict.NOT_FOUND),
-        ("40", "How many apples did Ada Quill sell to Bo Reed?", Verdict.FOUND),
+        ("40", "How many apples did Ada Quill sell to Bo Reed?", Verdict.SUPPORTED),
         ("12", "How many apples did Ada Quill sell to Bo Reed?", Verdict.PARTLY),
-        ("Bo Reed", "Whom did Ada Quill sell 40 apples to?", Verdict.FOUND),
+        ("Bo Reed", "Whom did Ada Quill sell 40 apples to?", Verdict.SUPPORTED),
         ("Ramelli", "When was the plan of the mill signed?", Verdict.PARTLY),
-        ("40 apples and 12 pears", "What did Ada Quill sell to Bo Reed?", Verdict.FOUND),
-        ("Yes.", "Was the plan of the mill signed by Agostino Ramelli?", Verdict.FOUND),
+        ("40 apples and 12 pears", "What did Ada Quill sell to Bo Reed?", Verdict.SUPPORTED),
+        ("Yes.", "Was the plan of the mill signed by Agostino Ramelli?", Verdict.SUPPORTED),
         ("No.", "Was the plan of the mill signed by Agostino Ramelli?", Verdict.NOT_FOUND),
     ],
 )
@@ -133,13 +146,13 @@ def test_an_answer_of_a_few_words_is_judged_with_its_question(answer, question, 
 @pytest.mark.parametrize(
     ("answer", "verdict"),
     [
-        ("拉梅利1588年在巴黎出版了机械之书。", Verdict.FOUND),
-        ("拉梅利在巴黎出版了机械之书。", Verdict.FOUND),
+        ("拉梅利1588年在巴黎出版了机械之书。", Verdict.SUPPORTED),
+        ("拉梅利在巴黎出版了机械之书。", Verdict.SUPPORTED),
         ("拉梅利1589年在巴黎出版了机械之书。", Verdict.NOT_FOUND),
         ("拉梅利没有在巴黎出版机械之书。", Verdict.NOT_FOUND),
         ("李明的儿子签署了合同。", Verdict.NOT_FOUND),
         ("李明没有签署合同。", Verdict.PARTLY),
-        ("王芳付给张伟40元。", Verdict.FOUND),
+        ("王芳付给张伟40元。", Verdict.SUPPORTED),
         ("张伟付给王芳40元。", Verdict.NOT_FOUND),
     ],
 )
@@ -184,7 +197,7 @@ def test_what_was_written_by_hand_is_said_to_be_and_rests_on_no_passage():
     assert (evidence, claim.verdict, claim.step) == ((), Verdict.BY_HAND, 0)
     assert verdict_of("The plan was signed by Odo Farr.", steps=steps) is Verdict.BY_HAND
     assert verdict_of("The plan was signed by Ada Quill.", steps=steps) is Verdict.NOT_FOUND
-    assert verdict_of("The mill stands by the river.", steps=steps) is Verdict.FOUND, "the document says so as well"
+    assert verdict_of("The mill stands by the river.", steps=steps) in BORNE_OUT, "the document says so as well"
 
 
 def test_evidence_names_its_step_and_its_own_page():
@@ -209,7 +222,7 @@ def test_a_long_document_is_searched_block_by_block_and_a_sentence_across_two_bl
     for before in (65_500, 65_536 - 20, 300_000):
         text = (filler * 10_000)[:before].rpartition(" ")[0] + ". " + fact + " " + filler * 4000
         (piece,), (claim,) = judge("Ada Quill is the harbour master of Skarholm.", text=text)
-        assert (claim.verdict, piece.quote, text[piece.start : piece.end]) == (Verdict.FOUND, fact, fact)
+        assert (claim.verdict, piece.quote, text[piece.start : piece.end]) == (Verdict.SUPPORTED, fact, fact)
 
 
 def test_a_document_is_read_no_further_than_needed():
@@ -224,7 +237,7 @@ def test_a_document_is_read_no_further_than_needed():
                 yield Part(text="Rain fell. " * 7000, source="long")
 
     document = Long()
-    assert judge_answer("The mill stands by the river.", "?", (), document)[1][0].verdict is Verdict.FOUND
+    assert judge_answer("The mill stands by the river.", "?", (), document)[1][0].verdict in BORNE_OUT
     assert document.given == 0
 
 
@@ -245,7 +258,7 @@ def test_a_passage_keeps_its_page_when_the_document_is_read_twice_and_only_once_
 def test_invisible_characters_hide_nothing():
     text = "The har\u00adbour master of Skar\u200bholm is Ada \u202eQuill\u202c. Rain fell."
     (piece,), (claim,) = judge("Ada Quill is the harbour master of Skarholm.", text=text)
-    assert claim.verdict is Verdict.FOUND
+    assert claim.verdict in BORNE_OUT
     assert text[piece.start : piece.end].startswith("The har")
 
 
@@ -253,7 +266,7 @@ def test_values_of_a_json_answer_are_judged_one_by_one():
     answer = '{"signer": "Agostino Ramelli", "year": 1733, "known": true}'
     _, claims = judge(answer, "Who signed the plan of the mill?")
     assert [(claim.text, claim.verdict) for claim in claims] == [
-        ("Agostino Ramelli", Verdict.FOUND),
+        ("Agostino Ramelli", Verdict.SUPPORTED),
         ("1733", Verdict.NOT_FOUND),
     ]
 
@@ -275,7 +288,7 @@ PAMPHLET = (
 )
 def test_a_copied_passage_is_found_whatever_its_lines(answer):
     evidence, claims = judge(answer, "Who?", PAMPHLET)
-    assert {claim.verdict for claim in claims} == {Verdict.FOUND}
+    assert {claim.verdict for claim in claims} <= BORNE_OUT
     assert all(PAMPHLET[piece.start : piece.end] == piece.quote for piece in evidence)
 
 
@@ -291,7 +304,7 @@ def test_a_copied_passage_is_found_whatever_its_lines(answer):
 )
 def test_lines_out_of_the_middle_and_lists_of_names_are_no_copies(answer):
     _, claims = judge(answer, "Who signed the plan?", PAMPHLET)
-    assert {claim.verdict for claim in claims} != {Verdict.FOUND}
+    assert {claim.verdict for claim in claims} != {Verdict.SUPPORTED}
 
 
 strange = st.text(st.sampled_from("mill 1588 Ada. \n书轮不-#:é\u200b\ud800\x00<'s%$,"), max_size=60)
@@ -303,7 +316,7 @@ def test_any_texts_are_judged_and_quotes_are_the_documents(text, answer, questio
     assert all(claim.text in answer for claim in claims if not answer.lstrip().startswith(("{", "[")))
     assert all(number in range(len(evidence)) for claim in claims for number in claim.evidence)
     for claim in claims:
-        assert bool(claim.evidence) == (claim.verdict in {Verdict.FOUND, Verdict.PARTLY})
+        assert bool(claim.evidence) == (claim.verdict in {Verdict.SUPPORTED, Verdict.PARTLY})
     for piece in evidence:
         assert 0 <= piece.start < piece.end <= len(text)
 
@@ -315,7 +328,7 @@ def test_a_reading_ends_with_the_verdict_on_its_answer():
     info = DocumentInfo(id="", name="mill", length=len(MILL))
     plan = Plan(question_tokens=40, chunk_tokens=900, memory_tokens=60, answer_tokens=60)
     ended = asyncio.run(run_reading(new_reading(info, "Who signed the plan?", model, plan), document, model))
-    assert (ended.status, ended.verdict) == (Status.ANSWERED, Verdict.FOUND)
+    assert (ended.status, ended.verdict) == (Status.ANSWERED, Verdict.SUPPORTED)
     assert "Ramelli" in ended.evidence[ended.claims[0].evidence[0]].quote
     assert replace(ended, claims=()).verdict is None
 
@@ -323,7 +336,7 @@ def test_a_reading_ends_with_the_verdict_on_its_answer():
 def test_of_our_own_pairs_none_is_called_found_wrongly():
     found = right = 0
     for pair in make_pairs(72, seed=11):
-        if {claim.verdict for claim in judge(pair.answer, pair.question, pair.document)[1]} == {Verdict.FOUND}:
+        if {claim.verdict for claim in judge(pair.answer, pair.question, pair.document)[1]} <= BORNE_OUT:
             assert pair.is_right, pair.answer
             found += 1
         right += pair.is_right

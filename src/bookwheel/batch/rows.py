@@ -43,6 +43,8 @@ class RowOutcome:
     """`answered`, `failed`, `stopped` by the budget, or `cancelled`."""
     answer: str = ""
     verdict: str = ""
+    answers: str = ""
+    """`yes`, `doubtful` or `no`: whether it answers the question."""
     quote: str = ""
     """The first passage that the answer rests on."""
     page: int | None = None
@@ -66,6 +68,7 @@ def make_outcome(reading: Reading) -> RowOutcome:
         status=str(reading.status),
         answer=reading.answer.text if is_answered and reading.answer else "",
         verdict=str(reading.verdict or ""),
+        answers=str(reading.answers or ""),
         quote=passage.quote if passage else "",
         page=passage.pages[0] if passage and passage.pages else None,
         error="" if is_answered else reading.error or "no answer",

@@ -360,7 +360,7 @@ def format_change(change: Mapping[str, Any]) -> str:
 
 def _print_reply(name: str, answer: MemoryAnswer, output: OutputOptions) -> int:
     """Print an answer and return the exit code."""
-    from bookwheel.views.verdicts import VERDICT_WORDS
+    from bookwheel.views.verdicts import describe_verdict
 
     code = EXIT_CODES[answer.status]
     if output.as_json or output.json_events:
@@ -373,7 +373,7 @@ def _print_reply(name: str, answer: MemoryAnswer, output: OutputOptions) -> int:
     if output.quiet:
         return code
     where = "from the memory" if answer.origin == "memory" else "looked up in the texts"
-    verdict = VERDICT_WORDS[answer.verdict] if answer.verdict else "not judged"
+    verdict = describe_verdict(answer.verdict, answer.answers) if answer.verdict else "not judged"
     print_note(f"{where} · version {answer.version} · {verdict}", style="dim")
     for label, quotes in (("", answer.evidence), ("newer: ", answer.newer), ("superseded: ", answer.superseded)):
         for quote in quotes:

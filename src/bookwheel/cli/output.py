@@ -38,7 +38,7 @@ _ANSWER_NOTES: Final[Mapping[str, str]] = {
     "cleaned": "special tokens were removed from the answer",
 }
 _MOST_GAPS: Final = 20
-_VERDICT_STYLES: Final[Mapping[str, str]] = {"found": "green", "not-found": "red"}
+_SIGN_STYLES: Final[Mapping[str, str]] = {"green": "green", "amber": "yellow", "red": "red", "grey": "dim"}
 # Columns; more than any line of ours has.
 _NO_FOLDING: Final = 10_000
 # Characters of what a step of no chunk says.
@@ -164,8 +164,8 @@ def _print_gaps(reading: Reading, output: OutputOptions) -> None:
 
 def print_verdict(console: Console, reading: Reading) -> None:
     """Print each sentence of the answer with its verdict and the passages that it rests on."""
-    from bookwheel.types import Verdict
-    from bookwheel.views.verdicts import VERDICT_WORDS, describe_claim
+    from bookwheel.types import Verdict, choose_sign
+    from bookwheel.views.verdicts import describe_claim, describe_verdict
 
     if reading.verdict is None:
         for piece in reading.evidence:  # of an older reading, which has no verdict
@@ -173,18 +173,16 @@ def print_verdict(console: Console, reading: Reading) -> None:
         return
     has_several = len(reading.claims) > 1
     if has_several:
-        console.print(Text(VERDICT_WORDS[reading.verdict], style=f"bold {_style_verdict(reading.verdict)}"))
+        words = describe_verdict(reading.verdict, reading.answers)
+        console.print(Text(words, style=f"bold {_SIGN_STYLES[reading.sign]}"))
     for claim in reading.claims:
         sentence = Text(f"  {sanitize(claim.text)} " if has_several else "")
-        console.print(sentence + Text(sanitize(describe_claim(claim)), style=_style_verdict(claim.verdict)))
-        for number in claim.evidence:
+        style = _SIGN_STYLES[choose_sign(claim.verdict, claim.answers)]
+        console.print(sentence + Text(sanitize(describe_claim(claim)), style=style))
+        for number in (*claim.evidence, *claim.against):
             _print_quote(console, reading.evidence[number])
         if claim.verdict is Verdict.ABSENT and (nearest := _find_nearest(reading)):
             console.print(Text(f"    nearest to it: “{sanitize(nearest)}”", style="italic"))
-
-
-def _style_verdict(verdict: str) -> str:
-    return _VERDICT_STYLES.get(verdict, "yellow")
 
 
 def _find_nearest(reading: Reading) -> str:

@@ -84,7 +84,7 @@ def _split_result(reading: Reading) -> tuple[str, Reading]:
     lines = [reading.answer.text]
     for claim in reading.claims:
         lines.append(f"{claim.text} ({describe_claim(claim)})")
-        lines += [f"“{reading.evidence[number].quote}”" for number in claim.evidence]
+        lines += [f"“{reading.evidence[number].quote}”" for number in (*claim.evidence, *claim.against)]
     return "\n".join((*lines, *(f"note: {note}" for note in reading.document.notes))), reading
 
 

@@ -33,7 +33,7 @@ from bookwheel.text.matching import parse_words
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
 from bookwheel.text.sentences import split_sentences
-from bookwheel.types import DocumentInfo, Flag, Part, Status, Usage, Verdict
+from bookwheel.types import DocumentInfo, Fit, Flag, Part, Status, Usage, Verdict, sum_up_fits, sum_up_verdicts
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class MemoryAnswer:
     """`memory` or `texts`."""
     version: int
     verdict: Verdict | None
+    answers: Fit | None = None
     claims: tuple[Claim, ...] = ()
     evidence: tuple[DatedQuote, ...] = ()
     superseded: tuple[DatedQuote, ...] = ()
@@ -320,19 +321,13 @@ def _judge(text: str, question: str, version: MemoryVersion, document: PassageDo
         answer=text,
         origin=origin,
         version=version.version,
-        verdict=_sum_up(claims),
+        verdict=sum_up_verdicts(claims),
+        answers=sum_up_fits(claims),
         claims=claims,
         evidence=found,
         superseded=tuple(one for one in rivals if one not in newer),
         newer=tuple(newer),
     )
-
-
-def _sum_up(claims: Sequence[Claim]) -> Verdict | None:
-    verdicts = {claim.verdict for claim in claims}
-    if len(verdicts) <= 1:
-        return next(iter(verdicts), None)
-    return Verdict.PARTLY if verdicts & {Verdict.FOUND, Verdict.PARTLY} else Verdict.NOT_FOUND
 
 
 def _find_rivals(quotes: Sequence[DatedQuote], question: str, document: PassageDocument) -> list[DatedQuote]:

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from bookwheel.journal.memory_rows import BY_HAND, blank_version
 from bookwheel.record import to_plain
-from bookwheel.types import Claim, Usage
+from bookwheel.types import Claim, Usage, choose_sign
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ MemoryAnswerJson = TypedDict(
         "status": str,
         "error": str,
         "verdict": str | None,
+        "answers": str | None,
+        "sign": str,
         "claims": list[Claim],
         "evidence": list[DatedQuoteJson],
         "superseded": list[DatedQuoteJson],
@@ -236,6 +238,8 @@ def answer_to_json(name: str, answer: MemoryAnswer) -> MemoryAnswerJson:
         "status": str(answer.status),
         "error": answer.error,
         "verdict": answer.verdict and str(answer.verdict),
+        "answers": answer.answers and str(answer.answers),
+        "sign": str(choose_sign(answer.verdict, answer.answers)),
         "claims": [_to_json(claim) for claim in answer.claims],
         "evidence": [_to_json(quote) for quote in answer.evidence],
         "superseded": [_to_json(quote) for quote in answer.superseded],

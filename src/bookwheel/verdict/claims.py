@@ -7,10 +7,11 @@ person has edited is said to.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from bookwheel.types import Claim, Evidence, Flag, Verdict
+from bookwheel.text.ranking import QuestionWords
+from bookwheel.types import Claim, Evidence, Fit, Flag, Verdict
 from bookwheel.verdict.agreement import Degree
 from bookwheel.verdict.alignment import match_terms
 from bookwheel.verdict.statements import Statement, parse_statement
@@ -26,6 +27,8 @@ _LEAST_PART: Final = 0.6
 # Several passages together must have nearly all of it.
 _LEAST_UNION: Final = 0.9
 _MOST_PASSAGES: Final = 3
+# Of the question's words, those that an answer or its passages have.
+_LEAST_ASKED: Final = 0.5
 
 
 class PageFinder(Protocol):
@@ -72,7 +75,8 @@ class Case:
 class ClaimWriter:
     """Writes the claims, and numbers the passages that they rest on."""
 
-    def __init__(self, steps: Sequence[Step], parts: PageFinder) -> None:
+    def __init__(self, question: str, steps: Sequence[Step], parts: PageFinder) -> None:
+        self._question = QuestionWords(question)
         self.evidence: list[Evidence] = []
         self._parts = parts
         # In the document's order, which is not that of every way. Of a section read twice the later step counts.
@@ -91,24 +95,30 @@ class ClaimWriter:
         missing = tuple(dict.fromkeys(word for case in cases for word in _missing(case)))
         quotes = [passage for _, passages in verdicts for passage in passages]
         degrees = {degree for degree, _ in verdicts}
-        step = None if degrees == {Verdict.FOUND} else self._step_by_hand(cases)
+        step = None if degrees == {Verdict.SUPPORTED} else self._step_by_hand(cases)
         if step is not None:
             return Claim(text=sentence, verdict=Verdict.BY_HAND, step=step, missing=missing)
         if len(degrees) > 1:
-            degrees = {Verdict.PARTLY} if degrees & {Verdict.FOUND, Verdict.PARTLY} else {Verdict.NOT_FOUND}
+            degrees = {Verdict.PARTLY} if degrees & {Verdict.SUPPORTED, Verdict.PARTLY} else {Verdict.NOT_FOUND}
         evidence = tuple(dict.fromkeys(self._number(quote) for quote in quotes))
-        return Claim(text=sentence, verdict=degrees.pop(), evidence=evidence, missing=missing)
+        return self._add_fit(Claim(text=sentence, verdict=degrees.pop(), evidence=evidence, missing=missing))
 
     def write_copy(self, sentence: str, source: Sentence) -> Claim:
         """Return the claim of a sentence that is copied from the document."""
-        return Claim(text=sentence, verdict=Verdict.FOUND, evidence=(self._number(source),))
+        return self._add_fit(Claim(text=sentence, verdict=Verdict.QUOTED, evidence=(self._number(source),)))
+
+    def _add_fit(self, claim: Claim) -> Claim:
+        """Add whether the sentence answers the question: half of the question's words in it or its passages."""
+        said = " ".join((claim.text, *(self.evidence[number].quote for number in claim.evidence)))
+        fit = Fit.YES if self._question.share(said) >= _LEAST_ASKED else Fit.DOUBTFUL
+        return replace(claim, answers=fit)
 
     def _judge(self, case: Case) -> tuple[Verdict, list[Sentence]]:
         best = case.best
         if best is None:
             return Verdict.NOT_FOUND, []
         if best.degree is Degree.FOUND:
-            return Verdict.FOUND, [best.sentence]
+            return Verdict.SUPPORTED, [best.sentence]
         useful = [one for one in case.candidates if one.degree is Degree.PARTLY]
         near = [one for one in useful if one.share >= _LEAST_PART]
         if case.is_fragment:

@@ -75,7 +75,7 @@ def judge_answer(
     flat = [case for several in cases.values() for case in several]
     if flat:
         _search(flat, asked, parts)
-    writer = ClaimWriter(steps, parts)
+    writer = ClaimWriter(question, steps, parts)
     claims = tuple(
         writer.write_copy(pieces[at], copies[at]) if at in copies else writer.write(pieces[at], cases.get(pieces[at]))
         for at in judged

@@ -12,9 +12,9 @@ from importlib import resources
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.types import Flag, Status
+from bookwheel.types import Flag, Status, choose_sign
 from bookwheel.views.diff import ChangeKind, changed_share, diff_memories
-from bookwheel.views.verdicts import VERDICT_WORDS, describe_claim
+from bookwheel.views.verdicts import describe_claim, describe_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -82,7 +82,7 @@ def _render_head(reading: Reading) -> str:
         else f'<p class="answer none">{_NO_ANSWER.get(reading.status, "The model gave no answer.")}</p>'
     )
     flags = _render_chips(reading.answer.flags if reading.answer else ())
-    verdict = f" · {VERDICT_WORDS[reading.verdict]}" if reading.verdict else ""
+    verdict = f" · {describe_verdict(reading.verdict, reading.answers)}" if reading.verdict else ""
     notes = f'<p class="told small">{flags}{_escape(reading.error)}</p>\n' if flags or reading.error else ""
     return (
         f'<p class="eyebrow"><b>bookwheel</b> · reading <span>{_escape(reading.id)}</span> · '
@@ -150,13 +150,14 @@ def _render_verdict(reading: Reading, *, linked: bool) -> str:
         # An older reading has evidence and no verdict.
         quotes = "".join(_render_quote(quote, linked=linked) for quote in reading.evidence)
         return f"<h2>What the answer rests on</h2>\n{quotes}" if quotes else ""
-    shown = [f"<h2>The answer is {VERDICT_WORDS[reading.verdict]}</h2>\n"]
+    title = _escape(describe_verdict(reading.verdict, reading.answers))
+    shown = [f'<h2 class="{reading.sign}">The answer: {title}</h2>\n']
     for claim in reading.claims:
         # An answer of one sentence stands above already.
         sentence = f"<bdi>{_escape(claim.text)}</bdi> " if len(reading.claims) > 1 else ""
-        chip = f'<span class="chip {claim.verdict}">{_escape(describe_claim(claim))}</span>'
+        chip = f'<span class="chip {choose_sign(claim.verdict, claim.answers)}">{_escape(describe_claim(claim))}</span>'
         shown.append(f'<p class="claim">{sentence}{chip}</p>\n')
-        shown += (_render_quote(reading.evidence[number], linked=linked) for number in claim.evidence)
+        shown += (_render_quote(reading.evidence[at], linked=linked) for at in (*claim.evidence, *claim.against))
     return "".join(shown)
 
 

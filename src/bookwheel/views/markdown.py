@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bookwheel.text.sanitize import sanitize
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
-from bookwheel.views.verdicts import VERDICT_WORDS, describe_claim, describe_place
+from bookwheel.views.verdicts import describe_claim, describe_place, describe_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,10 +46,10 @@ def _render_verdict(reading: Reading) -> Iterator[str]:
     if reading.verdict is None:
         yield from map(_render_evidence, reading.evidence)  # of an older reading, which has no verdict
         return
-    yield f"## The answer is {VERDICT_WORDS[reading.verdict]}"
+    yield f"## The answer: {describe_verdict(reading.verdict, reading.answers)}"
     for claim in reading.claims:
         yield f"{_inline(claim.text)} **{_inline(describe_claim(claim))}**"
-        yield from (_render_evidence(reading.evidence[number]) for number in claim.evidence)
+        yield from (_render_evidence(reading.evidence[at]) for at in (*claim.evidence, *claim.against))
 
 
 def _render_evidence(piece: Evidence) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.types import Flag, Verdict
+from bookwheel.types import Fit, Flag, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,21 +12,42 @@ if TYPE_CHECKING:
     from bookwheel.types import Claim, Evidence, Reading
 
 VERDICT_WORDS: Final[Mapping[Verdict, str]] = {
-    Verdict.FOUND: "found in the document",
-    Verdict.PARTLY: "found in part",
+    Verdict.QUOTED: "word for word in the document",
+    Verdict.SUPPORTED: "borne out by the document",
+    Verdict.PARTLY: "borne out in part",
+    Verdict.CONTRADICTED: "the document says otherwise",
     Verdict.BY_HAND: "written by hand",
     Verdict.NOT_FOUND: "not found in the document",
     Verdict.ABSENT: "not in the document, the model says",
+    Verdict.UNCHECKED: "not checked",
+}
+FIT_WORDS: Final[Mapping[Fit, str]] = {
+    Fit.YES: "answers the question",
+    Fit.DOUBTFUL: "may not answer the question",
+    Fit.NO: "does not answer the question",
 }
 
 
 def describe_claim(claim: Claim) -> str:
-    """Return the verdict on one sentence of an answer in words, with what is missing."""
+    """Return the verdict on one sentence of an answer in words, with its number and what is missing."""
     words = VERDICT_WORDS[claim.verdict]
     if claim.step is not None:
         words += f" at step {claim.step}"
-    missing = ", ".join(claim.missing)
-    return f"{words}; nowhere in it: {missing}" if missing and claim.verdict is not Verdict.BY_HAND else words
+    if claim.score is not None and claim.verdict is Verdict.SUPPORTED:
+        words += f" ({claim.score:.0%} sure)"
+    missing = "" if claim.verdict is Verdict.BY_HAND else ", ".join(claim.missing)
+    more = (
+        f"not borne out: {' … '.join(claim.unsaid)}" if claim.unsaid else "",
+        f"nowhere in it: {missing}" if missing else "",
+        FIT_WORDS[claim.answers] if claim.answers and claim.answers is not Fit.YES else "",
+    )
+    return "; ".join(filter(None, (words, *more)))
+
+
+def describe_verdict(verdict: Verdict, answers: Fit | None) -> str:
+    """Return the verdict on a whole answer in words, and whether it answers the question where it may not."""
+    doubt = FIT_WORDS[answers] if answers and answers is not Fit.YES and verdict is not Verdict.ABSENT else ""
+    return "; ".join(filter(None, (VERDICT_WORDS[verdict], doubt)))
 
 
 def describe_place(piece: Evidence) -> str:

@@ -41,7 +41,7 @@ from bookwheel.text.matching import parse_words
 from bookwheel.text.ranking import list_words
 from bookwheel.text.remarks import is_absence
 from bookwheel.text.tokens import EstimatingTokenizer
-from bookwheel.types import Answer, Chunk, Flag, Memory, Part, Step, Usage, Verdict
+from bookwheel.types import BORNE_OUT, Answer, Chunk, Flag, Memory, Part, Step, Usage, Verdict
 from bookwheel.verdict.judge import judge_answer
 from bookwheel.verdict.statements import parse_statement
 
@@ -62,7 +62,6 @@ _NOTE: Final = "nearness of each chunk to the question, by embeddings"
 _DIGITS: Final = 4
 # To stop one chunk too late costs a chunk, to stop too early costs the answer.
 _SURE: Final = 0.8
-_BORNE_OUT: Final = frozenset({Verdict.FOUND, Verdict.PARTLY})
 _NOT_READ: Final = frozenset({Flag.UNREAD, Flag.SKIPPED})
 _ASKS_FOR_ALL: Final = re.compile(
     r"\b(?:all|every|each|both|list|enumerate|count|how (?:many|much|often|frequently)|number of|total|overall|most|"
@@ -263,7 +262,7 @@ def _has_its_words(claim: Claim) -> bool:
 
     An answer that follows from two places is not found in one, so the verdict alone would never let it stand.
     """
-    if claim.verdict in _BORNE_OUT or claim.missing:
+    if claim.verdict in {*BORNE_OUT, Verdict.PARTLY} or claim.missing:
         return not claim.missing
     return claim.verdict is Verdict.NOT_FOUND and bool(parse_statement(claim.text).exact_keys)
 

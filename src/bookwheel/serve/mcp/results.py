@@ -101,7 +101,9 @@ def reading_state(reading: Reading, waiting: Waiting | None = None, room: int = 
     gaps = [_gap(number, reading) for number in range(len(reading.gaps))]
     state: Json = {"reading": reading.id, "status": str(reading.status)}
     if reading.verdict:
-        state["verdict"] = str(reading.verdict)
+        state |= {"verdict": str(reading.verdict), "sign": str(reading.sign)}
+    if reading.answers:
+        state["answers"] = str(reading.answers)
     for most, length in _SIZES:
         more = {
             **{name: cut(text, length) for name, text in values.items() if text},
@@ -155,6 +157,7 @@ def reading_summary(reading: Reading) -> Json:
         "document": cut(reading.document.name, 80),
         "answer": answer and cut(answer, 150),
         "verdict": reading.verdict and str(reading.verdict),
+        "answers": reading.answers and str(reading.answers),
         "created": reading.created,
     }
     return clean({name: value for name, value in values.items() if value is not None})
@@ -188,7 +191,7 @@ def list_entries(reading: Reading, document: StoredDocument, part: Part) -> list
             for claim in reading.claims:
                 words = {"text": cut(claim.text), "verdict": str(claim.verdict), "explanation": describe_claim(claim)}
                 entries.append(_drop_empty(words | {"missing": list(claim.missing), "step": claim.step}))
-                entries += [_quote(reading.evidence[number], short=True) for number in claim.evidence]
+                entries += [_quote(reading.evidence[at], short=True) for at in (*claim.evidence, *claim.against)]
         case "evidence":
             entries = [_quote(one, short=True) for one in reading.evidence]
         case "gaps":

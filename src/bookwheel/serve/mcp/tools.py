@@ -107,8 +107,10 @@ class ReadingTools:
         Costs one model call for each section (some 20,000 characters) and one for the answer: seconds to hours. Returns
         an id; call `wait` with it until the status is no longer opening or reading.
 
-        Verdicts: `found`, the document says it; `partly`, part of it; `not-found`, do not rely on it; `absent`, the
-        model says that the document does not have it; `by-hand`, it rests on a memory that a person edited.
+        Rely on an answer whose `sign` is green. Verdicts: `quoted`, the document has it word for word; `supported`, in
+        other words; `partly`, part of it; `contradicted`, it says otherwise; `not-found`, do not rely on it; `absent`,
+        the model says it is not there; `by-hand`, a person wrote it into the memory; `unchecked`. `answers` tells
+        whether it answers the question.
         """
         source = SourceRequest(path=path, url=url, text=text, document=document, name=name)
         opener = await self._find_opener(ctx, source)

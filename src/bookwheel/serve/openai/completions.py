@@ -181,6 +181,8 @@ def _verdict_to_json(reading: Reading, chat: ChatShape, notes: Sequence[str]) ->
     share = [describe_share(reading)] if reading.share_read < 1 else []
     return {
         "verdict": reading.verdict,
+        "answers": reading.answers,
+        "sign": reading.sign,
         "claims": [to_plain(claim) for claim in reading.claims],
         "evidence": [evidence_to_json(passage) for passage in reading.evidence],
         "notes": [*reading.document.notes, *share, *words, *notes],

@@ -18,7 +18,7 @@ from bookwheel.record import ClaimJson, EvidenceJson
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.settings import FollowUp
 from bookwheel.serve.http.requests import PlanValues, TokenLimit
-from bookwheel.types import Verdict
+from bookwheel.types import Fit, Sign, Verdict
 
 FILE_PREFIX: Final = "file-"
 """Before the SHA-256 of a document in the id of a file."""
@@ -53,6 +53,8 @@ class ReadingFactsJson(BaseModel):
     reading: str = ""
     """The id of the reading that gave the answer."""
     verdict: Verdict | None = None
+    answers: Fit | None = None
+    sign: Sign = Sign.GREY
     claims: list[ClaimJson] = []
     evidence: list[EvidenceJson] = []
     notes: list[str] = []

@@ -2,10 +2,10 @@
 // quote under the pointer or the focus; pressed, it leads to the passage in the document.
 
 import { h, refill } from "./dom.js";
-import { advantageMark, statusChip, supportChip, verdict } from "./marks.js";
+import { advantageMark, signOf, statusChip, supportChip, verdict } from "./marks.js";
 import { flagChip } from "./memory.js";
 import { explainScore } from "./reasons.js";
-import { figure, number, t } from "./words.js";
+import { figure, number, percent, t } from "./words.js";
 
 const SHORT = 300; // characters of a quote that are shown
 const EDGE = 12; // pixels between a quote and the edge of the window
@@ -28,7 +28,7 @@ export class Answer {
     const told = JSON.stringify([reading.status, reading.answer, why, reading.evidence, reading.claims, reading.name]);
     if (told === this.told) return;
     this.told = told;
-    refill(this.chips, statusChip(reading.status, reading.verdict), reading.verdict && supportChip(reading.verdict));
+    refill(this.chips, statusChip(reading.status, reading.sign), reading.verdict && supportChip(reading, reading.sign));
     refill(this.question, reading.name || reading.question);
     this.question.title = reading.question;
     this.text.classList.toggle("none", !reading.answer);
@@ -49,8 +49,8 @@ export class Answer {
       if (start < 0) return [];
       const before = answer.slice(at, start);
       at = start + claim.text.length;
-      const text = claims.length > 1 ? h("span", { class: `claimed ${claim.verdict}`, title: t(`verdict.${claim.verdict}`) }, claim.text) : claim.text;
-      return [before, text, claim.evidence.map((index) => this.#cite(index, evidence[index]))];
+      const text = claims.length > 1 ? h("span", { class: `claimed ${signOf(claim)}`, title: t(`verdict.${claim.verdict}`) }, claim.text) : claim.text;
+      return [before, text, quotes(claim).map((index) => this.#cite(index, evidence[index]))];
     });
     const loose = claims.length ? [] : evidence.map((found, index) => this.#cite(index, found));
     return [...pieces, answer.slice(at), loose];
@@ -68,16 +68,21 @@ export class Answer {
 
   #claim(claim, named, evidence) {
     const missing = claim.missing.length && claim.verdict !== "by-hand" ? t("verdict.missing", { missing: claim.missing.join(", ") }) : "";
-    const text = claim.step === null ? t(`verdict.${claim.verdict}`) : t("verdict.by-hand.at", { step: number(claim.step) });
+    const unsaid = claim.unsaid?.length ? t("verdict.unsaid", { unsaid: claim.unsaid.join(" … ") }) : "";
+    const sure = claim.verdict === "supported" && claim.score !== null ? ` (${percent(claim.score)})` : "";
+    const text = claim.step === null ? t(`verdict.${claim.verdict}`) + sure : t("verdict.by-hand.at", { step: number(claim.step) });
     return h(
       "li",
       { dir: "auto" },
       named && h("p", { class: "sentence" }, claim.text),
-      h("p", { class: "small" }, supportChip(claim.verdict, text), missing && ` ${missing}`),
-      claim.evidence.map((at) => h("button", { class: "proof", type: "button", dir: "auto", onclick: () => this.proof(evidence[at]) }, evidence[at].quote)),
+      h("p", { class: "small" }, supportChip(claim, signOf(claim), text), unsaid && ` ${unsaid}`, missing && ` ${missing}`),
+      quotes(claim).map((at) => h("button", { class: "proof", type: "button", dir: "auto", onclick: () => this.proof(evidence[at]) }, evidence[at].quote)),
     );
   }
 }
+
+// The passages that bear a sentence out, then those that say otherwise.
+const quotes = ({ evidence, against = [] }) => [...evidence, ...against];
 
 // A quote opens beside its number; at the edge of the window it is moved in.
 function keepInside({ currentTarget }) {

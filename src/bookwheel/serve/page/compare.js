@@ -109,8 +109,8 @@ class Side {
   }
 
   #tell() {
-    const { status, model, way, answer, verdict } = this.reading;
-    refill(this.eyebrow, statusChip(status, verdict), h("span", {}, `${model} · ${way}`));
+    const { status, model, way, answer, sign } = this.reading;
+    refill(this.eyebrow, statusChip(status, sign), h("span", {}, `${model} · ${way}`));
     this.answer.className = answer ? "answer" : "answer none";
     refill(this.answer, answer || t(`none.${status}`));
   }

@@ -38,7 +38,7 @@ class Journal {
         {},
         h("a", { href: service.own.place(reading.reading), class: "question", dir: "auto" }, reading.name || reading.question),
         h("p", { class: reading.answer ? "said" : "said none", dir: "auto" }, reading.answer || t("journal.no-answer")),
-        h("p", { class: "small" }, statusChip(reading.status, reading.verdict), " ", reading.verdict && [supportChip(reading.verdict), " "], facts.join(" · ")),
+        h("p", { class: "small" }, statusChip(reading.status, reading.sign), " ", reading.verdict && [supportChip(reading, reading.sign), " "], facts.join(" · ")),
       ),
     );
   }

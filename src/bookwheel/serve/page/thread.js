@@ -101,7 +101,7 @@ export class Thread {
     return h(
       "a",
       { href: service.own.place(reading.reading), class: "asked", "aria-current": open ? "page" : null, dir: "auto" },
-      h("span", { class: `dot ${reading.status} ${reading.verdict ?? ""}`, title: t(`status.${reading.status}`) }),
+      h("span", { class: `dot ${reading.status} ${reading.sign ?? ""}`, title: t(`status.${reading.status}`) }),
       h("span", { class: "unseen" }, `${t(`status.${reading.status}`)}: `),
       reading.starred && "★ ",
       h("b", {}, reading.name || reading.question),

@@ -78,8 +78,8 @@ async def batch(
 
     The output has the table's columns and, for each row, `status`, `answer`, `verdict`, `answers`, `quote`, `page`,
     `error`, `notes`, `reading`, `tokens` and `cost`. A row that fails says why in `error`, and the others go on. The
-    same command again goes on with the rows that have no answer yet. The questions about one document are read together.
-    Limits such as --max-cost hold for the whole batch.
+    same command again goes on with the rows that have no answer yet. The questions about one document are read
+    together. Limits such as --max-cost hold for the whole batch.
 
     Parameters
     ----------

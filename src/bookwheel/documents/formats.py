@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.decoding import SAMPLE, decode, detect_wide_encoding, guess_encoding, is_mostly_utf8
 from bookwheel.documents.sources import max_unpacked_size, spool, to_printable
+from bookwheel.documents.transcripts import find_packed_transcript, find_transcript
 from bookwheel.errors import BookwheelError, MissingExtra, SourceError
 from bookwheel.types import Part
 
@@ -50,6 +51,13 @@ class Format(StrEnum):
     EMAIL = "email"
     MAILBOX = "mailbox"
     NOTEBOOK = "notebook"
+    SESSION = "session"
+    """Of Claude Code or Codex."""
+    CHATS = "chats"
+    """An export of ChatGPT or Claude."""
+    SLACK = "Slack"
+    WHATSAPP = "WhatsApp"
+    CAPTIONS = "captions"
     PICTURE = "picture"
     GZIP = "gzip"
     ZIP = "ZIP"
@@ -140,6 +148,8 @@ def _look_at_text(source: SourceFile, head: bytes) -> Format:
     if source.media in _HTML_MEDIA or (source.suffix in _HTML_SUFFIXES and not source.media):
         return Format.HTML
     found = _TEXT_MEDIA.get(source.media) if source.media else _TEXT_SUFFIXES.get(source.suffix)
+    if not (found or source.media) and (transcript := find_transcript(source.suffix, head)):
+        found = Format(transcript)
     if found:
         return found
     if source.media or source.suffix not in _AMBIGUOUS_SUFFIXES:
@@ -163,6 +173,8 @@ def detect_format(source: SourceFile) -> Format:
         if "content.xml" in names:
             kind = archive.read("mimetype") if "mimetype" in names else b""
             return Format.SHEETS if b"spreadsheet" in kind else Format.OPENDOCUMENT
+        if transcript := find_packed_transcript(names):
+            return Format(transcript)
     raise SourceError(f"{source.name} is not a text: it looks like a ZIP archive; unpack it first and give the folder")
 
 
@@ -277,6 +289,11 @@ _READERS: Final = {
     Format.EMAIL: "containers:read_email",
     Format.MAILBOX: "containers:read_mailbox",
     Format.NOTEBOOK: "containers:read_notebook",
+    Format.SESSION: "sessions:read_session",
+    Format.CHATS: "sessions:read_chats",
+    Format.SLACK: "chats:read_slack",
+    Format.WHATSAPP: "chats:read_whatsapp",
+    Format.CAPTIONS: "chats:read_captions",
     Format.PICTURE: "pdf:read_image",
 }
 STREAMED: Final = frozenset({Format.TEXT, Format.CSV})

@@ -1,0 +1,226 @@
+"""Read what people and models said to each other: sessions of Claude Code and Codex, exports of ChatGPT and Claude.
+
+A session is a file of JSON lines, which grows; a line that is no JSON is kept as it is and named. What a record holds
+beside words, such as counts and snapshots, is named by its kind. Of a conversation with edited turns, the branch that
+its owner saw last is read, and the others are counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.documents.decoding import decode_bytes
+from bookwheel.documents.formats import explain_damage, open_package
+from bookwheel.documents.sources import to_printable
+from bookwheel.documents.transcripts import CHATS_FILE, format_instant, get_object, make_turn
+from bookwheel.types import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bookwheel.documents.sources import SourceFile, SourceWarnings
+
+# Bytes of one record, and of one file of conversations.
+_MOST_LINE: Final = 32 << 20
+_MOST_CHATS: Final = 512 << 20
+# Codex writes a message as an item and as an event; the two stand near each other.
+_NEAR: Final = 64
+_BROKEN: Final = "lines that are no record, kept as they are"
+_WORDLESS: Final = "records without words that are not read"
+_PICTURES: Final = "pictures that are not read"
+_PICTURE_KINDS: Final = frozenset({"image", "input_image", "image_asset_pointer", "document"})
+_TEXTS: Final = ("text", "thinking", "content", "output", "result", "summary", "message")
+
+
+def read_session(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the turns of a session, each with its speaker, time and line."""
+    said: deque[tuple[str, str]] = deque(maxlen=_NEAR)
+    with source.open() as file:
+        number = 0
+        while line := file.readline(_MOST_LINE):
+            number += 1
+            place, where = f"line {number}", f"{source.name}#line {number}"
+            if not line.endswith(b"\n") and len(line) == _MOST_LINE:
+                warnings.add(f"lines read in part, over {_MOST_LINE >> 20} MiB", where)
+            text = decode_bytes(line, source.name, warnings).strip()
+            if not text:
+                continue
+            try:
+                record = json.loads(text)
+            except (ValueError, RecursionError):
+                record = None
+            if not isinstance(record, dict):
+                warnings.add(_BROKEN, where)
+                yield make_turn(source.name, place, "no record", "", text)
+                continue
+            when = format_instant(record.get("timestamp"))
+            turns = list(_read_record(record, where, warnings))
+            for speaker, words in turns:
+                if (speaker, words) not in said:
+                    said.append((speaker, words))
+                    yield make_turn(source.name, place, speaker, when, words)
+            if not turns:
+                kind = get_object(record, "payload") or record
+                warnings.add(_WORDLESS, to_printable(str(kind.get("type") or "untyped"))[:40])
+
+
+def _read_record(record: dict[str, Any], where: str, warnings: SourceWarnings) -> Iterator[tuple[str, str]]:
+    """Yield the speakers and words of one record."""
+    payload, kind = record.get("payload"), str(record.get("type", ""))
+    if isinstance(payload, dict) and kind in {"session_meta", "turn_context"}:
+        git = get_object(payload, "git")
+        about = {"folder": payload.get("cwd"), "branch": git.get("branch"), "model": payload.get("model")}
+        if kind == "session_meta" and any(about.values()):
+            yield "session", ", ".join(f"{name} {value}" for name, value in about.items() if value)
+    elif isinstance(payload, dict):
+        yield from _read_item(payload, where, warnings)
+    elif isinstance(message := record.get("message"), dict):
+        speaker = str(message.get("role") or kind)
+        speaker += " (side task)" if record.get("isSidechain") else ""
+        yield from _read_content(speaker, message.get("content"), where, warnings)
+    elif kind == "summary":
+        yield "summary", str(record.get("summary") or "")
+    else:
+        yield from _read_item(record, where, warnings)
+
+
+def _read_item(item: dict[str, Any], where: str, warnings: SourceWarnings) -> Iterator[tuple[str, str]]:
+    """Yield the speakers and words of an item of Codex, or of a record of another kind."""
+    kind = str(item.get("type", ""))
+    if kind == "message":
+        yield from _read_content(str(item.get("role") or "message"), item.get("content"), where, warnings)
+    elif kind in {"user_message", "agent_message", "agent_reasoning"}:
+        speaker = {"user_message": "user", "agent_message": "assistant"}.get(kind, "assistant (thinking)")
+        yield from _read_content(speaker, item.get("message") or item.get("text"), where, warnings)
+    elif kind == "reasoning":
+        for part in (item.get("summary"), item.get("content")):
+            yield from _read_content("assistant (thinking)", part, where, warnings)
+    elif kind.endswith(("_call_output", "_call_end")):
+        yield from _read_content("tool", item.get("output") or item.get("result"), where, warnings)
+    elif kind.endswith("_call"):
+        given = item.get("arguments") or item.get("input") or item.get("action") or ""
+        yield f"assistant runs {item.get('name') or kind.removesuffix('_call')}", _to_text(given)
+    elif isinstance(words := item.get("content") or item.get("message"), str) and words.strip():
+        yield kind or "record", words
+
+
+def _read_content(speaker: str, content: Any, where: str, warnings: SourceWarnings) -> Iterator[tuple[str, str]]:
+    """Yield the words of a message: a text, or blocks of texts, calls of tools and their results."""
+    if isinstance(content, str):
+        if content.strip():
+            yield speaker, content.strip()
+        return
+    blocks = content if isinstance(content, list) else [content] if isinstance(content, dict) else []
+    for block in blocks:
+        if not isinstance(block, dict):
+            yield from _read_content(speaker, block, where, warnings)
+            continue
+        kind = str(block.get("type", ""))
+        if kind in _PICTURE_KINDS:
+            warnings.add(_PICTURES, where)
+        elif kind in {"tool_use", "server_tool_use"}:
+            yield f"{speaker} runs {block.get('name', 'a tool')}", _to_text(block.get("input"))
+        elif kind.endswith("tool_result"):
+            yield from _read_content("tool", block.get("content"), where, warnings)
+        else:
+            named = f"{speaker} (thinking)" if kind == "thinking" else speaker
+            words = next((block[name] for name in _TEXTS if block.get(name)), None)
+            yield from _read_content(named, words, where, warnings)
+
+
+def _to_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def read_chats(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the turns of an export's conversations, each under its title."""
+    with source.open() as file:
+        is_packed = file.read(2) == b"PK"
+    if not is_packed:
+        yield from _read_chats(source.read(_MOST_CHATS, "split it"), source.name, warnings)
+        return
+    with open_package(source, "export", "Download it again.") as archive:
+        for inside in sorted(filter(CHATS_FILE.fullmatch, archive.namelist())):
+            yield from _read_chats(archive.read(inside), source.name, warnings)
+
+
+def _read_chats(data: bytes, name: str, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the turns of a file, one conversation in memory at a time beside its text."""
+    text, decoder, at = decode_bytes(data, name, warnings), json.JSONDecoder(), 0
+    while at < len(text):
+        if text[at] in " \t\r\n[],\ufeff":
+            at += 1
+            continue
+        try:
+            chat, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            warnings.add("the rest of an export, which is broken", f"{name}#character {at}")
+            return
+        if isinstance(chat, dict):
+            with explain_damage(name, "export", "Download it again."):
+                turns = list(_read_chat(chat, name, warnings))
+            yield from turns
+
+
+def _read_chat(chat: dict[str, Any], name: str, warnings: SourceWarnings) -> Iterator[Part]:
+    title = to_printable(" ".join(str(chat.get("title") or chat.get("name") or "untitled").split()))
+    began = format_instant(chat.get("create_time") or chat.get("created_at"))
+    yield Part(text=f"# {title}" + (f" ({began})" if began else "") + "\n\n", source=f"{name}#{title}")
+    for message in _list_messages(chat, f"{name}#{title}", warnings):
+        author = get_object(message, "author")
+        role = message.get("sender") or author.get("role") or "message"
+        speaker = {"human": "user"}.get(str(role), str(role))
+        when = format_instant(message.get("create_time") or message.get("created_at"))
+        for said_by, words in _read_message(speaker, message, f"{name}#{title}", warnings):
+            yield make_turn(name, title, said_by, when, words)
+
+
+def _list_messages(chat: dict[str, Any], where: str, warnings: SourceWarnings) -> list[dict[str, Any]]:
+    """Return the messages that the conversation's owner saw last, in their order."""
+    if isinstance(chat.get("chat_messages"), list):
+        return [one for one in chat["chat_messages"] if isinstance(one, dict)]
+    mapping = get_object(chat, "mapping")
+    nodes = {key: node for key, node in mapping.items() if isinstance(node, dict)}
+    leaf: Any = chat.get("current_node")
+    if leaf not in nodes:
+        times = [(float((node.get("message") or {}).get("create_time") or 0), key) for key, node in nodes.items()]
+        leaf = max(times, default=(0.0, None))[1]
+    path: dict[str, None] = {}
+    while leaf in nodes and leaf not in path:
+        path[leaf] = None
+        leaf = nodes[leaf].get("parent")
+    with_words = [key for key, node in nodes.items() if isinstance(node.get("message"), dict)]
+    if any(key not in path for key in with_words):
+        warnings.add("turns of edited branches that are not read", where)
+    return [nodes[key]["message"] for key in reversed(path) if isinstance(nodes[key].get("message"), dict)]
+
+
+def _read_message(
+    speaker: str, message: dict[str, Any], where: str, warnings: SourceWarnings
+) -> Iterator[tuple[str, str]]:
+    metadata = get_object(message, "metadata")
+    content = message.get("content")
+    if metadata.get("is_visually_hidden_from_conversation") or message.get("weight") == 0:
+        warnings.add("hidden messages that are not read", where)
+    elif isinstance(content, dict) and "parts" in content:
+        for part in content["parts"] if isinstance(content["parts"], list) else ():
+            if isinstance(part, dict) and part.get("content_type") in _PICTURE_KINDS:
+                warnings.add(_PICTURES, where)
+            else:
+                yield from _read_content(speaker, part, where, warnings)
+    elif isinstance(content, dict) and isinstance(content.get("thoughts"), list):
+        yield from _read_content(f"{speaker} (thinking)", content["thoughts"], where, warnings)
+    elif content:
+        yield from _read_content(speaker, content, where, warnings)
+    else:
+        yield from _read_content(speaker, message.get("text"), where, warnings)
+    for attachment in message.get("attachments") or metadata.get("attachments") or ():
+        # Exports of Claude hold the text of an attachment, those of ChatGPT its name.
+        if isinstance(attachment, dict):
+            called = to_printable(str(attachment.get("file_name") or attachment.get("name") or "attachment"))
+            if words := attachment.get("extracted_content"):
+                yield f"{speaker} attaches {called}", str(words)
+            else:
+                warnings.add("attachments that the export does not hold", f"{where}, {called}")

@@ -1,0 +1,104 @@
+"""What people and programs said to each other: how its files are told from others, and one turn of it.
+
+Every reader of transcripts yields turns: a line with time and speaker, then the words. The source of each has both, and
+its place in the file, so that a quote shows who said it, when and where.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.documents.sources import to_printable
+from bookwheel.types import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+# Characters of a speaker or a title in a source's name.
+_LONGEST_NAME: Final = 60
+_DATE: Final = rb"\d{1,4}[./-]\s?\d{1,2}[./-]\s?\d{2,4}"
+_CLOCK: Final = rb"(?:[^\d\n]{1,12})?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?[^\n\]]{0,9}"
+_MARKS: Final = rb"(?:\xe2\x80[\x8e\x8f])?"
+WHATSAPP_LINE: Final = re.compile(
+    rb"^" + _MARKS + rb"(?:\[" + _DATE + rb",? " + _CLOCK + rb"\] |" + _DATE + rb",? " + _CLOCK + rb" - )[^\n]",
+    re.MULTILINE,
+)
+# Lines in the beginning of a file that make it a chat.
+_LEAST_LINES: Final = 2
+_JSON: Final = frozenset({".json", ""})
+# Suffixes, a pattern of the first bytes, the format.
+_SIGNS: Final = (
+    ({".jsonl", ".ndjson"}, re.compile(rb'"(?:sessionId|leafUuid)"\s*:|"parentUuid"\s*:'), "session"),
+    (
+        {".jsonl", ".ndjson"},
+        re.compile(rb'"type"\s*:\s*"(?:session_meta|response_item|event_msg|turn_context|compacted)"'),
+        "session",
+    ),
+    ({".jsonl"}, re.compile(rb'\A\s*\{(?=[^\n]*"id")(?=[^\n]*"timestamp")(?=[^\n]*"instructions")'), "session"),
+    (_JSON, re.compile(rb'\A\s*\[?\s*\{.*"mapping"\s*:\s*\{.*"(?:parent|children)"\s*:', re.DOTALL), "chats"),
+    (_JSON, re.compile(rb'\A\s*\[?\s*\{.*"chat_messages"\s*:\s*\[', re.DOTALL), "chats"),
+    (_JSON, re.compile(rb'\A\s*\[\s*\{.*"ts"\s*:\s*"\d{9,11}\.\d{6}"', re.DOTALL), "Slack"),
+    (_JSON, re.compile(rb'\A\s*\[\s*\{.*"team_id"\s*:.*"profile"\s*:', re.DOTALL), "Slack"),
+    (_JSON, re.compile(rb'\A\s*\[\s*\{.*"is_archived"\s*:.*"members"\s*:', re.DOTALL), "Slack"),
+    ({".vtt"}, re.compile(rb"\A(?:\xef\xbb\xbf)?WEBVTT"), "captions"),
+    ({".srt"}, re.compile(rb"\A(?:\xef\xbb\xbf)?\s*(?:\d+\s*\n)?\d{1,3}:\d{2}:\d{2}[,.]\d{1,3}\s*-->"), "captions"),
+)
+_DAY_FILE: Final = re.compile(r"(?:.*/)?\d{4}-\d{2}-\d{2}\.json")
+CHATS_FILE: Final = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
+WHATSAPP_FILE: Final = re.compile(r"(?:.*/)?(?:_chat|[^/]*WhatsApp[^/]*)\.txt")
+
+
+def find_transcript(suffix: str, head: bytes) -> str:
+    """Return the kind of transcript that a file's suffix and first bytes show; empty where it is none."""
+    for suffixes, pattern, kind in _SIGNS:
+        if suffix in suffixes and pattern.search(head):
+            return kind
+    if suffix in {".txt", ""}:
+        lines = WHATSAPP_LINE.findall(head)
+        first = head.lstrip(b"\xef\xbb\xbf\r\n")
+        if len(lines) >= _LEAST_LINES and WHATSAPP_LINE.match(first):
+            return "WhatsApp"
+    return ""
+
+
+def find_packed_transcript(names: Collection[str]) -> str:
+    """Return the kind of transcripts that an archive with these files holds; empty where it holds none."""
+    if any(map(CHATS_FILE.fullmatch, names)):
+        return "chats"
+    if any(name.rpartition("/")[2] in {"users.json", "org_users.json"} for name in names) and any(
+        map(_DAY_FILE.fullmatch, names)
+    ):
+        return "Slack"
+    return "WhatsApp" if any(map(WHATSAPP_FILE.fullmatch, names)) else ""
+
+
+def make_turn(name: str, place: str, speaker: str, when: str, words: str) -> Part:
+    """Return one turn as a part: `[2026-11-24 09:30Z] Ada: …`, from `chat.jsonl#Ada, 2026-11-24 09:30Z, line 7`."""
+    said_by = to_printable(" ".join(speaker.split()))
+    head = f"[{when}] " if when else ""
+    at = ", ".join(filter(None, (said_by[:_LONGEST_NAME], when, place)))
+    return Part(text=f"{head}{said_by}: {words.strip()}\n\n", source=f"{name}#{at}")
+
+
+def get_object(record: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the object that a record of JSON has under a name; empty where it has none."""
+    value = record.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def format_instant(value: Any) -> str:
+    """Return a time as it is shown: with its zone where it has one, to the second; any other value is no time.
+
+    >>> format_instant("2026-11-24T09:30:00.123Z"), format_instant(1764000000), format_instant(None)
+    ('2026-11-24 09:30:00Z', '2025-11-24 16:00:00Z', '')
+    """
+    try:
+        if isinstance(value, int | float) or (isinstance(value, str) and value.replace(".", "", 1).isdigit()):
+            when = datetime.fromtimestamp(float(value), UTC)
+        else:
+            when = datetime.fromisoformat(str(value or ""))
+    except (ValueError, OverflowError, OSError):
+        return ""
+    return when.isoformat(" ", "seconds").replace("+00:00", "Z")

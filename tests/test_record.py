@@ -13,7 +13,6 @@ from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import read
 from bookwheel.record import (
-    claim_from_json,
     outcome_to_json,
     reading_from_json,
     reading_to_json,
@@ -21,6 +20,7 @@ from bookwheel.record import (
     summary_to_json,
     to_plain,
 )
+from bookwheel.schema import from_plain
 from bookwheel.types import (
     Answer,
     Chunk,
@@ -229,7 +229,7 @@ def test_a_record_from_before_verdicts_is_still_read():
 def test_the_one_word_of_older_records_for_what_is_borne_out_is_still_read():
     claim = to_plain(Claim(text="It is so.", verdict=Verdict.SUPPORTED, evidence=(0,)))
     old = {name: claim[name] for name in ("text", "evidence", "step", "missing")} | {"verdict": "found"}
-    assert claim_from_json(old) == Claim(text="It is so.", verdict=Verdict.SUPPORTED, evidence=(0,))
+    assert from_plain(Claim, old) == Claim(text="It is so.", verdict=Verdict.SUPPORTED, evidence=(0,))
 
 
 @pytest.mark.parametrize(

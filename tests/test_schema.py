@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from math import inf, nan
@@ -15,7 +17,8 @@ from pydantic import TypeAdapter
 
 from bookwheel.errors import InputError, PlanError
 from bookwheel.plan import Budget, Layout, Plan, Sampling
-from bookwheel.schema import check_bounds, parse
+from bookwheel.schema import check_bounds, from_plain, parse, to_plain
+from bookwheel.types import Finish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,3 +141,30 @@ def test_values_on_top_of_a_plan_keep_the_rest() -> None:
     assert changed == Plan(
         chunk_tokens=700, memory_tokens=99, sampling=Sampling(seed=5, temperature=0.0), budget=Budget(tokens=9000)
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaf:
+    kind: Finish
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    first: Leaf | None
+    leaves: tuple[Leaf, ...]
+    pairs: tuple[tuple[str, str], ...] = ()
+    named: Mapping[str, int] = field(default_factory=dict)
+
+
+def test_plain_values_are_a_dataclass_again_whatever_it_holds():
+    leaf = Leaf(kind=Finish.LENGTH, sizes=(1, 2))
+    for tree in (
+        Tree(first=leaf, leaves=(leaf, Leaf(kind=Finish.STOP)), pairs=(("a", "\ud800"),), named={"a": 1}),
+        Tree(first=None, leaves=()),
+    ):
+        assert from_plain(Tree, json.loads(json.dumps(to_plain(tree)))) == tree
+
+
+def test_plain_values_of_older_and_newer_versions_are_taken():
+    assert from_plain(Leaf, {"kind": "stop", "color": "red"}) == Leaf(kind=Finish.STOP)

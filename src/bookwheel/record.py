@@ -11,11 +11,11 @@ Texts with lone surrogates survive `json.dumps` and `json.loads` with the defaul
 such text, so records are parsed by hand.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import (
     Annotated,
     Any,
+    Final,
     NotRequired,  # pydantic cannot read TypedDict of typing before Python 3.12
     TypeAlias,
     cast,
@@ -24,7 +24,7 @@ from typing import (
 from typing_extensions import TypedDict
 
 from bookwheel.plan import Plan
-from bookwheel.schema import SchemaOf
+from bookwheel.schema import SchemaOf, from_plain, make_fields, to_plain
 from bookwheel.types import (
     Answer,
     Chunk,
@@ -54,6 +54,13 @@ DocumentJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(DocumentInfo)]
 ChoiceJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(WayChoice)]
 LineJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(ScoredLine)]
 PlanJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Plan)]
+FINDINGS: Final = ("choice", "ranking", "lines")
+"""The fields of a step that most steps have nothing in."""
+# The fields of a reading that stand in its record under their own names.
+_SAME: Final = (
+    *("document", "question", "model", "way", "language", "status", "usage", "evidence", "claims"),
+    *("error", "error_kind", "parent", "created"),
+)
 
 
 class EvidenceJson(TypedDict):
@@ -282,23 +289,7 @@ def step_to_json(step: Step, previous: Memory, *, changes: bool = False) -> Step
 
 def findings_to_json(step: Step) -> FindingsJson:
     """Return what a step found beside its score: the keys of a step's record that most steps do not have."""
-    values: FindingsJson = {}
-    if step.choice:
-        values["choice"] = to_plain(step.choice)
-    if step.ranking:
-        values["ranking"] = list(step.ranking)
-    if step.lines:
-        values["lines"] = [to_plain(line) for line in step.lines]
-    return values
-
-
-def findings_from_json(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `Step` for what a record says that it found."""
-    return {
-        "choice": WayChoice(**values["choice"]) if "choice" in values else None,
-        "ranking": tuple(values.get("ranking", ())),
-        "lines": tuple(ScoredLine(**line) for line in values.get("lines", ())),
-    }
+    return cast("FindingsJson", {name: to_plain(found) for name in FINDINGS if (found := getattr(step, name))})
 
 
 def _changes_to_json(step: Step) -> list[MemoryChangeJson]:
@@ -320,14 +311,9 @@ def _answer_turn_to_json(answer: Answer) -> AnswerTurnJson:
     }
 
 
-def to_plain(value: Any) -> dict[str, Any]:
-    """Return a dataclass as plain values, with lists for its tuples."""
-    plain: dict[str, Any] = asdict(value, dict_factory=_list_tuples)
-    return plain
-
-
-def _list_tuples(fields: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in fields}
+def evidence_to_json(piece: Evidence) -> EvidenceJson:
+    """Return a passage, with its file and its page by themselves too."""
+    return cast("EvidenceJson", {**to_plain(piece), "source": piece.source, "page": piece.page})
 
 
 def reading_from_json(values: Mapping[str, Any]) -> Reading:
@@ -337,46 +323,12 @@ def reading_from_json(values: Mapping[str, Any]) -> Reading:
     for record in values.get("steps", ()):
         steps.append(_step_from_json(record, memory))
         memory = steps[-1].after
-    document = values["document"]
-    return Reading(
-        id=values["reading"],
-        # Older records have no notes.
-        document=DocumentInfo(**{**document, "notes": tuple(document.get("notes", ()))}),
-        question=values["question"],
-        plan=plan,
-        model=values["model"],
-        way=values["way"],
-        language=values["language"],
-        status=Status(values["status"]),
-        steps=tuple(steps),
-        answer=_answer_from_json(values["answer"], values["answer_turn"], values.get("passage", "")),
-        usage=Usage(**values["usage"]),
-        evidence=tuple(evidence_from_json(evidence) for evidence in values.get("evidence", ())),
-        claims=tuple(claim_from_json(claim) for claim in values.get("claims", ())),
-        error=values["error"],
-        error_kind=values.get("error_kind", ""),
-        parent=values["parent"],
-        created=values["created"],
-    )
-
-
-def evidence_to_json(piece: Evidence) -> EvidenceJson:
-    """Return a passage, with its file and its page by themselves too."""
-    return cast("EvidenceJson", {**to_plain(piece), "source": piece.source, "page": piece.page})
-
-
-def evidence_from_json(values: Mapping[str, Any]) -> Evidence:
-    """Return a passage of a record, or of a journal, whose older ones name no sources."""
-    own = {name: values[name] for name in ("quote", "start", "end", "step")}
-    return Evidence(**own, pages=tuple(values["pages"]), sources=tuple(values.get("sources", ())))
-
-
-def claim_from_json(values: Mapping[str, Any]) -> Claim:
-    """Return a sentence of an answer of a record."""
-    # Records of older versions have neither `against` nor what follows it.
-    lists = {name: tuple(values.get(name, ())) for name in ("evidence", "against", "missing", "unsaid")}
-    fit = values.get("answers")
-    return Claim(**{**values, "verdict": Verdict(values["verdict"]), "answers": Fit(fit) if fit else None, **lists})
+    answer, turn = None, values["answer_turn"]
+    if values["answer"] is not None and turn is not None:
+        own = make_fields(Answer, {"flags": turn["flags"], "passage": values.get("passage", "")})
+        answer = Answer(text=values["answer"], conversation=_conversation_from_json(turn), **own)
+    own = make_fields(Reading, {name: values[name] for name in _SAME if name in values})
+    return Reading(id=values["reading"], plan=plan, steps=tuple(steps), answer=answer, **own)
 
 
 def _step_from_json(values: Mapping[str, Any], memory: Memory) -> Step:
@@ -384,31 +336,14 @@ def _step_from_json(values: Mapping[str, Any], memory: Memory) -> Step:
     if "before" in values:
         before = Memory(text=values["before"], tokens=values["before_tokens"], limit=memory.limit)
     return Step(
-        chunk=Chunk(
-            index=values["index"],
-            start=values["start"],
-            end=values["end"],
-            text="",
-            tokens=values["tokens"],
-            sources=tuple(values["sources"]),
-            pages=tuple(values["pages"]),
-        ),
+        chunk=from_plain(Chunk, {**values, "text": ""}),
         before=before,
         after=Memory(text=values["memory"], tokens=values["memory_tokens"], limit=memory.limit),
         conversation=_conversation_from_json(values),
-        flags=tuple(Flag(flag) for flag in values["flags"]),
-        score=values.get("score"),
-        **findings_from_json(values),
+        **make_fields(Step, {name: values[name] for name in ("flags", "score", *FINDINGS) if name in values}),
     )
 
 
-def _answer_from_json(text: str | None, turn: Mapping[str, Any] | None, passage: str) -> Answer | None:
-    if text is None or turn is None:
-        return None
-    flags = tuple(Flag(flag) for flag in turn["flags"])
-    return Answer(text=text, conversation=_conversation_from_json(turn), flags=flags, passage=passage)
-
-
 def _conversation_from_json(values: Mapping[str, Any]) -> Conversation:
-    usage = Usage(**values["usage"])
-    return Conversation(messages=(), reply=Reply(text=values["reply"], finish=Finish(values["finish"]), usage=usage))
+    said = {"text": values["reply"], "finish": values["finish"], "usage": values["usage"]}
+    return Conversation(messages=(), reply=from_plain(Reply, said))

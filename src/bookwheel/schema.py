@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from enum import Enum
+from functools import cache, partial
 from itertools import pairwise
 from math import inf
 from pathlib import PurePath
@@ -31,7 +32,7 @@ from annotated_types import BaseMetadata, Ge, Gt, Le, Lt
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from pydantic import GetCoreSchemaHandler, TypeAdapter
     from pydantic_core import CoreSchema, ErrorDetails
@@ -76,7 +77,7 @@ def parse(
     try:
         # As JSON, because strict Python values would refuse text for an enum and a list for a tuple.
         parsed: T = _adapter(cast("Hashable", type_)).validate_json(
-            json.dumps(values, default=_to_plain), strict=True, extra="forbid"
+            json.dumps(values, default=_encode_other), strict=True, extra="forbid"
         )
     except ValidationError as invalid:
         first = invalid.errors(include_url=False)[0]
@@ -84,6 +85,54 @@ def parse(
     except InputError as invalid:  # raised by a dataclass's own __post_init__
         raise error(_prefix(where) + str(invalid)) from invalid
     return parsed
+
+
+def to_plain(value: Any) -> Any:
+    """Return a dataclass, or a list of them, as plain values, with lists for tuples."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value, dict_factory=lambda pairs: {name: to_plain(inner) for name, inner in pairs})
+    return [to_plain(inner) for inner in value] if isinstance(value, tuple | list) else value
+
+
+def from_plain(type_: type[T], values: Mapping[str, Any]) -> T:
+    """Return the dataclass of what `to_plain` made, such as a line of a file of ours.
+
+    Older files lack fields, which then have their defaults, and newer ones have more, which are dropped. Nothing is
+    checked, texts with lone surrogates come through, and pydantic, whose import takes long, is not needed.
+    """
+    return type_(**make_fields(type_, values))
+
+
+def make_fields(type_: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a dataclass that these plain values stand for."""
+    makers = list_makers(type_)
+    return {name: makers[name](value) for name, value in values.items() if name in makers}
+
+
+@cache
+def list_makers(type_: type) -> dict[str, Callable[[Any], Any]]:
+    """Return what makes each field of a dataclass from its plain form."""
+    hints = get_type_hints(type_)
+    return {field.name: _find_maker(hints[field.name]) for field in fields(type_)}
+
+
+def _find_maker(hint: Any) -> Callable[[Any], Any]:
+    arguments = get_args(hint)
+    if is_dataclass(hint):
+        return partial(from_plain, cast("type", hint))
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint
+    if get_origin(hint) is tuple:
+        make = _find_maker(arguments[0]) if arguments[1:] == (...,) else _keep
+        return tuple if make is _keep else lambda values: tuple(map(make, values))
+    inner = next((make for one in arguments if (make := _find_maker(one)) is not _keep), None)
+    if type(None) not in arguments or inner is None:
+        return _keep
+    return lambda value: None if value is None else inner(value)
+
+
+def _keep(value: Any) -> Any:
+    return value
 
 
 def check_bounds(value: Any, *, error: type[InputError] = InputError, table: str = "") -> None:
@@ -226,7 +275,7 @@ def _type_at(type_: Any, path: Sequence[str | int]) -> Any:
     return type_
 
 
-def _to_plain(value: object) -> object:
+def _encode_other(value: object) -> object:
     """Return a path as text, and a TOML date as a table, which fits no field that takes text or a number."""
     return str(value) if isinstance(value, PurePath) else {type(value).__name__: str(value)}
 

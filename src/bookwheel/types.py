@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self
 
+from bookwheel.plan import Plan  # noqa: TC001 - the journal reads the annotations
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from bookwheel.plan import Plan
 
 
 class Status(StrEnum):

@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bookwheel.cli.options import OutputOptions
 from bookwheel.cli.output import print_answer
-from bookwheel.record import to_plain
+from bookwheel.schema import to_plain
 from bookwheel.types import Verdict
 from bookwheel.views.html import render_fragment, render_page
 from bookwheel.views.markdown import render_markdown

@@ -12,7 +12,7 @@ from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.options import FilePath, OutputOptions, PositiveInt, Switch, Text
 from bookwheel.cli.output import print_event, print_json, print_line, print_note, stdout
 from bookwheel.errors import BookwheelError, InputError
-from bookwheel.record import to_plain
+from bookwheel.schema import to_plain
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Memory, Status
 

@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping  # noqa: TC003 - the rows follow the annotations, as of the next two
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from annotated_types import Gt
 
 from bookwheel.errors import InputError
-from bookwheel.journal.rows import (
-    ADDRESS,
-    FINISH,
-    FLAGS,
-    JSON,
-    PLAN,
-    TEXT,
-    TUPLE,
-    Codec,
-    RowFormat,
-    SqlColumn,
-    from_json,
-    to_json,
-    usage_columns,
-)
+from bookwheel.journal.rows import RowFormat, name_usage
+from bookwheel.models.registry import ModelAddress  # noqa: TC001
+from bookwheel.plan import Plan  # noqa: TC001
 from bookwheel.schema import check_bounds
 from bookwheel.types import Finish, Flag, Memory, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bookwheel.models.registry import ModelAddress
-    from bookwheel.plan import Plan
-
 
 BY_HAND: Final = "by hand"
 """The source of what somebody wrote into a memory."""
@@ -145,61 +127,14 @@ class Tombstone:
     """The file has been rewritten without the words."""
 
 
-MEMORIES: Final[RowFormat[MemoryRecord]] = RowFormat(
-    {"": MemoryRecord},
-    number=SqlColumn("number"),
-    name=SqlColumn("name", TEXT),
-    about=SqlColumn("about", TEXT),
-    model=SqlColumn("model", TEXT),
-    way=SqlColumn("way"),
-    plan=SqlColumn("plan", PLAN),
-    address=SqlColumn("address", ADDRESS),
-    limits=SqlColumn(
-        "limits", Codec(lambda limits: to_json(asdict(limits)), lambda value: MemoryLimits(**from_json(value)))
-    ),
-    created=SqlColumn("created"),
-    owner=SqlColumn("owner"),
+MEMORIES: Final = RowFormat(MemoryRecord, "number name about model way plan address limits created owner")
+TEXTS: Final = RowFormat(MemoryText, "number source at arrived sha256 characters position is_late")
+VERSIONS: Final = RowFormat(
+    MemoryVersion,
+    "version kind text start stop=end content=memory.text tokens=memory.tokens flags reply finish "
+    f"{name_usage('usage')} scores changes kept",
 )
-TEXTS: Final[RowFormat[MemoryText]] = RowFormat(
-    {"": MemoryText},
-    number=SqlColumn("number"),
-    source=SqlColumn("source", TEXT),
-    at=SqlColumn("at"),
-    arrived=SqlColumn("arrived"),
-    sha256=SqlColumn("sha256"),
-    characters=SqlColumn("characters"),
-    position=SqlColumn("position"),
-    is_late=SqlColumn("is_late", Codec(int, bool)),
-)
-VERSIONS: Final[RowFormat[MemoryVersion]] = RowFormat(
-    {"": MemoryVersion, "memory": Memory, "usage": Usage},
-    version=SqlColumn("version"),
-    kind=SqlColumn("kind", Codec(str, VersionKind)),
-    text=SqlColumn("text"),
-    start=SqlColumn("start"),
-    stop=SqlColumn("end"),
-    content=SqlColumn("memory.text", TEXT),
-    tokens=SqlColumn("memory.tokens"),
-    flags=SqlColumn("flags", FLAGS),
-    reply=SqlColumn("reply", TEXT),
-    finish=SqlColumn("finish", FINISH),
-    **usage_columns("usage"),
-    scores=SqlColumn("scores", JSON),
-    changes=SqlColumn("changes", Codec(to_json, lambda value: tuple(map(tuple, from_json(value))))),
-    kept=SqlColumn("kept"),
-)
-TOMBSTONES: Final[RowFormat[Tombstone]] = RowFormat(
-    {"": Tombstone},
-    number=SqlColumn("number"),
-    scope=SqlColumn("scope"),
-    sources=SqlColumn("sources", TUPLE),
-    texts=SqlColumn("texts", TUPLE),
-    began=SqlColumn("began"),
-    ended=SqlColumn("ended"),
-    replayed=SqlColumn("replayed"),
-    lines=SqlColumn("lines"),
-    purged=SqlColumn("is_purged", Codec(int, bool)),
-)
+TOMBSTONES: Final = RowFormat(Tombstone, "number scope sources texts began ended replayed lines purged=is_purged")
 
 
 def blank_version(limit: int) -> MemoryVersion:

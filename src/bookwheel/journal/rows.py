@@ -1,4 +1,4 @@
-"""The rows of the journal: for each table, its columns and the fields of a value that stand in them, declared once.
+"""The rows of the journal: for each table, its columns and the fields of a value that stand in them.
 
 Nothing here knows files or threads.
 """
@@ -8,16 +8,19 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
+from enum import Enum
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar, get_origin, get_type_hints
 
 from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import Plan
-from bookwheel.record import claim_from_json, evidence_from_json, findings_from_json, findings_to_json, to_plain
+from bookwheel.record import findings_to_json
+from bookwheel.schema import from_plain, list_makers, make_fields, to_plain
 from bookwheel.types import (
     Answer,
-    Chunk,
     Conversation,
     DocumentInfo,
     Finish,
@@ -25,14 +28,10 @@ from bookwheel.types import (
     Memory,
     Reading,
     Reply,
-    Status,
     Step,
     TokenRecord,
     Usage,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 _T = TypeVar("_T")
 
@@ -89,48 +88,67 @@ class Codec(NamedTuple):
     decode: Callable[[Any], Any]
 
 
-PLAIN: Final = Codec(lambda value: value, lambda value: value)
-TEXT: Final = Codec(store_text, load_text)
-JSON: Final = Codec(to_json, from_json)
-TUPLE: Final = Codec(to_json, lambda value: tuple(from_json(value)))
-FLAGS: Final = Codec(to_json, lambda value: tuple(map(Flag, from_json(value))))
-FINISH: Final = Codec(str, Finish)
 PLAN: Final = Codec(lambda plan: to_json(plan.to_json()), _load_plan)
 ADDRESS: Final = Codec(
     lambda address: to_json(address.to_json()) if address else None,
-    lambda value: ModelAddress(**from_json(value)) if value else None,
+    lambda value: from_plain(ModelAddress, from_json(value)) if value else None,
 )
+_CODECS: Final[Mapping[Any, Codec]] = {
+    str: Codec(store_text, load_text),
+    bool: Codec(int, bool),
+    Plan: PLAN,
+    ModelAddress | None: ADDRESS,
+    TokenRecord | None: Codec(pack_tokens, unpack_tokens),
+}
 
 
-def _list_codec(from_plain: Callable[[dict[str, Any]], Any]) -> Codec:
-    return Codec(
-        lambda values: to_json([to_plain(value) for value in values]),
-        lambda value: tuple(from_plain(plain) for plain in from_json(value)),
-    )
+def _find_codec(type_: type, field: str) -> Codec:
+    """Return how a field of a dataclass becomes a column, which its type says."""
+    hint, make = get_type_hints(type_)[field], list_makers(type_)[field]
+    if hint in _CODECS:
+        return _CODECS[hint]
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return Codec(str, hint)
+    if is_dataclass(hint) or get_origin(hint) in {tuple, Mapping}:
+        return Codec(lambda value: to_json(to_plain(value)), lambda value: make(from_json(value)))
+    return Codec(lambda value: value, lambda value: value)
 
 
-class SqlColumn(NamedTuple):
-    """One column: the field that stands in it (`chunk.start`), or none where it is given apart; and how."""
-
-    field: str = ""
-    codec: Codec = PLAIN
-
-
-def usage_columns(field: str) -> dict[str, SqlColumn]:
-    return {name: SqlColumn(f"{field}.{name}") for name in ("calls", "prompt_tokens", "completion_tokens", "seconds")}
+def name_usage(path: str) -> str:
+    """Return the columns of a usage."""
+    return " ".join(f"{name}={path}.{name}" for name in ("calls", "prompt_tokens", "completion_tokens", "seconds"))
 
 
 class RowFormat(Generic[_T]):
-    """Converts values of one type to rows and back. `types` has the type of the value and of each value inside it."""
+    """Converts values of one type to rows and back.
 
-    def __init__(self, types: Mapping[str, type], **columns: SqlColumn) -> None:
-        self.columns = tuple(columns)
-        self.names = ", ".join(columns)
+    `columns` are the names of the columns, each behind it the field that stands in it where that has another name
+    (`start=chunk.start`), or nothing where its value is given apart (`before=`). `codecs` are for columns whose form
+    the field's type does not say.
+    """
+
+    def __init__(self, type_: type[_T], columns: str, **codecs: Codec) -> None:
+        pairs = [column.partition("=") for column in columns.split()]
+        fields = {name: path if equals else name for name, equals, path in pairs}
+        self.columns = tuple(fields)
+        self.names = ", ".join(fields)
+        types: dict[str, type] = {"": type_}
+        for path in fields.values():
+            *inner, _ = path.split(".")
+            for depth in range(len(inner)):
+                outer = types[".".join(inner[:depth])]
+                types[".".join(inner[: depth + 1])] = get_type_hints(outer)[inner[depth]]
         self._types = dict(sorted(types.items(), reverse=True))  # what is inside a value is made before it
-        self._encoders = {
-            name: (attrgetter(column.field), column.codec.encode) for name, column in columns.items() if column.field
+        split = {name: (*_split_field(path), path) for name, path in fields.items()}
+        found = {
+            name: codecs.get(name) or _find_codec(types[inner], field)
+            for name, (inner, field, path) in split.items()
+            if path
         }
-        self._decoders = [(*_split_field(column.field), column.codec.decode) for column in columns.values()]
+        self._encoders = {name: (attrgetter(split[name][2]), codec.encode) for name, codec in found.items()}
+        self._decoders = [
+            (inner, field, found[name].decode if name in found else None) for name, (inner, field, _) in split.items()
+        ]
 
     def insert(self, table: str, *keys: str) -> str:
         """Return the statement that inserts a row: the keys, then the value's own columns."""
@@ -146,7 +164,7 @@ class RowFormat(Generic[_T]):
         """Return the value of a row; `given` has the fields that no column has."""
         parts: dict[str, dict[str, Any]] = {inner: {} for inner in self._types}
         for (inner, field, decode), value in zip(self._decoders, row, strict=True):
-            if field:
+            if decode:
                 parts[inner][field] = decode(value)
         for path, value in given.items():
             inner, field = _split_field(path)
@@ -164,62 +182,18 @@ def _split_field(path: str) -> tuple[str, str]:
     return inner, field
 
 
-STEPS: Final[RowFormat[Step]] = RowFormat(
-    {
-        "": Step,
-        "chunk": Chunk,
-        "after": Memory,
-        "conversation": Conversation,
-        "conversation.reply": Reply,
-        "conversation.reply.usage": Usage,
-    },
-    step=SqlColumn("chunk.index"),
-    start=SqlColumn("chunk.start"),
-    stop=SqlColumn("chunk.end"),
-    tokens=SqlColumn("chunk.tokens"),
-    sources=SqlColumn("chunk.sources", TUPLE),
-    pages=SqlColumn("chunk.pages", TUPLE),
-    before=SqlColumn(),
-    before_tokens=SqlColumn(),
-    memory=SqlColumn("after.text", TEXT),
-    memory_tokens=SqlColumn("after.tokens"),
-    flags=SqlColumn("flags", FLAGS),
-    reply=SqlColumn("conversation.reply.text", TEXT),
-    finish=SqlColumn("conversation.reply.finish", FINISH),
-    **usage_columns("conversation.reply.usage"),
-    record=SqlColumn("conversation.reply.tokens", Codec(pack_tokens, unpack_tokens)),
-    score=SqlColumn("score"),
-    findings=SqlColumn(),
+STEPS: Final = RowFormat(
+    Step,
+    "step=chunk.index start=chunk.start stop=chunk.end tokens=chunk.tokens sources=chunk.sources pages=chunk.pages "
+    "before= before_tokens= memory=after.text memory_tokens=after.tokens flags "
+    "reply=conversation.reply.text finish=conversation.reply.finish "
+    f"{name_usage('conversation.reply.usage')} record=conversation.reply.tokens score findings=",
 )
-READINGS: Final[RowFormat[Reading]] = RowFormat(
-    {"": Reading, "usage": Usage},
-    id=SqlColumn("id"),
-    question=SqlColumn("question", TEXT),
-    model=SqlColumn("model", TEXT),
-    way=SqlColumn("way"),
-    language=SqlColumn("language"),
-    plan=SqlColumn("plan", PLAN),
-    created=SqlColumn("created"),
-    parent=SqlColumn("parent"),
-    status=SqlColumn("status", Codec(str, Status)),
-    answer=SqlColumn(),
-    answer_turn=SqlColumn(),
-    answer_record=SqlColumn(),
-    evidence=SqlColumn(
-        "evidence",
-        Codec(
-            lambda all_: to_json([*map(to_plain, all_)]), lambda value: tuple(map(evidence_from_json, from_json(value)))
-        ),
-    ),
-    claims=SqlColumn(
-        "claims",
-        Codec(
-            lambda all_: to_json([*map(to_plain, all_)]), lambda value: tuple(map(claim_from_json, from_json(value)))
-        ),
-    ),
-    error=SqlColumn("error", TEXT),
-    error_kind=SqlColumn("error_kind", Codec(lambda kind: kind or None, lambda value: value or "")),
-    **usage_columns("usage"),
+READINGS: Final = RowFormat(
+    Reading,
+    "id question model way language plan created parent status answer= answer_turn= answer_record= evidence claims "
+    f"error error_kind {name_usage('usage')}",
+    error_kind=Codec(lambda kind: kind or None, lambda value: value or ""),
 )
 FIXED_COLUMNS: Final = 8
 """The first columns of a reading, which do not change when it ends."""
@@ -237,7 +211,7 @@ def step_from_row(row: Sequence[Any], memory: Memory, text: str = "") -> Step:
     column = dict(zip(STEPS.columns, row, strict=True))
     if column["before"] is not None:
         memory = Memory(text=load_text(column["before"]), tokens=column["before_tokens"], limit=memory.limit)
-    found = findings_from_json(from_json(column["findings"]) if column["findings"] else {})
+    found = make_fields(Step, from_json(column["findings"]) if column["findings"] else {})
     given = {"before": memory, "after.limit": memory.limit, "chunk.text": text, "conversation.messages": (), **found}
     return STEPS.from_row(row, given)
 

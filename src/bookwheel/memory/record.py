@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, cast
 from typing_extensions import TypedDict
 
 from bookwheel.journal.memory_rows import BY_HAND, blank_version
-from bookwheel.record import to_plain
+from bookwheel.schema import to_plain
 from bookwheel.types import Claim, Usage, choose_sign
 from bookwheel.views.diff import ChangeKind, diff_memories
 

@@ -25,7 +25,8 @@ from bookwheel.lab.desk.run_directory import FileState, RunDirectory, RunFolder,
 from bookwheel.lab.desk.summaries import EvaluationJson, ListedRunJson, RunHeadJson, SampleJson, TrainingJson
 from bookwheel.lab.evaluation.records import Record
 from bookwheel.lab.training.records import StoredRollout
-from bookwheel.record import ReadingJson, reading_to_json, to_plain
+from bookwheel.record import ReadingJson, reading_to_json
+from bookwheel.schema import to_plain
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.answers import JsonResponse

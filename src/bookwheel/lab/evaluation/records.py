@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Self
+from typing import Any
 
 from bookwheel.errors import InputError
 
@@ -30,9 +30,6 @@ class SampleOutcome(StrEnum):
     INFEASIBLE = "infeasible"
     """The sample could not be made at this length, so nothing was read."""
 
-
-# A look-up is several times faster than the enum's own call, and a report reads tens of thousands of lines.
-_OUTCOMES: Final = {str(outcome): outcome for outcome in SampleOutcome}
 
 RecordKey = tuple[str, int, str, str, str, int]
 """Task, length, sample, way, model, repeat."""
@@ -132,12 +129,3 @@ class Record:
     def to_line(self) -> dict[str, Any]:
         """Return the line of the file."""
         return {"kind": "sample", **asdict(self), "golds": list(self.golds)}
-
-    @classmethod
-    def from_line(cls, values: Mapping[str, Any]) -> Self:
-        """Return the record of such a line."""
-        fields = cls.__dataclass_fields__
-        known = {name: value for name, value in values.items() if name in fields}
-        known["outcome"] = _OUTCOMES[known["outcome"]]
-        known["golds"] = tuple(known.get("golds", ()))
-        return cls(**known)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -24,6 +24,7 @@ from pydantic_core import from_json
 from bookwheel.journal.files import LockTaken, hold_lock
 from bookwheel.lab.evaluation.records import Record, ResultsError
 from bookwheel.lab.evaluation.settings import describe_differences
+from bookwheel.schema import from_plain
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -50,12 +51,6 @@ class EvaluationRun:
     def to_line(self) -> dict[str, Any]:
         """Return the line of the file."""
         return {"kind": "run", **asdict(self)}
-
-    @classmethod
-    def from_line(cls, values: Mapping[str, Any]) -> Self:
-        """Return the run of such a line."""
-        known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
-        return cls(**{**known, "notes": tuple(known.get("notes", ()))})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,10 +131,7 @@ class ResultsFile:
             self._synced = time.monotonic()
 
 
-_KINDS: Final[Mapping[str, Callable[[Mapping[str, Any]], EvaluationRun | Record]]] = {
-    "run": EvaluationRun.from_line,
-    "sample": Record.from_line,
-}
+_KINDS: Final[Mapping[str, type[EvaluationRun | Record]]] = {"run": EvaluationRun, "sample": Record}
 
 
 def _read_lines(path: Path) -> list[EvaluationRun | Record]:
@@ -176,7 +168,7 @@ def _parse_line(line: bytes, path: Path, number: int) -> EvaluationRun | Record:
         except ValueError:
             # Half of a surrogate pair, which a model can write, is no text to the faster parser.
             values = json.loads(line)
-        return _KINDS[values["kind"]](values)
+        return from_plain(_KINDS[values["kind"]], values)
     except (ValueError, KeyError, TypeError) as error:
         raise ResultsError(f"{path}, line {number} is not a line of a results file: {error!r}") from error
 
@@ -187,7 +179,7 @@ def _parse_last_line(rest: bytes) -> list[EvaluationRun | Record]:
         values = json.loads(rest) if rest.strip() else None
     except ValueError:
         return []
-    return [_KINDS[values["kind"]](values)] if values else []
+    return [from_plain(_KINDS[values["kind"]], values)] if values else []
 
 
 def _finish_last_line(path: Path) -> None:

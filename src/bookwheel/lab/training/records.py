@@ -22,7 +22,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
@@ -36,6 +36,7 @@ from bookwheel.lab.training.errors import CheckpointError
 from bookwheel.lab.training.rollouts import RolloutBatch
 from bookwheel.lab.training.workflows import Episode
 from bookwheel.plan import Plan
+from bookwheel.schema import from_plain
 from bookwheel.types import Reading, Status, Usage
 
 Records = list[dict[str, Any]]
@@ -296,7 +297,7 @@ def load_rollouts(folder: Path) -> list[StoredRollout]:
         lines = path.read_bytes().split(b"\n")[:-1]
         for line in lines:
             values = json.loads(line)
-            rollout = StoredRollout(**{f.name: values[f.name] for f in fields(StoredRollout) if f.name in values})
+            rollout = from_plain(StoredRollout, values)
             stored[rollout.step, rollout.rollout] = rollout
     except OSError as error:
         raise CheckpointError(f"{folder} holds no rollouts: {error}") from error

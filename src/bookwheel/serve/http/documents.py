@@ -12,7 +12,7 @@ from typing_extensions import TypedDict  # pydantic cannot read that of typing b
 from bookwheel.journal import StoredDocument
 from bookwheel.journal.search import SearchHit
 from bookwheel.journal.shelf import LabelKind, ShelvedDocument
-from bookwheel.record import to_plain
+from bookwheel.schema import to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import find_places
 from bookwheel.serve.engine.service import Service

@@ -11,7 +11,8 @@ from typing_extensions import TypedDict  # pydantic cannot read that of typing b
 
 from bookwheel.errors import InputError
 from bookwheel.journal.shelf import Label, LabelKind
-from bookwheel.record import ListedReadingJson, ReadingJson, reading_to_json, summary_to_json, to_plain
+from bookwheel.record import ListedReadingJson, ReadingJson, reading_to_json, summary_to_json
+from bookwheel.schema import to_plain
 from bookwheel.serve.engine.access import AccessPolicy, SourceRequest
 from bookwheel.serve.engine.calls import RebuiltCall, rebuild_call
 from bookwheel.serve.engine.errors import ApiError

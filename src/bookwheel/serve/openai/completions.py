@@ -14,7 +14,8 @@ from sse_starlette import ServerSentEvent
 
 from bookwheel.errors import BookwheelError, BudgetReached, ModelError
 from bookwheel.reading.follow_up import count_carried
-from bookwheel.record import evidence_to_json, to_plain
+from bookwheel.record import evidence_to_json
+from bookwheel.schema import to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import LiveCall, Waiting
 from bookwheel.serve.http.answers import EventStream, JsonResponse, code_of, openai_error, status_of

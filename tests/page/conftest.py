@@ -128,7 +128,10 @@ def page(chromium, base):
 
 
 @contextmanager
-def opened_page(chromium, base: str, *, width: int = 1280, scheme: str = "light", locale: str = "en-GB"):
+def opened_page(
+    chromium, base: str, *, width: int = 1280, scheme: str = "light", locale: str = "en-GB", mode: str = "inspect"
+):
+    """A page whose readings open to be inspected, or to be read, as for a newcomer."""
     context = chromium.new_context(
         viewport={"width": width, "height": 800},
         color_scheme=scheme,
@@ -137,6 +140,8 @@ def opened_page(chromium, base: str, *, width: int = 1280, scheme: str = "light"
         reduced_motion="reduce",
     )
     context.set_default_timeout(PATIENCE)
+    if mode != "read":
+        context.add_init_script(f"if (location.protocol === 'http:') localStorage['bookwheel.mode'] ??= '{mode}'")
     page, wrong = context.new_page(), []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on(
@@ -147,6 +152,13 @@ def opened_page(chromium, base: str, *, width: int = 1280, scheme: str = "light"
     yield page
     context.close()
     assert not wrong
+
+
+@pytest.fixture
+def reader_page(chromium, base):
+    """The page as a newcomer has it."""
+    with opened_page(chromium, base, mode="read") as page:
+        yield page
 
 
 @pytest.fixture

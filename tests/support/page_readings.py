@@ -16,7 +16,7 @@ def begin(page, text: str = TEXT, question: str = QUESTION) -> None:
     page.fill("#question-0", question)
     page.locator("button.big").click()
     page.wait_for_url("**/#/reading/**")
-    page.wait_for_selector(".workspace .lines li p")
+    page.wait_for_selector(".workspace .lines li p", state="attached")
 
 
 def read_to_the_end(page, text: str = TEXT, question: str = QUESTION) -> None:
@@ -28,7 +28,7 @@ def read_to_the_end(page, text: str = TEXT, question: str = QUESTION) -> None:
 def wait_for_the_end(page) -> None:
     """Wait until the page has the answer and the origins of all lines: nothing is redrawn by itself after that."""
     page.wait_for_selector(".status.answered")
-    page.wait_for_selector(".memory[aria-busy=false]")
+    page.wait_for_selector(".memory[aria-busy=false]", state="attached")
 
 
 def step_shown(page) -> int:

@@ -65,7 +65,9 @@ def test_headings_are_those_with_number_signs_and_none_within_code():
 
 
 def test_where_there_are_none_chapters_are():
-    assert titles("It was.\n\nCHAPTER I. The quay\n\nHE RAN\n\nBook Two\n\nSo.") == [
+    assert titles(
+        "It was.\nact stoutly, and\npart of the country loses\n\nCHAPTER I. The quay\n\nHE RAN\n\nBook Two\n\nSo."
+    ) == [
         (1, "CHAPTER I. The quay"),
         (1, "Book Two"),
     ]

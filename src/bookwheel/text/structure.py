@@ -75,8 +75,12 @@ _CODE: Final = re.compile(
 _CODE_SHARE: Final = 0.4
 _LONGEST_HEADING: Final = 70
 _HASHES: Final = re.compile(r" {0,3}(#{1,6})\s+(\S.*)")
+_COUNT: Final = (
+    r"(?:\d{1,3}|[ivxlcdm]{1,8}|the \w+|first|last|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
+    r"thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|(?:twenty|thirty|forty|fifty)(?:[- ]\w+)?)"
+)
 _CHAPTER: Final = re.compile(
-    r"\s*(?:(?:chapter|book|part|volume|section|appendix|act|scene|letter)\s+(?:[\divxlcdm]+|[a-z]+)\b[.:]?(?:\s.*)?$|"
+    rf"\s*(?:(?:chapter|book|part|volume|section|appendix|act|scene|letter) {_COUNT}(?:$|\s*$|[.:,—–-].*)|"
     r"第[一二三四五六七八九十百零〇\d]+[章回卷节部篇](?:\s|$|[\u4e00-\u9fff])|[ivxlcdm]{1,7}\.?\s*$)",
     re.IGNORECASE,
 )

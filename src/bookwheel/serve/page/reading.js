@@ -4,6 +4,7 @@
 import { actions } from "./actions.js";
 import { Answer } from "./answer.js";
 import { CallDialog } from "./calls.js";
+import { Cards } from "./cards.js";
 import { copy, eachFrame, h, later, refill, rememberAddress } from "./dom.js";
 import { MemoryEditor } from "./editor.js";
 import { Facts, lengthOf } from "./facts.js";
@@ -11,6 +12,7 @@ import { FindBar } from "./find.js";
 import { explain } from "./refusals.js";
 import { advantageMark } from "./marks.js";
 import { MemoryPane } from "./memory.js";
+import { Modes } from "./modes.js";
 import { Ribbon, stepOfKey } from "./ribbon.js";
 import * as service from "./service.js";
 import { SourcePane } from "./source.js";
@@ -31,6 +33,7 @@ export class ReadingView {
     this.opened = performance.now();
     this.spent = reading.usage.seconds;
     this.answer = new Answer((found) => this.#hold(found, t("source.proof")));
+    this.cards = new Cards((found) => this.#hold(found, t("source.proof")));
     this.facts = new Facts();
     this.ribbon = new Ribbon({ trace: this.trace, length: reading.document.length, proofs: () => this.reading.evidence ?? [], move: (at) => this.go(at) });
     this.transport = new Transport({ trace: this.trace, shown: () => this.shown, newest: () => this.at === null, go: (at) => this.go(at) });
@@ -50,6 +53,7 @@ export class ReadingView {
     this.find = new FindBar(this.source, shelf.find && ((text) => shelf.find(reading.document.id, text)));
     this.acts = h("div", { class: "actions" });
     this.line = h("p", { class: "small problem", role: "status" });
+    this.modes = new Modes(this);
     this.node = this.#node();
     this.draw = eachFrame(() => this.#draw());
     this.remember = later(300, () => this.#remember());
@@ -61,9 +65,9 @@ export class ReadingView {
   #node() {
     this.timeline = h("section", { class: "timeline", "aria-label": t("timeline") }, this.ribbon.node, this.transport.node);
     this.columns = h("div", { class: "columns" }, this.memory.node, this.source.node);
-    const top = h("div", { class: "eyebrow" }, this.answer.chips, this.facts.line, this.acts, this.facts.node);
-    const head = h("div", { class: "headline" }, top, this.facts.bar, this.line, h("div", { class: "said-so" }, this.answer.node));
-    return h("article", { class: "sheet" }, head, this.timeline, this.columns, this.calls.node);
+    const top = h("div", { class: "eyebrow" }, this.answer.chips, this.facts.line, this.modes.node, this.acts, this.facts.node);
+    this.headline = h("div", { class: "headline" }, top, this.facts.bar, this.line, h("div", { class: "said-so" }, this.answer.node, this.cards.node, this.modes.found));
+    return h("article", { class: "sheet" }, this.headline, this.timeline, this.columns, this.calls.node);
   }
 
   get shown() {
@@ -223,6 +227,8 @@ export class ReadingView {
     const step = this.trace.steps[at];
     const reads = this.reading.status === "reading";
     this.answer.draw(this.reading, this.reading.error && explain(this.reading.error));
+    this.cards.draw(this.reading, this.source.pages);
+    this.modes.draw(reads, this.trace);
     this.facts.draw(this.reading, this.trace, this.elapsed);
     this.ribbon.flight = reads ? this.trace.flight(this.reading) : null;
     this.ribbon.draw(at, this.marked);
@@ -251,7 +257,7 @@ export class ReadingView {
     if (!this.node.isConnected) return;
     // A finished reading opens at its evidence, so its last step has to be named too.
     const at = this.at ?? (this.reading.status === "reading" ? null : this.trace.last);
-    const values = { ...(at !== null && at >= 0 && { step: at }), ...(this.quoted && { quote: `${this.quoted.start}-${this.quoted.end}` }) };
+    const values = { ...(at !== null && at >= 0 && this.modes.inspects && { step: at }), ...(this.quoted && { quote: `${this.quoted.start}-${this.quoted.end}` }) };
     const rest = new URLSearchParams(values).toString();
     rememberAddress(`${this.shelf.place(this.reading.reading)}${rest && `?${rest}`}`);
   }
@@ -293,16 +299,18 @@ export class ReadingView {
 
   #key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest?.("input, textarea, select, dialog")) return;
-    const at = this.trace.length ? stepOfKey(event, this.shown, this.trace.last) : null;
+    const { inspects } = this.modes;
+    const at = this.trace.length && inspects ? stepOfKey(event, this.shown, this.trace.last) : null;
     const scrolls = /^(Home|End|Page|ArrowUp|ArrowDown)/.test(event.key) && event.target !== this.ribbon.node;
     const own = this.shelf === service.own;
     if (at !== null && !scrolls) this.go(at);
-    else if (event.key === "e" && this.trace.length && own) this.editor.open();
-    else if (event.key === "p" && this.trace.length && own) this.#openCall();
+    else if (event.key === "e" && this.trace.length && own && inspects) this.editor.open();
+    else if (event.key === "p" && this.trace.length && own && inspects) this.#openCall();
+    else if (event.key === "i" && this.thread) this.modes.turn();
     else if (event.key === "a" && this.thread) this.thread.ask();
     else if (event.key === "f" && this.shelf.find) this.find.open();
     else if (event.key === "c" && this.reading.answer) copy(this.reading.answer);
-    else if (event.key === " " && !event.target.closest?.("button, a, summary, .text, .pane-body")) this.transport.play();
+    else if (event.key === " " && inspects && !event.target.closest?.("button, a, summary, .text, .pane-body")) this.transport.play();
     else return;
     event.preventDefault();
   }

@@ -40,6 +40,8 @@ export const find = (sha, text) => ask(`${book(sha)}/find?${query({ text, limit:
 export const search = (words, limit) => ask(`/search?${query({ query: words, limit })}`);
 export const labelDocument = (sha, label) => send("PATCH", book(sha), label);
 export const labelReading = (id, label) => send("PATCH", at(id), label);
+// The address of the file that a document was read from.
+export const original = (sha) => `${book(sha)}/original`;
 export const removeDocument = (sha) => ask(book(sha), { method: "DELETE" });
 export const call = (id, number) => ask(`${at(id)}/calls/${number}`);
 export const reading = (id) => ask(`${at(id)}${CHANGES}`);
@@ -64,7 +66,17 @@ export async function run(id, tag = null) {
 }
 
 // The source of readings: the server's own journal, or the read-only journal of a run.
-export const own = { place: (id) => `#/reading/${encodeURIComponent(id)}`, file: at, reading, origins, text, find };
+export const own = {
+  place: (id) => `#/reading/${encodeURIComponent(id)}`,
+  file: at,
+  reading,
+  origins,
+  text,
+  find,
+  outline: (sha) => ask(`${book(sha)}/outline`),
+  places: (sha, start, end) => ask(`${book(sha)}/places?start=${start}&end=${end}`),
+  page: (sha, source, page, width) => `${book(sha)}/pages/${page}?${query({ source, width })}`,
+};
 export const keptIn = (run) => ({
   place: (id) => `#/run/${encodeURIComponent(run)}/reading/${encodeURIComponent(id)}`,
   file: (id) => at(id, shelf(run)),

@@ -42,6 +42,12 @@ export class Thread {
     this.questions.first.focus();
   }
 
+  // The open reading stands in its place in the thread as a whole; null: as a line like the others.
+  hold(node) {
+    this.held = node;
+    this.#draw();
+  }
+
   // The open reading has changed; its line follows without another request.
   update(reading) {
     const at = this.readings.findIndex((other) => other.reading === reading.reading);
@@ -90,14 +96,20 @@ export class Thread {
       const forks = below(reading.reading);
       return h("li", {}, this.#line(reading), forks.length > 0 && h("ol", {}, forks.map(entry)));
     };
-    if (this.list.contains(document.activeElement)) return;
+    // What somebody is using is not drawn anew; what is held stays whole all the same.
+    if (this.list.contains(document.activeElement) && !this.held?.contains(document.activeElement)) return;
+    const focused = this.held?.contains(document.activeElement) && document.activeElement;
     refill(this.list, this.readings.filter(({ parent }) => !known.has(parent)).map(entry));
+    if (!this.readings.length && !this.held) this.list.append(h("li", { class: "nothing" }, t("shelf.unasked")));
+    if (this.held && !this.held.isConnected) this.list.append(h("li", { class: "turn" }, this.held));
+    if (focused) focused.focus({ preventScroll: true });
     const open = this.list.querySelector("[aria-current]");
     if (open) reveal(open, this.rail);
   }
 
   #line(reading) {
     const open = reading.reading === this.reading;
+    if (open && this.held) return h("div", { class: "turn", "aria-current": "true" }, this.held);
     return h(
       "a",
       { href: service.own.place(reading.reading), class: "asked", "aria-current": open ? "page" : null, dir: "auto" },

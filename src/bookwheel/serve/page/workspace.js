@@ -6,15 +6,17 @@ import { ReadingView } from "./reading.js";
 import * as service from "./service.js";
 import { SourcePane } from "./source.js";
 import { Thread } from "./thread.js";
-import { t } from "./words.js";
+import { kept as stored, t } from "./words.js";
 
 export async function readingWorkspace(id, query, kept) {
   const reading = await service.reading(id);
   const thread = new Thread(reading.document, id);
   const view = new ReadingView(reading, service.own, thread);
+  const workspace = frame(thread, view.node, {});
+  view.modes.show(query.has("step") ? "inspect" : view.modes.name, workspace.node);
   open(view, query, kept);
   thread.load();
-  return frame(thread, view.node, { title: reading.name || reading.question, keep: () => view.keep(), close: () => (view.close(), thread.close()) });
+  return Object.assign(workspace, { title: reading.name || reading.question, keep: () => view.keep(), close: () => (view.close(), thread.close()) });
 }
 
 // A reading of a run or the recorded one: it stands alone.
@@ -56,7 +58,9 @@ export async function documentView(sha, query, kept) {
     source.close();
     thread.close();
   };
-  return frame(thread, h("article", { class: "sheet plain-text" }, h("h1", { dir: "auto" }, book.name), source.node), { title: book.name, close, keep: () => ({}) });
+  const { node, wide } = frame(thread, h("article", { class: "sheet plain-text" }, h("h1", { dir: "auto" }, book.name), source.node), {});
+  node.classList.toggle("reads", stored.get("mode") !== "inspect");
+  return { node, wide, title: book.name, close, keep: () => ({}) };
 }
 
 const frame = (thread, sheet, view) => ({ ...view, wide: true, node: h("div", { class: "workspace" }, thread.node, sheet) });

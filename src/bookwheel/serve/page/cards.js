@@ -1,0 +1,47 @@
+// What an answer rests on, as cards below it: the words, the place they stand at and, where pages can be drawn, the page.
+
+import { h, refill } from "./dom.js";
+import { number, pages, t } from "./words.js";
+
+const MOST = 6;
+const SHORT = 260; // characters of a quote that are shown
+const THUMB = 180; // pixels
+
+export class Cards {
+  // `go(found)` leads to a passage in the document.
+  constructor(go) {
+    this.go = go;
+    this.node = h("ul", { class: "cards", "aria-label": t("cards") });
+  }
+
+  // Drawn anew where the answer has changed, or `drawn` is known: the pages that can be drawn.
+  draw({ evidence, document }, drawn = null) {
+    if (evidence === this.evidence && drawn === this.drawn) return;
+    Object.assign(this, { evidence, drawn });
+    const found = unique(evidence ?? []);
+    this.node.hidden = !found.length;
+    refill(
+      this.node,
+      found.slice(0, MOST).map(([one, at]) => this.#card(one, at, document)),
+      found.length > MOST && h("li", { class: "small" }, t("cards.more", { count: number(found.length - MOST) })),
+    );
+  }
+
+  #card(found, at, document) {
+    const page = found.pages?.[0];
+    const address = this.drawn?.has(found.source, page) && this.drawn.picture(found.source, page, THUMB);
+    const quote = found.quote.length > SHORT ? `${found.quote.slice(0, SHORT)}…` : found.quote;
+    const where = [found.source && found.source !== document.name && found.source, pages(found.pages), !page && share(found, document)].filter(Boolean).join(" · ");
+    const image = address && h("img", { src: address, alt: "", loading: "lazy", width: 54, onerror: (event) => event.target.remove() });
+    return h("li", {}, h("button", { type: "button", class: "card", onclick: () => this.go(found) }, image, h("span", { class: "card-words" }, h("span", { class: "card-quote", dir: "auto" }, quote), h("span", { class: "small" }, `${number(at + 1)} · ${where}`))));
+  }
+}
+
+// Each passage once, under its first number.
+function unique(evidence) {
+  const known = new Set();
+  return evidence.map((one, at) => [one, at]).filter(([{ start, end }]) => !known.has(`${start}-${end}`) && known.add(`${start}-${end}`));
+}
+
+// How far into the text a passage stands, where there are no pages.
+const share = ({ start }, { length }) => t("cards.share", { share: `${number(Math.round((100 * start) / Math.max(1, length)))} %` });

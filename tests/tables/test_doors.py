@@ -44,7 +44,7 @@ def test_the_command_writes_shows_and_asks_a_table(run, tmp_path: Path) -> None:
     table = json.loads(printed)
     assert (code, table["count"], table["unproven"], table["gaps"]) == (0, 12, 0, [])
     code, printed, _ = run("collect", "last")
-    assert printed.splitlines()[0] == "who\tamount\tdue date\tquote"
+    assert printed.splitlines()[0] == "who\tamount\tdue date\tquote\trow"
     assert len(printed.splitlines()) == 13
 
 
@@ -63,7 +63,7 @@ def test_the_estimate_reads_nothing(run, tmp_path: Path) -> None:
         (["collect", "{book}", "every payment"], "which columns"),
         (["collect", "{book}", SENTENCE, "--key", "whom"], "no column 'whom'"),
         (["collect", "{book}", SENTENCE, "--out", "rows.doc"], ".csv"),
-        (["collect", "{book}", SENTENCE, "--way", "edits"], "leave out --way"),
+        (["collect", "{book}", SENTENCE, "--way", "edits"], "goes with the gates"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_read(words: list[str], advice: str, run, tmp_path: Path) -> None:
@@ -82,6 +82,37 @@ def test_a_reading_of_another_way_has_no_table(run, tmp_path: Path) -> None:
     code, _, error = run("collect", "last")
     assert code == 2
     assert "has no table" in error
+
+
+def test_the_command_edits_rows_by_hand(run, tmp_path: Path) -> None:
+    book = tmp_path / "book.txt"
+    book.write_text(write_document(3))
+    assert run("collect", str(book), SENTENCE, "--quiet", "--parallel")[0] == 0
+    rows = json.loads(run("collect", "last", "--json")[1])["rows"]
+    first, second = rows[0]["row"], rows[1]["row"]
+    code, printed, _ = run("collect", "last", "--remove", first, "--set", f"{second}:amount=7 crowns", "--json")
+    table = json.loads(printed)
+    assert (code, table["count"], table["removed"]) == (0, 2, 1)
+    assert (table["rows"][0]["amount"], table["rows"][0]["by hand"]) == ("7 crowns", True)
+    assert json.loads(run("collect", "last", "--json")[1]) == table
+    code, _, error = run("collect", "last", "--set", "amount=7")
+    assert (code, "ROW:COLUMN=VALUE" in error) == (2, True)
+
+
+@pytest.mark.slow  # a real server
+def test_a_row_is_edited_over_http(serving) -> None:
+    with serving(make_model()) as up, up.client() as client:
+        body = {"text": write_document(5), "question": SENTENCE, "way": "collect"}
+        id_ = client.post("/readings", json=body).json()["reading"]
+        up.events(id_)
+        page = client.get(f"/readings/{id_}/rows", params={"offset": 1, "limit": 2}).json()
+        row = page["rows"][0]["row"]
+        changed = client.patch(f"/readings/{id_}/rows", json={"row": row, "cells": {"who": "Ada"}}).json()
+        removed = client.patch(f"/readings/{id_}/rows", json={"row": row, "removed": True}).json()
+        refused = client.patch(f"/readings/{id_}/rows", json={"row": row})
+        book = client.get(f"/readings/{id_}/rows", params={"format": "xlsx"}).content
+    assert (page["count"], [one["who"] for one in page["rows"]]) == (5, ["Tenant 1", "Tenant 2"])
+    assert (changed["rows"][1]["who"], removed["count"], refused.status_code, book[:2]) == ("Ada", 4, 400, b"PK")
 
 
 @pytest.mark.slow  # a real server

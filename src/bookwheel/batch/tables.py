@@ -1,4 +1,7 @@
-"""Tables of rows with named columns: CSV, JSON lines and Parquet. The format is told by the name's ending."""
+"""Tables of rows with named columns: CSV, JSON lines, Parquet, and workbooks, which are only written.
+
+The format is told by the name's ending.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,29 @@ from bookwheel.plugins import require_extra
 
 Row = dict[str, Any]
 FORMATS: Final = (".csv", ".jsonl", ".parquet")
+_TARGETS: Final = (*FORMATS, ".xlsx")
+_MOST_SHEET_ROWS: Final = 1_048_575
 # Spreadsheets and some editors write a mark of their own at the beginning of a file.
 _ENCODING: Final = "utf-8-sig"
 # What a spreadsheet shows as it is, though it begins with a sign.
 _NUMBER: Final = re.compile(r"-\d+(?:[.,]\d+)*")
 
 
-def check_format(path: Path) -> str:
-    """Return the format of a table; InputError where it is none of ours."""
+def check_format(path: Path, formats: Sequence[str] = FORMATS) -> str:
+    """Return the format of a table; InputError where it is none of these."""
     kind = path.suffix.lower()
-    if kind not in FORMATS:
-        raise InputError(f"{path} is no table: its name must end in {', '.join(FORMATS)}")
+    if kind not in formats:
+        raise InputError(f"{path} is no table: its name must end in {', '.join(formats)}")
     if kind == ".parquet":
         require_extra("Parquet tables", "parquet", "pyarrow")
+    if kind == ".xlsx":
+        require_extra("workbooks", "documents", "xlsxwriter")
     return kind
+
+
+def check_target(path: Path) -> str:
+    """Return the format of a table to write; InputError where it cannot be written."""
+    return check_format(path, _TARGETS)
 
 
 def read_table(path: Path) -> list[Row]:
@@ -53,7 +65,7 @@ def write_table(path: Path, rows: Sequence[Row], columns: Sequence[str] = ()) ->
 
     The old file stays until the new one is whole.
     """
-    kind = check_format(path)
+    kind = check_target(path)
     columns = list(dict.fromkeys((*columns, *(name for row in rows for name in row))))
     new = path.with_name(f"{path.name}.new")
     try:
@@ -131,10 +143,32 @@ def _write_parquet(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> N
     parquet.write_table(pa.Table.from_pylist(whole), path)
 
 
+def _write_workbook(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    import xlsxwriter
+
+    if len(rows) > _MOST_SHEET_ROWS:
+        raise InputError(f"a sheet holds {_MOST_SHEET_ROWS:,} rows and there are {len(rows):,}: write .csv or .parquet")
+    # Texts stay texts, whatever sign they begin with: none is a formula or a link.
+    settings = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
+    book = xlsxwriter.Workbook(path, settings)
+    sheet = book.add_worksheet("rows")
+    for number, row in enumerate([dict(zip(columns, columns, strict=True)), *rows]):
+        for at, name in enumerate(columns):
+            value = row.get(name)
+            if isinstance(value, bool | int | float):
+                sheet.write(number, at, value)
+            elif value is not None:
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                if sheet.write_string(number, at, _to_printable(text)):
+                    raise InputError(f"{name!r} of row {number} is too long for a cell: write .csv or .jsonl")
+    sheet.freeze_panes(1, 0)
+    book.close()
+
+
 def _to_printable(value: Any) -> Any:
     """Return a text without lone surrogates, which Parquet cannot hold."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 _READERS: Final = {".csv": _read_csv, ".jsonl": _read_lines, ".parquet": _read_parquet}
-_WRITERS: Final = {".csv": _write_csv, ".jsonl": _write_lines, ".parquet": _write_parquet}
+_WRITERS: Final = {".csv": _write_csv, ".jsonl": _write_lines, ".parquet": _write_parquet, ".xlsx": _write_workbook}

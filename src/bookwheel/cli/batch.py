@@ -90,14 +90,14 @@ async def batch(
     """
     from bookwheel.batch.rows import BatchLedger
     from bookwheel.batch.run import BatchRun, BatchSettings
-    from bookwheel.batch.tables import check_format
+    from bookwheel.batch.tables import check_target
     from bookwheel.plan import Budget
     from bookwheel.session import WayRequest
 
     if wanted.ray is not None:
         require_extra("a Ray cluster", "ray", "ray")
     out = wanted.place(table)
-    check_format(out)
+    check_target(out)
     ledger = BatchLedger(out)
     if wanted.retry_failed:
         ledger.forget_failed()

@@ -16,9 +16,11 @@ from bookwheel.cli.output import find_exit_code, print_line, print_note
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from bookwheel.cli.options import OutputOptions
+    from bookwheel.plan import Plan
+    from bookwheel.session import Session
     from bookwheel.tables.columns import TableRequest
     from bookwheel.tables.table import Table
 
@@ -36,24 +38,43 @@ class TableOptions:
     key: Texts = ()
     "A column that tells rows apart; can be repeated. Rows that agree there and differ elsewhere are marked."
     out: Annotated[FilePath | None, Parameter(name=("--out", "-o"))] = None
-    "The table to write: .csv, .jsonl, .parquet or .md."
+    "The table to write: .csv, .jsonl, .parquet, .xlsx or .md."
     sql: Text | None = None
     """Ask the table with SQL, such as "select who, count(*) from rows group by who"; SQLite counts, not the model."""
+    parallel: Switch = False
+    "Read segments side by side: for rows that stand by themselves. A word's meaning is known only within its segment."
+    remove: Texts = ()
+    "Of a table that was collected before: the id of a row to remove by hand; can be repeated."
+    set: Texts = ()
+    "Of a table that was collected before: ROW:COLUMN=VALUE changes a value by hand; can be repeated."
     estimate: Switch = False
     "Print how many calls and tokens the reading would take, and stop."
 
-    def make_request(self, sentence: str) -> TableRequest:
-        """Return what is to be collected, by the sentence and the schema."""
+    def make_request(self, sentence: str) -> TableRequest | None:
+        """Return what is to be collected, by the sentence and the schema; None where columns are to be proposed."""
         from bookwheel.reading.structured import load_answer_schema
-        from bookwheel.tables.columns import TableRequest
-        from bookwheel.tables.table import check_key
+        from bookwheel.tables.build import check_key
+        from bookwheel.tables.columns import TableRequest, names_columns
 
-        if self.schema is None:
+        if self.schema is not None:
+            request = TableRequest.from_schema(sentence, json.loads(load_answer_schema(self.schema)))
+        elif names_columns(sentence):
             request = TableRequest.parse(sentence)
         else:
-            request = TableRequest.from_schema(sentence, json.loads(load_answer_schema(self.schema)))
+            return None
         check_key(request, self.key)
         return request
+
+    def list_changes(self) -> Mapping[str, Mapping[str, str] | None]:
+        """Return what is to become of rows, by their ids: values by columns, or None where one is removed."""
+        changes: dict[str, dict[str, str]] = {}
+        for word in self.set:
+            row, colon, rest = word.partition(":")
+            name, equals, value = rest.partition("=")
+            if not (row and colon and name and equals):
+                raise InputError(f"--set {word!r}: write it as ROW:COLUMN=VALUE, as in 3fa9c1:amount='5 crowns'")
+            changes.setdefault(row, {})[name] = value
+        return {**changes, **dict.fromkeys(self.remove)}
 
 
 async def collect(*words: str, table: TableOptions = TableOptions(), options: ReadingOptions = ReadingOptions()) -> int:
@@ -69,43 +90,56 @@ async def collect(*words: str, table: TableOptions = TableOptions(), options: Re
         or a reading's id shows, writes or asks a table that was collected before.
 
     """
-    from bookwheel.tables.table import build_table, check_target
-    from bookwheel.tables.way import NAME
+    from bookwheel.tables.build import edit_row, load_rows
+    from bookwheel.tables.output import check_target
 
-    if options.way:
-        raise InputError("collect has a way of its own: leave out --way")
+    changes, name = table.list_changes(), find_reading_name(words)
+    if changes and not name:
+        raise InputError("--remove and --set change a table that is there: bookwheel collect last --remove ROW")
     if table.out:
         check_target(table.out)
-    name = find_reading_name(words) or await _read(words, table, options)
+    name = name or await _read(words, table, options)
     if not name:
         return 0
     with options.output.require_journal(name) as journal:
         reading = journal.reading(find_reading_id(journal, name))
-        if reading.way != NAME:
-            raise InputError(f"reading {reading.id[:8]} has no table: it was read by the way {reading.way}")
-        found = build_table(reading, journal.document_of(reading.id), table.key)
+        found = load_rows(journal, reading, table.key)
+        for row, values in changes.items():
+            edit_row(journal, found, row, values)
     _show(found, table, options.output)
-    return find_exit_code(reading) or (_INCOMPLETE if found.unproven else 0)
+    return find_exit_code(reading) or (_INCOMPLETE if found.unproven or found.list_skipped() else 0)
 
 
 async def _read(words: tuple[str, ...], wanted: TableOptions, options: ReadingOptions) -> str:
     """Read the sources and return the reading's id; empty where only the cost was asked for."""
     from bookwheel.cli.runner import read_shown
     from bookwheel.session import WayRequest
-    from bookwheel.tables.way import NAME
+    from bookwheel.tables.way import join_parts
 
     sources, sentence = split_words(words)
-    question, output = wanted.make_request(sentence).to_question(), options.output
+    request, output = wanted.make_request(sentence), options.output
+    way = WayRequest(way=join_parts(options.way or "", is_parallel=wanted.parallel))
     document = await open_sources(sources, output)
     with output.open_journal() as journal:
         async with options.models.open_session(journal) as session:
             stored, plan = await session.keep(document), session.build_plan(options.given)
-            prepared = await session.prepare(stored, [question], plan, WayRequest(way=NAME))
+            request = request or await propose_columns(session, sentence, plan, output)
+            prepared = await session.prepare(stored, [request.to_question()], plan, way)
             await begin_readings(session, prepared, output, only_estimate=wanted.estimate)
             if wanted.estimate:
                 return ""
             (reading,) = await read_shown(session, prepared, output)
             return reading.id
+
+
+async def propose_columns(session: Session, sentence: str, plan: Plan, output: OutputOptions) -> TableRequest:
+    """Return the request of a sentence without columns, with those that the model proposes; show them."""
+    from bookwheel.tables.proposal import complete_request
+
+    complete = await complete_request(sentence, session.model, plan)
+    if complete.is_proposed and not output.quiet:
+        print_note(f"note: {complete.describe()}")
+    return complete.request
 
 
 def _show(table: Table, wanted: TableOptions, output: OutputOptions) -> None:
@@ -131,10 +165,11 @@ def _show(table: Table, wanted: TableOptions, output: OutputOptions) -> None:
 
 
 def _print_rows(table: Table) -> None:
-    names = [*(column.name for column in table.columns), "quote"]
+    from bookwheel.tables.output import describe_row
+
+    names = [*(column.name for column in table.columns), "quote", "row"]
     shown = table.rows[:_MOST_SHOWN]
-    marks = {True: "", False: " (unproven)"}
-    cells = [[*(cell or "" for cell in row.cells), row.places[0].quote + marks[row.is_proven]] for row in shown]
+    cells = [[*(cell or "" for cell in row.cells), row.places[0].quote + describe_row(row), row.id] for row in shown]
     _print_grid(names, cells)
     if len(table.rows) > len(shown):
         print_line(f"{len(shown)} of {len(table.rows)} rows are shown; --out FILE writes all")

@@ -147,8 +147,10 @@ def find_exit_code(reading: Reading) -> int:
 def _print_gaps(reading: Reading, output: OutputOptions) -> None:
     """List the sections that were not taken in whole, and say what to do about it."""
     from bookwheel.types import find_gaps
-    from bookwheel.views.verdicts import advise_room
+    from bookwheel.views.verdicts import advise_room, advise_table
 
+    if advice := advise_table(reading):
+        print_note(f"note: {advice}")
     if not (gaps := reading.gaps):
         return
     print_note(f"not taken in whole: {len(gaps)} of {len(reading.steps)} sections", style="bold yellow")

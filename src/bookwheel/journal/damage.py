@@ -55,6 +55,10 @@ _NAMES: Final = {
     "memory_answers": "'answer ' || number || ' of memory ' || memory",
     "memory_forgets": "'tombstone ' || number || ' of memory ' || memory",
     "memory_follows": "'a source that memory ' || memory || ' follows'",
+    "row_edits": (
+        "'change ' || number || ' by hand of the table of reading ' || "
+        "coalesce((SELECT id FROM readings WHERE number = reading), reading)"
+    ),
 }
 # What each row belongs to: its column, and the column there.
 _PARENTS: Final = {
@@ -62,6 +66,7 @@ _PARENTS: Final = {
     "readings": ("document", "documents", "id"),
     "steps": ("reading", "readings", "number"),
     "pieces": ("text", "texts", "id"),
+    "row_edits": ("reading", "readings", "number"),
     **{table: ("memory", "memories", "number") for table in _NAMES if table.startswith("memory_")},
 }
 # Rows in a row that cannot be read before a table is given up.

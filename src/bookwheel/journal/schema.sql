@@ -235,3 +235,13 @@ CREATE TABLE original_pieces (
     content BLOB NOT NULL,
     PRIMARY KEY (original, number)
 );
+
+-- version 13: rows of a table that a person changed or removed; the replies keep what was found
+CREATE TABLE row_edits (
+    reading INTEGER NOT NULL REFERENCES readings(number) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    row TEXT NOT NULL,
+    cells TEXT,
+    made TEXT NOT NULL,
+    PRIMARY KEY (reading, number)
+);

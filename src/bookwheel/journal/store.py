@@ -35,8 +35,18 @@ from bookwheel.journal.readings import (
     load_steps,
     parse_row,
 )
-from bookwheel.journal.rows import ADDRESS, FIXED_COLUMNS, PLAN, READINGS, reading_to_row, store_text
+from bookwheel.journal.rows import (
+    ADDRESS,
+    FIXED_COLUMNS,
+    PLAN,
+    READINGS,
+    from_json,
+    reading_to_row,
+    store_text,
+    to_json,
+)
 from bookwheel.journal.shelf import Shelf
+from bookwheel.journal.tables import IS_SOUND
 from bookwheel.models.registry import ModelAddress
 from bookwheel.types import Flag, Memory, Reading, Status, Step, Usage
 
@@ -103,6 +113,25 @@ class Journal:
     @property
     def shelf(self) -> Shelf:
         return Shelf(self._reader, self._writer)
+
+    def row_edits(self, reading: str) -> list[tuple[str, tuple[str | None, ...] | None]]:
+        """Return the rows of a reading's table that a person changed, by their ids, with their cells in order.
+
+        None in the place of cells is a row that was removed.
+        """
+        query = f"SELECT row, cells, {IS_SOUND['row_edits']} FROM row_edits WHERE reading = ? ORDER BY number"
+        rows = self._reader.fetch_all(query, (find_reading(self._reader, reading).number,))
+        if not all(is_sound for *_, is_sound in rows):
+            raise JournalError(f"a change of the table of reading {reading} is damaged: bookwheel doctor --repair")
+        return [(row, None if cells is None else tuple(from_json(cells))) for row, cells, _ in rows]
+
+    def edit_row(self, reading: str, row: str, cells: Sequence[str | None] | None) -> None:
+        """Keep that a person changed a row of a reading's table; None removes it."""
+        kept = None if cells is None else to_json(cells)
+        found = find_reading(self._reader, reading)
+        number = "(SELECT coalesce(max(number), 0) + 1 FROM row_edits WHERE reading = ?1)"
+        query = f"INSERT INTO row_edits (reading, number, row, cells, made) VALUES (?1, {number}, ?2, ?3, ?4)"
+        self._writer.execute_now(query, (found.number, row, kept, _now()))
 
     @property
     def memories(self) -> MemoryTables:

@@ -45,6 +45,7 @@ _COLUMNS: Final = {
     "memory_answers": "memory, number, version, record, prompt_tokens, completion_tokens, asked",
     "memory_forgets": "memory, number, scope, sources, texts, masks, began, ended, replayed, lines, purged",
     "memory_follows": "memory, source, place",
+    "row_edits": "reading, number, row, cells, made",
 }
 # Columns that came later. Where one is NULL, as in older rows, the checksum is what it was.
 _LATER: Final = {"steps": "findings", "readings": "error_kind"}
@@ -97,7 +98,7 @@ MIGRATIONS: list[str] = [
     _SCRIPTS["2"],
     _SCRIPTS["3"],
     _SCRIPTS["4"],
-    "".join(_add_checksum(table) for table in _COLUMNS if not table.startswith("memor")),
+    "".join(_add_checksum(table) for table in _COLUMNS if not table.startswith(("memor", "row_"))),
     _SCRIPTS["6"],
     _add_later_column("steps", "TEXT"),
     _SCRIPTS["8"],
@@ -105,6 +106,7 @@ MIGRATIONS: list[str] = [
     _SCRIPTS["10"] + "".join(_add_checksum(table) for table in _COLUMNS if table.startswith("memor")),
     _SCRIPTS["11"],
     _SCRIPTS["12"],
+    _SCRIPTS["13"] + _add_checksum("row_edits"),
 ]
 """Script k takes a journal of version k to version k + 1."""
 

@@ -47,6 +47,7 @@ from bookwheel.serve.http.operations import describe_operations, make_routes, op
 from bookwheel.serve.http.originals import OriginalRoutes
 from bookwheel.serve.http.readings import ReadingRoutes
 from bookwheel.serve.http.requests import SessionShape, parse_body
+from bookwheel.serve.http.rows import RowRoutes
 from bookwheel.serve.openai.chat import OpenAIRoutes
 from bookwheel.serve.openai.messages import MessageRoutes
 from bookwheel.serve.openai.ollama import OllamaRoutes
@@ -141,6 +142,7 @@ def _list_groups() -> list[Any]:
         OriginalRoutes,
         ReadingRoutes,
         MemoryRoutes,
+        RowRoutes,
         ServerRoutes,
         OpenAIRoutes,
         PlainRoutes,

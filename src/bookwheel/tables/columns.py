@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.errors import InputError
+from bookwheel.text import lexicon
 from bookwheel.text.numbers import find_dates, normalize_number
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ _NUMBERS: Final = re.compile(
     re.IGNORECASE,
 )
 _NUMBER: Final = re.compile(r"[-−]?\d[\d,.\u00a0']*\d|[-−]?\d")
+_WORDS: Final = re.compile(r"[^\W\d_]+")
+_OF_DATES: Final = {*lexicon.MONTHS, "of", "the", "st", "nd", "rd", "th", "年", "月", "日"}
 _SCHEMA_KINDS: Final = {"number": "number", "integer": "number", "boolean": "text", "string": "text"}
 
 
@@ -55,6 +58,17 @@ class Column:
     kind: Kind = Kind.TEXT
     about: str = ""
     """What its values are, for the model; empty where the name says it."""
+
+    def fold(self, value: str | None) -> str:
+        """Return what makes two values the same: dates and numbers in one form, words without case and end signs."""
+        words = " ".join((value or "").casefold().split()).strip(" .,;:。，；：")
+        if self.kind is Kind.DATE and len(dates := find_dates(words)) == 1:
+            others = [word for word in _WORDS.findall(words) if word not in _OF_DATES]
+            return " ".join((*dates, *others)) if ":" not in words else words
+        if self.kind is Kind.NUMBER and (found := _NUMBER.search(words)) and not _NUMBER.search(words, found.end()):
+            number = self.normalize(found[0])
+            return words if number is None else f"{words[: found.start()]}{number!r}{words[found.end() :]}"
+        return words
 
     def normalize(self, value: str | None) -> str | float | None:
         """Return the value as its kind: a number, an ISO date, or the text; None where it has none of the kind."""
@@ -82,8 +96,7 @@ class TableRequest:
         sentence, brace, tail = question.partition("\n{")
         if brace:
             return cls.from_schema(sentence, json.loads("{" + tail))
-        _, *parts = _COLON.split(question, maxsplit=1)
-        names = [name for name in _SEPARATOR.split(parts[0].strip(" .。")) if name] if parts else []
+        names = _split_names(question)
         if not names:
             kind = question.strip(" .:：")
             raise InputError(f'say which columns the table has: "{kind}: name, date, amount", or give --schema FILE')
@@ -114,6 +127,16 @@ class TableRequest:
     def describe(self) -> str:
         """Return the columns for a prompt, a line each."""
         return "\n".join(f"- {column.name}{': ' if column.about else ''}{column.about}" for column in self.columns)
+
+
+def names_columns(question: str) -> bool:
+    """Return whether a question names columns, after a colon or in a JSON Schema."""
+    return bool(_split_names(question)) or "\n{" in question
+
+
+def _split_names(question: str) -> list[str]:
+    _, *parts = _COLON.split(question, maxsplit=1)
+    return [name for name in _SEPARATOR.split(parts[0].strip(" .。")) if name] if parts else []
 
 
 def _make_columns(columns: list[Column]) -> tuple[Column, ...]:

@@ -3,12 +3,14 @@
     {"rows": [{"who": "Ada Quill", "amount": "12 crowns", "quote": "Ada Quill pays 12 crowns"}], "memory": "…"}
 
 A row is proven where its quote stands in the section, word for word, and the numbers and names of its values stand in
-the section or in the memory. The reply of a step is all that is kept: the rows of a table are found in it again.
+the section or in the memory. A document can hold words that pose as a row of ours; they prove none. The reply of a step
+is all that is kept: the rows of a table are found in it again.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 _MOST_ROWS: Final = 2000
 _MOST_CHARACTERS: Final = 4000
 """Of one value."""
+_POSING: Final = re.compile(r'\{[^{}]*"quote"\s*:[^{}]*\}')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +75,7 @@ class UnreadableRowsError(Exception):
 
 def parse_rows(text: str, columns: Sequence[Column]) -> SectionRows:
     """Return the rows and the memory of a reply."""
-    value = _parse_object(text)
+    value = parse_object(text)
     rows, memory = value.get("rows"), value.get("memory", "")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise UnreadableRowsError('"rows" must be a list of objects')
@@ -85,7 +88,8 @@ def parse_rows(text: str, columns: Sequence[Column]) -> SectionRows:
     )
 
 
-def _parse_object(text: str) -> dict[str, Any]:
+def parse_object(text: str) -> dict[str, Any]:
+    """Return the first JSON object of a reply; UnreadableRowsError says why there is none."""
     cleaned, _ = clean(text)
     start = cleaned.find("{")
     if start < 0:
@@ -114,6 +118,7 @@ def _to_text(value: Any) -> str | None:
 
 def place_rows(rows: Sequence[WrittenRow], section: str, memory: str) -> list[PlacedRow]:
     """Return where the quotes of rows stand in their section."""
+    section = _POSING.sub(lambda found: " " * len(found[0]), section)
     passage, known = Passage(section), Passage(f"{memory}\n{section}").index_keys
     return [
         PlacedRow(

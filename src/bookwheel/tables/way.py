@@ -6,22 +6,28 @@
 The memory holds rows that are still open, aliases ("the Tenant" = Ada Quill) and the running heading. A reply that was
 cut off at its limit is not used: the section is read again in two halves, so that no row is lost. Rows whose quote does
 not stand in the section are asked for once more; what is then not proven stays in the table and is counted.
+
+It goes together with parts of other ways: `collect+parallel` reads segments side by side, and what a word stands for is
+known only within each; `collect+gated` and `collect+cascade` skip sections, which the table says.
 """
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.errors import InputError, PlanError
 from bookwheel.reading.estimate import CallCost, measure_document
 from bookwheel.reading.guards import trim
 from bookwheel.reading.loop import check_question, converse
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.spec import WaySpec
+from bookwheel.reading.ways.compose import ComposedWay, number_step, read_in_order
+from bookwheel.reading.ways.parallel import SEGMENTS, open_segments, run_segments
+from bookwheel.reading.ways.spec import ReadingContext, WaySpec
 from bookwheel.tables.columns import TableRequest
 from bookwheel.tables.rows import SectionRows, UnreadableRowsError, parse_rows, place_rows
-from bookwheel.text.chunks import split_ahead
 from bookwheel.text.sentences import find_ends
 from bookwheel.types import Answer, Conversation, Finish, Flag, Memory, Message, Reply, Step, Usage
 
@@ -32,9 +38,12 @@ if TYPE_CHECKING:
     from bookwheel.plan import Plan
     from bookwheel.reading.estimate import CostInputs, DocumentSize
     from bookwheel.reading.prompts import Prompts
+    from bookwheel.reading.ways.spec import Write
     from bookwheel.types import Chunk, Document
 
 NAME: Final = "collect"
+PARTS: Final = ("parallel", "gated", "cascade")
+"""What it goes together with."""
 _TRIES: Final = 3
 # A section that is shorter than this is not halved again: its reply is too long for another reason.
 _LEAST_CHARACTERS: Final = 60
@@ -47,29 +56,86 @@ _UNPROVEN: Final = (
 )
 
 
-async def collect_rows(
-    document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
-) -> AsyncGenerator[Step | Answer]:
-    """Yield a step for each chunk, whose reply holds its rows, then their number as the answer."""
-    check_request(question, model, plan)
-    collector = _Collector(
-        request=TableRequest.parse(question),
-        model=model,
-        plan=plan,
-        prompts=prompts_for(plan, question),
-        room=find_room(question, model, plan),
-    )
-    memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
-    position = done[-1].chunk.end if done else 0
-    count = sum(len(collector.parse(step.conversation.reply.text).rows) for step in done)
-    async for chunk in split_ahead(document, model.tokenizer, collector.room.chunk, start=position, index=len(done)):
-        step = await collector.read(chunk, memory)
-        yield step
-        memory = step.after
-        count += len(collector.parse(step.conversation.reply.text).rows)
-    said = Conversation(messages=(), reply=Reply(text=str(count)))
-    noun = "行" if collector.prompts.language == "zh" else "rows"
-    yield Answer(text=f"{count} {noun}", conversation=said)
+def makes_table(way: str) -> bool:
+    """Return whether a reading by this way has a table."""
+    return NAME in way.split("+")
+
+
+def join_parts(gate: str = "", *, is_parallel: bool = False) -> str:
+    """Return the name of collecting with these parts; InputError for another gate."""
+    if gate and gate not in PARTS[1:]:
+        raise InputError(f"collect goes with the gates {' and '.join(PARTS[1:])}, and not with {gate!r}")
+    return "+".join((NAME, *(("parallel",) if is_parallel else ()), *((gate,) if gate else ())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectWay(ComposedWay):
+    """Collecting, alone or with segments or a gate."""
+
+    @property
+    def spec(self) -> WaySpec:
+        """The way with all that is known of it before the first call."""
+        return WaySpec(
+            run=self,
+            needs=self.needs,
+            threshold=self.gate.threshold if self.gate else None,
+            list_calls=self.list_calls,
+            measure=_measure,
+            check=check_request,
+            is_general=False,
+        )
+
+    def combine(self, other: ComposedWay) -> Self:
+        """Return the sum of both; InputError for a part that writes or orders in a way of its own."""
+        if other.name not in PARTS:
+            raise InputError(f"{NAME} goes with {', '.join(PARTS)}, and not with {other.name}")
+        return ComposedWay.combine(self, other)
+
+    def list_calls(self, given: CostInputs) -> list[CallCost]:
+        """Return a call for each chunk at least, and for each of its halves and corrections at most."""
+        chunks, plan = given.size.chunks, given.plan
+        most = chunks + (SEGMENTS - 1 if self.course else 0)  # A segment's last chunk can be short.
+        calls = [self.gate.estimate(given, chunks, most)] if self.gate else []
+        own = CallCost(
+            least=0 if self.gate else chunks,
+            most=_TRIES * most,
+            words=given.count_turn(NAME),
+            reply=find_room(TableRequest.parse(given.question), given.model, plan).reply,
+            memory=plan.memory_tokens,
+            least_text=0 if self.gate else given.size.tokens,
+            most_text=_TRIES * given.size.tokens,
+        )
+        return [*calls, own]
+
+    async def __call__(
+        self, document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
+    ) -> AsyncGenerator[Step | Answer]:
+        """Yield a step for each chunk, whose reply holds its rows, then their number as the answer."""
+        check_request(question, model, plan)
+        collector = Collector.open(TableRequest.parse(question), model, plan)
+        context = collector.make_context(document, question)
+        steps = [step.without_texts() for step in done]
+        opening = self.gate.open(context, collector.write) if self.gate else nullcontext(collector.write)
+        async with opening as write, aclosing(self._read_sections(context, write, collector.write, steps)) as events:
+            async for event in events:
+                step = number_step(event, len(steps))
+                steps.append(step.without_texts())
+                yield step
+        count = sum(len(collector.parse(step.conversation.reply.text).rows) for step in steps)
+        noun = "行" if collector.prompts.language == "zh" else "rows"
+        yield Answer(text=f"{count} {noun}", conversation=Conversation(messages=(), reply=Reply(text=str(count))))
+
+    async def _read_sections(
+        self, context: ReadingContext, write: Write, plain: Write, steps: Sequence[Step]
+    ) -> AsyncGenerator[Step]:
+        if not self.course:
+            events = read_in_order(context, write, plain, None, steps)
+        else:
+            events = run_segments(await asyncio.to_thread(open_segments, context, write, steps))
+        async with aclosing(events):
+            async for event in events:
+                assert isinstance(event, Step)  # No exit is asked for.
+                yield event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +147,13 @@ class Room:
     """Tokens of a reply: the rows of a section, and the memory."""
 
 
-def find_room(question: str, model: Model, plan: Plan) -> Room:
+def find_room(request: TableRequest, model: Model, plan: Plan) -> Room:
     """Return the room of a section and its reply; PlanError where the window has none."""
+    question = request.to_question()
     tokens = check_question(question, model, plan)
     if model.window is None:
         return Room(chunk=max(1, plan.chunk_tokens // 2), reply=plan.memory_tokens + plan.chunk_tokens // 2)
-    words = prompts_for(plan, question).turn(NAME, question=TableRequest.parse(question).describe())
+    words = prompts_for(plan, question).turn(NAME, question=request.describe())
     template = sum(model.tokenizer.count(message.content) for message in words) + model.template_tokens
     room = model.window - template - tokens - plan.memory_tokens
     chunk = min(plan.chunk_tokens, (room - plan.memory_tokens) // 2)
@@ -100,23 +167,36 @@ def find_room(question: str, model: Model, plan: Plan) -> Room:
 
 def check_request(question: str, model: Model, plan: Plan) -> None:
     """Refuse a question without columns, a model that only quotes, and a plan beyond the model's window."""
-    TableRequest.parse(question)
+    request = TableRequest.parse(question)
     if prompts_for(plan, question).quotes:
         raise InputError(
             f"{model.name} only quotes and cannot write rows: name a model that can, with --base-url URL --model NAME"
         )
-    find_room(question, model, plan)
+    find_room(request, model, plan)
 
 
-@dataclass(kw_only=True)
-class _Collector:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collector:
+    """Reads the sections of one reading."""
+
     request: TableRequest
     model: Model
     plan: Plan
     prompts: Prompts
     room: Room
-    usage: Usage = field(default_factory=Usage)
-    """Of the calls about one chunk."""
+
+    @classmethod
+    def open(cls, request: TableRequest, model: Model, plan: Plan) -> Self:
+        """Return the collector of a request; PlanError where the window has no room."""
+        prompts = prompts_for(plan, request.sentence)
+        return cls(request=request, model=model, plan=plan, prompts=prompts, room=find_room(request, model, plan))
+
+    def make_context(self, document: Document, question: str) -> ReadingContext:
+        """Return what the parts of other ways are told of the reading; chunks are as long as a reply has room for."""
+        plan = replace(self.plan, chunk_tokens=self.room.chunk)
+        return ReadingContext(
+            document=document, question=question, model=self.model, plan=plan, prompts=self.prompts, template=0
+        )
 
     def parse(self, text: str) -> SectionRows:
         """Return the rows of a stored reply."""
@@ -125,15 +205,15 @@ class _Collector:
         except UnreadableRowsError:
             return SectionRows()
 
-    async def read(self, chunk: Chunk, before: Memory) -> Step:
+    async def write(self, _context: ReadingContext, before: Memory, chunk: Chunk) -> Step:
         """Read one chunk, in as many calls as it takes."""
-        self.usage = Usage()
-        flags: list[Flag] = []
-        said, first = await self._read_section(chunk.text, before.text, flags)
+        reader = _ChunkReader(collector=self)
+        said, first = await reader.read(chunk.text, before.text)
+        flags = reader.flags
         text, tokens, is_trimmed = trim(said.memory or before.text, before.limit, self.model.tokenizer)
         if is_trimmed:
             flags.append(Flag.TRIMMED)
-        reply = Reply(text=said.to_json(self.request.columns), usage=self.usage)
+        reply = Reply(text=said.to_json(self.request.columns), usage=reader.usage)
         return Step(
             chunk=chunk,
             before=before,
@@ -142,34 +222,52 @@ class _Collector:
             flags=tuple(dict.fromkeys(flags)),
         )
 
-    async def _read_section(self, section: str, memory: str, flags: list[Flag]) -> tuple[SectionRows, Conversation]:
+    def find_limit(self, messages: Sequence[Message]) -> int:
+        """Return the tokens that a reply to these messages may have."""
+        if self.model.window is None:
+            return self.room.reply
+        tokens = sum(self.model.tokenizer.count(message.content) for message in messages)
+        return min(self.room.reply, self.model.window - tokens - self.model.template_tokens)
+
+
+@dataclass(kw_only=True)
+class _ChunkReader:
+    """Reads one chunk, and adds up what that costs."""
+
+    collector: Collector
+    usage: Usage = field(default_factory=Usage)
+    flags: list[Flag] = field(default_factory=list)
+
+    async def read(self, section: str, memory: str) -> tuple[SectionRows, Conversation]:
         """Return what a section holds, and the first conversation about it."""
-        question = f"{self.request.sentence}\n{self.request.describe()}"
-        messages = self.prompts.turn(NAME, question=question, memory=memory, section=section)
+        plan, model = self.collector.plan, self.collector.model
+        question = f"{self.collector.request.sentence}\n{self.collector.request.describe()}"
+        messages = self.collector.prompts.turn(NAME, question=question, memory=memory, section=section)
         first, said = await self._ask(messages, section, memory)
         if said is not None:
             return said, first
         if first.reply.finish is Finish.LENGTH and len(section) > _LEAST_CHARACTERS:
             cut = _find_middle(section)
-            left, _ = await self._read_section(section[:cut], memory, flags)
-            between, *_ = trim(left.memory or memory, self.plan.memory_tokens, self.model.tokenizer)
-            right, _ = await self._read_section(section[cut:], between, flags)
+            left, _ = await self.read(section[:cut], memory)
+            between, *_ = trim(left.memory or memory, plan.memory_tokens, model.tokenizer)
+            right, _ = await self.read(section[cut:], between)
             return SectionRows(rows=(*left.rows, *right.rows), memory=right.memory or left.memory), first
         # The section was not taken in, which is a gap of the reading.
-        flags.append(Flag.FILTERED if first.reply.finish is Finish.FILTER else Flag.KEPT_EMPTY)
+        self.flags.append(Flag.FILTERED if first.reply.finish is Finish.FILTER else Flag.KEPT_EMPTY)
         return SectionRows(), first
 
     async def _ask(
         self, messages: tuple[Message, ...], section: str, memory: str
     ) -> tuple[Conversation, SectionRows | None]:
         """Ask until the reply can be used; None where it cannot. Unproven rows are asked for once more."""
+        plan, model, columns = self.collector.plan, self.collector.model, self.collector.request.columns
         first: Conversation | None = None
         said: SectionRows | None = None
         for _ in range(_TRIES):
-            limit = self._find_limit(messages)
-            if limit < self.plan.memory_tokens:
+            limit = self.collector.find_limit(messages)
+            if limit < plan.memory_tokens:
                 break  # There is no room to ask again.
-            talk = await converse(messages, self.model, limit, self.plan.sampling)
+            talk = await converse(messages, model, limit, plan.sampling)
             self.usage += talk.reply.usage
             first = first or talk
             if talk.reply.finish is Finish.LENGTH:
@@ -177,7 +275,7 @@ class _Collector:
                 first = replace(first, reply=replace(first.reply, finish=Finish.LENGTH))
                 break
             try:
-                better = parse_rows(talk.reply.text, self.request.columns)
+                better = parse_rows(talk.reply.text, columns)
             except UnreadableRowsError as fault:
                 advice = _AGAIN.format(fault=fault)
             else:
@@ -185,18 +283,11 @@ class _Collector:
                 unproven = [placed.row for placed in place_rows(said.rows, section, memory) if not placed.is_proven]
                 if is_second or not unproven:
                     break
-                advice = _UNPROVEN.format(rows=SectionRows(rows=tuple(unproven)).to_json(self.request.columns))
+                advice = _UNPROVEN.format(rows=SectionRows(rows=tuple(unproven)).to_json(columns))
             again = (Message(role="assistant", content=talk.reply.text), Message(role="user", content=advice))
             messages = (*messages, *again)
         assert first is not None
         return first, said
-
-    def _find_limit(self, messages: Sequence[Message]) -> int:
-        """Return the tokens that a reply to these messages may have."""
-        if self.model.window is None:
-            return self.room.reply
-        tokens = sum(self.model.tokenizer.count(message.content) for message in messages)
-        return min(self.room.reply, self.model.window - tokens - self.model.template_tokens)
 
 
 def _keep_proven(old: SectionRows | None, new: SectionRows, section: str, memory: str) -> SectionRows:
@@ -217,27 +308,10 @@ def _find_middle(text: str) -> int:
     return min(ends, key=lambda at: abs(at - middle), default=middle)
 
 
-def _list_calls(given: CostInputs) -> list[CallCost]:
-    """Return a call for each chunk at least, and for each of its halves and corrections at most."""
-    chunks, plan = given.size.chunks, given.plan
-    call = CallCost(
-        least=chunks,
-        most=_TRIES * chunks,
-        words=given.count_turn(NAME),
-        reply=find_room(given.question, given.model, plan).reply,
-        memory=plan.memory_tokens,
-        least_text=given.size.tokens,
-        most_text=_TRIES * given.size.tokens,
-    )
-    return [call]
-
-
 def _measure(document: Document, question: str, model: Model, plan: Plan) -> DocumentSize:
     """Return the size of a document in this way's own chunks."""
-    own = replace(plan, chunk_tokens=find_room(question, model, plan).chunk)
-    return measure_document(document, question, model, own)
+    room = find_room(TableRequest.parse(question), model, plan)
+    return measure_document(document, question, model, replace(plan, chunk_tokens=room.chunk))
 
 
-COLLECT: Final = WaySpec(
-    run=collect_rows, check=check_request, list_calls=_list_calls, measure=_measure, is_general=False
-)
+COLLECT: Final = CollectWay(name=NAME)

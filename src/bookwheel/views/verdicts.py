@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.types import Fit, Flag, Verdict
@@ -26,6 +27,14 @@ FIT_WORDS: Final[Mapping[Fit, str]] = {
     Fit.DOUBTFUL: "may not answer the question",
     Fit.NO: "does not answer the question",
 }
+
+
+_LISTS: Final = re.compile(
+    r"\b(?:list|enumerate|name (?:all|each|every|the)|all (?:of )?the|every|how many|number of|which of|"
+    r"which (?:\w+ ){1,4}(?:are|were|have|had)|what are the)\b|"
+    r"列出|列举|所有|全部|哪些|多少[个次份条项人家笔]|几[个次份条项笔]",
+    re.IGNORECASE,
+)
 
 
 def describe_claim(claim: Claim) -> str:
@@ -74,6 +83,27 @@ def describe_share(reading: Reading) -> str:
 def advise_room(tokens: int) -> str:
     """Return what to do about a memory of so many tokens that was full."""
     return f"it has {tokens} tokens; give it more (--memory-tokens), or ask for less at once"
+
+
+def advise_table(reading: Reading) -> str:
+    """Return how to get every item where a question asks for a list; empty where one memory holds the answer well."""
+    is_one_call = reading.way == "whole" or len(reading.steps) <= 1
+    if "collect" in reading.way or is_one_call or not asks_for_list(reading.question):
+        return ""
+    is_full = "was full" if reading.is_overfull else "holds only so much"
+    return (
+        f"this asks for a list, and the memory of {reading.plan.memory_tokens} tokens {is_full}; every item, with its "
+        'place, comes with: bookwheel collect SOURCE "every …: name, date, amount" (the way `collect`)'
+    )
+
+
+def asks_for_list(question: str) -> bool:
+    """Return whether a question asks for all items of a kind, or for their number.
+
+    >>> asks_for_list("How many payments are late?"), asks_for_list("When does the lease end?")
+    (True, False)
+    """
+    return _LISTS.search(question) is not None
 
 
 def describe_choice(reading: Reading) -> str:

@@ -65,6 +65,7 @@ class Segment:
 
     def __init__(self, context: ReadingContext, write: Write, start: int, end: int, done: Sequence[Step]) -> None:
         mine = [step for step in done if start <= step.chunk.start < end]
+        self.end = end
         self.memory = mine[-1].after if mine else Memory.blank(context.plan.memory_tokens)
         position = mine[-1].chunk.end if mine else start
         head = DocumentHead(context.document, end)
@@ -82,6 +83,15 @@ class Segment:
         return step
 
 
+def open_segments(context: ReadingContext, write: Write, done: Sequence[Step]) -> list[Segment]:
+    """Return the segments of a document, each where its last step ended."""
+    length = context.document.length
+    if length is None:
+        length = sum(len(part.text) for part in context.document.parts())
+    bounds = find_bounds(context, length)
+    return [Segment(context, write, start, end, done) for start, end in itertools.pairwise(bounds)]
+
+
 async def read_side_by_side(
     context: ReadingContext, gated: Write, plain: Write, leave: Leave | None, done: Sequence[Step]
 ) -> AsyncGenerator[Step]:
@@ -92,19 +102,15 @@ async def read_side_by_side(
     # Two memories together are merged, in the place of memory and chunk.
     widest = replace(plan, chunk_tokens=max(plan.chunk_tokens, plan.memory_tokens))
     widest.check(model.window, question=model.tokenizer.count(context.question), template=context.template)
-    length = context.document.length
-    if length is None:
-        length = sum(len(part.text) for part in context.document.parts())
-    bounds = find_bounds(context, length)
-    segments = [Segment(context, gated, start, end, done) for start, end in itertools.pairwise(bounds)]
+    segments = open_segments(context, gated, done)
     # Closed with this course: calls that are under way would go on, and cost.
-    async with aclosing(_run(segments)) as steps:
+    async with aclosing(run_segments(segments)) as steps:
         async for step in steps:
             yield step
     merged = [step for step in done if step.chunk.start == step.chunk.end]
     memories = [segment.memory for segment in segments if segment.memory.text]
     memory = merged[-1].after if merged else next(iter(memories), Memory.blank(context.plan.memory_tokens))
-    place = Chunk.empty(length)
+    place = Chunk.empty(segments[-1].end if segments else 0)
     if not merged:
         # Costs no call, and makes the memory that merging begins with the newest one of the reading.
         yield build_idle_step(place, memory)
@@ -138,7 +144,7 @@ def _find_boundary(document: Document, place: int) -> int:
     return place
 
 
-async def _run(segments: Sequence[Segment]) -> AsyncGenerator[Step]:
+async def run_segments(segments: Sequence[Segment]) -> AsyncGenerator[Step]:
     """Yield the steps of all segments as they end. What ended beside a failing call is yielded before the failure."""
     under_way = {asyncio.ensure_future(segment.read_next()): segment for segment in segments}
     try:

@@ -74,7 +74,9 @@ def load_spec(name: str) -> WaySpec:
         if len(parts) <= len(others):
             known = ", ".join(part for part in list_ways() if isinstance(_load_one(part), ComposedWay))
             raise InputError(f"{name!r} joins a way that goes with no other; these go together: {known}")
-        first = reduce(ComposedWay.combine, parts)
+        # One that reads in a way of its own takes the others in.
+        parts.sort(key=lambda part: type(part) is ComposedWay)
+        first = reduce(lambda one, other: one.combine(other), parts)
     return first.spec if isinstance(first, ComposedWay) else first
 
 

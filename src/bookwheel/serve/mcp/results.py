@@ -16,11 +16,13 @@ from bookwheel.journal import StoredDocument
 from bookwheel.journal.search import SearchHit
 from bookwheel.models.patience import format_duration
 from bookwheel.serve.engine.running_reading import RunningReading, Waiting
+from bookwheel.tables.table import Table
+from bookwheel.tables.way import makes_table
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Evidence, Reading, Status
 from bookwheel.verdict.provenance import find_origins
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
-from bookwheel.views.verdicts import advise_room, describe_claim, describe_place, describe_share
+from bookwheel.views.verdicts import advise_room, advise_table, describe_claim, describe_place, describe_share
 
 Json: TypeAlias = dict[str, Any]
 Part: TypeAlias = Literal["changes", "origins", "claims", "evidence", "memory", "answer", "gaps", "notes"]
@@ -39,6 +41,7 @@ _NEXT: Final = {
     Status.FAILED: "see the error; call resume to go on from the last step",
     Status.CANCELLED: "call resume to go on from the last step",
 }
+_SHOW_ROWS: Final = "finished: rows shows the table, and answers SQL over it"
 # Passages, notes and gaps of a state, and the characters of its texts: the first that fits is sent.
 _SIZES: Final = ((3, 1000), (2, 600), (1, 300), (0, 150), (0, 40))
 
@@ -114,7 +117,7 @@ def reading_state(reading: Reading, waiting: Waiting | None = None, room: int = 
             "tokens": reading.usage.tokens,
             "gaps": gaps[:most],
             "notes": [cut(note, min(length, _LONGEST_TEXT)) for note in notes[:most]],
-            "next": _NEXT[reading.status],
+            "next": _SHOW_ROWS if makes_table(reading.way) and reading.answer else _NEXT[reading.status],
         }
         left_out = [
             *(["answer"] if len(values["answer"]) > length else []),
@@ -145,7 +148,8 @@ def list_notes(reading: Reading) -> list[str]:
         for step in reading.gaps
     ]
     full = [f"the memory was full: {advise_room(reading.plan.memory_tokens)}"] if reading.is_overfull else []
-    return [*reading.document.notes, *share, *gaps, *full]
+    table = [advice] if reading.answer and (advice := advise_table(reading)) else []
+    return [*reading.document.notes, *share, *table, *gaps, *full]
 
 
 def reading_summary(reading: Reading) -> Json:
@@ -203,6 +207,26 @@ def list_entries(reading: Reading, document: StoredDocument, part: Part) -> list
             pieces = range(0, len(text), ROOM - 200)
             entries = [{"text": text[start : start + ROOM - 200]} for start in pieces]
     return clean(entries)
+
+
+def show_rows(table: Table, sql: str, cursor: str, room: int) -> Json:
+    """Return a page of a table, or of what SQL says of it, with what is to be known of the table."""
+    if sql:
+        names, found = table.query(sql)
+        records = [dict(zip(names, row, strict=True)) for row in found]
+    else:
+        records = list(table.list_records())
+    entries = [
+        _drop_empty(
+            {name: cut(one) if isinstance(one, str) else one for name, one in row.items()} | {"proven": row["proven"]}
+            if "proven" in row
+            else row
+        )
+        for row in clean(records)
+    ]
+    about: Json = {"reading": table.reading.id, "status": str(table.reading.status), "count": len(table.rows)}
+    about |= {"unproven": table.unproven, "notes": clean([cut(note, 150) for note in table.list_notes()[:3]])}
+    return about | make_page("rows", entries, cursor, room - measure(about))
 
 
 def _list_changes(number: int, reading: Reading) -> Iterator[Json]:

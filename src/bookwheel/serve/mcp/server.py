@@ -61,6 +61,7 @@ def build_server(service: Service, access: AccessPolicy, *, survives_restart: bo
         (tools.ask_again, _STARTS),
         (tools.list_readings, _LOOKS),
         (tools.timeline, _LOOKS),
+        (tools.rows, _LOOKS),
         (tools.resume, _STARTS),
         (tools.cancel, _STARTS),
         (memories.memory_list, _LOOKS),

@@ -35,8 +35,10 @@ from bookwheel.serve.mcp.results import (
     reading_state,
     reading_summary,
     search_hit,
+    show_rows,
 )
 from bookwheel.session import names_chunks
+from bookwheel.tables.build import load_rows
 from bookwheel.types import Reading, Status
 
 LONGEST_WAIT: Final = 50.0
@@ -61,7 +63,10 @@ PlanField = Annotated[
 ]
 Way = Annotated[
     str,
-    Field(description="`sequential`: every section; `whole`: one call; `bm25`: what shares words with the question."),
+    Field(
+        description="`sequential`: every section; `whole`: one call; `bm25`: what shares words with the question; "
+        '`collect`: every row of a kind, the question as "every payment: who, amount, due date"; then call `rows`.'
+    ),
 ]
 Cursor = Annotated[str, Field(description="From the page before.")]
 Characters = Annotated[int, Field(ge=500, le=50_000, description="The most of a page.")]
@@ -228,6 +233,27 @@ class ReadingTools:
         page = make_page("readings", [reading_summary(reading) for reading in readings[:limit]], "", characters)
         more = len(page["readings"]) < len(readings)
         return {**page, **({"cursor": str(offset + len(page["readings"]))} if more else {})}
+
+    async def rows(
+        self,
+        ctx: Context,
+        *,
+        reading: ReadingId,
+        sql: Annotated[str, Field(description='As "select who, count(*) from rows group by who".')] = "",
+        cursor: Cursor = "",
+        characters: Characters = ROOM,
+    ) -> Json:
+        """Show the table of a reading by the way `collect`, also while it reads: row by row, or what SQL says of it.
+
+        Each row has its quote; `proven` is false where the document does not bear it out. Costs nothing.
+        """
+        id_ = await self._service.find_id(reading, get_key(ctx))
+
+        def load() -> Json:
+            journal = self._service.journal
+            return show_rows(load_rows(journal, journal.reading(id_)), sql, cursor, characters)
+
+        return await asyncio.to_thread(load)
 
     async def timeline(
         self,

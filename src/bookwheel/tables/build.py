@@ -1,0 +1,155 @@
+"""Find the rows of a table again in the replies of its reading: placed, joined, marked, and changed as a person said.
+
+What was found stays in the replies, so there is no second place where it could differ. What a person changed stands
+beside it in the journal, by the row's id; so it holds for a reading that goes on, too.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2s
+from typing import TYPE_CHECKING
+
+from bookwheel.errors import InputError
+from bookwheel.tables.columns import Kind, TableRequest
+from bookwheel.tables.rows import UnreadableRowsError, parse_rows, place_rows
+from bookwheel.tables.table import Place, Table, TableRow
+from bookwheel.tables.way import makes_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from bookwheel.journal import Journal
+    from bookwheel.tables.columns import Column
+    from bookwheel.tables.rows import PlacedRow
+    from bookwheel.types import Document, Reading, Step
+
+_LEAST_SHARED = 2
+"""Other values that two rows must share, so that one number or date in which they differ is a contradiction."""
+
+
+def load_rows(journal: Journal, reading: Reading, key: Sequence[str] = ()) -> Table:
+    """Return the table of a reading of the journal, as a person has edited it; InputError where it has none."""
+    if not makes_table(reading.way):
+        raise InputError(f"reading {reading.id[:8]} has no table: it was read by the way {reading.way}")
+    table = build_table(reading, journal.document_of(reading.id), key)
+    _apply_edits(table, dict(journal.row_edits(reading.id)))
+    return table
+
+
+def edit_row(journal: Journal, table: Table, row: str, values: Mapping[str, str | None] | None) -> None:
+    """Change values of a row of a table, by its id, or remove it (None); the journal keeps that."""
+    found = table.find_row(row)
+    cells = None if values is None else table.change_cells(found, values)
+    if cells is not None and not any(cells):
+        raise InputError("a row without any value is none: remove it")
+    journal.edit_row(table.reading.id, found.id, cells)
+    _apply_edits(table, {found.id: cells})
+
+
+def build_table(
+    reading: Reading, document: Document, key: Sequence[str] = (), request: TableRequest | None = None
+) -> Table:
+    """Return the rows that a reading has collected so far; what was found is found again in its replies.
+
+    `request` is for a way whose question names no columns.
+    """
+    request = request or TableRequest.parse(reading.question)
+    rows = _join_rows(_list_rows(reading.steps, request, document), request.columns)
+    _mark_contradictions(rows, request.columns, check_key(request, key))
+    return Table(reading=reading, request=request, rows=rows, key=tuple(key))
+
+
+def check_key(request: TableRequest, key: Sequence[str]) -> list[int]:
+    """Return the places of the columns that tell rows apart; InputError for one that is not there."""
+    names = [column.name.casefold() for column in request.columns]
+    for name in key:
+        if name.casefold() not in names:
+            raise InputError(f"no column {name!r} to tell rows apart by; there are: {', '.join(names)}")
+    return [names.index(name.casefold()) for name in key]
+
+
+def _list_rows(steps: Iterable[Step], request: TableRequest, document: Document) -> Iterator[TableRow]:
+    # Segments that are read side by side end their steps in any order.
+    for step in sorted(steps, key=lambda step: (step.chunk.start, step.chunk.index)):
+        try:
+            said = parse_rows(step.conversation.reply.text, request.columns)
+        except UnreadableRowsError:
+            continue
+        if not said.rows:
+            continue
+        section = document.slice(step.chunk.start, step.chunk.end)
+        for placed in place_rows(said.rows, section, step.before.text):
+            yield TableRow(
+                id="",
+                cells=placed.row.cells,
+                places=[_make_place(placed, step, section)],
+                is_proven=placed.is_proven,
+                missing=placed.missing,
+            )
+
+
+def _make_place(placed: PlacedRow, step: Step, section: str) -> Place:
+    chunk = step.chunk
+    source = chunk.sources[0] if len(chunk.sources) == 1 else ""
+    page = chunk.pages[0] if len(chunk.pages) == 1 else None
+    if placed.span is None:
+        return Place(quote=placed.row.quote, start=None, end=None, step=chunk.index, source=source, page=page)
+    start, end = placed.span
+    return Place(
+        quote=section[start:end],
+        start=chunk.start + start,
+        end=chunk.start + end,
+        step=chunk.index,
+        source=source,
+        page=page,
+    )
+
+
+def _join_rows(rows: Iterable[TableRow], columns: Sequence[Column]) -> list[TableRow]:
+    """Return each row once, with its id and all of its places."""
+    known: dict[tuple[str, ...], TableRow] = {}
+    for row in rows:
+        values = tuple(column.fold(value) for column, value in zip(columns, row.cells, strict=True))
+        same = known.setdefault(values, row)
+        if same is row:
+            row.id = blake2s("\x1f".join(values).encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
+        else:
+            spans = {(place.start, place.end) for place in same.places}
+            same.places += [place for place in row.places if (place.start, place.end) not in spans]
+            if row.is_proven and not same.is_proven:
+                same.is_proven, same.missing = True, ()
+    return list(known.values())
+
+
+def _mark_contradictions(rows: Sequence[TableRow], columns: Sequence[Column], key: Sequence[int]) -> None:
+    """Mark rows that agree in the key and differ elsewhere; without one, those that differ in one value alone."""
+    typed = [at for at, column in enumerate(columns) if column.kind is not Kind.TEXT]
+    keys = [key] if key else [[at for at in range(len(columns)) if at != left_out] for left_out in typed]
+    for chosen in keys:
+        groups: dict[tuple[str, ...], list[TableRow]] = {}
+        for row in rows:
+            name = tuple(columns[at].fold(row.cells[at]) for at in chosen)
+            if key or sum(map(bool, name)) >= _LEAST_SHARED:
+                groups.setdefault(name, []).append(row)
+        left = next((at for at in range(len(columns)) if at not in chosen), None)
+        for group in groups.values():
+            # A value that one of the rows does not give contradicts nothing.
+            given = [row for row in group if key or (left is not None and row.cells[left])]
+            for row in given if len(given) > 1 else ():
+                row.contradicts = True
+
+
+def _apply_edits(table: Table, edits: Mapping[str, tuple[str | None, ...] | None]) -> None:
+    kept: list[TableRow] = []
+    for row in table.rows:
+        cells = edits.get(row.id, row.cells)
+        if cells is None:
+            table.removed += 1
+            continue
+        if row.id in edits and len(cells) == len(row.cells):
+            row.cells, row.is_by_hand = cells, True
+        kept.append(row)
+    table.rows = kept
+    for row in kept:
+        row.contradicts = False
+    _mark_contradictions(kept, table.columns, check_key(table.request, table.key))

@@ -68,6 +68,9 @@ Way = Annotated[
         '`collect`: every row of a kind, the question as "every payment: who, amount, due date"; then call `rows`.'
     ),
 ]
+# Said once, in `read`: the list of tools is short.
+SameWay = Annotated[str, Field(description="As of `read`.")]
+SamePlan = Annotated[dict[str, Any] | None, Field(description="As of `read`.")]
 Cursor = Annotated[str, Field(description="From the page before.")]
 Characters = Annotated[int, Field(ge=500, le=50_000, description="The most of a page.")]
 ProgressReport: TypeAlias = Callable[[RunningReading], Coroutine[Any, Any, None]]
@@ -127,16 +130,18 @@ class ReadingTools:
         ctx: Context,
         *,
         questions: Questions,
-        path: FilePath = None,
-        url: Url = None,
+        path: str | None = None,
+        url: str | None = None,
         text: str | None = None,
-        document: Document = None,
-        name: Name = None,
+        document: str | None = None,
+        name: str | None = None,
         reading: Annotated[str | None, Field(description="A reading whose document to read again.")] = None,
-        preset: Preset = "",
-        budget: BudgetField = None,
-        plan: PlanField = None,
-        way: Way = "",
+        preset: str = "",
+        budget: dict[str, Any] | None = None,
+        plan: SamePlan = None,
+        way:
+        # Said once, in `read`: the list of tools is short.
+        SameWay = "",
         wait_seconds: WaitSeconds = 10.0,
     ) -> Json:
         """Read one document (one of path, url, text, document, reading) once for several questions at the same time.
@@ -167,10 +172,12 @@ class ReadingTools:
         from_memory: Annotated[
             bool, Field(description="False reads again at once: for another subject, or for counts and lists.")
         ] = True,
-        preset: Preset = "",
-        budget: BudgetField = None,
-        plan: PlanField = None,
-        way: Way = "",
+        preset: str = "",
+        budget: dict[str, Any] | None = None,
+        plan: SamePlan = None,
+        way:
+        # Said once, in `read`: the list of tools is short.
+        SameWay = "",
         wait_seconds: WaitSeconds = 10.0,
     ) -> Json:
         """Ask the document of an earlier reading another question, by its plan and way unless you name others.
@@ -241,17 +248,16 @@ class ReadingTools:
         reading: ReadingId,
         sql: Annotated[str, Field(description='As "select who, count(*) from rows group by who".')] = "",
         cursor: Cursor = "",
-        characters: Characters = ROOM,
     ) -> Json:
-        """Show the table of a reading by the way `collect`, also while it reads: row by row, or what SQL says of it.
+        """Show the table of a reading by the way `collect`, or what SQL says of it; costs nothing.
 
-        Each row has its quote; `proven` is false where the document does not bear it out. Costs nothing.
+        Each row has its quote; `proven` is false where the document does not bear it out.
         """
         id_ = await self._service.find_id(reading, get_key(ctx))
 
         def load() -> Json:
             journal = self._service.journal
-            return show_rows(load_rows(journal, journal.reading(id_)), sql, cursor, characters)
+            return show_rows(load_rows(journal, journal.reading(id_)), sql, cursor, ROOM)
 
         return await asyncio.to_thread(load)
 

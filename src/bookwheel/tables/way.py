@@ -89,7 +89,9 @@ class CollectWay(ComposedWay):
         """Return the sum of both; InputError for a part that writes or orders in a way of its own."""
         if other.name not in PARTS:
             raise InputError(f"{NAME} goes with {', '.join(PARTS)}, and not with {other.name}")
-        return ComposedWay.combine(self, other)
+        combined = ComposedWay.combine(self, other)
+        assert isinstance(combined, type(self))  # It is made from this one.
+        return combined
 
     def list_calls(self, given: CostInputs) -> list[CallCost]:
         """Return a call for each chunk at least, and for each of its halves and corrections at most."""

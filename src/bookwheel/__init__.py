@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from bookwheel.api import aread, aresume, read, resume
     from bookwheel.documents.opening import TextDocument
+    from bookwheel.graph.api import acollect_graph, collect_graph
     from bookwheel.memory.lasting import LastingMemory
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Layout, Plan, Sampling
@@ -67,9 +68,11 @@ __all__ = [
     "Way",
     "__version__",
     "acollect",
+    "acollect_graph",
     "aread",
     "aresume",
     "collect",
+    "collect_graph",
     "read",
     "resume",
 ]
@@ -77,6 +80,8 @@ __all__ = [
 # Names are imported when they are first used, so that `import bookwheel` stays fast.
 _HOMES = {
     "acollect": "tables.api",
+    "acollect_graph": "graph.api",
+    "collect_graph": "graph.api",
     "collect": "tables.api",
     "aread": "api",
     "aresume": "api",

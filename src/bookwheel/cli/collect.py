@@ -98,7 +98,10 @@ async def collect(*words: str, table: TableOptions = TableOptions(), options: Re
         raise InputError("--remove and --set change a table that is there: bookwheel collect last --remove ROW")
     if table.out:
         check_target(table.out)
-    name = name or await _read(words, table, options)
+    if not name:
+        sources, sentence = split_words(words)
+        wanted = table.make_request(sentence) or sentence
+        name = await read_table(sources, wanted, options, parallel=table.parallel, estimate=table.estimate)
     if not name:
         return 0
     with options.output.require_journal(name) as journal:
@@ -110,29 +113,30 @@ async def collect(*words: str, table: TableOptions = TableOptions(), options: Re
     return find_exit_code(reading) or (_INCOMPLETE if found.unproven or found.list_skipped() else 0)
 
 
-async def _read(words: tuple[str, ...], wanted: TableOptions, options: ReadingOptions) -> str:
+async def read_table(
+    sources: Sequence[str], wanted: TableRequest | str, options: ReadingOptions, *, parallel: bool, estimate: bool
+) -> str:
     """Read the sources and return the reading's id; empty where only the cost was asked for."""
     from bookwheel.cli.runner import read_shown
     from bookwheel.session import WayRequest
     from bookwheel.tables.way import join_parts
 
-    sources, sentence = split_words(words)
-    request, output = wanted.make_request(sentence), options.output
-    way = WayRequest(way=join_parts(options.way or "", is_parallel=wanted.parallel))
+    output = options.output
+    way = WayRequest(way=join_parts(options.way or "", is_parallel=parallel))
     document = await open_sources(sources, output)
     with output.open_journal() as journal:
         async with options.models.open_session(journal) as session:
             stored, plan = await session.keep(document), session.build_plan(options.given)
-            request = request or await propose_columns(session, sentence, plan, output)
+            request = await _propose_columns(session, wanted, plan, output) if isinstance(wanted, str) else wanted
             prepared = await session.prepare(stored, [request.to_question()], plan, way)
-            await begin_readings(session, prepared, output, only_estimate=wanted.estimate)
-            if wanted.estimate:
+            await begin_readings(session, prepared, output, only_estimate=estimate)
+            if estimate:
                 return ""
             (reading,) = await read_shown(session, prepared, output)
             return reading.id
 
 
-async def propose_columns(session: Session, sentence: str, plan: Plan, output: OutputOptions) -> TableRequest:
+async def _propose_columns(session: Session, sentence: str, plan: Plan, output: OutputOptions) -> TableRequest:
     """Return the request of a sentence without columns, with those that the model proposes; show them."""
     from bookwheel.tables.proposal import complete_request
 
@@ -151,7 +155,7 @@ def _show(table: Table, wanted: TableOptions, output: OutputOptions) -> None:
         if output.as_json:
             print_line(json.dumps({"columns": names, "rows": rows}, ensure_ascii=False))
         else:
-            _print_grid(names, [["" if cell is None else str(cell) for cell in row] for row in rows])
+            print_grid(names, [["" if cell is None else str(cell) for cell in row] for row in rows])
     elif output.as_json:
         out = {"out": str(wanted.out)} if wanted.out else {}
         print_line(json.dumps({**table.to_json(), **out}, ensure_ascii=False))
@@ -170,12 +174,12 @@ def _print_rows(table: Table) -> None:
     names = [*(column.name for column in table.columns), "quote", "row"]
     shown = table.rows[:_MOST_SHOWN]
     cells = [[*(cell or "" for cell in row.cells), row.places[0].quote + describe_row(row), row.id] for row in shown]
-    _print_grid(names, cells)
+    print_grid(names, cells)
     if len(table.rows) > len(shown):
         print_line(f"{len(shown)} of {len(table.rows)} rows are shown; --out FILE writes all")
 
 
-def _print_grid(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_grid(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table as wide as the terminal; lines of tabs where a program reads it."""
     from rich.table import Table as Grid
     from rich.text import Text as Cell

@@ -41,6 +41,13 @@ COMMANDS = {
         'bookwheel collect lease.pdf "every obligation: who, what, until when, amount" --out rows.csv',
         'bookwheel collect last --sql "select who, count(*) from rows group by who"',
     ),
+    "graph": Command(
+        "bookwheel.cli.graph:graph",
+        "[SOURCE...]",
+        "Make a graph of what documents say: who is related to whom, with quotes.",
+        "bookwheel graph minutes/ --out people.graphml",
+        "bookwheel graph last --out people.csv",
+    ),
     "batch": Command(
         "bookwheel.cli.batch:batch",
         "TABLE|FOLDER",

@@ -15,7 +15,7 @@ from bookwheel.reading.runner import ignore_event
 from bookwheel.session import WayRequest, open_session
 from bookwheel.tables.build import check_key, edit_row, load_rows
 from bookwheel.tables.columns import TableRequest
-from bookwheel.tables.proposal import CompleteRequest, complete_request
+from bookwheel.tables.proposal import complete_request
 from bookwheel.tables.way import join_parts
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ async def open_python_session(
 
 async def acollect(
     source: Source,
-    sentence: str,
+    sentence: str | TableRequest,
     *,
     schema: Mapping[str, Any] | None = None,
     key: Sequence[str] = (),
@@ -63,16 +63,17 @@ async def acollect(
     that tell rows apart: rows that agree there and differ elsewhere are marked as contradicting. `parallel` reads
     segments side by side; `gate`, "gated" or "cascade", skips sections. The rest is as in `bookwheel.read`.
     """
-    given = TableRequest.from_schema(sentence, schema) if schema else None
+    request = TableRequest.from_schema(str(sentence), schema) if schema else sentence
     everything = bool(settings.pop("everything", False))
     document = await run_cancellable(partial(open_source, source, everything=everything))
     async with open_python_session(model, journal, settings) as (session, store):
         whole = session.build_plan(settings, plan)
-        complete = CompleteRequest(request=given) if given else await complete_request(sentence, session.model, whole)
-        check_key(complete.request, key)
+        if isinstance(request, str):
+            request = (await complete_request(request, session.model, whole)).request
+        check_key(request, key)
         way = WayRequest(way=join_parts(gate, is_parallel=parallel))
         kept = await session.keep(document)
-        prepared = await session.prepare(kept, [complete.request.to_question()], whole, way)
+        prepared = await session.prepare(kept, [request.to_question()], whole, way)
         (reading,) = await session.run(prepared, watch)
         return await asyncio.to_thread(load_rows, store, store.reading(reading.id), key)
 

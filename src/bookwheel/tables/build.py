@@ -32,7 +32,7 @@ def load_rows(journal: Journal, reading: Reading, key: Sequence[str] = ()) -> Ta
     if not makes_table(reading.way):
         raise InputError(f"reading {reading.id[:8]} has no table: it was read by the way {reading.way}")
     table = build_table(reading, journal.document_of(reading.id), key)
-    _apply_edits(table, dict(journal.row_edits(reading.id)))
+    apply_edits(table, dict(journal.row_edits(reading.id)))
     return table
 
 
@@ -43,7 +43,7 @@ def edit_row(journal: Journal, table: Table, row: str, values: Mapping[str, str 
     if cells is not None and not any(cells):
         raise InputError("a row without any value is none: remove it")
     journal.edit_row(table.reading.id, found.id, cells)
-    _apply_edits(table, {found.id: cells})
+    apply_edits(table, {found.id: cells})
 
 
 def build_table(
@@ -139,7 +139,8 @@ def _mark_contradictions(rows: Sequence[TableRow], columns: Sequence[Column], ke
                 row.contradicts = True
 
 
-def _apply_edits(table: Table, edits: Mapping[str, tuple[str | None, ...] | None]) -> None:
+def apply_edits(table: Table, edits: Mapping[str, tuple[str | None, ...] | None]) -> None:
+    """Change the rows of a table as a person said."""
     kept: list[TableRow] = []
     for row in table.rows:
         cells = edits.get(row.id, row.cells)

@@ -124,6 +124,10 @@ class TableRequest:
         }
         return f"{self.sentence}\n{json.dumps({'properties': properties}, ensure_ascii=False)}"
 
+    def to_prompt(self) -> str:
+        """Return what a model is told: the sentence, and the columns a line each."""
+        return f"{self.sentence}\n{self.describe()}"
+
     def describe(self) -> str:
         """Return the columns for a prompt, a line each."""
         return "\n".join(f"- {column.name}{': ' if column.about else ''}{column.about}" for column in self.columns)

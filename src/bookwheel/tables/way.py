@@ -95,19 +95,11 @@ class CollectWay(ComposedWay):
 
     def list_calls(self, given: CostInputs) -> list[CallCost]:
         """Return a call for each chunk at least, and for each of its halves and corrections at most."""
-        chunks, plan = given.size.chunks, given.plan
+        chunks = given.size.chunks
         most = chunks + (SEGMENTS - 1 if self.course else 0)  # A segment's last chunk can be short.
         calls = [self.gate.estimate(given, chunks, most)] if self.gate else []
-        own = CallCost(
-            least=0 if self.gate else chunks,
-            most=_TRIES * most,
-            words=given.count_turn(NAME),
-            reply=find_room(TableRequest.parse(given.question), given.model, plan).reply,
-            memory=plan.memory_tokens,
-            least_text=0 if self.gate else given.size.tokens,
-            most_text=_TRIES * given.size.tokens,
-        )
-        return [*calls, own]
+        own = list_section_calls(given, TableRequest.parse(given.question), most)
+        return [*calls, replace(own, least=0, least_text=0) if self.gate else own]
 
     async def __call__(
         self, document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
@@ -151,13 +143,11 @@ class Room:
 
 def find_room(request: TableRequest, model: Model, plan: Plan) -> Room:
     """Return the room of a section and its reply; PlanError where the window has none."""
-    question = request.to_question()
-    tokens = check_question(question, model, plan)
     if model.window is None:
         return Room(chunk=max(1, plan.chunk_tokens // 2), reply=plan.memory_tokens + plan.chunk_tokens // 2)
-    words = prompts_for(plan, question).turn(NAME, question=request.describe())
+    words = prompts_for(plan, request.sentence).turn(NAME, question=request.to_prompt())
     template = sum(model.tokenizer.count(message.content) for message in words) + model.template_tokens
-    room = model.window - template - tokens - plan.memory_tokens
+    room = model.window - template - plan.memory_tokens
     chunk = min(plan.chunk_tokens, (room - plan.memory_tokens) // 2)
     if chunk < _LEAST_CHUNK:
         raise PlanError(
@@ -170,6 +160,7 @@ def find_room(request: TableRequest, model: Model, plan: Plan) -> Room:
 def check_request(question: str, model: Model, plan: Plan) -> None:
     """Refuse a question without columns, a model that only quotes, and a plan beyond the model's window."""
     request = TableRequest.parse(question)
+    check_question(question, model, plan)
     if prompts_for(plan, question).quotes:
         raise InputError(
             f"{model.name} only quotes and cannot write rows: name a model that can, with --base-url URL --model NAME"
@@ -243,7 +234,7 @@ class _ChunkReader:
     async def read(self, section: str, memory: str) -> tuple[SectionRows, Conversation]:
         """Return what a section holds, and the first conversation about it."""
         plan, model = self.collector.plan, self.collector.model
-        question = f"{self.collector.request.sentence}\n{self.collector.request.describe()}"
+        question = self.collector.request.to_prompt()
         messages = self.collector.prompts.turn(NAME, question=question, memory=memory, section=section)
         first, said = await self._ask(messages, section, memory)
         if said is not None:
@@ -308,6 +299,21 @@ def _find_middle(text: str) -> int:
     lines = [text.rfind("\n", quarter, middle) + 1, text.find("\n", middle, len(text) - quarter) + 1]
     ends = [at for at in lines if at > 0] or list(find_ends(text, quarter, len(text) - quarter))
     return min(ends, key=lambda at: abs(at - middle), default=middle)
+
+
+def list_section_calls(given: CostInputs, request: TableRequest, most: int) -> CallCost:
+    """Return a call for each chunk at least, and for each of its halves and corrections at most."""
+    prompts, tokenizer = given.prompts, given.model.tokenizer
+    words = sum(tokenizer.count(message.content) for message in prompts.turn(NAME, question=request.to_prompt()))
+    return CallCost(
+        least=given.size.chunks,
+        most=_TRIES * most,
+        words=words + given.model.template_tokens,
+        reply=find_room(request, given.model, given.plan).reply,
+        memory=given.plan.memory_tokens,
+        least_text=given.size.tokens,
+        most_text=_TRIES * given.size.tokens,
+    )
 
 
 def _measure(document: Document, question: str, model: Model, plan: Plan) -> DocumentSize:

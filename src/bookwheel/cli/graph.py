@@ -1,0 +1,93 @@
+"""`bookwheel graph SOURCE...`: the facts of documents as a graph, in files that other programs open."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Group, Parameter
+
+from bookwheel.cli.ask import find_reading_name
+from bookwheel.cli.collect import read_table
+from bookwheel.cli.last import find_reading_id
+from bookwheel.cli.options import FilePath, ReadingOptions, Switch
+from bookwheel.cli.output import find_exit_code, print_line, print_note
+
+if TYPE_CHECKING:
+    from bookwheel.cli.options import OutputOptions
+    from bookwheel.graph.facts import FactGraph
+    from bookwheel.tables.table import Table
+
+_MOST_SHOWN: Final = 30
+_INCOMPLETE: Final = 5
+
+
+@Parameter(name="*", group=Group("Graph", sort_key=1))
+@dataclass(frozen=True, kw_only=True)
+class GraphOptions:
+    """What becomes of the graph."""
+
+    out: Annotated[FilePath | None, Parameter(name=("--out", "-o"))] = None
+    "The graph to write: .graphml, .jsonld, .nq, or .csv for Neo4j (two files: nodes and edges)."
+    parallel: Switch = False
+    "Read segments side by side: a name's other names are then known only within its segment."
+    estimate: Switch = False
+    "Print how many calls and tokens the reading would take, and stop."
+
+
+async def graph(*words: str, wanted: GraphOptions = GraphOptions(), options: ReadingOptions = ReadingOptions()) -> int:
+    """Read documents from beginning to end and make a graph of what they say: who or what is related to whom or what.
+
+    Each fact has its quote and its place. Other names of one thing are one node; a fact that a later one takes the
+    place of is kept, with its end. `bookwheel ask --way graph` answers a question by it.
+
+    Parameters
+    ----------
+    words
+        What to read: files, folders, URLs. Instead, "last" or a reading's id shows or writes a graph that was made
+        before.
+
+    """
+    from bookwheel.graph.api import load_facts
+    from bookwheel.graph.export import check_target, write_graph
+    from bookwheel.graph.facts import REQUEST, build_graph
+
+    if wanted.out:
+        check_target(wanted.out)
+    name = find_reading_name(words)
+    if not name:
+        sources = [*words] or ["-"]
+        name = await read_table(sources, REQUEST, options, parallel=wanted.parallel, estimate=wanted.estimate)
+    if not name:
+        return 0
+    with options.output.require_journal(name) as journal:
+        reading = journal.reading(find_reading_id(journal, name))
+        facts = load_facts(journal, reading)
+    found = build_graph(facts)
+    files = write_graph(found, wanted.out) if wanted.out else []
+    _show(found, facts, [str(file) for file in files], options.output)
+    return find_exit_code(reading) or (_INCOMPLETE if facts.unproven else 0)
+
+
+def _show(found: FactGraph, table: Table, files: list[str], output: OutputOptions) -> None:
+    from bookwheel.graph.around import format_fact
+    from bookwheel.graph.facts import count_facts
+
+    counts = {"nodes": len(found.nodes), **count_facts(found.facts)}
+    if output.as_json:
+        whole = {"reading": table.reading.id, **counts, "rows": list(table.list_records()), "out": files}
+        print_line(json.dumps(whole, ensure_ascii=False))
+        return
+    if files:
+        for file in files:
+            print_line(file)
+    else:
+        for fact in found.facts[:_MOST_SHOWN]:
+            print_line(format_fact(fact))
+        if len(found.facts) > _MOST_SHOWN:
+            print_line(f"{_MOST_SHOWN} of {len(found.facts)} facts are shown; --out FILE writes all")
+    if not output.quiet:
+        print_note(", ".join(f"{number} {name}" for name, number in counts.items()))
+        for note in table.list_notes():
+            print_note(f"note: {note}")

@@ -1,0 +1,197 @@
+"""A graph as files: GraphML, JSON-LD, N-Quads, CSV for Neo4j; and for networkx. No graph server is needed.
+
+Each edge keeps what it rests on: quote, file, page, characters, and whether it is proven or superseded.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2s
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+from xml.etree import ElementTree as ET
+
+from bookwheel.batch.tables import write_table
+from bookwheel.errors import InputError
+from bookwheel.text.sanitize import sanitize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bookwheel.graph.facts import FactGraph, GraphFact
+
+_BASE: Final = "urn:bookwheel:"
+_GRAPHML: Final = "http://graphml.graphdrawing.org/xmlns"
+_NUMBERS: Final = frozenset({"page", "start", "end", "places"})
+
+
+def list_endings() -> str:
+    """Return the endings of files that a graph can be written to."""
+    return ", ".join(_WRITERS)
+
+
+def check_target(path: Path) -> None:
+    """Raise InputError where the name of a file says no format of a graph."""
+    if path.suffix.lower() not in _WRITERS:
+        raise InputError(f"{path} is no graph: its name must end in {list_endings()}")
+
+
+def write_graph(graph: FactGraph, path: str | Path) -> list[Path]:
+    """Write a graph in the format that the file's name says; return the files. CSV is two: of nodes and of edges."""
+    path = Path(path)
+    check_target(path)
+    try:
+        return _WRITERS[path.suffix.lower()](graph, path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def to_networkx(graph: FactGraph) -> Any:
+    """Return a networkx MultiDiGraph; networkx is yours to install."""
+    made = import_module("networkx").MultiDiGraph()
+    for name in graph.nodes:
+        made.add_node(name, aliases="; ".join(graph.aliases.get(name, ())))
+    for fact in graph.facts:
+        made.add_edge(fact.subject, fact.object, **_describe(fact))
+    return made
+
+
+def _describe(fact: GraphFact) -> dict[str, str | int | bool]:
+    """Return what an edge says, without what nobody knows."""
+    place = fact.places[0] if fact.places else None
+    values = {
+        "relation": fact.relation,
+        "since": fact.since,
+        "until": fact.until,
+        "superseded": fact.is_superseded,
+        "proven": fact.is_proven,
+        "quote": fact.quote,
+        "source": place.source if place else "",
+        "page": place.page if place else None,
+        "start": place.start if place else None,
+        "end": place.end if place else None,
+        "places": len(fact.places),
+    }
+    return {name: value for name, value in values.items() if value is not None and value != ""}
+
+
+def _write_graphml(graph: FactGraph, path: Path) -> list[Path]:
+    root = ET.Element("graphml", xmlns=_GRAPHML)
+    names = ("relation", "since", "until", "superseded", "proven", "quote", "source", "page", "start", "end", "places")
+    for target, keys in (("node", ("label", "aliases")), ("edge", names)):
+        for name in keys:
+            kind = "int" if name in _NUMBERS else "boolean" if name in {"superseded", "proven"} else "string"
+            about = {"id": f"{target}_{name}", "for": target, "attr.name": name, "attr.type": kind}
+            ET.SubElement(root, "key", about)
+    body = ET.SubElement(root, "graph", edgedefault="directed")
+    ids = {name: f"n{number}" for number, name in enumerate(graph.nodes)}
+    for name, id_ in ids.items():
+        node = ET.SubElement(body, "node", id=id_)
+        _add_data(node, "node", {"label": name, "aliases": "; ".join(graph.aliases.get(name, ()))})
+    for number, fact in enumerate(graph.facts):
+        ends = {"id": f"e{number}", "source": ids[fact.subject], "target": ids[fact.object]}
+        _add_data(ET.SubElement(body, "edge", ends), "edge", _describe(fact))
+    ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    return [path]
+
+
+def _add_data(element: ET.Element, target: str, values: Mapping[str, str | int | bool]) -> None:
+    for name, value in values.items():
+        if value != "":
+            data = ET.SubElement(element, "data", key=f"{target}_{name}")
+            # XML has no control characters and no lone surrogates.
+            text = str(value).lower() if isinstance(value, bool) else sanitize(str(value))
+            data.text = text.encode("utf-8", "replace").decode()
+
+
+def _name_node(name: str) -> str:
+    return f"{_BASE}node/{quote(name.encode('utf-8', 'replace'), safe='')}"
+
+
+def _name_relation(relation: str) -> str:
+    return f"{_BASE}relation/{quote('-'.join(relation.casefold().split()).encode('utf-8', 'replace'), safe='')}"
+
+
+def _name_fact(fact: GraphFact) -> str:
+    words = f"{fact.subject}\x1f{fact.relation}\x1f{fact.object}\x1f{fact.since}\x1f{fact.until}"
+    return f"{_BASE}fact/{blake2s(words.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
+
+
+def _write_json_ld(graph: FactGraph, path: Path) -> list[Path]:
+    nodes = [
+        {"@id": _name_node(name), "name": name, **({"alternateName": list(others)} if others else {})}
+        for name in graph.nodes
+        for others in [graph.aliases.get(name, ())]
+    ]
+    facts = [
+        {
+            "@id": _name_fact(fact),
+            "@type": "rdf:Statement",
+            "subject": {"@id": _name_node(fact.subject)},
+            "predicate": {"@id": _name_relation(fact.relation)},
+            "object": {"@id": _name_node(fact.object)},
+            **_describe(fact),
+        }
+        for fact in graph.facts
+    ]
+    context = {
+        "@vocab": f"{_BASE}term/",
+        "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+        "name": "https://schema.org/name",
+        "alternateName": "https://schema.org/alternateName",
+        **{word: f"rdf:{word}" for word in ("subject", "predicate", "object")},
+    }
+    text = json.dumps({"@context": context, "@graph": [*nodes, *facts]}, ensure_ascii=False, indent=1)
+    path.write_text(text, encoding="utf-8", errors="replace")
+    return [path]
+
+
+def _write_quads(graph: FactGraph, path: Path) -> list[Path]:
+    """Write each fact as a quad whose graph is the fact, and what is said of the fact in the default graph."""
+    lines = []
+    for name in graph.nodes:
+        for other in (name, *graph.aliases.get(name, ())):
+            term = "name" if other == name else "alternateName"
+            lines.append(f"<{_name_node(name)}> <https://schema.org/{term}> {_literal(other)} .")
+    for fact in graph.facts:
+        id_ = f"<{_name_fact(fact)}>"
+        ends = f"<{_name_node(fact.subject)}> <{_name_relation(fact.relation)}> <{_name_node(fact.object)}>"
+        lines.append(f"{ends} {id_} .")
+        lines += [f"{id_} <{_BASE}term/{name}> {_literal(value)} ." for name, value in _describe(fact).items()]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", errors="replace")
+    return [path]
+
+
+def _literal(value: str | int | bool) -> str:
+    kind = "boolean" if isinstance(value, bool) else "integer" if isinstance(value, int) else ""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    signs = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    quoted = '"' + "".join(signs.get(sign, sign) for sign in text) + '"'
+    return f"{quoted}^^<http://www.w3.org/2001/XMLSchema#{kind}>" if kind else quoted
+
+
+def _write_neo4j(graph: FactGraph, path: Path) -> list[Path]:
+    """Write nodes and edges with the headers that `neo4j-admin database import` expects."""
+    ids = {name: f"n{number}" for number, name in enumerate(graph.nodes)}
+    nodes = [
+        {":ID": id_, "name": name, "aliases": "; ".join(graph.aliases.get(name, ())), ":LABEL": "Thing"}
+        for name, id_ in ids.items()
+    ]
+    edges = [
+        {":START_ID": ids[fact.subject], ":END_ID": ids[fact.object], **_describe(fact), ":TYPE": "FACT"}
+        for fact in graph.facts
+    ]
+    files = [path.with_name(f"{path.stem}.{part}{path.suffix}") for part in ("nodes", "edges")]
+    write_table(files[0], nodes, (":ID", "name", "aliases", ":LABEL"))
+    write_table(files[1], edges, (":START_ID", ":END_ID", "relation", "since", "until", "quote", ":TYPE"))
+    return files
+
+
+_WRITERS: Final[Mapping[str, Callable[[FactGraph, Path], list[Path]]]] = {
+    ".graphml": _write_graphml,
+    ".jsonld": _write_json_ld,
+    ".nq": _write_quads,
+    ".csv": _write_neo4j,
+}

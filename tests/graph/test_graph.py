@@ -1,0 +1,162 @@
+"""Facts become a graph: other names are one node, what was superseded keeps its end, every edge has its quote."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import networkx as nx
+import pytest
+from graph_model import FACTS, make_graph_model, write_facts
+
+from bookwheel import TextDocument, aread, collect_graph, read
+from bookwheel.errors import InputError
+from bookwheel.graph.around import find_lines, rank_facts
+from bookwheel.graph.export import to_networkx, write_graph
+from bookwheel.graph.facts import FactGraph, GraphFact
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.tables.table import Place
+from bookwheel.text.tokens import WordTokenizer
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> FactGraph:
+    return collect_graph(TextDocument(write_facts()), model=make_graph_model(), journal=tmp_path / "j.sqlite")
+
+
+def test_other_names_are_one_node_and_the_relation_between_them_no_edge(graph: FactGraph) -> None:
+    assert graph.aliases["Ada Quill"] == ("the Heron",)
+    assert [(fact.subject, fact.relation, fact.object) for fact in graph.facts if "brig" in fact.object] == [
+        ("Ada Quill", "owns", "the brig Mercy")
+    ]
+    assert len(graph.facts) == len(FACTS) - 1
+    assert all(fact.is_proven and fact.quote in write_facts() for fact in graph.facts)
+
+
+def test_a_fact_that_a_later_one_takes_the_place_of_is_kept_with_its_end(graph: FactGraph) -> None:
+    jobs = [fact for fact in graph.facts if fact.relation == "worked for"]
+    assert [(fact.since, fact.until, fact.is_superseded) for fact in jobs] == [
+        ("1911", "1920", True),
+        ("1920", "", False),
+    ]
+
+
+def test_relations_that_hold_for_many_at_once_supersede_nothing(tmp_path: Path) -> None:
+    rows = [
+        {"subject": "Ada", "relation": "owns", "object": thing, "since": year, "quote": f"{year} Ada owns {thing}"}
+        for thing, year in (("Mercy", "1911"), ("Swan", "1920"))
+    ]
+    text = ". ".join(row["quote"] for row in rows)
+    model = make_graph_model(lambda _: json.dumps({"rows": rows}))
+    graph = collect_graph(TextDocument(text), model=model, journal=tmp_path / "j")
+    assert [fact.until for fact in graph.facts] == ["", ""]
+
+
+def test_graphml_opens_in_networkx_with_every_edge_and_its_quote(graph: FactGraph, tmp_path: Path) -> None:
+    (file,) = write_graph(graph, tmp_path / "g.graphml")
+    opened = nx.read_graphml(file)
+    assert opened.number_of_edges() == len(graph.facts)
+    quotes = {data["quote"] for *_, data in opened.edges(data=True)}
+    assert quotes == {fact.quote for fact in graph.facts}
+    assert ET.parse(file).getroot().tag.endswith("graphml")
+    made = to_networkx(graph)
+    assert made.number_of_nodes() == len(graph.nodes)
+    assert nx.has_path(made, "Ada Quill", "Lowmark")
+
+
+def test_json_ld_quads_and_csv_name_every_fact(graph: FactGraph, tmp_path: Path) -> None:
+    (linked,) = write_graph(graph, tmp_path / "g.jsonld")
+    statements = [one for one in json.loads(linked.read_text())["@graph"] if one.get("@type") == "rdf:Statement"]
+    assert len(statements) == len(graph.facts)
+    (quads,) = write_graph(graph, tmp_path / "g.nq")
+    lines = quads.read_text().splitlines()
+    assert all(line.startswith("<urn:bookwheel:") and line.endswith(" .") for line in lines)
+    assert sum(line.count("<urn:bookwheel:fact/") == 1 and "relation/" in line for line in lines) == len(graph.facts)
+    nodes, edges = write_graph(graph, tmp_path / "g.csv")
+    with edges.open() as file:
+        rows = list(csv.DictReader(file))
+    with nodes.open() as file:
+        ids = {row[":ID"] for row in csv.DictReader(file)}
+    assert len(rows) == len(graph.facts)
+    assert {row[":START_ID"] for row in rows} | {row[":END_ID"] for row in rows} == ids
+
+
+@pytest.mark.parametrize("words", ['q"uo\\te\n\tx', "ctl\x00\x1b[2J", "<b>&amp;", "lone \ud800", "=1+1"])
+def test_no_name_or_quote_breaks_a_format(words: str, tmp_path: Path) -> None:
+    place = Place(quote=words, start=0, end=1, step=0)
+    graph = FactGraph(facts=(GraphFact(subject=words, relation=words, object="x", places=(place,)),))
+    nx.read_graphml(write_graph(graph, tmp_path / "g.graphml")[0])
+    json.loads(write_graph(graph, tmp_path / "g.jsonld")[0].read_text())
+    for line in write_graph(graph, tmp_path / "g.nq")[0].read_text().split("\n"):
+        assert line == "" or line.endswith(" .")
+    write_graph(graph, tmp_path / "g.csv")
+    with pytest.raises(InputError, match="graphml"):
+        write_graph(graph, tmp_path / "g.doc")
+
+
+def test_the_facts_around_a_question_come_first_and_stay_within_the_budget(graph: FactGraph) -> None:
+    question = "In which country does the employer of Ada Quill stand?"
+    ranked = list(rank_facts(graph, question))
+    assert ranked[0].subject == "Ada Quill"
+    assert len(ranked) == len(graph.facts)
+    tokenizer = WordTokenizer()
+    for limit in (0, 20, 60, 500):
+        lines = find_lines(graph, question, tokenizer, limit)
+        assert sum(tokenizer.count(f"{line}\n") for line in lines) <= limit
+    assert any("Lowmark" in line for line in find_lines(graph, question, tokenizer, 500))
+
+
+def test_the_way_answers_from_facts_that_are_far_apart_and_resumes(tmp_path: Path) -> None:
+    question, journal = "In which land does the Harbour Office stand?", tmp_path / "j.sqlite"
+    model = make_graph_model()
+    reading = read(TextDocument(write_facts()), question, way="graph", model=model, journal=journal)
+    assert "Este | lies in | Lowmark" in reading.answer.text
+    assert reading.memory.tokens <= reading.plan.memory_tokens
+    assert reading.memory.tokens == WordTokenizer().count(reading.memory.text)
+    assert reading.usage.calls == len(reading.steps)  # one a chunk, the joining none, the answer one
+    half = read(TextDocument(write_facts()), question, way="graph", model=model, journal=journal, max_tokens_total=900)
+    from bookwheel import resume
+
+    assert half.status == "stopped"
+    assert resume(half.id, model=model, journal=journal).answer.text == reading.answer.text
+
+
+def test_a_model_that_only_quotes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="only quotes"):
+        read(TextDocument("x"), "Who?", way="graph", model=make_graph_model(), prompts="small", journal=tmp_path / "j")
+
+
+def test_the_command_writes_a_graph_and_shows_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bookwheel.cli.main import main
+
+    async def open_model(*_words: object, **_settings: object) -> ScriptedModel:
+        return make_graph_model()
+
+    monkeypatch.setattr("bookwheel.models.registry.open_model", open_model)
+    monkeypatch.setenv("BOOKWHEEL_JOURNAL", str(tmp_path / "journal.sqlite"))
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    book, out = tmp_path / "book.txt", tmp_path / "g.graphml"
+    book.write_text(write_facts())
+
+    def run(*words: str) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(list(words))
+        return int(ended.value.code or 0), capsys.readouterr().out
+
+    assert run("graph", str(book), "--out", str(out), "--quiet") == (0, f"{out}\n")
+    code, printed = run("graph", "last", "--json")
+    assert (code, json.loads(printed)["superseded"], json.loads(printed)["facts"]) == (0, 1, len(FACTS) - 1)
+    code, printed = run("graph", "last")
+    assert "Ada Quill | worked for | Lloyd Brothers (since 1920)" in printed
+
+
+def test_the_way_is_known_by_its_name() -> None:
+    assert aread is not None
+    from bookwheel.reading.ways.registry import list_ways, load_spec
+
+    assert "graph" in list_ways()
+    assert load_spec("graph").is_general

@@ -65,12 +65,9 @@ Way = Annotated[
     str,
     Field(
         description="`sequential`: every section; `whole`: one call; `bm25`: what shares words with the question; "
-        '`collect`: every row of a kind, the question as "every payment: who, amount, due date"; then call `rows`.'
+        '`collect`: a table, the question as "every payment: who, amount"; then call `rows`.'
     ),
 ]
-# Said once, in `read`: the list of tools is short.
-SameWay = Annotated[str, Field(description="As of `read`.")]
-SamePlan = Annotated[dict[str, Any] | None, Field(description="As of `read`.")]
 Cursor = Annotated[str, Field(description="From the page before.")]
 Characters = Annotated[int, Field(ge=500, le=50_000, description="The most of a page.")]
 ProgressReport: TypeAlias = Callable[[RunningReading], Coroutine[Any, Any, None]]
@@ -138,16 +135,14 @@ class ReadingTools:
         reading: Annotated[str | None, Field(description="A reading whose document to read again.")] = None,
         preset: str = "",
         budget: dict[str, Any] | None = None,
-        plan: SamePlan = None,
-        way:
-        # Said once, in `read`: the list of tools is short.
-        SameWay = "",
+        plan: dict[str, Any] | None = None,
+        way: str = "",
         wait_seconds: WaitSeconds = 10.0,
     ) -> Json:
         """Read one document (one of path, url, text, document, reading) once for several questions at the same time.
 
-        Costs and verdicts as with `read`, but far cheaper than one after another. Each question has a reading of its
-        own: `wait` for each.
+        All as with `read`, but far cheaper than one after another. Each question has a reading of its own: `wait` for
+        each.
         """
         source = SourceRequest(path=path, url=url, text=text, document=document, name=name)
         if reading is None:
@@ -174,10 +169,8 @@ class ReadingTools:
         ] = True,
         preset: str = "",
         budget: dict[str, Any] | None = None,
-        plan: SamePlan = None,
-        way:
-        # Said once, in `read`: the list of tools is short.
-        SameWay = "",
+        plan: dict[str, Any] | None = None,
+        way: str = "",
         wait_seconds: WaitSeconds = 10.0,
     ) -> Json:
         """Ask the document of an earlier reading another question, by its plan and way unless you name others.
@@ -246,13 +239,10 @@ class ReadingTools:
         ctx: Context,
         *,
         reading: ReadingId,
-        sql: Annotated[str, Field(description='As "select who, count(*) from rows group by who".')] = "",
+        sql: Annotated[str, Field(description="Over the table `rows`.")] = "",
         cursor: Cursor = "",
     ) -> Json:
-        """Show the table of a reading by the way `collect`, or what SQL says of it; costs nothing.
-
-        Each row has its quote; `proven` is false where the document does not bear it out.
-        """
+        """Show the table of a reading by the way `collect`, or what SQL says of it; costs nothing."""
         id_ = await self._service.find_id(reading, get_key(ctx))
 
         def load() -> Json:

@@ -145,9 +145,22 @@ def test_a_sentence_without_good_columns_is_refused_with_advice(sentence: str, a
         collect(TextDocument("x"), sentence, model=make_model())
 
 
-def test_a_model_that_only_quotes_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="only quotes"):
-        collect(TextDocument("x"), SENTENCE, model=make_model(), prompts="small", journal=tmp_path / "j.sqlite")
+def test_a_model_that_only_quotes_gives_the_rows_of_tables_and_lists_without_a_call(tmp_path: Path) -> None:
+    text = (
+        "# Prices\n\n| Plan | Minute | Fee |\n| --- | --- | --- |\n| Yearly | 4p | 60 |\n| Monthly | 6p | 9 |\n\n"
+        "# Weather\n\nIt rained on 3 May 2027. The gulls were loud.\n\nBring to the pier:\n- gloves\n- a lamp\n"
+    )
+    asked = make_model(lambda _: pytest.fail("no call is made"))
+
+    def find(sentence: str) -> list[tuple]:
+        table = collect(TextDocument(text), sentence, model=asked, prompts="small", journal=tmp_path / "j.sqlite")
+        assert table.unproven == 0
+        return [row.cells for row in table.rows]
+
+    assert find("every plan with its fee: plan, fee") == [("Yearly", "60"), ("Monthly", "9")]
+    assert find("what to bring to the pier") == [("gloves",), ("a lamp",)]
+    assert find("when it rained: what, date") == [("It rained on 3 May 2027.", "3 May 2027")]
+    assert find("every dragon: name") == []
 
 
 def test_a_schema_names_columns_kinds_and_what_they_mean() -> None:

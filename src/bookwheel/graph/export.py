@@ -61,7 +61,7 @@ def to_networkx(graph: FactGraph) -> Any:
 def _describe(fact: GraphFact) -> dict[str, str | int | bool]:
     """Return what an edge says, without what nobody knows."""
     place = fact.places[0] if fact.places else None
-    values = {
+    values: dict[str, str | int | bool | None] = {
         "relation": fact.relation,
         "since": fact.since,
         "until": fact.until,

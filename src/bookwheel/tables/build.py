@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from bookwheel.errors import InputError
 from bookwheel.tables.columns import Kind, TableRequest
-from bookwheel.tables.rows import UnreadableRowsError, parse_rows, place_rows
+from bookwheel.tables.rows import place_rows
 from bookwheel.tables.table import Place, Table, TableRow
-from bookwheel.tables.way import makes_table
+from bookwheel.tables.way import makes_table, parse_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -71,10 +71,7 @@ def check_key(request: TableRequest, key: Sequence[str]) -> list[int]:
 def _list_rows(steps: Iterable[Step], request: TableRequest, document: Document) -> Iterator[TableRow]:
     # Segments that are read side by side end their steps in any order.
     for step in sorted(steps, key=lambda step: (step.chunk.start, step.chunk.index)):
-        try:
-            said = parse_rows(step.conversation.reply.text, request.columns)
-        except UnreadableRowsError:
-            continue
+        said = parse_stored(step.conversation.reply.text, request)
         if not said.rows:
             continue
         section = document.slice(step.chunk.start, step.chunk.end)

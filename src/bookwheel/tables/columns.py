@@ -35,7 +35,7 @@ _NUMBERS: Final = re.compile(
     r"|金额|价格|费用|数量|数目|总计|工资|租金",
     re.IGNORECASE,
 )
-_NUMBER: Final = re.compile(r"[-−]?\d[\d,.\u00a0']*\d|[-−]?\d")
+NUMBER: Final = re.compile(r"[-−]?\d[\d,.\u00a0']*\d|[-−]?\d")
 _WORDS: Final = re.compile(r"[^\W\d_]+")
 _OF_DATES: Final = {*lexicon.MONTHS, "of", "the", "st", "nd", "rd", "th", "年", "月", "日"}
 _SCHEMA_KINDS: Final = {"number": "number", "integer": "number", "boolean": "text", "string": "text"}
@@ -65,7 +65,7 @@ class Column:
         if self.kind is Kind.DATE and len(dates := find_dates(words)) == 1:
             others = [word for word in _WORDS.findall(words) if word not in _OF_DATES]
             return " ".join((*dates, *others)) if ":" not in words else words
-        if self.kind is Kind.NUMBER and (found := _NUMBER.search(words)) and not _NUMBER.search(words, found.end()):
+        if self.kind is Kind.NUMBER and (found := NUMBER.search(words)) and not NUMBER.search(words, found.end()):
             number = self.normalize(found[0])
             return words if number is None else f"{words[: found.start()]}{number!r}{words[found.end() :]}"
         return words
@@ -76,7 +76,7 @@ class Column:
             return value
         if self.kind is Kind.DATE:
             return next(iter(find_dates(value)), None)
-        found = _NUMBER.search(value)
+        found = NUMBER.search(value)
         try:
             return float(normalize_number(found[0].replace("−", "-"))) if found else None
         except ValueError:  # 1.234,50 and the like: two readings, so none

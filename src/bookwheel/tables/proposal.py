@@ -39,7 +39,11 @@ class CompleteRequest:
 async def complete_request(sentence: str, model: Model, plan: Plan) -> CompleteRequest:
     """Return the request of a sentence; where it names no columns, the model is asked for them once."""
     prompts = prompts_for(plan, sentence)
-    if names_columns(sentence) or prompts.quotes or _TURN not in prompts.turns or not sentence.strip():
+    if prompts.quotes and sentence.strip() and not names_columns(sentence):
+        # It cannot propose any; each row is what the document says.
+        column = "内容" if prompts.language == "zh" else "item"
+        return CompleteRequest(request=TableRequest.parse(f"{sentence.strip(' .。')}: {column}"))
+    if names_columns(sentence) or _TURN not in prompts.turns or not sentence.strip():
         return CompleteRequest(request=TableRequest.parse(sentence))
     said = await converse(
         prompts.turn(_TURN, question=sentence), model, min(_TOKENS, plan.answer_tokens), plan.sampling

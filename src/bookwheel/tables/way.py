@@ -27,6 +27,7 @@ from bookwheel.reading.ways.compose import ComposedWay, number_step, read_in_ord
 from bookwheel.reading.ways.parallel import SEGMENTS, open_segments, run_segments
 from bookwheel.reading.ways.spec import ReadingContext, WaySpec
 from bookwheel.tables.columns import TableRequest
+from bookwheel.tables.quoted import QuotedRows
 from bookwheel.tables.rows import SectionRows, UnreadableRowsError, parse_rows, place_rows
 from bookwheel.text.sentences import find_ends
 from bookwheel.types import Answer, Conversation, Finish, Flag, Memory, Message, Reply, Step, Usage
@@ -98,6 +99,8 @@ class CollectWay(ComposedWay):
         chunks = given.size.chunks
         most = chunks + (SEGMENTS - 1 if self.course else 0)  # A segment's last chunk can be short.
         calls = [self.gate.estimate(given, chunks, most)] if self.gate else []
+        if given.prompts.quotes:  # Its rows cost no call.
+            return calls
         own = list_section_calls(given, TableRequest.parse(given.question), most)
         return [*calls, replace(own, least=0, least_text=0) if self.gate else own]
 
@@ -106,17 +109,22 @@ class CollectWay(ComposedWay):
     ) -> AsyncGenerator[Step | Answer]:
         """Yield a step for each chunk, whose reply holds its rows, then their number as the answer."""
         check_request(question, model, plan)
-        collector = Collector.open(TableRequest.parse(question), model, plan)
-        context = collector.make_context(document, question)
+        request, prompts = TableRequest.parse(question), prompts_for(plan, question)
         steps = [step.without_texts() for step in done]
-        opening = self.gate.open(context, collector.write) if self.gate else nullcontext(collector.write)
-        async with opening as write, aclosing(self._read_sections(context, write, collector.write, steps)) as events:
+        if prompts.quotes:
+            plain = (await asyncio.to_thread(QuotedRows.find, document, request)).write
+            context = _make_context(document, question, model, plan, prompts)
+        else:
+            collector = Collector.open(request, model, plan)
+            plain, context = collector.write, collector.make_context(document, question)
+        opening = self.gate.open(context, plain) if self.gate else nullcontext(plain)
+        async with opening as write, aclosing(self._read_sections(context, write, plain, steps)) as events:
             async for event in events:
                 step = number_step(event, len(steps))
                 steps.append(step.without_texts())
                 yield step
-        count = sum(len(collector.parse(step.conversation.reply.text).rows) for step in steps)
-        noun = "行" if collector.prompts.language == "zh" else "rows"
+        count = sum(len(parse_stored(step.conversation.reply.text, request).rows) for step in steps)
+        noun = "行" if prompts.language == "zh" else "rows"
         yield Answer(text=f"{count} {noun}", conversation=Conversation(messages=(), reply=Reply(text=str(count))))
 
     async def _read_sections(
@@ -158,14 +166,11 @@ def find_room(request: TableRequest, model: Model, plan: Plan) -> Room:
 
 
 def check_request(question: str, model: Model, plan: Plan) -> None:
-    """Refuse a question without columns, a model that only quotes, and a plan beyond the model's window."""
+    """Refuse a question without columns, and a plan beyond the model's window."""
     request = TableRequest.parse(question)
     check_question(question, model, plan)
-    if prompts_for(plan, question).quotes:
-        raise InputError(
-            f"{model.name} only quotes and cannot write rows: name a model that can, with --base-url URL --model NAME"
-        )
-    find_room(request, model, plan)
+    if not prompts_for(plan, question).quotes:
+        find_room(request, model, plan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,16 +192,7 @@ class Collector:
     def make_context(self, document: Document, question: str) -> ReadingContext:
         """Return what the parts of other ways are told of the reading; chunks are as long as a reply has room for."""
         plan = replace(self.plan, chunk_tokens=self.room.chunk)
-        return ReadingContext(
-            document=document, question=question, model=self.model, plan=plan, prompts=self.prompts, template=0
-        )
-
-    def parse(self, text: str) -> SectionRows:
-        """Return the rows of a stored reply."""
-        try:
-            return parse_rows(text, self.request.columns)
-        except UnreadableRowsError:
-            return SectionRows()
+        return _make_context(document, question, self.model, plan, self.prompts)
 
     async def write(self, _context: ReadingContext, before: Memory, chunk: Chunk) -> Step:
         """Read one chunk, in as many calls as it takes."""
@@ -301,6 +297,18 @@ def _find_middle(text: str) -> int:
     return min(ends, key=lambda at: abs(at - middle), default=middle)
 
 
+def _make_context(document: Document, question: str, model: Model, plan: Plan, prompts: Prompts) -> ReadingContext:
+    return ReadingContext(document=document, question=question, model=model, plan=plan, prompts=prompts, template=0)
+
+
+def parse_stored(text: str, request: TableRequest) -> SectionRows:
+    """Return the rows of a stored reply; none where it is a note of another kind."""
+    try:
+        return parse_rows(text, request.columns)
+    except UnreadableRowsError:
+        return SectionRows()
+
+
 def list_section_calls(given: CostInputs, request: TableRequest, most: int) -> CallCost:
     """Return a call for each chunk at least, and for each of its halves and corrections at most."""
     prompts, tokenizer = given.prompts, given.model.tokenizer
@@ -318,8 +326,10 @@ def list_section_calls(given: CostInputs, request: TableRequest, most: int) -> C
 
 def _measure(document: Document, question: str, model: Model, plan: Plan) -> DocumentSize:
     """Return the size of a document in this way's own chunks."""
-    room = find_room(TableRequest.parse(question), model, plan)
-    return measure_document(document, question, model, replace(plan, chunk_tokens=room.chunk))
+    request = TableRequest.parse(question)
+    if not prompts_for(plan, question).quotes:
+        plan = replace(plan, chunk_tokens=find_room(request, model, plan).chunk)
+    return measure_document(document, question, model, plan)
 
 
 COLLECT: Final = CollectWay(name=NAME)

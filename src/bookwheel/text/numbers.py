@@ -201,9 +201,14 @@ def order_dates(tokens: list[str]) -> list[str]:
 
 def find_dates(text: str) -> list[str]:
     """Return the dates of a text as YYYY-MM-DD, each once, in the text's order."""
+    return list(dict.fromkeys(day for *_, day in place_dates(text)))
+
+
+def place_dates(text: str) -> list[tuple[int, int, str]]:
+    """Return the dates of a text in its order: from where to where each stands, and the day as YYYY-MM-DD."""
     matches = ((match, order) for pattern, order in _DATES for match in pattern.finditer(text))
-    found = sorted((match.start(), _make_date(order, match.groups())) for match, order in matches)
-    return list(dict.fromkeys(day for _, day in found if day))
+    found = sorted((*match.span(), _make_date(order, match.groups())) for match, order in matches)
+    return [one for one in found if one[2]]
 
 
 def _make_date(order: str, parts: tuple[str, ...]) -> str:

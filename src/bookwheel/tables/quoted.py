@@ -1,0 +1,155 @@
+"""Rows without a writer: for a model that only quotes, the parts of a document that the sentence asks for.
+
+    | Plan | Minute |            a row of a table, with the cells under the columns of the same names
+    | Yearly | 4p |
+    Bring:                       an item of a list, with what leads it in
+    - gloves
+    It rained on 3 May 2027.     a sentence, with the date or number that a column of that kind asks for
+
+A part counts by the share of the sentence's words that stand in it and in its heading and leads, weighed by how rare
+they are in the document. Those near the best one are rows. No call is made: on questions for lists of real documents
+the built-in model's scores chose no better (lab/2026-11-24-collect.md).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+from bookwheel.tables.columns import NUMBER, Column, Kind
+from bookwheel.tables.rows import SectionRows, WrittenRow
+from bookwheel.text.numbers import place_dates
+from bookwheel.text.ranking import QuestionWords, find_stems, weigh_rarity
+from bookwheel.text.sentences import split_sentences
+from bookwheel.text.structure import Shape, split_parts
+from bookwheel.types import Conversation, Reply, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bookwheel.reading.ways.spec import ReadingContext
+    from bookwheel.tables.columns import TableRequest
+    from bookwheel.types import Chunk, Document, Memory
+
+_NEAR: Final = 0.6
+"""Of the best part's share, what a row has at least."""
+_PIECE: Final = 1 << 18
+"""Characters whose structure is looked at together."""
+_LONGEST_CELL: Final = 300
+_MARK: Final = re.compile(r"^\s*(?:[-*+•·–>]+|\(?\d{1,3}[.)、])\s+")
+_SEPARATORS: Final = ("|", "\t", ";", ",")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unit:
+    start: int
+    end: int
+    text: str
+    leads: str
+    header: str
+    """The header of a row; empty elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotedRows:
+    """The rows of one document for one request, in the order of their places."""
+
+    request: TableRequest
+    starts: tuple[int, ...]
+    rows: tuple[WrittenRow, ...]
+
+    @classmethod
+    def find(cls, document: Document, request: TableRequest) -> Self:
+        """Return the rows; that reads the document twice."""
+        words = QuestionWords(request.sentence)
+        holders, total = Counter[str](), 0
+        for unit in _list_units(document):
+            holders.update(words.stems & find_stems(f"{unit.leads} {unit.text}"))
+            total += 1
+        weights = {word: weigh_rarity(holders[word], total) for word in sorted(holders)}
+        best, chosen = 0.0, list[tuple[float, _Unit]]()
+        for unit in _list_units(document) if weights else ():
+            share = sum(weights[word] for word in sorted(words.stems & find_stems(f"{unit.leads} {unit.text}")))
+            if share >= _NEAR * best and share > 0:
+                chosen.append((share, unit))
+                best = max(best, share)
+        units = [unit for share, unit in chosen if share >= _NEAR * best]
+        rows = tuple(WrittenRow(cells=_fill_cells(unit, request.columns), quote=unit.text) for unit in units)
+        return cls(request=request, starts=tuple(unit.start for unit in units), rows=rows)
+
+    async def write(self, _context: ReadingContext, before: Memory, chunk: Chunk) -> Step:
+        """Return the step of a chunk, whose reply holds the rows that begin in it."""
+        first, last = bisect_left(self.starts, chunk.start), bisect_left(self.starts, chunk.end)
+        reply = Reply(text=SectionRows(rows=self.rows[first:last]).to_json(self.request.columns))
+        return Step(chunk=chunk, before=before, after=before, conversation=Conversation(messages=(), reply=reply))
+
+
+def _list_units(document: Document) -> Iterator[_Unit]:
+    for start, text in _list_pieces(document):
+        for part in split_parts(text):
+            above = [text[span[0] : span[1]] for span in (part.heading, part.lead) if span]
+            leads = " ".join(" ".join(above).split())
+            header = text[part.lead[0] : part.lead[1]] if part.lead and part.shape is Shape.ROW else ""
+            spans = [(part.start, part.end)]
+            if part.shape in (Shape.PROSE, Shape.ITEM):
+                spans = [(part.start + a, part.start + b) for a, b in split_sentences(text[part.start : part.end])]
+            for a, b in spans:
+                body = text[a:b].strip()
+                # A line with a colon at its end leads in others and says nothing by itself.
+                if any(map(str.isalnum, body)) and not body.endswith((":", "：")):
+                    yield _Unit(start=start + a, end=start + b, text=body, leads=leads, header=header)
+
+
+def _list_pieces(document: Document) -> Iterator[tuple[int, str]]:
+    """Yield the document in pieces that end with a line, each with its place."""
+    start, held = 0, ""
+    for part in document.parts():
+        held += part.text
+        while len(held) > _PIECE:
+            cut = held.rfind("\n", _PIECE // 2, _PIECE) + 1 or _PIECE
+            yield start, held[:cut]
+            start, held = start + cut, held[cut:]
+    if held:
+        yield start, held
+
+
+def _fill_cells(unit: _Unit, columns: Sequence[Column]) -> tuple[str | None, ...]:
+    """Return the cells under the columns' names, else what suits a column's kind; the first text has the words."""
+    named = _match_header(unit, columns)
+    cells = [named.get(column.name) or _find_value(unit.text, column) for column in columns]
+    if not any(cell for cell, column in zip(cells, columns, strict=True) if column.kind is Kind.TEXT):
+        at = next((at for at, column in enumerate(columns) if column.kind is Kind.TEXT), None)
+        if at is not None:
+            cells[at] = " ".join(_MARK.sub("", unit.text).split())[:_LONGEST_CELL]
+    return tuple(cells)
+
+
+def _find_value(text: str, column: Column) -> str | None:
+    if column.kind is Kind.DATE:
+        return next((text[start:end] for start, end, _ in place_dates(text)), None)
+    if column.kind is Kind.NUMBER:
+        dates = [(start, end) for start, end, _ in place_dates(text)]
+        numbers = (found for found in NUMBER.finditer(_MARK.sub(lambda mark: " " * len(mark[0]), text)))
+        return next((one[0] for one in numbers if not any(a <= one.start() < b for a, b in dates)), None)
+    return None
+
+
+def _match_header(unit: _Unit, columns: Sequence[Column]) -> dict[str, str]:
+    """Return the cells of a row whose header shares a word with a column's name."""
+    mark = next((mark for mark in _SEPARATORS if mark in unit.header), None)
+    if mark is None:
+        return {}
+    names, cells = ([cell.strip() for cell in line.strip().strip("|").split(mark)] for line in (unit.header, unit.text))
+    if len(names) != len(cells):
+        return {}
+    stems = [find_stems(name) for name in names]
+    found = {}
+    for column in columns:
+        wanted = find_stems(column.name)
+        at = next((at for at, stem in enumerate(stems) if wanted & stem and cells[at]), None)
+        if at is not None:
+            found[column.name] = cells[at]
+    return found

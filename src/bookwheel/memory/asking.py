@@ -161,11 +161,20 @@ async def ask(
     document = PassageDocument(passages, has_headers=not prompts.quotes)
     spent = opened.model.spent
     answer: MemoryAnswer | None = None
+    noted: MemoryAnswer | None = None
     # Passages that were quoted for the brief say nothing about a question.
-    if version.memory.text and not prompts.quotes:
-        answer = await _ask_memory(opened, question, version, document)
+    has_notes = bool(version.memory.text) and not prompts.quotes
+    is_first = has_notes and not await asyncio.to_thread(asks_for_more, question, version.memory.text, document)
+    if is_first:
+        noted, is_borne_out = await _ask_memory(opened, question, version, until)
+        answer = noted if is_borne_out else None
     if answer is None and document.length:
         answer = await _ask_texts(opened, question, version, document)
+        # What hangs together over several texts, notes may say and none of the passages: it stays unproved.
+        if has_notes and is_absence(answer.answer.casefold()):
+            if not is_first:
+                noted, _ = await _ask_memory(opened, question, version, until)
+            answer = noted if noted and not noted.newer else answer
     if answer is None:
         answer = MemoryAnswer(
             question=question,
@@ -191,26 +200,38 @@ async def keep_answer(opened: OpenMemory, answer: MemoryAnswer) -> None:
 
 def _rank_passages(opened: OpenMemory, question: str, version: MemoryVersion, until: datetime | None) -> list[_Passage]:
     """Return the passages with the rarest words of the question that fit a chunk; without any, the newest ones."""
-    memory, plan = opened.record.number, opened.record.plan
+    memory, plan, asked = opened.record.number, opened.record.plan, QuestionWords(question)
     texts = [one for one in opened.tables.list_texts(memory) if until is None or one.instant <= until]
     texts.sort(key=lambda one: (one.instant, one.number), reverse=True)
-    found = [
-        _Passage(text=one, start=start, words=words)
-        for one in texts
-        for start, words in _cut_passages(opened.tables.load_text(memory, one.number))
-    ]
-    found += _list_written(opened, version)
-    asked = QuestionWords(question)
-    held = [asked.find(passage.words) for passage in found]
+    written = [(one, asked.find(one.words)) for one in _list_written(opened, version)]
+    places = [(one, *place) for one in texts for place in _find_places(opened, asked, one)]
+    held = [*(words for *_, words in places), *(words for _, words in written)]
     ranked = asked.rank(held)
     ranked = [at for at in ranked if held[at]] or ranked
     chosen, room = list[_Passage](), plan.chunk_tokens
-    for passage in (found[at] for at in ranked):
+    for at in ranked:
+        if at < len(places):
+            text, start, end, _ = places[at]
+            words = opened.tables.load_text(memory, text.number)[start:end]
+            passage = _Passage(text=text, start=start, words=words)
+        else:
+            passage = written[at - len(places)][0]
         room -= opened.session.model.tokenizer.count(format_header(passage.text) + passage.words) + 2
         if room < 0 and chosen:
             break
         chosen.append(passage)
     return chosen
+
+
+def _find_places(opened: OpenMemory, asked: QuestionWords, text: MemoryText) -> list[tuple[int, int, frozenset[str]]]:
+    """Return the passages of a text with the question's words that each has; a standing question finds them once."""
+    places, key = opened.searched.find(asked.question), (text.number, text.sha256)
+    if key not in places:
+        content = opened.tables.load_text(opened.record.number, text.number)
+        places[key] = [
+            (start, start + len(words), frozenset(asked.find(words))) for start, words in _cut_passages(content)
+        ]
+    return places[key]
 
 
 def _list_written(opened: OpenMemory, version: MemoryVersion) -> list[_Passage]:
@@ -253,22 +274,29 @@ def _plan_questions(opened: OpenMemory) -> Plan:
 
 
 async def _ask_memory(
-    opened: OpenMemory, question: str, version: MemoryVersion, document: PassageDocument
-) -> MemoryAnswer | None:
-    """Answer from the memory; None where the texts are to be asked."""
+    opened: OpenMemory, question: str, version: MemoryVersion, until: datetime | None
+) -> tuple[MemoryAnswer | None, bool]:
+    """Return the answer from the memory, if it has one, and whether the texts bear it out."""
     plan, memory = _plan_questions(opened), version.memory
-    if memory.tokens > plan.memory_tokens or await asyncio.to_thread(asks_for_more, question, memory.text, document):
-        return None
+    if memory.tokens > plan.memory_tokens:
+        return None, False
     prompts = prompts_for(plan, question)
     loop.check(question, opened.session.model, plan, prompts)
     said = await loop.answer(question, memory, opened.reader, plan, prompts)
     if Flag.NO_ANSWER in said.flags or is_absence(said.text.casefold()):
-        return None
-    answer = await asyncio.to_thread(_judge, said.text, question, version, document, "memory")
-    is_borne_out = answer.claims and not any(
+        return None, False
+
+    def judge() -> MemoryAnswer:
+        # The words of the answer may stand where none of the question's do.
+        more = _rank_passages(opened, f"{question}\n{said.text}", version, until)
+        wider = PassageDocument(more, has_headers=True)
+        return _judge(said.text, question, version, wider, "memory")
+
+    answer = await asyncio.to_thread(judge)
+    is_borne_out = bool(answer.claims) and not any(
         claim.missing or claim.verdict in {Verdict.ABSENT, Verdict.NOT_FOUND} for claim in answer.claims
     )
-    return answer if is_borne_out and not answer.newer else None
+    return answer, is_borne_out and not answer.newer
 
 
 async def _ask_texts(
@@ -312,7 +340,7 @@ def _judge(text: str, question: str, version: MemoryVersion, document: PassageDo
     evidence, claims = judge_answer(text, question, (), document)
     quotes = [document.quote(piece.start, piece.end) for piece in evidence]
     found = tuple(quote for quote in quotes if quote)
-    rivals = _find_rivals(found, question, document)
+    rivals = _find_rivals(text, found, question, document)
     times = [datetime.fromisoformat(quote.at) for quote in found]
     newest = max(times) if times else None
     newer = [one for one in rivals if newest and datetime.fromisoformat(one.at) > newest]
@@ -330,9 +358,11 @@ def _judge(text: str, question: str, version: MemoryVersion, document: PassageDo
     )
 
 
-def _find_rivals(quotes: Sequence[DatedQuote], question: str, document: PassageDocument) -> list[DatedQuote]:
-    """Return the sentences that have the question's words, and another value than the quotes; newest first."""
-    asked = QuestionWords(question)
+def _find_rivals(
+    answer: str, quotes: Sequence[DatedQuote], question: str, document: PassageDocument
+) -> list[DatedQuote]:
+    """Return the sentences that have the question's words, and a value that is not the answer's; newest first."""
+    asked, said = QuestionWords(question), _list_stems(answer)
     rivals: list[DatedQuote] = []
     for quote in quotes:
         mine, wanted = _list_stems(quote.quote), asked.find(quote.quote)
@@ -345,7 +375,7 @@ def _find_rivals(quotes: Sequence[DatedQuote], question: str, document: PassageD
                 words = passage.words[start:end].strip()
                 theirs = _list_stems(words)
                 shared = len(mine & theirs) / max(1, min(len(mine), len(theirs)))
-                if wanted <= asked.find(words) and shared >= _SAME and mine - theirs and theirs - mine:
+                if wanted <= asked.find(words) and shared >= _SAME and mine - theirs and theirs - mine - said:
                     at = passage.start + start
                     rivals.append(
                         DatedQuote(

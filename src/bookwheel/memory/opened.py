@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -38,8 +38,26 @@ _NOTE: Final = {
 WRITTEN_TOKENS: Final = 200_000
 """What a memory may have that an agent writes."""
 WRITTEN_ABOUT: Final = "What an agent has noted"
+# A standing question, and the same with the words of its answer.
+_KEPT_QUESTIONS: Final = 2
 # Seconds between two looks at a memory that another writer holds.
 _TURN_SECONDS: Final = 0.02
+
+
+@dataclass(slots=True)
+class SearchedTexts:
+    """Where the words of the newest questions stand, so that a standing question looks through each text once."""
+
+    questions: dict[str, dict[tuple[int, str], list[tuple[int, int, frozenset[str]]]]] = field(default_factory=dict)
+    """Of each question, of each text by number and hash: its passages with the question's words that they have."""
+
+    def find(self, question: str) -> dict[tuple[int, str], list[tuple[int, int, frozenset[str]]]]:
+        """Return what was found for a question, and drop the oldest one's where there are too many."""
+        found = self.questions.pop(question, {})
+        self.questions[question] = found
+        while len(self.questions) > _KEPT_QUESTIONS:
+            del self.questions[next(iter(self.questions))]
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +70,7 @@ class OpenMemory:
     model: BudgetedModel
     """Counts what the run costs."""
     way: Way
+    searched: SearchedTexts = field(default_factory=SearchedTexts)
 
     @property
     def brief(self) -> str:

@@ -24,6 +24,7 @@ from bookwheel.text.matching import Passage, parse_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from bookwheel.types import Document
 
@@ -217,13 +218,13 @@ class QuestionWords:
         best = sorted(range(len(windows)), key=lambda at: -weights[at])[:most]
         return [windows[at] for at in best] if any(weights) else list(windows)
 
-    def rank(self, found: Sequence[set[str]]) -> list[int]:
+    def rank(self, found: Sequence[AbstractSet[str]]) -> list[int]:
         """Return the places of texts that have these of the words: those with the rarest first, else in their order."""
         weights = _weigh(found)
         return sorted(range(len(found)), key=lambda at: -weights[at])
 
 
-def _weigh(found: Sequence[set[str]]) -> list[float]:
+def _weigh(found: Sequence[AbstractSet[str]]) -> list[float]:
     """Return the weight of each text, given the words that it has."""
     holders = Counter(word for words in found for word in words)
     # Summed in a fixed order: a set's own differs from run to run, and so would the last digits.

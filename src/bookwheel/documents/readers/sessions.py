@@ -44,7 +44,7 @@ def read_session(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]
             place, where = f"line {number}", f"{source.name}#line {number}"
             if not line.endswith(b"\n") and len(line) == _MOST_LINE:
                 warnings.add(f"lines read in part, over {_MOST_LINE >> 20} MiB", where)
-            text = decode_bytes(line, source.name, warnings).strip()
+            text = _decode(line, source.name, warnings).strip()
             if not text:
                 continue
             try:
@@ -64,6 +64,13 @@ def read_session(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]
             if not turns:
                 kind = get_object(record, "payload") or record
                 warnings.add(_WORDLESS, to_printable(str(kind.get("type") or "untyped"))[:40])
+
+
+def _decode(line: bytes, name: str, warnings: SourceWarnings) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return decode_bytes(line, name, warnings)
 
 
 def _read_record(record: dict[str, Any], where: str, warnings: SourceWarnings) -> Iterator[tuple[str, str]]:

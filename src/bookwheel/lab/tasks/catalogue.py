@@ -28,6 +28,7 @@ import bookwheel.lab.tasks.tallies
 import bookwheel.lab.tasks.questions
 import bookwheel.lab.tasks.facts
 import bookwheel.lab.tasks.dialogues
+import bookwheel.lab.tasks.episodes
 import bookwheel.lab.tasks.books
 import bookwheel.lab.tasks.documents_qa
 import bookwheel.lab.tasks.ruler.tasks  # noqa: F401

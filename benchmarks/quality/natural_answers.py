@@ -15,7 +15,7 @@ from typing import Final
 
 from bookwheel.lab.scoring import official, score_answer, string_match_all, string_match_part
 from bookwheel.lab.scoring.choices import is_polar
-from bookwheel.lab.scoring.normalization import contains_words, words
+from bookwheel.text.normalization import contains_words, words
 
 FOLDER: Final = Path(__file__).parents[2] / "tests" / "lab" / "scoring" / "data"
 ABSENT: Final = ("not in the document",)

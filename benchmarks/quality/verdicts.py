@@ -1,95 +1,84 @@
-"""Measure how far a verdict can be trusted: labelled answers, and how many of those called found are right.
+"""Measure how far a verdict can be trusted, on labelled answers to questions about snippets of documents.
 
-    python benchmarks/quality/verdicts.py [--pairs 200] [--seed 7] [--natural FOLDER [--apart]] [--show]
+    python benchmarks/quality/verdicts.py FILE.jsonl ... [--show]
 
-Every pair is an answer and a document. verdict_pairs.py makes our own; with --natural, a folder of question sets and
-encyclopedia paragraphs gives further ones (verdict_natural.py).
+Each line is one JSON object with lang, snippet, question, answer, label and answers, as in the task `verdict`.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-import time
-from collections import Counter, defaultdict
-from math import sqrt
+import json
+from collections import Counter
 from pathlib import Path
 
-from verdict_natural import read_chinese_sentences, read_natural, read_sentences
-from verdict_pairs import Pair, make_pairs
-
 from bookwheel.documents.opening import TextDocument
-from bookwheel.types import BORNE_OUT, Claim, Evidence, Verdict
+from bookwheel.lab.evaluation.statistics import wilson_interval
+from bookwheel.types import BORNE_OUT, Fit, Verdict, sum_up_fits, sum_up_verdicts
 from bookwheel.verdict.judge import judge_answer
 
 
-def wilson(hits: int, count: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share."""
-    if not count:
-        return 0.0, 1.0
-    z, share = 1.96, hits / count
-    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
-    half = z * sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
-    return middle - half, middle + half
+def judge(row: dict) -> tuple[Verdict | None, Fit | None, int]:
+    """Return the verdict on an answer, whether it answers, and how many passages are quoted against it."""
+    _, claims = judge_answer(row["answer"], row["question"], (), TextDocument(row["snippet"]))
+    return sum_up_verdicts(claims), sum_up_fits(claims), sum(len(claim.against) for claim in claims)
 
 
-def judge(pair: Pair) -> tuple[tuple[Evidence, ...], tuple[Claim, ...]]:
-    """Return the verdict on a pair."""
-    return judge_answer(pair.answer, pair.question, (), TextDocument(pair.document))
+def share(part: int, whole: int) -> str:
+    """Return a share with its 95 % interval."""
+    if not whole:
+        return "none of none"
+    bounds = wilson_interval(part, whole)
+    return f"{part} of {whole} = {part / whole:.2f} ({bounds.low:.2f} to {bounds.high:.2f})"
 
 
-def report(title: str, pairs: list[Pair], *, show: bool) -> None:
-    """Judge the pairs and print precision and recall of "found", whole and by kind."""
-    table: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    found_right = found = right = 0
-    began = time.perf_counter()
-    for pair in pairs:
-        evidence, claims = judge(pair)
-        verdicts = {claim.verdict for claim in claims}
-        is_found = verdicts <= BORNE_OUT
-        worst = "found" if is_found else "partly" if verdicts & {*BORNE_OUT, Verdict.PARTLY} else "not-found"
-        table[pair.kind, pair.language][worst] += 1
-        found += is_found
-        right += pair.is_right
-        found_right += is_found and pair.is_right
-        if show and is_found != pair.is_right:
-            print(f"  {pair.kind} {pair.language} {worst}: {pair.answer!r} to {pair.question!r}")
-            for piece in evidence:
-                print(f"      {piece.quote!r}")
-    took = time.perf_counter() - began
-    print(f"{title}: {len(pairs)} pairs, {1000 * took / max(1, len(pairs)):.2f} ms each")
-    low, high = wilson(found_right, found)
-    share = found_right / max(1, found)
-    print(f"  precision of found {found_right}/{found} = {share:.3f} (95 % {low:.3f} to {high:.3f})")
-    low, high = wilson(found_right, right)
-    print(f"  recall of found {found_right}/{right} = {found_right / max(1, right):.3f} (95 % {low:.3f} to {high:.3f})")
-    for (kind, language), counts in table.items():
-        print(f"    {language} {kind:14} " + ", ".join(f"{name} {count}" for name, count in sorted(counts.items())))
+def report(rows: list[dict], judged: list[tuple[Verdict | None, Fit | None, int]]) -> None:
+    """Print the table of the lab note for these answers."""
+    pairs = list(zip(rows, judged, strict=True))
+    out = [(row, verdict, fit, against) for row, (verdict, fit, against) in pairs]
+    borne = [one for one in out if one[1] in BORNE_OUT]
+    supported = [one for one in out if one[0]["label"] == "supported"]
+    denied = [one for one in out if one[0]["label"] == "contradicted"]
+    off = [one for one in out if one[0]["answers"] == "no"]
+    green = [one for one in borne if one[2] is Fit.YES]
+    right_green = [one for one in green if one[0]["label"] == "supported" and one[0]["answers"] == "yes"]
+    should = [one for one in supported if one[0]["answers"] == "yes"]
+    print(f"  n {len(rows)}, supported {len(supported)}, contradicted {len(denied)}, not answering {len(off)}")
+    print("  recall of quoted or supported  ", share(sum(one[1] in BORNE_OUT for one in supported), len(supported)))
+    print("  precision                      ", share(sum(one[0]["label"] == "supported" for one in borne), len(borne)))
+    print("  contradicted, called borne out ", share(sum(one[1] in BORNE_OUT for one in denied), len(denied)))
+    print(
+        "  contradictions found and quoted", share(sum(one[1] is Verdict.CONTRADICTED for one in denied), len(denied))
+    )
+    called = [one for one in out if one[1] is Verdict.CONTRADICTED]
+    print(
+        "  precision of contradicted      ",
+        share(sum(one[0]["label"] == "contradicted" for one in called), len(called)),
+    )
+    print("  green of right and answering   ", share(len(right_green), len(should)))
+    print("  green that is right and answers", share(len(right_green), len(green)))
+    print("  not answering, green           ", share(sum(one in green for one in off), len(off)))
 
 
 def main() -> None:
-    """Make the pairs, judge them and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--natural", type=Path, help="a folder with question sets in SQuAD's JSON, compressed by gzip")
-    parser.add_argument("--texts", type=int, default=100, help="texts of each natural set")
-    parser.add_argument("--apart", action="store_true", help="read the half of the texts whose failures nobody reads")
-    parser.add_argument("--language", choices=("en", "zh"), help="only short answers in this language")
-    parser.add_argument("--show", action="store_true", help="print the pairs whose verdict is not what they deserve")
-    options = parser.parse_args()
-    report(f"own pairs, seed {options.seed}", make_pairs(options.pairs, options.seed), show=options.show)
-    if options.natural:
-        sets: dict[str, list[Pair]] = defaultdict(list)
-        for pair in read_natural(options.natural, options.texts, options.seed, apart=options.apart):
-            if options.language in {None, pair.language}:
-                sets[pair.kind].append(pair)
-        for name, pairs in sets.items():
-            report(f"{name}, seed {options.seed}", pairs, show=options.show)
-        for name, read in (("English", read_sentences), ("Chinese", read_chinese_sentences)):
-            pairs = list(read(options.natural, options.pairs, options.seed))
-            report(f"{name} sentences, seed {options.seed}", pairs, show=options.show)
+    """Judge the answers and print the table, both languages apart."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--show", action="store_true", help="print each answer whose verdict is not its label")
+    given = parser.parse_args()
+    rows = [json.loads(line) for file in given.files for line in file.read_text(encoding="utf-8").splitlines()]
+    judged = [judge(row) for row in rows]
+    for lang in (*dict.fromkeys(row["lang"] for row in rows), ""):
+        at = [number for number, row in enumerate(rows) if not lang or row["lang"] == lang]
+        print(lang or "both")
+        report([rows[number] for number in at], [judged[number] for number in at])
+    counts = Counter((row["label"], str(verdict)) for row, (verdict, _, _) in zip(rows, judged, strict=True))
+    for (label, verdict), count in sorted(counts.items()):
+        print(f"  {label:14} {verdict:14} {count}")
+    for row, (verdict, fit, _) in zip(rows, judged, strict=True) if given.show else ():
+        if str(verdict) != row["label"]:
+            print(f"{verdict} for {row['label']}, {fit} for {row['answers']}: {row['question']} {row['answer']}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

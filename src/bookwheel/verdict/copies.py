@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.text.matching import drop_invisible
 from bookwheel.text.sentences import find_ends
-from bookwheel.verdict.search import Sentence, list_blocks
+from bookwheel.verdict.search import LocatedSentence, list_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,7 +39,7 @@ _HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s.*\n\s*", re.MULTILINE)
 
 def find_copies(
     parts: Iterable[Part], pieces: Sequence[str], says_something: Callable[[Sequence[str]], bool]
-) -> dict[int, Sentence]:
+) -> dict[int, LocatedSentence]:
     """Return the document's sentences that pieces of an answer are copied from, by the pieces' numbers.
 
     `says_something` tells if the pieces of a passage can be borne out at all: a name alone stands in many places.
@@ -48,7 +48,7 @@ def find_copies(
     words = [sorted((word.strip(_QUOTES) for word in piece.split()), key=len, reverse=True) for piece in pieces]
     seeds = sorted((at for at in range(len(pieces)) if len(keys[at]) >= _LEAST_SEED), key=lambda at: -len(keys[at]))
     seeds = seeds[:_MOST_SEEDS]
-    copies: dict[int, Sentence] = {}
+    copies: dict[int, LocatedSentence] = {}
     if not seeds or not says_something(pieces):
         return copies
     for offset, text, is_last in list_blocks(parts, overlap=sum(map(len, pieces)) + 2 * _MARGIN):
@@ -89,9 +89,11 @@ class _CopyBlock:
         self._is_last = is_last
         self._squeezed, self._places = _squeeze(text)
 
-    def find(self, keys: Sequence[str], seed: int, says_something: Callable[[range], bool]) -> dict[int, Sentence]:
+    def find(
+        self, keys: Sequence[str], seed: int, says_something: Callable[[range], bool]
+    ) -> dict[int, LocatedSentence]:
         """Return the sentences that the longest copied passage around a piece is from; none where there is none."""
-        best: dict[int, Sentence] = {}
+        best: dict[int, LocatedSentence] = {}
         for place in self._find_places(keys[seed]):
             sentences = self._trim(self._extend(keys, seed, place))
             if len(sentences) > len(best) and says_something(range(min(sentences), max(sentences) + 1)):
@@ -131,7 +133,7 @@ class _CopyBlock:
                 return end - len(key), end
         return None
 
-    def _trim(self, run: _CopiedRun) -> dict[int, Sentence]:
+    def _trim(self, run: _CopiedRun) -> dict[int, LocatedSentence]:
         """Return the sentences of the pieces from the first that begins one to the last that ends one."""
         spans = [(self._places[start], self._places[end - 1] + 1) for start, end in run.spans if end > start]
         if len(spans) < len(run.spans):
@@ -165,10 +167,10 @@ class _CopyBlock:
         after = next((one for one in ends if one >= stop), None)
         return stop if after is not None and not self._text[stop:after].strip() else None
 
-    def _sentence(self, start: int, end: int, ends: Sequence[int]) -> Sentence:
+    def _sentence(self, start: int, end: int, ends: Sequence[int]) -> LocatedSentence:
         first = max((one for one in ends if one <= start), default=start)
         last = min((one for one in ends if one >= end), default=end)
         quote = self._text[first:last]
         first += len(quote) - len(quote.lstrip())
         last = first + len(quote.strip())
-        return Sentence(self._text[first:last], self._start + first, self._start + last, "")
+        return LocatedSentence(self._text[first:last], self._start + first, self._start + last)

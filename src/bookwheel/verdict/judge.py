@@ -1,89 +1,198 @@
-"""The verdict on an answer: for each of its sentences, what the document says to it.
+"""The verdict on an answer: for each of its sentences, what the document says to it, and whether it answers.
 
-    "The plan was signed by Agostino Ramelli."   found      the document says so; its sentence is quoted
-    "Ramelli, born in Este, asked 12,400 livres" partly     its parts stand in two places, and both are quoted
-    "The miller was called Odo."                 by-hand    that was written into the memory after step 3
-    "It was burnt in 1601."                      not-found  the document has no such sentence
-    "The document does not say who paid."        absent     the model says that it is not there
+    "The plan was signed by Agostino Ramelli."   quoted        it stands in the document word for word
+    "Ramelli put his name to the plan."          supported     the document says it in other words; with its number
+    "Ramelli, born in Este, signed the plan."    partly        "born in Este" is not borne out
+    "The plan was never signed."                 contradicted  the passage that says otherwise is quoted
+    "The miller was called Odo."                 by-hand       that was written into the memory after step 3
+    "It was burnt in 1601."                      not-found     the document has no such sentence
+    "The document does not say who paid."        absent        the model says that it is not there
 
-A wrong "found" is worse than a wrong "partly": what is not surely the same counts as less. The document is searched
-once for all sentences together, in blocks, so that the cost grows with its length and the memory does not.
+Two questions, never mixed: whether the words bear a sentence out (`measure.py`), and whether it answers (`asking.py`).
+Both are weighed by fitted tables, or judged by a model. The document is searched once for all sentences together, in
+blocks, so that the cost grows with its length and the memory does not.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.text.remarks import says_absent
 from bookwheel.text.sentences import list_sentences
-from bookwheel.verdict.agreement import Degree, compare
-from bookwheel.verdict.claims import Candidate, Case, ClaimWriter
+from bookwheel.types import Claim, Fit, Verdict
+from bookwheel.verdict.asking import is_misfit, measure_fit
 from bookwheel.verdict.copies import find_copies
-from bookwheel.verdict.fragments import (
-    compare_fragment,
-    is_fragment,
-    lacks_subject,
-    list_asked,
-    list_items,
-    share_asked,
-)
-from bookwheel.verdict.search import Query, Sentence, make_query, search
-from bookwheel.verdict.statements import Statement, parse_statement
+from bookwheel.verdict.measure import Surroundings, contradicts, is_vetoed, list_foreign_clauses, measure
+from bookwheel.verdict.parsing import parse
+from bookwheel.verdict.search import LocatedSentence, Query, make_query, search
+from bookwheel.verdict.sources import EvidenceList, PlacedParts
+from bookwheel.verdict.weights import WeightTable, load_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from bookwheel.types import Claim, Evidence, Part, Step
+    from bookwheel.types import Evidence, Part, Step
+    from bookwheel.verdict.sources import SupportsParts
 
 _BULLETS: Final = re.compile(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")
 _CHOICE: Final = re.compile(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)
 _NO: Final = re.compile(r"\s*(?:no|不|否)", re.IGNORECASE)
-# A line that is long enough to be broken by its width: its end divides nothing, unlike a heading's or a table's.
-_WRAPPED: Final = re.compile(r"^(?!\s*#)([^\n]{40,})\n", re.MULTILINE)
 # Terms of a sentence that says something by itself.
 _LEAST_SENTENCE: Final = 4
-# Of a claim's candidates, those that are compared with each other at the end.
-_MOST_CANDIDATES: Final = 24
-# Sentences that are remembered because they have most of the question's words.
-_MOST_LEADERS: Final = 8
+# A passage that has less of a sentence than this is not quoted for it.
+_LEAST_MATCH: Final = 0.5
+_LEAST_CONTRADICTED: Final = 0.4
+_MOST_CONTRADICTED: Final = 0.5
+_CLAUSES: Final = re.compile(r"[;:()，；：（）—–]|,(?!\d)")
+_MARKS: Final = " ,;:，；：。.!！?？"
 
 
-class SupportsParts(Protocol):
-    """The part of a document that a verdict needs."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One sentence of an answer, and what the document has of it."""
 
-    def parts(self) -> Iterable[Part]:
-        """Yield the text from its beginning."""
-        ...
+    text: str
+    copy: LocatedSentence | None
+    """The sentence that it is copied from."""
+    is_absent: bool
+    """It says that the document does not have the answer."""
+    passages: tuple[LocatedSentence, ...]
+    """The few passages that have most of it together, the best first."""
+    features: Mapping[str, float]
+    """How far they bear it out."""
+    fit: Mapping[str, float]
+    """How far it answers the question."""
+    missing: tuple[str, ...]
+    unsaid: tuple[str, ...]
+    """Its clauses that have next to nothing of the passages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgment:
+    """What is decided on one sentence; a model's judgement stands in the place of a measure."""
+
+    score: float
+    """The probability that the document says it."""
+    is_supported: bool
+    is_denied: bool
+    answers: Fit
 
 
 def judge_answer(
     answer: str, question: str, steps: Sequence[Step], document: SupportsParts
 ) -> tuple[tuple[Evidence, ...], tuple[Claim, ...]]:
-    """Return the passages that the answer rests on, and its sentences with their verdicts."""
-    asked = parse_statement(question)
+    """Return the passages that the answer rests on, and its sentences with their verdicts, by measure."""
+    parts = PlacedParts(document)
+    findings = examine(answer, question, parts)
+    return write_claims([(finding, weigh(finding)) for finding in findings], steps, parts)
+
+
+def examine(answer: str, question: str, parts: PlacedParts) -> list[Finding]:
+    """Look for each sentence of an answer in the document."""
     pieces = split_answer(answer)
-    parts = _PlacedParts(document)
     copies = _find_copies(parts, pieces)
     judged = [at for at, piece in enumerate(pieces) if _is_judged(piece)]
-    own = dict.fromkeys(pieces[at] for at in judged if at not in copies and not says_absent(pieces[at]))
+    said = {pieces[at]: _say_whole(pieces[at], question) for at in judged}
     # A sentence that an answer repeats is looked for once.
-    cases = {piece: _make_cases(piece, question, asked) for piece in own}
-    flat = [case for several in cases.values() for case in several]
-    if flat:
-        _search(flat, asked, parts)
-    writer = ClaimWriter(question, steps, parts)
-    claims = tuple(
-        writer.write_copy(pieces[at], copies[at]) if at in copies else writer.write(pieces[at], cases.get(pieces[at]))
-        for at in judged
+    queries = {piece: make_query(words, question) for piece, words in said.items()}
+    search(parts, list(queries.values()))
+    return [_find(pieces[at], said[pieces[at]], question, queries[pieces[at]], copies.get(at)) for at in judged]
+
+
+def _find(text: str, words: str, question: str, query: Query, copy: LocatedSentence | None) -> Finding:
+    claim, asked = parse(words), parse(question)
+    found = query.sentences
+    around = Surroundings([parse(sentence.text) for sentence in found])
+    chosen = around.choose(claim, asked)
+    passages = [around.sentences[at] for at in chosen]
+    whole = set().union(*(passage.keys for passage in passages))
+    foreign = [claim.clauses[at] for at in list_foreign_clauses(claim, whole, asked)]
+    return Finding(
+        text=text,
+        copy=copy,
+        is_absent=copy is None and says_absent(text),
+        passages=tuple(found[at] for at in chosen),
+        features=measure(claim, asked, passages, around),
+        fit=measure_fit(claim, asked, passages, around),
+        missing=tuple(word for word in query.exact if not parse(word).keys.keys() & whole),
+        unsaid=_name_clauses(text, [at for at, one in enumerate(filter(None, claim.clauses)) if one in foreign]),
     )
-    return tuple(writer.evidence), claims
 
 
-def _find_copies(parts: Iterable[Part], pieces: Sequence[str]) -> dict[int, Sentence]:
+def _name_clauses(text: str, foreign: Sequence[int]) -> tuple[str, ...]:
+    """Return the words of clauses; of a sentence without commas, nothing."""
+    clauses = [piece.strip(_MARKS) for piece in _CLAUSES.split(text) if piece.strip(_MARKS)]
+    return tuple(clauses[at] for at in foreign if 0 < len(clauses) > at) if len(clauses) > 1 else ()
+
+
+def weigh(finding: Finding) -> Judgment:
+    """Decide on a sentence by the fitted tables."""
+    supported, answers = require_table("supported"), require_table("answers")
+    score, fit = supported.weigh(finding.features), answers.weigh(finding.fit)
+    is_denied = (
+        score < _MOST_CONTRADICTED
+        and finding.features["in all"] >= _LEAST_CONTRADICTED
+        and contradicts(finding.features)
+    )
+    return Judgment(
+        score=score,
+        is_supported=score >= supported.threshold and not is_vetoed(finding.features),
+        is_denied=is_denied,
+        answers=Fit.NO if is_misfit(finding.fit) else choose_fit(fit, answers),
+    )
+
+
+def require_table(name: str) -> WeightTable:
+    """Return a table that ships."""
+    if (table := load_weights(name)) is None:
+        raise LookupError(f"weights.json has no table {name!r}: run benchmarks/quality/verdict_weights.py")
+    return table
+
+
+def choose_fit(probability: float, table: WeightTable) -> Fit:
+    """Return whether a sentence answers, by its probability."""
+    if probability >= table.threshold:
+        return Fit.YES
+    return Fit.DOUBTFUL if probability >= table.doubtful else Fit.NO
+
+
+def write_claims(
+    judged: Sequence[tuple[Finding, Judgment | None]], steps: Sequence[Step], parts: PlacedParts
+) -> tuple[tuple[Evidence, ...], tuple[Claim, ...]]:
+    """Return the evidence and the claims; a sentence without a judgment is unchecked."""
+    evidence = EvidenceList(steps, parts)
+    claims = tuple(_write_claim(finding, judgment, evidence) for finding, judgment in judged)
+    return tuple(evidence.pieces), claims
+
+
+def _write_claim(finding: Finding, judgment: Judgment | None, evidence: EvidenceList) -> Claim:
+    text = finding.text
+    if finding.is_absent or judgment is None:
+        return Claim(text=text, verdict=Verdict.ABSENT if finding.is_absent else Verdict.UNCHECKED)
+    claim = Claim(text=text, verdict=Verdict.NOT_FOUND, missing=finding.missing, answers=judgment.answers)
+    score, passages = round(judgment.score, 4), finding.passages
+    if finding.copy:
+        return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(text, [finding.copy]), missing=())
+    if judgment.is_supported:
+        said = parse(text)
+        is_whole = bool(passages) and parse(passages[0].text).tokens == said.tokens
+        if is_whole or (finding.features["verbatim"] and len(said.terms) >= _LEAST_SENTENCE):
+            return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(text, passages[:1]))
+        return replace(claim, verdict=Verdict.SUPPORTED, evidence=evidence.add(text, passages), score=score)
+    if (step := evidence.find_step_by_hand(text)) is not None:
+        return replace(claim, verdict=Verdict.BY_HAND, step=step)
+    if judgment.is_denied and passages:
+        claim = replace(claim, verdict=Verdict.CONTRADICTED, against=evidence.add(text, passages[:1]), score=score)
+    elif finding.features["in all"] >= _LEAST_MATCH and passages:
+        kept = evidence.add(text, passages)
+        claim = replace(claim, verdict=Verdict.PARTLY, evidence=kept, unsaid=finding.unsaid, score=score)
+    return claim
+
+
+def _find_copies(parts: Iterable[Part], pieces: Sequence[str]) -> dict[int, LocatedSentence]:
     """Return where pieces of an answer are copied from. A lone "It does not say" is the model's own."""
     copies = find_copies(parts, pieces, _says_something)
     return {
@@ -95,12 +204,7 @@ def _find_copies(parts: Iterable[Part], pieces: Sequence[str]) -> dict[int, Sent
 
 def _says_something(passage: Sequence[str]) -> bool:
     """Tell if a copy bears a passage out. A name, or a list of two, stands in many places."""
-    return any(_is_sentence(text) for text in (*passage, " ".join(passage)))
-
-
-def _is_sentence(text: str) -> bool:
-    statement = parse_statement(text)
-    return len(statement.terms) >= _LEAST_SENTENCE and not is_fragment(text, statement)
+    return any(len(parse(text).terms) >= _LEAST_SENTENCE for text in (*passage, " ".join(passage)))
 
 
 def split_answer(answer: str) -> list[str]:
@@ -135,124 +239,12 @@ def _json_values(answer: str) -> list[str] | None:
 def _is_judged(sentence: str) -> bool:
     """Tell if a sentence says something. Headings and "Here is the answer:" do not."""
     return not sentence.endswith((":", "：")) and bool(
-        parse_statement(sentence).terms or _CHOICE.fullmatch(sentence) or says_absent(sentence)
+        parse(sentence).terms or _CHOICE.fullmatch(sentence) or says_absent(sentence)
     )
 
 
-def _make_cases(sentence: str, question: str, asked: Statement) -> list[Case]:
-    choice = _CHOICE.match(sentence)
-    if choice and choice.end() == len(sentence):
-        # "No" claims the question with a negation that it does not have.
-        statement = parse_statement(f"not {question}" if _NO.match(sentence) else question)
-        return [_make_case(statement, asked, fragment=False)]
-    sentence = sentence[choice.end() :] if choice and choice[0].rstrip()[-1:] in ",," else sentence
-    statement = parse_statement(sentence)
-    if not is_fragment(sentence, statement):
-        return [_make_case(statement, asked, fragment=False)]
-    items = list_items(sentence)
-    return [_make_case(parse_statement(item), asked, fragment=True) for item in items]
-
-
-def _make_case(statement: Statement, asked: Statement, *, fragment: bool) -> Case:
-    query = make_query(statement)
-    if fragment and len(statement.terms) == 1 and not query.required:
-        # A single plain word stands everywhere; the question's words tell where to look.
-        query = Query((*query.anchors, *make_query(asked).anchors), query.required)
-    return Case(statement, query, fragment)
-
-
-def _search(cases: Sequence[Case], asked: Statement, parts: Iterable[Part]) -> None:
-    leaders = _Leaders(asked) if any(case.is_fragment for case in cases) else None
-    queries = [case.query for case in cases] + ([leaders.query] if leaders else [])
-    for number, sentences in search(parts, queries):
-        if number == len(cases) and leaders:
-            leaders.add(sentences)
-            continue
-        case = cases[number]
-        for sentence in sentences:
-            if any(one.sentence.text == sentence.text for one in case.candidates):
-                continue
-            candidate = _compare(case, asked, sentence)
-            if candidate.share:
-                case.candidates.append(candidate)
-            if candidate.degree is Degree.FOUND and candidate.asked is None:
-                case.query.is_done = True
-                break
-        if leaders and all(case.query.is_done for case in cases):
-            leaders.query.is_done = True
-        case.candidates = sorted(case.candidates, key=lambda one: (-one.degree, -one.share))[:_MOST_CANDIDATES]
-    if leaders:
-        for case in cases:
-            case.candidates = [leaders.settle(one) for one in case.candidates]
-
-
-class _Leaders:
-    """The sentences of the document that have most of the question's words: an answer of a few words is from there."""
-
-    def __init__(self, question: Statement) -> None:
-        self.query = make_query(question)
-        self._asked = list_asked(question)
-        self._shares: dict[str, float] = {}
-
-    def add(self, sentences: Sequence[Sentence]) -> None:
-        """Take in sentences of the document, and keep the best."""
-        for sentence in sentences:
-            self._shares[sentence.text] = share_asked(self._asked, parse_statement(sentence.text))
-        kept = sorted(self._shares, key=lambda text: -self._shares[text])[:_MOST_LEADERS]
-        self._shares = {text: self._shares[text] for text in kept}
-
-    def settle(self, candidate: Candidate) -> Candidate:
-        """Return a candidate that is found no more where another sentence has more of the question's words."""
-        if candidate.degree is not Degree.FOUND or candidate.asked is None:
-            return candidate
-        most = max((share for text, share in self._shares.items() if text != candidate.sentence.text), default=0.0)
-        is_less = candidate.asked <= most if candidate.is_sole else candidate.asked < most
-        return replace(candidate, degree=Degree.PARTLY) if is_less else candidate
-
-
-def _compare(case: Case, asked: Statement, sentence: Sentence) -> Candidate:
-    passage = parse_statement(_WRAPPED.sub(r"\1 ", sentence.text))
-    # A whole sentence of the document is no fragment, whatever was asked.
-    is_whole = len(case.statement.terms) >= _LEAST_SENTENCE and case.statement.keys == passage.keys
-    if case.is_fragment and not is_whole:
-        match = compare_fragment(case.statement, asked, passage, parse_statement(sentence.before))
-        return Candidate(
-            sentence, match.agreement.degree, match.agreement.matched, match.share, match.asked, is_sole=match.is_sole
-        )
-    agreement = compare(case.statement, passage)
-    if agreement.degree is Degree.FOUND and lacks_subject(case.statement, passage, agreement.start):
-        agreement = replace(agreement, degree=Degree.PARTLY)
-    share = len(agreement.matched) / max(1, len(case.statement.terms))
-    return Candidate(sentence, agreement.degree, agreement.matched, share)
-
-
-class _PlacedParts:
-    """The parts of a document, read once and remembered by their sources and pages only."""
-
-    def __init__(self, document: SupportsParts) -> None:
-        self._document = document
-        self._starts: list[int] = []
-        self._places: list[tuple[str, int | None]] = []
-
-    def __iter__(self) -> Iterator[Part]:
-        start = 0
-        for part in self._document.parts():
-            # The parts are read twice, and either time perhaps not to the end.
-            is_further = not self._starts or start > self._starts[-1]
-            if is_further and (not self._places or self._places[-1] != (part.source, part.page)):
-                self._starts.append(start)
-                self._places.append((part.source, part.page))
-            start += len(part.text)
-            yield part
-
-    def pages(self, start: int, end: int) -> tuple[int, ...]:
-        """Return the pages that hold these characters."""
-        return tuple(dict.fromkeys(page for _, page in self._find(start, end) if page is not None))
-
-    def sources(self, start: int, end: int) -> tuple[str, ...]:
-        """Return the sources that hold these characters."""
-        return tuple(dict.fromkeys(source for source, _ in self._find(start, end)))
-
-    def _find(self, start: int, end: int) -> list[tuple[str, int | None]]:
-        first, last = bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1)
-        return self._places[max(0, first) : last]
+def _say_whole(sentence: str, question: str) -> str:
+    """Return the sentence that is measured: "No" claims the question with a negation that it does not have."""
+    if _CHOICE.fullmatch(sentence):
+        return f"not {question}" if _NO.match(sentence) else question
+    return sentence

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 from bookwheel.text.matching import Passage, Word, find_missing_words, is_claim, parse_words, word_overlap
 from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Evidence, Flag, Step
-from bookwheel.verdict.agreement import Degree, compare
-from bookwheel.verdict.statements import parse_statement
+from bookwheel.verdict.measure import Surroundings, contradicts, measure
+from bookwheel.verdict.parsing import parse
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
@@ -33,7 +33,7 @@ _MOST_CHUNKS: Final = 4
 # Of a line's words that say something, the share that a quote must have: three words in common are no source.
 _LEAST_QUOTED: Final = 0.5
 # A sentence with this share of a line's words that says something else contradicts it.
-_SAME_FACT: Final = 0.75
+_SAME_FACT: Final = 0.6
 
 
 class SupportsSlice(Protocol):
@@ -274,6 +274,6 @@ def _is_quoted(trail: _Trail, passage: Passage, span: tuple[int, int]) -> bool:
 
 def _is_contradicted(trail: _Trail, passage: Passage, span: tuple[int, int]) -> bool:
     """Tell if the sentence of a run of common words speaks of the same and says something else."""
-    line = parse_statement(trail.line)
-    agreement = compare(line, parse_statement(passage.text[slice(*passage.expand_to_sentence(*span))]))
-    return agreement.degree is Degree.CONFLICT and len(agreement.matched) >= _SAME_FACT * len(line.terms)
+    line, sentence = parse(trail.line), parse(passage.text[slice(*passage.expand_to_sentence(*span))])
+    features = measure(line, parse(""), [sentence], Surroundings([sentence]))
+    return features["in all"] >= _SAME_FACT and (contradicts(features) or bool(features["not added"]))

@@ -1,7 +1,8 @@
-"""Search a document of any length for the sentences that could bear out a claim.
+"""Search a document of any length for the sentences that could bear out the sentences of an answer.
 
 The document is read once, block by block, and only a block and a few sentences are in memory. In each block the rarest
-of a claim's words is looked for with plain string searches, and only the sentences around it are looked at.
+words of a sentence, and of the question, are looked for with plain string searches, and only what stands around them
+is looked at.
 """
 
 from __future__ import annotations
@@ -9,74 +10,82 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.text.lexicon import FORMS
-from bookwheel.text.matching import drop_invisible
+from bookwheel.text.lexicon import FORMS, stem
+from bookwheel.text.matching import drop_invisible, parse_words
 from bookwheel.text.sentences import find_ends
-from bookwheel.verdict.statements import Statement, TermKind
+from bookwheel.verdict.parsing import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from bookwheel.types import Part
 
-# Characters of a block. Larger blocks save little, and smaller ones cost a pass over the claims each.
+# Characters of a block. Larger blocks save little, and smaller ones cost a pass over the queries each.
 _BLOCK: Final = 1 << 16
 # Characters that a sentence may have on either side of the word searched for.
 _MOST_CONTEXT: Final = 320
-# Occurrences of a word that are looked at in one block, and sentences of one block that are compared.
-_MOST_PLACES: Final = 256
-# Characters around an occurrence by which repeated sentences are known, and by which the best are chosen.
-_SAME_AROUND: Final = 40
-_NEAR: Final = 200
-_MOST_SENTENCES: Final = 8
-# Words of a claim without names and numbers whose sentences are looked at.
-_MOST_ANCHORS: Final = 2
+# Occurrences of a word that are looked at in one block, and characters around one by which the best are chosen.
+_MOST_PLACES: Final = 128
+_NEAR: Final = 160
+# Of the words that a block has, those whose occurrences are looked at; and the sentences that are kept.
+_MOST_ANCHORS: Final = 6
+_MOST_ASKED: Final = 3
+_MOST_KEPT: Final = 16
+# A sentence of short lines is a table, a list or a log: each line speaks for itself.
+_LEAST_LINES: Final = 3
+_SHORT_LINE: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class LocatedSentence:
     """A sentence of a document, in the document's characters."""
 
     text: str
     start: int
     end: int
-    before: str
-    """The sentence before it, which may name what this one speaks of."""
 
 
 @dataclass(slots=True)
 class Query:
-    """The words of one claim to search for."""
+    """The words of one sentence of an answer, and of its question, to search for; and what was found."""
 
     anchors: tuple[tuple[str, ...], ...]
-    """Spellings of each word, lower case. A sentence is looked at if it has one of the rarest."""
-    required: tuple[tuple[str, ...], ...] = ()
-    """Its names and numbers, each in all spellings."""
-    is_done: bool = False
-    """Nothing more is looked for."""
-    seen: set[tuple[str, ...]] = field(default_factory=set)
-    """The names and numbers that the document has somewhere."""
+    """Spellings of each word, lower case."""
+    asked: tuple[tuple[str, ...], ...]
+    """Those of the question's words that are not among them."""
+    exact: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The names and numbers that were seen nowhere yet, with their spellings."""
+    found: list[tuple[float, LocatedSentence]] = field(default_factory=list)
+    """The sentences with the most words, each with their weight."""
+
+    @property
+    def sentences(self) -> list[LocatedSentence]:
+        """What was found, in the document's order."""
+        return sorted((sentence for _, sentence in self.found), key=lambda one: one.start)
+
+    def add(self, weight: float, sentence: LocatedSentence) -> None:
+        """Take in a sentence, and keep the best."""
+        if any(other.start == sentence.start for _, other in self.found):
+            return
+        self.found.append((weight, sentence))
+        self.found.sort(key=lambda pair: -pair[0])
+        del self.found[_MOST_KEPT:]
 
 
-def make_query(statement: Statement) -> Query:
-    """Return what to search for a statement."""
-    exact = [term for term in statement.terms if term.is_exact]
-    anchors = tuple(dict.fromkeys(_spellings(term.text, term.key) for term in statement.terms))
-    if any(term.kind is TermKind.SIGN for term in statement.terms):
-        anchors = tuple(dict.fromkeys((*_sign_pairs(statement), *(_spellings(one.text, one.key) for one in exact))))
-    return Query(anchors, tuple(dict.fromkeys(_spellings(term.text, term.key) for term in exact)))
+def make_query(text: str, question: str) -> Query:
+    """Return what to search for a sentence of an answer."""
+    mine, asked = _list_anchors(text), _list_anchors(question)
+    exact = {word.text: _spell(word.text.casefold()) for word in parse_words(text) if word.is_exact}
+    return Query(tuple(mine.values()), tuple(anchor for key, anchor in asked.items() if key not in mine), exact)
 
 
-def search(parts: Iterable[Part], queries: Sequence[Query]) -> Iterator[tuple[int, list[Sentence]]]:
-    """Yield the number of a query and sentences for it, block by block, until all queries are done."""
+def search(parts: Iterable[Part], queries: Sequence[Query]) -> None:
+    """Fill the queries with what the document has."""
     for offset, text, _ in list_blocks(parts):
         visible, offsets = drop_invisible(text)
         block = _SearchedBlock(visible, offsets, offset)
-        for number, query in enumerate(queries):
-            if not query.is_done and (sentences := block.find(query)):
-                yield number, sentences
-        if all(query.is_done for query in queries):
-            return
+        for query in queries:
+            block.fill(query)
 
 
 def list_blocks(parts: Iterable[Part], overlap: int = 2 * _MOST_CONTEXT) -> Iterator[tuple[int, str, bool]]:
@@ -94,6 +103,25 @@ def list_blocks(parts: Iterable[Part], overlap: int = 2 * _MOST_CONTEXT) -> Iter
         yield offset, "".join(pending), True
 
 
+def _list_anchors(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the words of a text that say something, each in the spellings by which a document may have it."""
+    anchors = {key: _spell(key) for key in parse(text).keys}
+    # Normal form changes signs: a document in traditional ones is searched by the text's own.
+    for word in parse_words(text):
+        key = stem(word.index_key)
+        if word.is_distinctive and key not in anchors:
+            anchors[key] = _spell(key)
+    return anchors
+
+
+def _spell(key: str) -> tuple[str, ...]:
+    """Return the ways to find a word in a lower-case text: its stem, which other forms share, and those that differ."""
+    if key.isdigit():
+        return tuple(dict.fromkeys((key, f"{int(key):,}")))
+    forms = tuple(dict.fromkeys((key, *FORMS.get(key, ()))))
+    return tuple(form for form in forms if not any(form != other and form.startswith(other) for other in forms))
+
+
 class _SearchedBlock:
     """One block of the document."""
 
@@ -103,31 +131,29 @@ class _SearchedBlock:
         self._start = start
         lower = text.lower()
         # A few characters become two in lower case, which would shift all places behind them.
-        self._lower = lower if len(lower) == len(text) else "".join(_lower(character) for character in text)
+        self._lower = lower if len(lower) == len(text) else "".join(map(_lower, text))
 
-    def find(self, query: Query) -> list[Sentence]:
-        """Return the sentences of this block that have most of a query's words."""
-        counts = {anchor: self._count(anchor) for anchor in query.anchors}
-        query.seen.update(anchor for anchor in query.required if counts.get(anchor) or self._count(anchor))
-        there = sorted((count, anchor) for anchor, count in counts.items() if count)
-        exact = [anchor for _, anchor in there if anchor in query.required]
-        plain = [anchor for _, anchor in there if anchor not in query.required]
-        chosen = exact[: _MOST_ANCHORS + 1] + plain[:_MOST_ANCHORS]
-        around: dict[str, int] = {}
-        for anchor in chosen:
-            for place in self._places(anchor):
-                around.setdefault(self._lower[max(0, place - _SAME_AROUND) : place + _SAME_AROUND], place)
-        best = sorted(around.values(), key=lambda place: -self._score(place, query))
+    def fill(self, query: Query) -> None:
+        """Add the sentences of this block that have most of a query's words."""
+        for word in [word for word, spellings in query.exact.items() if any(one in self._lower for one in spellings)]:
+            del query.exact[word]
+        places: dict[int, None] = {}
+        for anchors, most in ((query.anchors, _MOST_ANCHORS), (query.asked, _MOST_ASKED)):
+            counts = {anchor: sum(map(self._lower.count, anchor)) for anchor in anchors}
+            for anchor in sorted((one for one in anchors if counts[one]), key=lambda one: counts[one])[:most]:
+                places.update(dict.fromkeys(self._find_places(anchor)))
+        weights = {place: self._weigh(max(0, place - _NEAR), place + _NEAR, query) for place in places}
         spans: dict[tuple[int, int], None] = {}
-        for place in best[: 2 * _MOST_SENTENCES]:
+        for place in sorted(weights, key=lambda place: -weights[place]):
+            if len(spans) == _MOST_KEPT:
+                break
             if not any(start <= place < end for start, end in spans):
                 spans[self._expand(place)] = None
-        return [self._sentence(*span) for span in [*spans][:_MOST_SENTENCES]]
+        for start, end in spans:
+            if start < end:
+                query.add(self._weigh(start, end, query), self._locate(start, end))
 
-    def _count(self, anchor: tuple[str, ...]) -> int:
-        return sum(self._lower.count(spelling) for spelling in anchor)
-
-    def _places(self, anchor: tuple[str, ...]) -> Iterator[int]:
+    def _find_places(self, anchor: tuple[str, ...]) -> Iterator[int]:
         for spelling in anchor:
             at = -1
             for _ in range(_MOST_PLACES):
@@ -136,44 +162,28 @@ class _SearchedBlock:
                     break
                 yield at
 
-    def _score(self, place: int, query: Query) -> int:
-        text = self._lower[max(0, place - _NEAR) : place + _NEAR]
-        score = 0
-        for anchor in query.anchors:
-            if any(spelling in text for spelling in anchor):
-                score += 3 if anchor in query.required else 1
-        return score
+    def _weigh(self, start: int, end: int, query: Query) -> float:
+        text = self._lower[start:end]
+        mine, asked = (sum(any(one in text for one in a) for a in anchors) for anchors in (query.anchors, query.asked))
+        return mine + 0.4 * asked
 
     def _expand(self, place: int) -> tuple[int, int]:
-        """Return the sentence around a place."""
+        """Return the sentence around a place, or its line where that is one of many short ones."""
         before, after = max(0, place - _MOST_CONTEXT), min(len(self._text), place + _MOST_CONTEXT)
         first = max(find_ends(self._text, before, place), default=before)
         last = next(find_ends(self._text, place, after), after)
+        lines = [line for line in self._text[first:last].split("\n") if line.strip()]
+        if len(lines) >= _LEAST_LINES and sum(map(len, lines)) < _SHORT_LINE * len(lines):
+            first = max(first, self._text.rfind("\n", first, place) + 1)
+            last = end if (end := self._text.find("\n", place, last)) >= 0 else last
         quote = self._text[first:last]
         return first + len(quote) - len(quote.lstrip()), first + len(quote.rstrip())
 
-    def _sentence(self, start: int, end: int) -> Sentence:
-        stops = list(find_ends(self._text, max(0, start - _MOST_CONTEXT), start))
-        previous = self._text[stops[-2] if len(stops) > 1 else max(0, start - _MOST_CONTEXT) : start]
+    def _locate(self, start: int, end: int) -> LocatedSentence:
         first, last = (self._offsets[start], self._offsets[end - 1] + 1) if self._offsets else (start, end)
-        return Sentence(self._text[start:end], self._start + first, self._start + last, previous)
+        return LocatedSentence(self._text[start:end], self._start + first, self._start + last)
 
 
 def _lower(character: str) -> str:
     lower = character.lower()
     return lower if len(lower) == 1 else character
-
-
-def _spellings(text: str, key: str) -> tuple[str, ...]:
-    """Return the ways to find a word in a lower-case text: its stem, which its other forms share, and its own form."""
-    lower = text.casefold()
-    if key.isdigit():
-        return tuple(dict.fromkeys((lower, key, f"{int(key):,}")))
-    forms = tuple(dict.fromkeys((key, lower, *FORMS.get(key, ()))))
-    return tuple(form for form in forms if not any(form != other and form.startswith(other) for other in forms))
-
-
-def _sign_pairs(statement: Statement) -> Iterator[tuple[str, ...]]:
-    for one, two in zip(statement.terms, statement.terms[1:], strict=False):
-        if one.kind is two.kind is TermKind.SIGN and one.end == two.start:
-            yield (one.text + two.text,)

@@ -16,7 +16,7 @@ VERDICT_WORDS: Final[Mapping[Verdict, str]] = {
     Verdict.QUOTED: "word for word in the document",
     Verdict.SUPPORTED: "borne out by the document",
     Verdict.PARTLY: "borne out in part",
-    Verdict.CONTRADICTED: "the document says otherwise",
+    Verdict.CONTRADICTED: "the document seems to say otherwise",
     Verdict.BY_HAND: "written by hand",
     Verdict.NOT_FOUND: "not found in the document",
     Verdict.ABSENT: "not in the document, the model says",

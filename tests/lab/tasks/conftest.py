@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.lab.scoring.normalization import contains_words, words
 from bookwheel.lab.tasks import MemoryRule
 from bookwheel.lab.tasks.material import write_prose
+from bookwheel.text.normalization import contains_words, words
 from bookwheel.text.tokens import FileTokenizer, WordTokenizer
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from bookwheel.errors import InputError
-from bookwheel.lab.scoring.normalization import words
 from bookwheel.lab.tasks import make_samples
 from bookwheel.text.lexicon import FUNCTION_WORDS
+from bookwheel.text.normalization import words
 
 
 def make(name, data, tokenizer, *, count=5, **options):

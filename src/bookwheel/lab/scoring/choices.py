@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
-from bookwheel.lab.scoring.normalization import find_words, simplify, words
 from bookwheel.text import lexicon
+from bookwheel.text.normalization import find_words, simplify, words
 from bookwheel.text.remarks import declines
 
 _YES: Final = frozenset({"yes", "yeah", "yep", "correct", "true", "indeed", "affirmative", "right"})

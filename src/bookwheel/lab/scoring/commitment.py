@@ -17,7 +17,9 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
 from typing import Final
 
-from bookwheel.lab.scoring.normalization import (
+from bookwheel.lab.scoring.relevance import is_beside
+from bookwheel.text import lexicon
+from bookwheel.text.normalization import (
     ARTICLES,
     BREAK,
     find_words,
@@ -26,8 +28,6 @@ from bookwheel.lab.scoring.normalization import (
     words,
     words_with_articles,
 )
-from bookwheel.lab.scoring.relevance import is_beside
-from bookwheel.text import lexicon
 
 # Tokens before a gold that a denial reaches over: "was not in fact Ada Quill".
 _REACH: Final = 4

@@ -26,7 +26,11 @@ from typing import Final, cast
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring.choices import is_polar, list_options, picks_gold, picks_option, says_yes
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
-from bookwheel.lab.scoring.normalization import (
+from bookwheel.lab.scoring.published import PUBLISHED
+from bookwheel.lab.scoring.relevance import names_person, shares_with_rival
+from bookwheel.lab.scoring.score import NOTHING, Metric, QuestionMetric, Score
+from bookwheel.plugins import list_names, require_plugin
+from bookwheel.text.normalization import (
     ARTICLES,
     contains_words,
     match_words,
@@ -34,10 +38,6 @@ from bookwheel.lab.scoring.normalization import (
     words,
     words_with_articles,
 )
-from bookwheel.lab.scoring.published import PUBLISHED
-from bookwheel.lab.scoring.relevance import names_person, shares_with_rival
-from bookwheel.lab.scoring.score import NOTHING, Metric, QuestionMetric, Score
-from bookwheel.plugins import list_names, require_plugin
 from bookwheel.text.remarks import declines
 
 # A refusal stands at the beginning.

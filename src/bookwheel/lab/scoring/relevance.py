@@ -16,8 +16,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise, takewhile
 from typing import Final
 
-from bookwheel.lab.scoring.normalization import BREAK, words_with_articles
 from bookwheel.text import lexicon
+from bookwheel.text.normalization import BREAK, words_with_articles
 from bookwheel.text.quantities import UNITS
 
 _BOUNDS: Final = frozenset(

@@ -23,11 +23,11 @@ from random import Random
 from typing import Any, Final
 
 from bookwheel.errors import InputError
-from bookwheel.lab.scoring.normalization import contains_words, words
 from bookwheel.lab.tasks.assembly import AssembledDocument
 from bookwheel.lab.tasks.base import GoldEvidence, InfeasibleSample
 from bookwheel.lab.tasks.definition import BOTH, SampleDraft, SampleRequest, task
 from bookwheel.lab.tasks.material import ABSENT
+from bookwheel.text.normalization import contains_words, words
 from bookwheel.text.tokens import Tokenizer
 
 KINDS: Final = ("fact", "yesno", "how", "why", "list", "rows", "compare", "two-places", "absent")

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from bookwheel.errors import InputError
-from bookwheel.lab.scoring.normalization import contains_words, words
 from bookwheel.lab.tasks.base import parse_golds
 from bookwheel.lab.tasks.data_dir import read_records
+from bookwheel.text.normalization import contains_words, words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

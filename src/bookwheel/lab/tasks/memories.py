@@ -24,9 +24,9 @@ from enum import StrEnum
 from math import inf
 from typing import Final
 
-from bookwheel.lab.scoring.normalization import contains_words, words
 from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule, Sample
 from bookwheel.text.lexicon import FUNCTION_WORDS
+from bookwheel.text.normalization import contains_words, words
 from bookwheel.types import Chunk, Step
 
 # Words that a tally keeps: more than any question needs, few enough for a small memory.

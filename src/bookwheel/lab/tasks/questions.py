@@ -25,7 +25,6 @@ from typing import Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring.choices import is_polar
-from bookwheel.lab.scoring.normalization import contains_words, words
 from bookwheel.lab.tasks.assembly import (
     AssembledDocument,
     SourcePassage,
@@ -45,6 +44,7 @@ from bookwheel.lab.tasks.formats import (
     load_question_set,
 )
 from bookwheel.lab.tasks.material import ABSENT, open_essays
+from bookwheel.text.normalization import contains_words, words
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,6 @@ from bookwheel.text.remarks import is_absence
 from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import BORNE_OUT, Answer, Chunk, Flag, Memory, Part, Step, Usage, Verdict
 from bookwheel.verdict.judge import judge_answer
-from bookwheel.verdict.statements import parse_statement
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -264,7 +263,7 @@ def _has_its_words(claim: Claim) -> bool:
     """
     if claim.verdict in {*BORNE_OUT, Verdict.PARTLY} or claim.missing:
         return not claim.missing
-    return claim.verdict is Verdict.NOT_FOUND and bool(parse_statement(claim.text).exact_keys)
+    return claim.verdict is Verdict.NOT_FOUND and any(word.is_exact for word in parse_words(claim.text))
 
 
 def _list_exit_calls(given: CostInputs) -> list[CallCost]:

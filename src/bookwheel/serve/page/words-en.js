@@ -162,7 +162,7 @@ export default {
   "verdict.quoted": "word for word in the document",
   "verdict.supported": "borne out by the document",
   "verdict.partly": "borne out in part",
-  "verdict.contradicted": "the document says otherwise",
+  "verdict.contradicted": "the document seems to say otherwise",
   "verdict.unchecked": "not checked",
   "verdict.by-hand": "written by hand",
   "verdict.by-hand.at": "written by hand at step {step}",

@@ -162,7 +162,7 @@ export default {
   "verdict.quoted": "文档原文",
   "verdict.supported": "文档支持",
   "verdict.partly": "文档支持一部分",
-  "verdict.contradicted": "文档说的不一样",
+  "verdict.contradicted": "文档的说法似乎不同",
   "verdict.unchecked": "未经核对",
   "verdict.by-hand": "人工写入",
   "verdict.by-hand.at": "第 {step} 步人工写入",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookwheel.lab.scoring.normalization import contains_words, words, words_with_articles
+from bookwheel.text.normalization import contains_words, words, words_with_articles
 
 NUMBERS = [
     "two",

@@ -97,7 +97,7 @@ def simplify(text: str) -> str:
 @cache
 def _load_table() -> dict[int, str]:
     """Load the pairs: one line of traditional characters, one of simplified ones in the same order."""
-    file = resources.files("bookwheel") / "lab" / "scoring" / "simplified.txt"
+    file = resources.files("bookwheel") / "text" / "simplified.txt"
     lines = [line for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     traditional, simplified = "".join(lines[::2]), "".join(lines[1::2])
     return dict(zip(map(ord, traditional), simplified, strict=True))

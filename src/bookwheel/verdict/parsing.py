@@ -1,0 +1,136 @@
+"""A sentence as its terms and marks, in one form for all spellings: what is measured on both sides of a verdict.
+
+    parse("It did not cost 12,400 livres.")     terms cost, 12400, livr     marks not
+    parse("它不到四百元。")                        terms 它不, 不到, 400, cny   marks under
+
+Words are stems, numbers, dates and units are in one form (`text/normalization.py`), and in scripts without blanks two
+neighbouring signs are a term.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.text import lexicon
+from bookwheel.text.lexicon import stem
+from bookwheel.text.matching import parse_words
+from bookwheel.text.normalization import BREAK, split_clauses
+from bookwheel.text.quantities import UNITS
+from bookwheel.verdict.marks import find_marks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_SIGN: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+_EMPTY: Final = lexicon.FUNCTION_WORDS | lexicon.words("provided document text passage section page according")
+_ASKING_PAIRS: Final = lexicon.words(
+    "什么 为什 怎么 多少 哪里 哪个 哪些 哪家 哪天 几点 是谁 如何 是否 多久 多大 哪一 几个"
+)
+# Tokens beside a term that tell what it is said of.
+_NEAR: Final = 4
+_PARSED_KEPT: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word that says something, with its place among the tokens."""
+
+    key: str
+    at: int
+    clause: int
+    is_number: bool
+
+
+class Sentence:
+    """A sentence in terms and marks."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        tokens = split_clauses(text)
+        self.tokens: list[str] = []
+        self.terms: list[Term] = []
+        self.clauses: list[list[str]] = [[]]
+        for place, token in enumerate(tokens):
+            if token == BREAK:
+                self.clauses.append([])
+                continue
+            after = tokens[place + 1] if place + 1 < len(tokens) else BREAK
+            if key := _find_key(token, after):
+                number = any(map(str.isdigit, key))
+                self.terms.append(Term(key, len(self.tokens), len(self.clauses) - 1, is_number=number))
+            self.tokens.append(token)
+            self.clauses[-1].append(token)
+        self.keys = Counter(term.key for term in self.terms)
+
+    @cached_property
+    def marks(self) -> Counter[str]:
+        """The words that change what it says, counted by their kind."""
+        return find_marks(self.tokens)
+
+    @cached_property
+    def numbers(self) -> list[Term]:
+        """Its numbers."""
+        return [term for term in self.terms if term.is_number]
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The stems of its names; scripts without capitals show none."""
+        words = (word.key for word in parse_words(self.text) if word.is_exact)
+        return frozenset(stem(key) for key in words if not key[0].isdigit())
+
+    @cached_property
+    def has_signs(self) -> bool:
+        """True where some of it is in a script without blanks."""
+        return any(_SIGN.match(token) for token in self.tokens)
+
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        """Of a question: the terms that its answer's passage should have."""
+        return frozenset(self.keys) - lexicon.ASKING - _ASKING_PAIRS
+
+    def find_unit(self, number: Term) -> str:
+        """Return the unit behind a number; empty where there is none."""
+        after = self.tokens[number.at + 1 : number.at + 2]
+        return after[0] if after and after[0] in UNITS else ""
+
+    def find_counted(self, number: Term) -> list[str]:
+        """Return the terms that follow a number in its clause: the first is what it counts, or says of what kind."""
+        after = (term for term in self.terms if 0 < term.at - number.at <= _NEAR and term.clause == number.clause)
+        return [term.key for term in takewhile(lambda term: not term.is_number, after)]
+
+    def find_near(self, place: int) -> set[str]:
+        """Return the terms beside a place."""
+        return {term.key for term in self.terms if 0 < abs(term.at - place) <= _NEAR}
+
+    def clause_keys(self, number: int) -> set[str]:
+        """Return the terms of one clause."""
+        return {term.key for term in self.terms if term.clause == number}
+
+    def is_in(self, other: Sentence) -> bool:
+        """Tell if its tokens stand in another sentence side by side."""
+        return f" {' '.join(self.tokens)} " in f" {' '.join(other.tokens)} "
+
+
+@lru_cache(_PARSED_KEPT)
+def parse(text: str) -> Sentence:
+    """Return a sentence in terms and marks."""
+    return Sentence(text)
+
+
+def _find_key(token: str, after: str) -> str:
+    if _SIGN.fullmatch(token):
+        pair = token + after if _SIGN.fullmatch(after) else ""
+        return "" if set(pair) <= lexicon.CJK_FUNCTION else pair
+    if token in _EMPTY:
+        return ""
+    return token if token[0].isdigit() else stem(token)
+
+
+def share_terms(wanted: Sequence[str] | frozenset[str], held: Counter[str] | set[str]) -> float:
+    """Return the share of terms that are held."""
+    return sum(key in held for key in wanted) / max(1, len(wanted))

@@ -1,0 +1,136 @@
+"""The passages of a verdict as evidence: where the memory's line came from first, then what else the document says.
+
+A fact that the memory took in at step 20 is cited at step 20, whatever earlier passage shares its words.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+
+from bookwheel.text.matching import find_missing_words, parse_words
+from bookwheel.types import Evidence, Flag
+from bookwheel.verdict.parsing import parse, share_terms
+from bookwheel.verdict.provenance import LineOrigin, SupportsSlice, find_origins
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from bookwheel.types import Part, Step
+    from bookwheel.verdict.search import LocatedSentence
+
+# Of a sentence's terms, those that a line of the memory must have to be what it rests on.
+_LEAST_SHARED: Final = 0.6
+
+
+class SupportsParts(Protocol):
+    """The part of a document that a verdict needs."""
+
+    def parts(self) -> Iterable[Part]:
+        """Yield the text from its beginning."""
+        ...
+
+
+@runtime_checkable
+class _SupportsSlice(SupportsSlice, Protocol):
+    """A document whose chunks can be read again."""
+
+
+class PlacedParts:
+    """The parts of a document, remembered by their sources and pages only."""
+
+    def __init__(self, document: SupportsParts) -> None:
+        self.document = document
+        self._starts: list[int] = []
+        self._places: list[tuple[str, int | None]] = []
+
+    def __iter__(self) -> Iterator[Part]:
+        start = 0
+        for part in self.document.parts():
+            # The parts are read twice, and either time perhaps not to the end.
+            is_further = not self._starts or start > self._starts[-1]
+            if is_further and (not self._places or self._places[-1] != (part.source, part.page)):
+                self._starts.append(start)
+                self._places.append((part.source, part.page))
+            start += len(part.text)
+            yield part
+
+    def pages(self, start: int, end: int) -> tuple[int, ...]:
+        """Return the pages that hold these characters."""
+        return tuple(dict.fromkeys(page for _, page in self._find(start, end) if page is not None))
+
+    def sources(self, start: int, end: int) -> tuple[str, ...]:
+        """Return the sources that hold these characters."""
+        return tuple(dict.fromkeys(source for source, _ in self._find(start, end)))
+
+    def _find(self, start: int, end: int) -> list[tuple[str, int | None]]:
+        first, last = bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1)
+        return self._places[max(0, first) : last]
+
+
+class EvidenceList:
+    """Numbers the passages that the sentences of one answer rest on."""
+
+    def __init__(self, steps: Sequence[Step], parts: PlacedParts) -> None:
+        self.pieces: list[Evidence] = []
+        self._parts = parts
+        # In the document's order, which is not that of every way. Of a section read twice the later step counts.
+        self._chunks = sorted(
+            (step.chunk for step in steps if step.chunk.end > step.chunk.start and Flag.UNREAD not in step.flags),
+            key=lambda chunk: chunk.start,
+        )
+        self._starts = [chunk.start for chunk in self._chunks]
+        self._by_hand = list(_lines_by_hand(steps))
+        self._origins: list[tuple[LineOrigin, Evidence]] = []
+        if steps and isinstance(parts.document, _SupportsSlice):
+            found = find_origins(steps, parts.document)
+            self._origins = [(one, one.quote) for one in found if one.quote and not one.by_hand]
+
+    def add(self, text: str, passages: Iterable[LocatedSentence]) -> tuple[int, ...]:
+        """Return the numbers of the passages for a sentence; what the memory took it from stands first."""
+        passages = list(passages)
+        numbers = [self._number(one.text, one.start, one.end) for one in passages]
+        if quote := self._find_origin(text):
+            at = next((at for at, one in enumerate(passages) if one.start < quote.end and one.end > quote.start), None)
+            first = self._number(quote.quote, quote.start, quote.end, quote.step) if at is None else numbers[at]
+            numbers.insert(0, first)
+        return tuple(dict.fromkeys(numbers))
+
+    def find_step_by_hand(self, text: str) -> int | None:
+        """Return the step at which a line that says this was written by hand."""
+        words, keys = parse_words(text), list(parse(text).keys)
+        for step, line in self._by_hand:
+            held = set(parse(line).keys)
+            there = {word.index_key for word in parse_words(line)}
+            if share_terms(keys, held) >= _LEAST_SHARED and not find_missing_words(words, there):
+                return step
+        return None
+
+    def _find_origin(self, text: str) -> Evidence | None:
+        """Return where the line of the memory that has most of a sentence came from."""
+        keys = list(parse(text).keys)
+        shares = [(share_terms(keys, parse(origin.line).keys), quote) for origin, quote in self._origins]
+        share, quote = max(shares, key=lambda pair: pair[0], default=(0.0, None))
+        return quote if share >= _LEAST_SHARED else None
+
+    def _number(self, quote: str, start: int, end: int, step: int | None = None) -> int:
+        """Return the position of a passage in the evidence, where it is added if it is new."""
+        for number, piece in enumerate(self.pieces):
+            if (piece.start, piece.end) == (start, end):
+                return number
+        at = bisect_right(self._starts, start) - 1
+        if step is None and at >= 0 and start < self._chunks[at].end:
+            step = self._chunks[at].index
+        pages, sources = self._parts.pages(start, end), self._parts.sources(start, end)
+        self.pieces.append(Evidence(quote=quote, start=start, end=end, step=step, pages=pages, sources=sources))
+        return len(self.pieces) - 1
+
+
+def _lines_by_hand(steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
+    """Yield the lines that a person wrote into the memory, each with its step."""
+    for step in steps:
+        if Flag.EDITED in step.flags:
+            models = {*step.conversation.reply.text.splitlines(), *step.before.text.splitlines()}
+            for line in step.after.text.splitlines():
+                if line.strip() and line not in models:
+                    yield step.chunk.index, line

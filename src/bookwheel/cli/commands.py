@@ -48,6 +48,14 @@ COMMANDS = {
         "bookwheel graph minutes/ --out people.graphml",
         "bookwheel graph last --out people.csv",
     ),
+    "report": Command(
+        "bookwheel.cli.report:report",
+        'SOURCE... "BRIEF"',
+        "Write a report whose every sentence has a source.",
+        'bookwheel report leases/*.pdf "what the leases ask of the tenants" --out report.docx',
+        'bookwheel report new.pdf "what the leases ask of the tenants" --out report.docx --update',
+        'bookwheel report papers/*.pdf "Sleep and memory" --matrix questions.txt --out table.html',
+    ),
     "batch": Command(
         "bookwheel.cli.batch:batch",
         "TABLE|FOLDER",

@@ -1,0 +1,127 @@
+"""`bookwheel report SOURCE... "BRIEF"`: a report whose every sentence names its sources, and what it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Group, Parameter
+
+from bookwheel.cli.ask import open_sources, read_questions, split_words
+from bookwheel.cli.options import FilePath, ReadingOptions, Switch
+from bookwheel.cli.output import print_line, print_note
+from bookwheel.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.plan import Plan
+    from bookwheel.reports.report import Report, ReportState
+    from bookwheel.session import Session
+    from bookwheel.types import Document
+
+_INCOMPLETE = 5
+
+
+@Parameter(name="*", group=Group("Report", sort_key=1))
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """The report's outline, and what becomes of it."""
+
+    out: Annotated[FilePath, Parameter(name=("--out", "-o"))] = Path("report.md")
+    "The report to write: .md, .html or .docx. A file beside it, .report.json, says which readings it is made of."
+    outline: FilePath | None = None
+    "A Markdown file with the outline: `## TITLE`, and below it which rows the section is written from."
+    outline_only: Switch = False
+    "Write the outline that the model proposes beside the report, and stop; edit it, and give it with --outline."
+    update: Switch = False
+    "Read only documents that the report does not know yet, and write it anew from all of them."
+    matrix: FilePath | None = None
+    "A file of questions, one a line: a table of documents by questions, with a synthesis of each column."
+
+
+async def report(
+    *words: str, wanted: ReportOptions = ReportOptions(), options: ReadingOptions = ReadingOptions()
+) -> int:
+    """Read documents from beginning to end and write a report; every sentence names the words that it rests on.
+
+    Each section is written from rows that are collected for it. A sentence that its rows do not bear out is left out
+    and listed. The last section says which parts of the documents the report rests on, and which were not read.
+
+    Parameters
+    ----------
+    words
+        What to read, each source a document of its own, then what the report is to say.
+
+    """
+    from bookwheel.reports.matrix import list_matrix_blocks, read_matrix
+    from bookwheel.reports.output import check_target, list_blocks, write_blocks
+    from bookwheel.session import WayRequest
+
+    sources, brief = split_words(words)
+    check_target(wanted.out)
+    if options.way and not wanted.matrix:
+        raise InputError("a report has a way of its own: leave out --way, which is for --matrix")
+    questions = read_questions(wanted.matrix) if wanted.matrix else []
+    documents = [await open_sources([source], options.output) for source in sources]
+    with options.output.open_journal() as journal:
+        async with options.models.open_session(journal) as session:
+            plan = session.build_plan(options.given)
+            if questions:
+                request = WayRequest.from_settings(options.way, options.given, session.configuration)
+                table = await read_matrix(session, documents, questions, plan, request)
+                write_blocks(list(list_matrix_blocks(table, brief)), wanted.out)
+                print_line(str(wanted.out))
+                return 0
+            state = await _find_state(session, brief, wanted, plan)
+            if wanted.outline_only:
+                return 0
+            made = await _make(session, documents, state, plan, wanted.out)
+    write_blocks(list(list_blocks(made)), wanted.out)
+    print_line(str(wanted.out))
+    if not options.output.quiet:
+        for note in _list_notes(made):
+            print_note(f"note: {note}")
+    return _INCOMPLETE if made.left_out or any(one.unread for one in made.coverage) else 0
+
+
+async def _find_state(session: Session, brief: str, wanted: ReportOptions, plan: Plan) -> ReportState:
+    """Return what the report is made of: as it was, by the outline that is given, or by one that is proposed."""
+    from bookwheel.reports.api import find_state
+    from bookwheel.reports.outline import load_outline, propose_outline
+    from bookwheel.reports.report import ReportState
+
+    file = find_state(wanted.out)
+    if file.exists() and wanted.update:
+        return ReportState.load(file)
+    if wanted.outline:
+        return ReportState(brief=brief, outline=load_outline(wanted.outline))
+    outline = await propose_outline(brief, session.model, plan)
+    shown = wanted.out.with_suffix(".outline.md")
+    shown.write_text(outline.to_markdown(), encoding="utf-8")
+    print_note(f"outline, in {shown}:\n\n{outline.to_markdown()}")
+    return ReportState(brief=brief, outline=outline)
+
+
+async def _make(session: Session, documents: Sequence[Document], state: ReportState, plan: Plan, out: Path) -> Report:
+    from bookwheel.reports.api import find_state
+    from bookwheel.reports.report import read_documents, write_report
+
+    known = [*state.readings]
+    try:
+        read = await read_documents(session, documents, state, plan)
+    finally:
+        # What was read until an interrupt is not read again.
+        find_state(out).write_text(state.to_json(), encoding="utf-8")
+    return await write_report(session, state, list(dict.fromkeys((*known, *read))), plan)
+
+
+def _list_notes(made: Report) -> list[str]:
+    unread = [one for one in made.coverage if one.unread]
+    return [
+        f"{sum(len(one.sentences) for one in made.sections)} sentences, {len(made.sources)} sources",
+        *([f"{made.left_out} sentences were left out: no row bears them out"] if made.left_out else []),
+        *(f"{one.name}: {one.unread:,} of {one.length:,} characters were not read" for one in unread),
+        *made.notes,
+    ]

@@ -1,0 +1,93 @@
+"""Reports from Python: `report` and `matrix` for scripts, `areport` and `amatrix` for async programs."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bookwheel.arguments import make_blocking, open_source
+from bookwheel.documents.cancellation import run_cancellable
+from bookwheel.reports.matrix import Matrix, list_matrix_blocks, read_matrix
+from bookwheel.reports.outline import Outline, parse_outline, propose_outline
+from bookwheel.reports.output import check_target, list_blocks, write_blocks
+from bookwheel.reports.report import Report, ReportState, read_documents, write_report
+from bookwheel.session import WayRequest
+from bookwheel.tables.api import open_python_session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.arguments import Source
+    from bookwheel.models.base import Model
+
+
+def find_state(out: str | Path) -> Path:
+    """Return the file beside a report that says what it is made of."""
+    return Path(out).with_suffix(".report.json")
+
+
+async def areport(
+    sources: Sequence[Source],
+    brief: str,
+    *,
+    outline: str | Outline | None = None,
+    out: str | Path | None = None,
+    update: bool = False,
+    model: str | Model | None = None,
+    journal: str | Path | None = None,
+    **settings: Any,
+) -> Report:
+    """Write a report on documents, each source a document of its own; every sentence names rows that bear it out.
+
+    `outline` is Markdown (`## TITLE` and below it "every …: columns"), else the model proposes it. `out` is written:
+    .md, .html or .docx, with a file beside it that says which readings it is made of. With `update`, only documents
+    that it does not know are read. The rest is as in `bookwheel.read`.
+    """
+    if out:
+        check_target(Path(out))
+    documents = [await run_cancellable(partial(open_source, source)) for source in sources]
+    async with open_python_session(model, journal, settings) as (session, _):
+        plan = session.build_plan(settings)
+        if update and out and find_state(out).exists():
+            state = ReportState.load(find_state(out))
+        else:
+            given = parse_outline(outline) if isinstance(outline, str) else outline
+            state = ReportState(brief=brief, outline=given or await propose_outline(brief, session.model, plan))
+        known = [*state.readings]
+        try:
+            read = await read_documents(session, documents, state, plan)
+        finally:
+            if out:
+                find_state(out).write_text(state.to_json(), encoding="utf-8")
+        made = await write_report(session, state, list(dict.fromkeys((*known, *read))), plan)
+    if out:
+        write_blocks(list(list_blocks(made)), out)
+    return made
+
+
+async def amatrix(
+    sources: Sequence[Source],
+    questions: Sequence[str],
+    *,
+    out: str | Path | None = None,
+    title: str = "Documents by questions",
+    way: str = "",
+    model: str | Model | None = None,
+    journal: str | Path | None = None,
+    **settings: Any,
+) -> Matrix:
+    """Ask every document every question; return the table with a synthesis of each column."""
+    if out:
+        check_target(Path(out))
+    documents = [await run_cancellable(partial(open_source, source)) for source in sources]
+    async with open_python_session(model, journal, settings) as (session, _):
+        request = WayRequest.from_settings(way, {*settings}, session.configuration)
+        made = await read_matrix(session, documents, questions, session.build_plan(settings), request)
+    if out:
+        write_blocks(list(list_matrix_blocks(made, title)), out)
+    return made
+
+
+report = make_blocking(areport, "report")
+matrix = make_blocking(amatrix, "matrix")

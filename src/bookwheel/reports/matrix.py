@@ -1,0 +1,78 @@
+"""The table of literature: documents by questions, each cell with its verdict, and a synthesis of each column.
+
+The sentences of a synthesis name the documents that they rest on by number, and are checked like those of a report.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bookwheel.reports.output import Block
+from bookwheel.reports.writing import SourceLine, WrittenSentence, write_sentences
+from bookwheel.types import BORNE_OUT, Verdict
+from bookwheel.views.verdicts import VERDICT_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bookwheel.plan import Plan
+    from bookwheel.session import Session, WayRequest
+    from bookwheel.types import Document, Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """Readings by document and question, and what the columns come to."""
+
+    questions: tuple[str, ...]
+    rows: tuple[tuple[Reading, ...], ...]
+    """For each document, the reading of each question."""
+    syntheses: tuple[tuple[WrittenSentence, ...], ...]
+    """For each question, the sentences that were written, also those that are left out."""
+
+
+async def read_matrix(
+    session: Session, documents: Sequence[Document], questions: Sequence[str], plan: Plan, request: WayRequest
+) -> Matrix:
+    """Ask every document every question, and write what each column comes to."""
+    rows: list[tuple[Reading, ...]] = []
+    for document in documents:
+        kept = await session.keep(document)
+        prepared = await session.prepare(kept, list(questions), plan, request)
+        rows.append(tuple(await session.run(prepared)))
+    syntheses = []
+    for at, question in enumerate(questions):
+        lines = [line for number, row in enumerate(rows, start=1) for line in _make_line(number, row[at])]
+        written = await write_sentences(question, question, lines, session.model, plan) if lines else ()
+        syntheses.append(written)
+    return Matrix(questions=tuple(questions), rows=tuple(rows), syntheses=tuple(syntheses))
+
+
+def _make_line(number: int, reading: Reading) -> Iterator[SourceLine]:
+    """Yield the cell as a source; nothing where the document does not bear it out."""
+    if reading.answer and reading.verdict in {*BORNE_OUT, Verdict.PARTLY}:
+        quote = " … ".join(one.quote.strip() for one in reading.evidence) or reading.answer.text
+        yield SourceLine(
+            number=number, said=reading.answer.text, quote=quote, document=reading.document.id, reading=reading.id
+        )
+
+
+def list_matrix_blocks(matrix: Matrix, title: str) -> Iterator[Block]:
+    """Yield a matrix's pieces: the table, then each column's synthesis."""
+    yield Block(kind="title", text=title)
+    named = [f"[{number}] {row[0].document.name}" for number, row in enumerate(matrix.rows, start=1)]
+    rows = tuple((name, *map(_format_cell, row)) for name, row in zip(named, matrix.rows, strict=True))
+    yield Block(kind="table", names=("document", *matrix.questions), rows=rows)
+    for question, sentences in zip(matrix.questions, matrix.syntheses, strict=True):
+        yield Block(kind="heading", text=question)
+        kept = [one.format() for one in sentences if one.is_kept]
+        yield Block(kind="text", text=" ".join(kept) or "No document bears an answer out.")
+        yield from (Block(kind="item", text=f"left out: {one.text}") for one in sentences if not one.is_kept)
+
+
+def _format_cell(reading: Reading) -> str:
+    if not reading.answer:
+        return f"({reading.status})"
+    verdict = f" ({VERDICT_WORDS[reading.verdict]})" if reading.verdict else ""
+    return f"{reading.answer.text}{verdict}"

@@ -1,0 +1,211 @@
+"""A report: rows of every document for each section of an outline, sentences from them, and what they rest on.
+
+    for each document, for each section:  rows = collect(document, section)      a reading of its own, in the journal
+    for each section:                     sentences = model(rows of all documents), each checked against its rows
+
+Which readings it is made of stands in a file beside it. So a report that is made again reads only what is new, goes on
+where it stopped, and uses rows as people have edited them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.errors import InputError, JournalError
+from bookwheel.reports.coverage import DocumentCoverage, measure_coverage
+from bookwheel.reports.outline import Outline, parse_outline
+from bookwheel.reports.writing import SourceLine, WrittenSentence, write_sentences
+from bookwheel.session import WayRequest
+from bookwheel.tables.build import load_rows
+from bookwheel.tables.way import NAME
+from bookwheel.types import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bookwheel.plan import Plan
+    from bookwheel.session import Session
+    from bookwheel.tables.table import Table
+    from bookwheel.types import Document, Reading
+
+_VERSION: Final = 1
+
+
+@dataclass(kw_only=True)
+class ReportState:
+    """What a report is made of, as it stands in the file beside it."""
+
+    brief: str
+    outline: Outline
+    readings: dict[str, list[str]] = field(default_factory=dict)
+    """By the id of a document, the reading of each section."""
+
+    def to_json(self) -> str:
+        """Return the file's text."""
+        values = {"version": _VERSION, "brief": self.brief, "outline": self.outline.to_markdown()}
+        return json.dumps({**values, "readings": self.readings}, ensure_ascii=False, indent=1)
+
+    @classmethod
+    def load(cls, path: Path) -> ReportState:
+        """Return the state of a file; InputError where it is none."""
+        try:
+            given: Any = json.loads(path.read_text(encoding="utf-8"))
+            readings = {str(id_): [str(one) for one in ids] for id_, ids in given["readings"].items()}
+            return cls(brief=str(given["brief"]), outline=parse_outline(str(given["outline"])), readings=readings)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{path} says not what the report is made of: {error}; make it anew") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSection:
+    """A written section."""
+
+    title: str
+    sentences: tuple[WrittenSentence, ...]
+    """Those that are kept."""
+    left_out: tuple[WrittenSentence, ...]
+    """Those that no row bears out."""
+    rows: int
+    unproven: int
+    """Rows that the documents do not bear out; no sentence is written from them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Sections, their numbered sources, and how much of each document they rest on."""
+
+    brief: str
+    title: str
+    sections: tuple[ReportSection, ...]
+    sources: tuple[SourceLine, ...]
+    """Those that kept sentences name, numbered from 1 in the order in which they are named."""
+    coverage: tuple[DocumentCoverage, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def left_out(self) -> int:
+        """How many sentences were left out, as no row bears them out."""
+        return sum(len(section.left_out) for section in self.sections)
+
+
+async def read_documents(session: Session, documents: Sequence[Document], state: ReportState, plan: Plan) -> list[str]:
+    """Collect the rows of every section in every document that has none yet; return the documents' ids in order."""
+    ids: list[str] = []
+    for document in documents:
+        kept = await session.keep(document)
+        ids.append(kept.info.id)
+        readings = state.readings.setdefault(kept.info.id, [])
+        for at, section in enumerate(state.outline.sections):
+            known = _find_reading(session, readings[at]) if at < len(readings) else None
+            if known and known.status is Status.ANSWERED:
+                continue
+            if known:
+                await session.read_on(session.renew(known, {}))
+                continue
+            prepared = await session.prepare(kept, [section.sentence], plan, WayRequest(way=NAME))
+            readings[at : at + 1] = [prepared.readings[0].id]
+            await session.run(prepared)
+    return ids
+
+
+def _find_reading(session: Session, id_: str) -> Reading | None:
+    try:
+        return session.journal.reading(id_) if session.journal else None
+    except JournalError:  # It was forgotten, so it is read again.
+        return None
+
+
+async def write_report(session: Session, state: ReportState, documents: Sequence[str], plan: Plan) -> Report:
+    """Return the report on these documents, whose rows are there."""
+    tables = {id_: await asyncio.to_thread(_load_tables, session, state.readings[id_]) for id_ in documents}
+    lines: list[SourceLine] = []
+    sections: list[ReportSection] = []
+    for at, section in enumerate(state.outline.sections):
+        mine = [table for id_ in documents for table in tables[id_][at : at + 1]]
+        first = len(lines)
+        for table in mine:
+            lines += _list_lines(table, len(lines) + 1)
+        written = await write_sentences(section.title, state.brief, lines[first:], session.model, plan)
+        sections.append(
+            ReportSection(
+                title=section.title,
+                sentences=tuple(one for one in written if one.is_kept),
+                left_out=tuple(one for one in written if not one.is_kept),
+                rows=sum(len(table.rows) for table in mine),
+                unproven=sum(table.unproven for table in mine),
+            )
+        )
+    sections, used = _renumber(sections, lines)
+    coverage = tuple(
+        measure_coverage([table.reading for table in tables[id_]], {(one.reading, one.step) for one in used})
+        for id_ in documents
+    )
+    notes = tuple(dict.fromkeys(note for id_ in documents for table in tables[id_] for note in _list_notes(table)))
+    return Report(
+        brief=state.brief,
+        title=state.outline.title,
+        sections=tuple(sections),
+        sources=tuple(used),
+        coverage=coverage,
+        notes=notes,
+    )
+
+
+def _load_tables(session: Session, ids: Sequence[str]) -> list[Table]:
+    journal = session.journal
+    assert journal is not None  # A report's session has one.
+    return [load_rows(journal, journal.reading(id_)) for id_ in ids]
+
+
+def _list_notes(table: Table) -> list[str]:
+    reading = table.reading
+    stopped = [] if reading.status is Status.ANSWERED else [f"read in part: {reading.error or reading.status}"]
+    gaps = [f"{len(reading.gaps)} sections were not taken in"] if reading.gaps else []
+    return [f"{reading.document.name}: {note}" for note in (*reading.document.notes, *stopped, *gaps)]
+
+
+def _list_lines(table: Table, first: int) -> list[SourceLine]:
+    """Return the rows that the document bears out as numbered sources."""
+    rows = [row for row in table.rows if row.is_proven or row.is_by_hand]
+    return [
+        SourceLine(
+            number=number,
+            said="; ".join(
+                f"{column.name}: {cell}" for column, cell in zip(table.columns, row.cells, strict=True) if cell
+            ),
+            quote=row.places[0].quote,
+            document=table.reading.document.id,
+            source=row.places[0].source or table.reading.document.name,
+            page=row.places[0].page,
+            start=row.places[0].start,
+            end=row.places[0].end,
+            step=row.places[0].step,
+            reading=table.reading.id,
+        )
+        for number, row in enumerate(rows, start=first)
+    ]
+
+
+def _renumber(
+    sections: Sequence[ReportSection], lines: Sequence[SourceLine]
+) -> tuple[list[ReportSection], list[SourceLine]]:
+    """Return the sections and their sources, numbered in the order in which sentences name them."""
+    order: dict[int, int] = {}
+    for section in sections:
+        for sentence in section.sentences:
+            for number in sentence.numbers:
+                order.setdefault(number, len(order) + 1)
+    renumbered = [
+        replace(
+            section,
+            sentences=tuple(
+                replace(one, numbers=tuple(order[number] for number in one.numbers)) for one in section.sentences
+            ),
+        )
+        for section in sections
+    ]
+    return renumbered, [replace(lines[number - 1], number=new) for number, new in order.items()]

@@ -1,0 +1,147 @@
+"""Every sentence of a report has a source that bears it out, and what it rests on is counted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import docx
+import pytest
+from report_model import INVENTIONS, make_report_model
+from table_model import FILLER, write_document
+
+from bookwheel import TextDocument
+from bookwheel.errors import InputError
+from bookwheel.reports.api import find_state, matrix, report
+from bookwheel.reports.outline import parse_outline
+from bookwheel.reports.output import format_html, format_markdown, list_blocks
+from bookwheel.reports.writing import SourceLine, check_sentences
+from bookwheel.tables.api import edit_table
+
+OUTLINE = "# Payments\n\n## Who pays\nevery payment: who, amount, due date\n"
+
+
+def make_documents(*counts: int) -> list[TextDocument]:
+    return [TextDocument(write_document(count) + FILLER * 40, f"lease-{n}.txt") for n, count in enumerate(counts)]
+
+
+def test_every_sentence_names_rows_that_stand_in_the_documents(tmp_path: Path) -> None:
+    documents = make_documents(6, 4)
+    made = report(documents, "what is paid", outline=OUTLINE, model=make_report_model(), journal=tmp_path / "j.sqlite")
+    (section,) = made.sections
+    assert (len(section.sentences), section.left_out, section.rows) == (6, (), 10)  # four stand in both
+    assert [one.number for one in made.sources] == list(range(1, 11))
+    for one in made.sources:
+        text = next(document.text for document in documents if document.name == one.source)
+        assert text[one.start : one.end].rstrip(".") == one.quote.rstrip(".")
+
+
+def test_every_invention_is_left_out_and_listed(tmp_path: Path) -> None:
+    model = make_report_model(invents=2)
+    made = report(make_documents(40), "what is paid", outline=OUTLINE, model=model, journal=tmp_path / "j.sqlite")
+    assert (len(made.sections[0].sentences), made.left_out) == (20, 19)  # one was written twice
+    assert len({one.text for one in made.sections[0].left_out}) >= len(INVENTIONS)  # each kind was tried
+    text = format_markdown(list(list_blocks(made)))
+    assert "Left out" in text
+    assert "sheer greed" in text.partition("Left out")[2]
+    assert "sheer greed" not in text.partition("Left out")[0]
+
+
+def test_coverage_adds_up_and_names_what_was_not_read(tmp_path: Path) -> None:
+    documents = make_documents(8)
+    made = report(documents, "x", outline=OUTLINE, model=make_report_model(), journal=tmp_path / "j.sqlite")
+    (one,) = made.coverage
+    assert one.used + one.unused + one.unread == one.length == len(documents[0].text)
+    assert (one.unread, one.unread_spans) == (0, ())
+    assert one.used > 0
+    assert one.unused > 0
+    model, journal = make_report_model(), tmp_path / "2.sqlite"
+    made = report(documents, "x", outline=OUTLINE, model=model, journal=journal, max_tokens_total=900)
+    (one,) = made.coverage
+    assert one.used + one.unused + one.unread == one.length
+    assert one.unread == sum(end - start for start, end in one.unread_spans) > 0
+    assert any("read in part" in note for note in made.notes)
+
+
+def test_an_update_reads_only_new_documents_and_keeps_what_was_edited(tmp_path: Path) -> None:
+    journal, out, documents = tmp_path / "j.sqlite", tmp_path / "report.md", make_documents(3, 2)
+    report(documents[:1], "what is paid", outline=OUTLINE, out=out, model=make_report_model(), journal=journal)
+    edit_table("last", _first_row(journal), None, journal=journal)
+    model = make_report_model()
+    made = report(documents, "what is paid", out=out, update=True, model=model, journal=journal)
+    assert made.sections[0].rows == 4
+    assert len(made.coverage) == 2
+    again = make_report_model()
+    report(documents, "what is paid", out=out, update=True, model=again, journal=journal)
+    assert again.calls == 1  # only the section is written
+    assert find_state(out).exists()
+
+
+def _first_row(journal: Path) -> str:
+    from bookwheel.tables.api import load_table
+
+    return load_table("last", journal=journal).rows[0].id
+
+
+def test_the_outline_is_proposed_shown_and_read_again(tmp_path: Path) -> None:
+    outline = {"sections": [{"title": "Fees", "rows": "every fee"}, {"title": 3}, {"title": "Bad", "rows": "x: a, a"}]}
+    model = make_report_model(outline=outline)
+    made = report(make_documents(1), "fees", model=model, journal=tmp_path / "j.sqlite", out=tmp_path / "r.html")
+    assert [section.title for section in made.sections] == ["Fees"]
+    text = OUTLINE + "\n## More\nevery fee: what\n"
+    assert parse_outline(parse_outline(text).to_markdown()) == parse_outline(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"), [("", "sections"), ("# x\nno section", "sections"), ("## A\nevery fee", "which columns")]
+)
+def test_an_outline_that_asks_for_nothing_is_refused(text: str, advice: str) -> None:
+    with pytest.raises(InputError, match=advice):
+        parse_outline(text)
+
+
+def test_words_of_documents_are_text_in_every_format(tmp_path: Path) -> None:
+    source = SourceLine(
+        number=1, said="x: <script>", quote="<script>alert(1)</script> [a](http://b) | # c", document="d"
+    )
+    assert [one.is_kept for one in check_sentences("Nothing of that [1].", {1: source})] == [False]
+    made = report(
+        [TextDocument(write_document(2), "<b>.txt")],
+        "brief <img src=x>",
+        outline=OUTLINE.replace("Payments", "Pay <img>"),
+        model=make_report_model(),
+        journal=tmp_path / "j.sqlite",
+    )
+    page, text = format_html(list(list_blocks(made))), format_markdown(list(list_blocks(made)))
+    assert "<img" not in page
+    assert "<b>" not in page
+    assert not re.search(r"(?<!\\)<", text)
+
+
+def test_a_word_document_has_the_sections_and_the_table(tmp_path: Path) -> None:
+    out = tmp_path / "r.docx"
+    report(make_documents(3), "x", outline=OUTLINE, out=out, model=make_report_model(), journal=tmp_path / "j.sqlite")
+    opened = docx.Document(str(out))
+    words = [paragraph.text for paragraph in opened.paragraphs]
+    assert "Who pays" in words
+    assert any("Tenant 0 pays 100 crowns by 1 June 2027. [1]" in text for text in words)
+    assert opened.tables[0].rows[0].cells[0].text == "document"
+
+
+def test_a_matrix_asks_every_document_and_its_syntheses_name_the_rows(tmp_path: Path) -> None:
+    from bookwheel.models.scripted import ScriptedModel
+
+    def reply(messages) -> str:
+        text = messages[0].content
+        if "Write one section of a report" in text:
+            return "Ada Quill keeps the light [1]. Odo Farr keeps the light [2]. Both are drunk [1][2]."
+        name = next((name for name in ("Ada Quill", "Odo Farr") if name in text), "")
+        return f"\\boxed{{{name} keeps the light}}" if "<section>" not in text else f"{name} keeps the light"
+
+    documents = [TextDocument(f"{name} keeps the light. {FILLER}", name) for name in ("Ada Quill", "Odo Farr")]
+    out = tmp_path / "m.md"
+    made = matrix(documents, ["Who keeps the light?"], out=out, model=ScriptedModel(reply), journal=tmp_path / "j")
+    assert [[one.is_kept for one in column] for column in made.syntheses] == [[True, True, False]]
+    text = out.read_text()
+    assert "Ada Quill keeps the light" in text
+    assert "left out: Both are drunk" in text

@@ -130,9 +130,10 @@ def _mark_contradictions(rows: Sequence[TableRow], columns: Sequence[Column], ke
                 groups.setdefault(name, []).append(row)
         left = next((at for at in range(len(columns)) if at not in chosen), None)
         for group in groups.values():
-            # A value that one of the rows does not give contradicts nothing.
+            # A value that a row does not give contradicts nothing, and rows of one section are two things.
             given = [row for row in group if key or (left is not None and row.cells[left])]
-            for row in given if len(given) > 1 else ():
+            sections = {row.places[0].step for row in given}
+            for row in given if len(given) > 1 and (key or len(sections) == len(given)) else ():
                 row.contradicts = True
 
 

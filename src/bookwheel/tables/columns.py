@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.errors import InputError
 from bookwheel.text import lexicon
-from bookwheel.text.numbers import find_dates, normalize_number
+from bookwheel.text.numbers import find_dates, read_amount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +66,7 @@ class Column:
             others = [word for word in _WORDS.findall(words) if word not in _OF_DATES]
             return " ".join((*dates, *others)) if ":" not in words else words
         if self.kind is Kind.NUMBER and (found := NUMBER.search(words)) and not NUMBER.search(words, found.end()):
-            number = self.normalize(found[0])
+            number = read_amount(found[0])
             return words if number is None else f"{words[: found.start()]}{number!r}{words[found.end() :]}"
         return words
 
@@ -74,13 +74,7 @@ class Column:
         """Return the value as its kind: a number, an ISO date, or the text; None where it has none of the kind."""
         if value is None or self.kind is Kind.TEXT:
             return value
-        if self.kind is Kind.DATE:
-            return next(iter(find_dates(value)), None)
-        found = NUMBER.search(value)
-        try:
-            return float(normalize_number(found[0].replace("−", "-"))) if found else None
-        except ValueError:  # 1.234,50 and the like: two readings, so none
-            return None
+        return next(iter(find_dates(value)), None) if self.kind is Kind.DATE else read_amount(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -178,6 +178,7 @@ class Table:
             (not whole and self.reading.status == "answered", "no row of that kind was found"),
             (self.unproven, f"{self.unproven} of {whole} rows are unproven: the document's words do not bear them out"),
             (doubles, f"{doubles} rows contradict others {same}"),
+            *self._list_unread(),
             (len(self.reading.gaps), f"{len(self.reading.gaps)} sections were not taken in; their rows are missing"),
             (len(self.list_skipped()), f"{len(self.list_skipped())} sections were skipped by the gate and not read"),
             (self.removed, f"{self.removed} rows were removed by hand"),
@@ -187,6 +188,17 @@ class Table:
             ),
         ]
         return [*self.reading.document.notes, *(note for holds, note in notes if holds)]
+
+    def _list_unread(self) -> Iterator[tuple[int, str]]:
+        """Yield for each column of numbers or dates how many values are none, and so are missing in sums."""
+        for at, column in enumerate(self.columns):
+            if column.kind is not Kind.TEXT:
+                values = [row.cells[at] for row in self.rows if row.cells[at]]
+                count = sum(column.normalize(value) is None for value in values)
+                yield (
+                    count,
+                    f"{count} of {len(values)} values of {column.name!r} give no one {column.kind}; SQL has null",
+                )
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, with the quote of each row."""

@@ -22,6 +22,7 @@ A date that two countries read differently is none.
 from __future__ import annotations
 
 import re
+import unicodedata
 from datetime import date
 from typing import Final
 
@@ -46,6 +47,12 @@ _AFTER_TENS: Final = {"first": "1st", "second": "2nd"}
 _DIGITS: Final = re.compile(r"\d+(?:\.\d+)?")
 _DAY: Final = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
 _ISO: Final = re.compile(r"(\d{4})")
+_AMOUNT: Final = re.compile(
+    r"(?<![\w.,])(?P<sign>[-−])?\s?(?P<whole>\d[\d.,'’\u00a0]*(?! ?/)(?!\d))?\s*"
+    r"(?:(?P<over>\d+)/(?P<under>\d+))?(?![\d/])"
+)
+_SCALES: Final = {**{word: float(power) for word, power in _POWER.items()}, "k": 1e3, "bn": 1e9, "万": 1e4, "亿": 1e8}
+_SCALE: Final = re.compile(r"\s*(thousand|million|billion|trillion|k\b|bn\b|万|亿)", re.IGNORECASE)
 _LEAST_SPELLED: Final = 4
 _TEEN: Final = 10
 _LAST_DAY: Final = 31
@@ -197,6 +204,44 @@ def order_dates(tokens: list[str]) -> list[str]:
             if is_date and 1 <= int(month) <= _MONTHS_A_YEAR and 1 <= int(day_) <= _LAST_DAY:
                 ordered[at : at + 3] = [str(int(day_)), lexicon.MONTH_NAMES[int(month) - 1], first]
     return ordered
+
+
+def read_amount(text: str) -> float | None:
+    """Return the one number that a text gives, in whichever country's signs; None where it gives none or several.
+
+    >>> [read_amount(text) for text in ("12 crowns", "1½ lb", "3/4 tsp", "€1.234,50", "(1,234.50)", "三百二十元")]
+    [12.0, 1.5, 0.75, 1234.5, -1234.5, 320.0]
+    >>> [read_amount(text) for text in ("2–3", "2 × 45", "some")]
+    [None, None, None]
+    """
+    plain = unicodedata.normalize("NFKC", parse_chinese_numbers(_space_fractions(text))).replace("⁄", "/")
+    found = [match for match in _AMOUNT.finditer(plain) if match[0].strip()]
+    if len(found) != 1:
+        return None
+    sign, whole, over, under = found[0].group("sign", "whole", "over", "under")
+    value = _read_separators(whole) if whole else 0.0
+    if value is None or (under and not int(under)):
+        return None
+    value += int(over) / int(under) if under else 0.0
+    if scale := _SCALE.match(plain, found[0].end()):
+        value *= _SCALES[scale[1].lower()]
+    is_negative = bool(sign) or re.fullmatch(r"\s*\W?\([^()]*\)\s*", plain) is not None
+    return -value if is_negative else value
+
+
+def _space_fractions(text: str) -> str:
+    """Put a blank before each sign such as ½, which stands close to the number before it."""
+    return "".join(f" {sign}" if "⁄" in unicodedata.normalize("NFKC", sign) else sign for sign in text)
+
+
+def _read_separators(digits: str) -> float | None:
+    """Return the number of digits with points, commas and apostrophes between them; None where they say two."""
+    plain = re.sub(r"[\s'’]", "", digits).rstrip(".,")
+    if re.fullmatch(r"\d+(?:\.\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?", plain):
+        return float(plain.replace(",", ""))
+    if re.fullmatch(r"\d+,\d{1,2}|\d{1,3}(?:\.\d{3})+(?:,\d+)?", plain):
+        return float(plain.replace(".", "").replace(",", "."))
+    return None
 
 
 def find_dates(text: str) -> list[str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bookwheel.plan import Plan
-    from bookwheel.reports.report import Report, ReportState
+    from bookwheel.reports.report import ReportState, WrittenReport
     from bookwheel.session import Session
     from bookwheel.types import Document
 
@@ -104,7 +104,9 @@ async def _find_state(session: Session, brief: str, wanted: ReportOptions, plan:
     return ReportState(brief=brief, outline=outline)
 
 
-async def _make(session: Session, documents: Sequence[Document], state: ReportState, plan: Plan, out: Path) -> Report:
+async def _make(
+    session: Session, documents: Sequence[Document], state: ReportState, plan: Plan, out: Path
+) -> WrittenReport:
     from bookwheel.reports.api import find_state
     from bookwheel.reports.report import read_documents, write_report
 
@@ -117,7 +119,7 @@ async def _make(session: Session, documents: Sequence[Document], state: ReportSt
     return await write_report(session, state, list(dict.fromkeys((*known, *read))), plan)
 
 
-def _list_notes(made: Report) -> list[str]:
+def _list_notes(made: WrittenReport) -> list[str]:
     unread = [one for one in made.coverage if one.unread]
     return [
         f"{sum(len(one.sentences) for one in made.sections)} sentences, {len(made.sources)} sources",

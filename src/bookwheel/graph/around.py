@@ -1,16 +1,17 @@
 """The part of a graph around a question, within a budget of tokens, each edge with its quote.
 
-    cost(edge) = 1 - 0.7 * share of the question's words that relation, far end and quote have      from 0.3 to 1
+    gain(edge) = weight of the question's words in relation, far end and quote, as a share of the most that an edge has
+    cost(edge) = 1 - 0.9 * gain, and more against its direction or from a node with many edges
     order      = by the cost of the cheapest path from a node that the question names
 
 So edges at the names of the question come first, then what these lead to, along words of the question where there are
-such. A node with many edges is no hub for everything: each path through it costs more.
+such. Quotes take what the facts themselves leave of the budget, the nearest first.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from math import log
 from typing import TYPE_CHECKING, Final
 
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
     from bookwheel.graph.facts import FactGraph, GraphFact
     from bookwheel.text.tokens import Tokenizer
 
-_WORDS: Final = 0.7
-_HUB: Final = 0.1
+_WORDS: Final = 0.9
+_QUOTED: Final = 0.3
+"""What a word counts that stands in the quote alone."""
+_BACKWARD: Final = 0.6
+_HUB: Final = 0.05
 _NODE: Final = -1
 _LEAST_MATCH: Final = 0.5
 """Of a node's rarest words that the question must have, for the question to name it."""
@@ -41,24 +45,27 @@ def format_fact(fact: GraphFact, *, with_quote: bool = True) -> str:
 
 def find_lines(graph: FactGraph, question: str, tokenizer: Tokenizer, limit: int) -> list[str]:
     """Return the facts around a question as lines within a limit of tokens, the nearest first."""
-    lines: list[str] = []
-    used = 0
+    facts: list[GraphFact] = []
+    left = limit
     for fact in rank_facts(graph, question):
-        for with_quote in (True, False):
-            line = format_fact(fact, with_quote=with_quote)
-            tokens = tokenizer.count(f"{line}\n")
-            if used + tokens <= limit:
-                lines.append(line)
-                used += tokens
-                break
-        else:
+        left -= tokenizer.count(f"{format_fact(fact, with_quote=False)}\n")
+        if left < 0:
             break
+        facts.append(fact)
+    left = limit - sum(tokenizer.count(f"{format_fact(fact, with_quote=False)}\n") for fact in facts)
+    lines: list[str] = []
+    for fact in facts:
+        bare, whole = (format_fact(fact, with_quote=with_quote) for with_quote in (False, True))
+        more = tokenizer.count(f"{whole}\n") - tokenizer.count(f"{bare}\n")
+        lines.append(whole if more <= left else bare)
+        left -= more if more <= left else 0
     return lines
 
 
 def rank_facts(graph: FactGraph, question: str) -> Iterator[GraphFact]:
     """Yield the facts that a question leads to, nearest first; then those that share words with it."""
     words, facts = QuestionWords(question), graph.facts
+    gains = _measure_gains(facts, find_stems(question))
     edges: dict[str, list[int]] = defaultdict(list)
     for at, fact in enumerate(facts):
         edges[fact.subject].append(at)
@@ -74,18 +81,32 @@ def rank_facts(graph: FactGraph, question: str) -> Iterator[GraphFact]:
             reached.add(name)
             cost += _HUB * log(len(edges[name]))
             for edge in edges[name]:
-                heapq.heappush(heap, (cost + 1 - _WORDS * words.share(_join_words(facts[edge])), edge, ""))
+                back = 0.0 if facts[edge].subject == name else _BACKWARD
+                heapq.heappush(heap, (cost + 1 - _WORDS * gains[edge] + back, edge, ""))
         elif at != _NODE and at not in seen:
             seen.add(at)
             yield facts[at]
             for end in (facts[at].subject, facts[at].object):
                 heapq.heappush(heap, (cost, _NODE, end))
-    left = [(-words.share(_join_words(fact)), at) for at, fact in enumerate(facts) if at not in seen]
-    yield from (facts[at] for share, at in sorted(left) if share)
+    left = sorted((-gains[at], at) for at in range(len(facts)) if at not in seen and gains[at])
+    yield from (facts[at] for _, at in left)
 
 
-def _join_words(fact: GraphFact) -> str:
-    return f"{fact.subject} {fact.relation} {fact.object} {fact.quote}"
+def _measure_gains(facts: Sequence[GraphFact], asked: set[str]) -> list[float]:
+    """Return the weight of the question's words that each fact has beside its subject, as a share of the greatest."""
+    stems = [find_stems(fact.subject) for fact in facts]
+    said = [
+        (asked & find_stems(f"{fact.relation} {fact.object}")) - own for fact, own in zip(facts, stems, strict=True)
+    ]
+    quoted = [(asked & find_stems(fact.quote)) - own - one for fact, own, one in zip(facts, stems, said, strict=True)]
+    holders = Counter(word for one in (*said, *quoted) for word in one)
+    rarity = {word: weigh_rarity(count, len(facts)) for word, count in sorted(holders.items())}
+    weights = [
+        sum(rarity[word] for word in sorted(one)) + _QUOTED * sum(rarity[word] for word in sorted(other))
+        for one, other in zip(said, quoted, strict=True)
+    ]
+    most = max(weights, default=0.0) or 1.0
+    return [weight / most for weight in weights]
 
 
 def _find_seeds(graph: FactGraph, words: QuestionWords) -> Sequence[tuple[str, float]]:

@@ -11,7 +11,7 @@ from bookwheel.documents.cancellation import run_cancellable
 from bookwheel.reports.matrix import Matrix, list_matrix_blocks, read_matrix
 from bookwheel.reports.outline import Outline, parse_outline, propose_outline
 from bookwheel.reports.output import check_target, list_blocks, write_blocks
-from bookwheel.reports.report import Report, ReportState, read_documents, write_report
+from bookwheel.reports.report import ReportState, WrittenReport, read_documents, write_report
 from bookwheel.session import WayRequest
 from bookwheel.tables.api import open_python_session
 
@@ -37,7 +37,7 @@ async def areport(
     model: str | Model | None = None,
     journal: str | Path | None = None,
     **settings: Any,
-) -> Report:
+) -> WrittenReport:
     """Write a report on documents, each source a document of its own; every sentence names rows that bear it out.
 
     `outline` is Markdown (`## TITLE` and below it "every …: columns"), else the model proposes it. `out` is written:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bookwheel.reports.coverage import DocumentCoverage
-    from bookwheel.reports.report import Report
+    from bookwheel.reports.report import WrittenReport
 
 _STYLE: Final = (
     "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.5 system-ui,sans-serif}"
@@ -39,7 +39,7 @@ class Block:
     rows: tuple[tuple[str, ...], ...] = ()
 
 
-def list_blocks(report: Report) -> Iterator[Block]:
+def list_blocks(report: WrittenReport) -> Iterator[Block]:
     """Yield a report's pieces: its sections, what was left out, its sources, and what it rests on."""
     yield Block(kind="title", text=report.title)
     for section in report.sections:
@@ -60,7 +60,7 @@ def list_blocks(report: Report) -> Iterator[Block]:
     yield from _list_coverage(report)
 
 
-def _list_coverage(report: Report) -> Iterator[Block]:
+def _list_coverage(report: WrittenReport) -> Iterator[Block]:
     yield Block(kind="heading", text="What this rests on")
     names = ("document", "characters", "under its sentences", "read, not used", "not read")
     rows = tuple(

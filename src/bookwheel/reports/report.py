@@ -75,7 +75,7 @@ class ReportSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class WrittenReport:
     """Sections, their numbered sources, and how much of each document they rest on."""
 
     brief: str
@@ -119,7 +119,7 @@ def _find_reading(session: Session, id_: str) -> Reading | None:
         return None
 
 
-async def write_report(session: Session, state: ReportState, documents: Sequence[str], plan: Plan) -> Report:
+async def write_report(session: Session, state: ReportState, documents: Sequence[str], plan: Plan) -> WrittenReport:
     """Return the report on these documents, whose rows are there."""
     tables = {id_: await asyncio.to_thread(_load_tables, session, state.readings[id_]) for id_ in documents}
     lines: list[SourceLine] = []
@@ -145,7 +145,7 @@ async def write_report(session: Session, state: ReportState, documents: Sequence
         for id_ in documents
     )
     notes = tuple(dict.fromkeys(note for id_ in documents for table in tables[id_] for note in _list_notes(table)))
-    return Report(
+    return WrittenReport(
         brief=state.brief,
         title=state.outline.title,
         sections=tuple(sections),

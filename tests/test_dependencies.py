@@ -15,6 +15,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PACKAGE_OF = {
     "hydra": "hydra-core",
     "llama_index": "llama-index-core",
+    "docx": "python-docx",
     "pptx": "python-pptx",
     "transfer_queue": "transferqueue",
 }

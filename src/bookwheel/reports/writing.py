@@ -32,6 +32,7 @@ _TURN: Final = "report"
 _CITED: Final = re.compile(r"\s*[\[【]\s*(\d+(?:\s*[,，;、]\s*\d+)*)\s*[\]】]")
 _AND: Final = re.compile(r"\s+(?:and|while|whereas|but)\s+|[;；]\s*|，而")
 _LEAST_WORDS: Final = 4
+_DEGREES: Final = (Verdict.QUOTED, Verdict.SUPPORTED, Verdict.PARTLY, Verdict.NOT_FOUND)
 _MARK: Final = re.compile(r"^(?:[-*•·]|#+|\d+[.)、])\s+")
 
 
@@ -125,12 +126,12 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _judge(sentence: str, sources: Sequence[SourceLine]) -> Verdict:
-    """Return what the sources say to a sentence: to the whole, or to each of two statements that it joins."""
+    """Return what the sources say to a sentence: to the whole, or to each of the statements that it joins."""
     verdict = _judge_whole(sentence, sources)
     parts = _AND.split(sentence)
     if verdict is Verdict.NOT_FOUND and len(parts) > 1 and all(len(part.split()) >= _LEAST_WORDS for part in parts):
-        said = all(_judge_whole(part, sources) in BORNE_OUT for part in parts)
-        return Verdict.SUPPORTED if said else verdict
+        verdicts = {_judge_whole(part, sources) for part in parts}
+        return max(verdicts, key=_DEGREES.index)
     return verdict
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sse_starlette import ServerSentEvent
 
@@ -19,7 +19,7 @@ from bookwheel.schema import to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import LiveCall, Waiting
 from bookwheel.serve.http.answers import EventStream, JsonResponse, code_of, openai_error, status_of
-from bookwheel.serve.openai.requests import ChatShape, build_message, name_words
+from bookwheel.serve.openai.requests import READING_KEYS, ChatShape, build_message, name_words
 from bookwheel.types import Answer, Reading, Status, Step, Usage
 from bookwheel.views.verdicts import describe_share
 
@@ -47,6 +47,60 @@ class ChatResult:
         if self.chunks is None:
             return JsonResponse(self.payload, self.status, headers=self.headers)
         return EventStream(_to_events(self.chunks), self.at_end, headers=self.headers)
+
+
+class EventBuilder(Protocol):
+    """Turns a completion, chunk by chunk, into the events of another API."""
+
+    def add_chunk(self, chunk: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the events of the next chunk."""
+
+    def finish(self) -> Iterator[dict[str, Any]]:
+        """Yield the events that close the reply."""
+
+
+async def stream_events(
+    chunks: AsyncGenerator[dict[str, Any]], builder: EventBuilder
+) -> AsyncGenerator[ServerSentEvent]:
+    """Yield the events of a streamed completion, each under the name of its type."""
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            for event in builder.add_chunk(chunk):
+                yield ServerSentEvent(data=json.dumps(event), event=event["type"])
+    for event in builder.finish():
+        yield ServerSentEvent(data=json.dumps(event), event=event["type"])
+
+
+class CompletionFacts:
+    """What a completion, or the chunks of one so far, says beside its texts."""
+
+    def __init__(self) -> None:
+        self.finish: str | None = None
+        self.usage: Mapping[str, Any] = {}
+        self.error: Mapping[str, Any] | None = None
+        self.reading: dict[str, Any] = {}
+        """What was read, beyond OpenAI's API."""
+
+    def take(self, chunk: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """Note what a chunk says, and yield what it adds to the message."""
+        self.reading |= {name: chunk[name] for name in READING_KEYS if chunk.get(name) is not None}
+        self.error = chunk.get("error") or self.error
+        self.usage = chunk.get("usage") or self.usage
+        for choice in chunk.get("choices") or ():
+            self.finish = choice.get("finish_reason") or self.finish
+            yield choice.get("delta") or choice.get("message") or {}
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """The tokens that were read and written."""
+        read, written = (int(self.usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
+        return read, written
+
+
+def find_reasoning(message: Mapping[str, Any]) -> str:
+    """Return the reasoning of a message, or of a part of one, under either of the names that endpoints use."""
+    found = message.get("reasoning_content") or message.get("reasoning")
+    return found if isinstance(found, str) else ""
 
 
 async def _to_events(chunks: AsyncGenerator[dict[str, Any]]) -> AsyncGenerator[ServerSentEvent]:

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
-from sse_starlette import ServerSentEvent
 
 from bookwheel.plan import Temperature, TopP
 from bookwheel.serve.http.answers import EventStream, JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
-from bookwheel.serve.http.requests import PlanValues, TokenLimit, parse_body
+from bookwheel.serve.http.requests import TokenLimit, parse_body
 from bookwheel.serve.openai.chat import OpenAIRoutes
-from bookwheel.serve.openai.completions import ChatResult
-from bookwheel.serve.openai.requests import READING_KEYS, ChatShape, ReadingFactsJson, refuse
+from bookwheel.serve.openai.completions import CompletionFacts, find_reasoning, stream_events
+from bookwheel.serve.openai.requests import ChatBody, ChatShape, ReadingFactsJson, make_chat, refuse
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -42,15 +40,13 @@ class MessageTurnShape(BaseModel):
     content: str | list[dict[str, Any]]
 
 
-class MessagesShape(BaseModel):
-    """The body of a message, with the settings of a reading. Unknown fields are ignored."""
+class MessagesShape(ChatBody):
+    """The body of a message. Unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
-    model: str
     messages: Annotated[list[MessageTurnShape], Field(min_length=1)]
     max_tokens: TokenLimit
     system: str | list[dict[str, Any]] | None = None
-    stream: bool | None = False
     temperature: Temperature | None = None
     top_p: TopP | None = None
     stop_sequences: list[str] | None = None
@@ -58,10 +54,6 @@ class MessagesShape(BaseModel):
     tool_choice: dict[str, Any] | None = None
     thinking: dict[str, Any] | None = None
     """The memory is sent as thinking where this is enabled."""
-    document: str | None = None
-    """A text to read, or the id of an uploaded file."""
-    plan: PlanValues = {}
-    way: str = ""
 
     @property
     def has_thinking(self) -> bool:
@@ -93,7 +85,8 @@ class MessageRoutes:
         chat, raw_body = to_chat_request(shape)
         result = await self._chats.answer(request, chat, raw_body)
         if result.chunks is not None:
-            return EventStream(_stream_events(result, shape), result.at_end, headers=result.headers)
+            events = stream_events(result.chunks, _MessageBuilder(shape))
+            return EventStream(events, result.at_end, headers=result.headers)
         payload = result.payload
         if "choices" not in payload:
             return JsonResponse({"type": "error", **payload}, result.status, headers=result.headers)
@@ -108,22 +101,16 @@ def to_chat_request(shape: MessagesShape) -> tuple[ChatShape, bytes]:
         messages.append({"role": "system", "content": "\n\n".join(str(part.get("text") or "") for part in parts)})
     for turn in shape.messages:
         messages += _convert_turn(turn)
-    values = {
-        "model": shape.model,
-        "messages": messages,
-        "stream": shape.stream,
-        "stream_options": {"include_usage": True} if shape.stream else None,
-        "max_tokens": shape.max_tokens,
-        "temperature": shape.temperature,
-        "top_p": shape.top_p,
-        "stop": shape.stop_sequences or None,
-        "tools": [_convert_tool(tool) for tool in shape.tools or ()] or None,
-        "tool_choice": _convert_choice(shape.tool_choice) if shape.tools else None,
-        "document": shape.document,
-        "way": shape.way or None,
-    }
-    values = {name: value for name, value in values.items() if value is not None}
-    return ChatShape.model_validate({**values, "plan": shape.plan}), json.dumps(values).encode()
+    return make_chat(
+        shape,
+        messages=messages,
+        max_tokens=shape.max_tokens,
+        temperature=shape.temperature,
+        top_p=shape.top_p,
+        stop=shape.stop_sequences or None,
+        tools=[_convert_tool(tool) for tool in shape.tools or ()] or None,
+        tool_choice=_convert_choice(shape.tool_choice) if shape.tools else None,
+    )
 
 
 def _convert_turn(turn: MessageTurnShape) -> Iterator[dict[str, Any]]:
@@ -190,10 +177,10 @@ def _convert_choice(choice: dict[str, Any] | None) -> Any:
 
 
 def _build_message(payload: Mapping[str, Any], shape: MessagesShape) -> dict[str, Any]:
-    choice = payload["choices"][0]
-    message, content = choice["message"], []
-    reasoning = message.get("reasoning_content") or message.get("reasoning")
-    if reasoning and shape.has_thinking:
+    facts = CompletionFacts()
+    message, *_ = facts.take(payload)
+    content: list[dict[str, Any]] = []
+    if (reasoning := find_reasoning(message)) and shape.has_thinking:
         content.append({"type": "thinking", "thinking": reasoning, "signature": ""})
     if message.get("content"):
         content.append({"type": "text", "text": message["content"]})
@@ -203,9 +190,9 @@ def _build_message(payload: Mapping[str, Any], shape: MessagesShape) -> dict[str
         content.append({"type": "tool_use", "id": call["id"], "name": function["name"], "input": arguments})
     return {
         **_open_message(payload, shape, content),
-        "stop_reason": _STOPS.get(choice.get("finish_reason") or "", "end_turn"),
-        "usage": _convert_usage(payload.get("usage")),
-        **_pick_reading(payload),
+        "stop_reason": _name_stop(payload["choices"][0].get("finish_reason")),
+        "usage": _convert_usage(facts),
+        **facts.reading,
     }
 
 
@@ -218,40 +205,25 @@ def _open_message(payload: Mapping[str, Any], shape: MessagesShape, content: lis
         "content": content,
         "stop_reason": None,
         "stop_sequence": None,
-        "usage": _convert_usage(None),
+        "usage": _convert_usage(CompletionFacts()),
     }
 
 
-def _convert_usage(usage: Mapping[str, Any] | None) -> dict[str, int]:
-    read, written = (int((usage or {}).get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
+def _convert_usage(facts: CompletionFacts) -> dict[str, int]:
+    read, written = facts.tokens
     return {"input_tokens": read, "output_tokens": written}
 
 
-def _pick_reading(payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: payload[name] for name in READING_KEYS if payload.get(name) is not None}
+def _name_stop(finish: str | None) -> str:
+    return _STOPS.get(finish or "", "end_turn")
 
 
-async def _stream_events(result: ChatResult, shape: MessagesShape) -> AsyncGenerator[ServerSentEvent]:
-    stream = _MessageStream(shape)
-    chunks = result.chunks
-    assert chunks is not None
-    async with aclosing(chunks):
-        async for chunk in chunks:
-            for event in stream.add_chunk(chunk):
-                yield ServerSentEvent(data=json.dumps(event), event=event["type"])
-    for event in stream.finish():
-        yield ServerSentEvent(data=json.dumps(event), event=event["type"])
-
-
-class _MessageStream:
+class _MessageBuilder:
     """Turns the chunks of a completion into the events of a message."""
 
     def __init__(self, shape: MessagesShape) -> None:
         self._shape = shape
-        self._more: dict[str, Any] = {}
-        self._usage: Mapping[str, Any] | None = None
-        self._stop: str | None = None
-        self._error: Mapping[str, Any] | None = None
+        self._facts = CompletionFacts()
         self._has_begun = False
         self._block = -1
         self._open: tuple[str, Any] | None = None
@@ -261,14 +233,8 @@ class _MessageStream:
         if not self._has_begun:
             self._has_begun = True
             yield {"type": "message_start", "message": _open_message(chunk, self._shape, [])}
-        self._more |= _pick_reading(chunk)
-        self._usage = chunk.get("usage") or self._usage
-        self._error = chunk.get("error") or self._error
-        for choice in chunk.get("choices") or ():
-            self._stop = choice.get("finish_reason") or self._stop
-            delta = choice.get("delta") or {}
-            reasoning = delta.get("reasoning_content") or delta.get("reasoning")
-            if reasoning and self._shape.has_thinking:
+        for delta in self._facts.take(chunk):
+            if (reasoning := find_reasoning(delta)) and self._shape.has_thinking:
                 yield from self._add("thinking", {"thinking": reasoning}, {"thinking": "", "signature": ""})
             if delta.get("content"):
                 yield from self._add("text", {"text": delta["content"]}, {"text": ""})
@@ -280,11 +246,12 @@ class _MessageStream:
 
     def finish(self) -> Iterator[dict[str, Any]]:
         yield from self._close()
-        if self._error:
-            yield {"type": "error", "error": {"type": "api_error", "message": self._error.get("message")}}
+        facts = self._facts
+        if facts.error:
+            yield {"type": "error", "error": {"type": "api_error", "message": facts.error.get("message")}}
             return
-        stop = {"stop_reason": _STOPS.get(self._stop or "", "end_turn"), "stop_sequence": None}
-        yield {"type": "message_delta", "delta": stop, "usage": _convert_usage(self._usage), **self._more}
+        stop = {"stop_reason": _name_stop(facts.finish), "stop_sequence": None}
+        yield {"type": "message_delta", "delta": stop, "usage": _convert_usage(facts), **facts.reading}
         yield {"type": "message_stop"}
 
     def _add(

@@ -16,10 +16,10 @@ from starlette.responses import StreamingResponse
 
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
-from bookwheel.serve.http.requests import PlanValues, parse_body
+from bookwheel.serve.http.requests import parse_body
 from bookwheel.serve.openai.chat import READING_PREFIX, OpenAIRoutes
-from bookwheel.serve.openai.completions import ChatResult
-from bookwheel.serve.openai.requests import READING_KEYS, ChatShape, ReadingFactsJson
+from bookwheel.serve.openai.completions import ChatResult, CompletionFacts, find_reasoning
+from bookwheel.serve.openai.requests import ChatBody, ChatShape, ReadingFactsJson, make_chat
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -45,11 +45,10 @@ class OllamaTurnShape(BaseModel):
     tool_name: str | None = None
 
 
-class OllamaChatShape(BaseModel):
-    """The body of a chat, with the settings of a reading. Unknown fields are ignored."""
+class OllamaChatShape(ChatBody):
+    """The body of a chat. Unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
-    model: str
     messages: Annotated[list[OllamaTurnShape], Field(min_length=1)]
     stream: bool | None = True
     format: str | dict[str, Any] | None = None
@@ -57,10 +56,6 @@ class OllamaChatShape(BaseModel):
     options: dict[str, Any] | None = None
     tools: list[dict[str, Any]] | None = None
     think: bool | str | None = None
-    document: str | None = None
-    """A text to read, or the id of an uploaded file."""
-    plan: PlanValues = {}
-    way: str = ""
 
 
 class OllamaNameShape(BaseModel):
@@ -133,9 +128,10 @@ class OllamaRoutes:
         payload = result.payload
         if "choices" not in payload:
             return JsonResponse({"error": payload["error"]["message"]}, result.status, headers=result.headers)
-        choice = payload["choices"][0]
-        message = {"role": "assistant", **_convert_reply(choice["message"], shape)}
-        values = {"message": message, **_end(payload, choice.get("finish_reason"))}
+        facts = CompletionFacts()
+        given, *_ = facts.take(payload)
+        message = {"role": "assistant", **_convert_reply(given, shape)}
+        values = {"message": message, **_end(facts)}
         return JsonResponse({**_open_line(shape), **values}, headers=result.headers)
 
 
@@ -143,21 +139,17 @@ def to_chat_request(shape: OllamaChatShape) -> tuple[ChatShape, bytes]:
     """Return the chat completion that a request stands for, and its JSON to pass on."""
     options, format_ = shape.options or {}, shape.format
     schema = {"type": "json_schema", "json_schema": {"name": "answer", "schema": format_}}
-    values = {
-        "model": _strip_tag(shape.model),
-        "messages": [_convert_turn(turn) for turn in shape.messages],
-        "stream": shape.stream is not False,
-        "stream_options": {"include_usage": True} if shape.stream is not False else None,
+    return make_chat(
+        shape,
+        model=_strip_tag(shape.model),
+        messages=[_convert_turn(turn) for turn in shape.messages],
+        stream=shape.stream is not False,
         # Ollama's -1 and -2 are no limit.
-        "max_tokens": most if isinstance(most := options.get("num_predict"), int) and most > 0 else None,
-        "response_format": schema if isinstance(format_, dict) else {"type": "json_object"} if format_ else None,
-        "tools": shape.tools or None,
-        "document": shape.document,
-        "way": shape.way or None,
+        max_tokens=most if isinstance(most := options.get("num_predict"), int) and most > 0 else None,
+        response_format=schema if isinstance(format_, dict) else {"type": "json_object"} if format_ else None,
+        tools=shape.tools or None,
         **{name: options.get(option) for name, option in _OPTIONS.items()},
-    }
-    values = {name: value for name, value in values.items() if value is not None}
-    return ChatShape.model_validate({**values, "plan": shape.plan}), json.dumps(values).encode()
+    )
 
 
 def _convert_turn(turn: OllamaTurnShape) -> dict[str, Any]:
@@ -197,8 +189,7 @@ def _open_line(shape: OllamaChatShape) -> dict[str, Any]:
 def _convert_reply(message: Mapping[str, Any], shape: OllamaChatShape) -> dict[str, Any]:
     """Return a message, or the delta of one, as Ollama writes it."""
     reply: dict[str, Any] = {"content": message.get("content") or ""}
-    reasoning = message.get("reasoning_content") or message.get("reasoning")
-    if reasoning and shape.think:
+    if (reasoning := find_reasoning(message)) and shape.think:
         reply["thinking"] = reasoning
     if calls := message.get("tool_calls"):
         functions = [call.get("function") or {} for call in calls]
@@ -209,30 +200,22 @@ def _convert_reply(message: Mapping[str, Any], shape: OllamaChatShape) -> dict[s
     return reply
 
 
-def _end(payload: Mapping[str, Any], finish: str | None) -> dict[str, Any]:
-    usage = payload.get("usage") or {}
+def _end(facts: CompletionFacts) -> dict[str, Any]:
+    read, written = facts.tokens
     return {
         "done": True,
-        "done_reason": "length" if finish == "length" else "stop",
-        "prompt_eval_count": usage.get("prompt_tokens") or 0,
-        "eval_count": usage.get("completion_tokens") or 0,
-        **{name: payload[name] for name in READING_KEYS if payload.get(name) is not None},
+        "done_reason": "length" if facts.finish == "length" else "stop",
+        "prompt_eval_count": read,
+        "eval_count": written,
+        **facts.reading,
     }
 
 
 async def _stream_lines(chunks: AsyncGenerator[dict[str, Any]], shape: OllamaChatShape) -> AsyncGenerator[bytes]:
-    seen: dict[str, Any] = {}
-    finish: str | None = None
-    calls: dict[int, dict[str, str]] = {}
+    facts, calls = CompletionFacts(), dict[int, dict[str, str]]()
     async with aclosing(chunks):
         async for chunk in chunks:
-            if error := chunk.get("error"):
-                yield _line({"error": error.get("message")})
-                return
-            seen |= {name: chunk[name] for name in ("usage", *READING_KEYS) if chunk.get(name) is not None}
-            for choice in chunk.get("choices") or ():
-                finish = choice.get("finish_reason") or finish
-                delta = choice.get("delta") or {}
+            for delta in facts.take(chunk):
                 # A call comes in pieces, and Ollama sends it whole.
                 for call in delta.get("tool_calls") or ():
                     function = call.get("function") or {}
@@ -242,8 +225,11 @@ async def _stream_lines(chunks: AsyncGenerator[dict[str, Any]], shape: OllamaCha
                 reply = _convert_reply({**delta, "tool_calls": None}, shape)
                 if any(reply.values()):
                     yield _line({**_open_line(shape), "message": {"role": "assistant", **reply}})
+            if facts.error:
+                yield _line({"error": facts.error.get("message")})
+                return
     last = _convert_reply({"tool_calls": [{"function": one} for one in calls.values()]}, shape)
-    yield _line({**_open_line(shape), "message": {"role": "assistant", **last}, **_end(seen, finish)})
+    yield _line({**_open_line(shape), "message": {"role": "assistant", **last}, **_end(facts)})
 
 
 def _line(values: Mapping[str, Any]) -> bytes:

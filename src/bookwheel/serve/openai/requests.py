@@ -72,13 +72,25 @@ class MessageShape(BaseModel):
     content: str | list[dict[str, Any]] | None = None
 
 
-class ChatShape(BaseModel):
-    """The body of a chat completion, with the settings of a reading. Unknown fields are passed on to the endpoint."""
+class ChatBody(BaseModel):
+    """What the bodies of all APIs for chats have in common: the model, and the settings of a reading."""
+
+    model: str
+    stream: bool | None = False
+    document: str | None = None
+    """A text to read, or the id of an uploaded file."""
+    plan: PlanValues = {}
+    way: str = ""
+    """The way of reading; by default, the one that suits the model."""
+    follow_up: FollowUp | None = None
+    """`memory`: a further question about a document begins with its finished memory; `read`: it is read again."""
+
+
+class ChatShape(ChatBody):
+    """The body of a chat completion. Unknown fields are passed on to the endpoint."""
 
     model_config = ConfigDict(extra="allow")
-    model: str
     messages: Annotated[list[MessageShape], Field(min_length=1)]
-    stream: bool | None = False
     stream_options: dict[str, Any] | None = None
     max_tokens: TokenLimit | None = None
     max_completion_tokens: TokenLimit | None = None
@@ -87,13 +99,6 @@ class ChatShape(BaseModel):
     seed: Seed | None = None
     stop: str | list[str] | None = None
     n: int | None = 1
-    document: str | None = None
-    """A text to read, or the id of an uploaded file."""
-    plan: PlanValues = {}
-    way: str = ""
-    """The way of reading; by default, the one that suits the model."""
-    follow_up: FollowUp | None = None
-    """`memory`: a further question about a document begins with its finished memory; `read`: it is read again."""
 
     @property
     def limit(self) -> int | None:
@@ -110,6 +115,15 @@ class ChatShape(BaseModel):
     def more(self) -> dict[str, Any]:
         """The fields that only the endpoint may know."""
         return self.model_extra or {}
+
+
+def make_chat(body: ChatBody, **values: Any) -> tuple[ChatShape, bytes]:
+    """Return the chat completion that a body of another API stands for, and its JSON to pass on."""
+    own = {name: getattr(body, name) or None for name in ("model", "stream", "document", "way", "follow_up")}
+    values = own | values
+    values["stream_options"] = {"include_usage": True} if values["stream"] else None
+    values = {name: value for name, value in values.items() if value is not None}
+    return ChatShape.model_validate({**values, "plan": body.plan}), json.dumps(values).encode()
 
 
 def window_tokens(model: Model) -> int:

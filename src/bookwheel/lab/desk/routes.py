@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NotRequired, TypeVar
 from urllib.parse import quote
@@ -70,8 +70,18 @@ class RunReadingJson(ReadingJson):
     rollout: NotRequired[StoredRollout | None]
 
 
+def in_thread(load: Callable[[RunRoutes, Request], Any]) -> Callable[[RunRoutes, Request], Awaitable[Response]]:
+    """Answer with the JSON of what a method returns. It reads files, so it runs in a thread."""
+
+    @wraps(load)
+    async def answer(self: RunRoutes, request: Request) -> Response:
+        return JsonResponse(await self.load(partial(load, self, request)))
+
+    return answer
+
+
 class RunRoutes:
-    """One method for each operation. Files are read in threads."""
+    """One method for each operation."""
 
     def __init__(self, service: Service) -> None:
         self._directory = RunDirectory(service.settings.runs_folder)
@@ -79,58 +89,45 @@ class RunRoutes:
         self._report_lock = asyncio.Lock()
 
     @operation("GET", "/runs", "List evaluations and training runs", list[ListedRunJson])
-    async def list_runs(self, _request: Request) -> Response:
-        """List every run, newest first."""
-        return JsonResponse(await self._load(lambda: summaries.list_runs(self._directory)))
+    @in_thread
+    def list_runs(self, _request: Request) -> list[dict[str, Any]]:
+        return summaries.list_runs(self._directory)
 
     @operation("GET", "/runs/{run}", "A run as far as it has come", EvaluationJson | TrainingJson)
     async def get_run(self, request: Request) -> Response:
-        """Return a run as far as it has come, or 304 where the client's version is the newest."""
-        run, state = await self._load(lambda: self._find_run(request))
+        """Return a run, or 304 where the client's version is the newest."""
+        run, state = await self.load(lambda: self._find_run(request))
         headers = {"ETag": state.etag}
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(status_code=304, headers=headers)
         async with self._report_lock:
-            return JsonResponse(
-                await self._load(lambda: summaries.summarize_run(run, self._directory, state)), headers=headers
-            )
+            summary = await self.load(lambda: summaries.summarize_run(run, self._directory, state))
+        return JsonResponse(summary, headers=headers)
 
     @operation("GET", "/runs/{run}/samples", "Its samples", SamplesJson, query=_FILTERS)
-    async def list_samples(self, request: Request) -> Response:
+    @in_thread
+    def list_samples(self, request: Request) -> dict[str, Any]:
         """List the samples of an evaluation that match the filters of the query."""
-        start, limit = (
-            parse_number(request, "start", 0),
-            min(parse_number(request, "limit", _DEFAULT_SAMPLES), _MOST_SAMPLES),
-        )
-        filters = dict(request.query_params)
-
-        def load() -> dict[str, Any]:
-            run, state = self._find_run(request, RunKind.EVALUATION)
-            matching = [sample for sample in summaries.load_results(state).records if _matches(sample, filters)]
-            part = matching[start : start + limit]
-            stored = _find_stored_readings(part, self._directory.find_journal(run))
-            samples = [{**summaries.sample_to_json(sample), "kept": sample.reading in stored} for sample in part]
-            return {"total": len(matching), "start": start, "samples": samples}
-
-        return JsonResponse(await self._load(load))
+        (start, limit), filters = _parse_page(request), dict(request.query_params)
+        run, state = self._find_run(request, RunKind.EVALUATION)
+        matching = [sample for sample in summaries.load_results(state).records if _matches(sample, filters)]
+        part = matching[start : start + limit]
+        stored = _find_stored_readings(part, self._directory.find_journal(run))
+        samples = [{**summaries.sample_to_json(sample), "kept": sample.reading in stored} for sample in part]
+        return {"total": len(matching), "start": start, "samples": samples}
 
     @operation("GET", "/runs/{run}/matrix", "Samples against readers", MatrixJson, query=_MATRIX_FILTERS)
-    async def get_matrix(self, request: Request) -> Response:
+    @in_thread
+    def get_matrix(self, request: Request) -> MatrixJson:
         """Return samples against readers, of this run or of this one and another."""
-        start = parse_number(request, "start", 0)
-        limit = min(parse_number(request, "limit", _DEFAULT_SAMPLES), _MOST_SAMPLES)
-        filters = dict(request.query_params)
-
-        def load() -> MatrixJson:
-            ids = [request.path_params["run"], *([filters["against"]] if filters.get("against") else [])]
-            runs = []
-            for id_ in dict.fromkeys(ids):
-                _, state = self._find(id_, RunKind.EVALUATION)
-                records = [one for one in summaries.load_results(state).records if _has_names(one, filters)]
-                runs.append((id_, records))
-            return build_matrix(runs, start=start, limit=limit, filters=filters)
-
-        return JsonResponse(await self._load(load))
+        (start, limit), filters = _parse_page(request), dict(request.query_params)
+        ids = [request.path_params["run"], *([filters["against"]] if filters.get("against") else [])]
+        runs = []
+        for id_ in dict.fromkeys(ids):
+            _, state = self._find(id_, RunKind.EVALUATION)
+            records = [one for one in summaries.load_results(state).records if _has_names(one, filters)]
+            runs.append((id_, records))
+        return build_matrix(runs, start=start, limit=limit, filters=filters)
 
     @operation("GET", "/runs/{run}/page", "The run as one file", str, kind="text/html", query={"readings": int})
     async def get_page(self, request: Request) -> Response:
@@ -142,58 +139,48 @@ class RunRoutes:
             return run, build_bundle([(self._directory, run)], most_readings=readings).html
 
         async with self._report_lock:
-            run, html = await self._load(load)
+            run, html = await self.load(load)
         name = quote(f"{PurePosixPath(run.name).name}.html", safe="")
         # As a download only: shown here, its scripts would run with the session of who opens it.
         headers = {"Content-Disposition": f"attachment; filename*=utf-8''{name}"}
         return Response(html, media_type="text/html", headers=headers)
 
     @operation("GET", "/runs/{run}/rollouts", "The rollouts of a step", list[StoredRollout], query={"step": int})
-    async def list_rollouts(self, request: Request) -> Response:
+    @in_thread
+    def list_rollouts(self, request: Request) -> list[dict[str, Any]]:
         """List the rollouts that a training run stored of one step."""
-        step = parse_number(request, "step", 0)
-
-        def load() -> list[dict[str, Any]]:
-            run, _ = self._find_run(request, RunKind.TRAINING)
-            return [asdict(one) for one in summaries.list_rollouts(run, self._directory) if one.step == step]
-
-        return JsonResponse(await self._load(load))
+        step, (run, _) = parse_number(request, "step", 0), self._find_run(request, RunKind.TRAINING)
+        return [asdict(one) for one in summaries.list_rollouts(run, self._directory) if one.step == step]
 
     @operation("GET", "/runs/{run}/readings/{id}", "A reading of the run", RunReadingJson, query={"changes": int})
-    async def get_reading(self, request: Request) -> Response:
+    @in_thread
+    def get_reading(self, request: Request) -> dict[str, Any]:
         """Return a reading of a run, with its sample or its rollout."""
-        changes = parse_flag(request, "changes")
-
-        def load() -> dict[str, Any]:
-            run, state = self._find_run(request)
-            reading = self._read_journal(request, run, _load_reading)
-            return {
-                **reading_to_json(reading, changes=changes),
-                "run": summaries.head_to_json(run),
-                **summaries.find_score(run, self._directory, state, reading.id),
-            }
-
-        return JsonResponse(await self._load(load))
+        run, state = self._find_run(request)
+        with self._open_journal(run) as journal:
+            reading = _load_reading(request, journal)
+        return {
+            **reading_to_json(reading, changes=parse_flag(request, "changes")),
+            "run": summaries.head_to_json(run),
+            **summaries.find_score(run, self._directory, state, reading.id),
+        }
 
     @operation("GET", "/runs/{run}/readings/{id}/origins", "The origins of its memory", list[LineOrigin])
-    async def list_origins(self, request: Request) -> Response:
+    @in_thread
+    def list_origins(self, request: Request) -> list[dict[str, Any]]:
         """List where each line of a reading's newest memory comes from."""
-
-        def load() -> list[dict[str, Any]]:
-            run, _ = self._find_run(request)
-            return self._read_journal(request, run, _load_origins)
-
-        return JsonResponse(await self._load(load))
+        run, _ = self._find_run(request)
+        with self._open_journal(run) as journal:
+            reading = _load_reading(request, journal)
+            return [to_plain(line) for line in find_origins(reading.steps, journal.document_of(reading.id))]
 
     @operation("GET", "/runs/{run}/documents/{sha}/text", "A part of a text", TextSpanJson, query=SPAN)
-    async def get_text(self, request: Request) -> Response:
+    @in_thread
+    def get_text(self, request: Request) -> TextSpanJson:
         """Return a span of the text of a document that a run read."""
-
-        def load() -> TextSpanJson:
-            run, _ = self._find_run(request)
-            return self._read_journal(request, run, _load_span)
-
-        return JsonResponse(await self._load(load))
+        run, _ = self._find_run(request)
+        with self._open_journal(run) as journal:
+            return slice_text(request, journal.document(request.path_params["sha"]))
 
     def _find_run(self, request: Request, kind: RunKind | None = None) -> tuple[RunFolder, FileState]:
         return self._find(request.path_params["run"], kind)
@@ -205,37 +192,34 @@ class RunRoutes:
             raise not_found(f"{kind or 'run'} of that name")
         return run, state
 
-    def _read_journal(self, request: Request, run: RunFolder, load: Callable[[Request, Journal], _T]) -> _T:
+    @contextmanager
+    def _open_journal(self, run: RunFolder) -> Iterator[Journal]:
         path = self._directory.find_journal(run)
         if path is None:
             raise not_found(f"journal of {run.name}")
         with Journal(path, read_only=True) as journal:
             try:
-                return load(request, journal)
+                yield journal
             except JournalError as error:
                 _log.info("cannot read %s: %s", path, error)
                 raise not_found("such reading or document that could be read in the run's own journal") from error
 
-    async def _load(self, load: Callable[[], _T]) -> _T:
+    async def load(self, load: Callable[[], _T]) -> _T:
+        """Return what a function reads, in a thread; an ApiError says why it cannot be read."""
         try:
-            return await asyncio.to_thread(_expect_removal(load))
+            return await asyncio.to_thread(load)
         except ApiError:
             raise
         except BookwheelError as error:
             raise ApiError(422, self._directory.describe_error(error), kind="unreadable") from error
-
-
-def _expect_removal(load: Callable[[], _T]) -> Callable[[], _T]:
-    """Turn an OSError into a 404: a run may be moved away while it is read."""
-
-    @wraps(load)
-    def load_or_decline() -> _T:
-        try:
-            return load()
-        except OSError as error:
+        except OSError as error:  # a run may be moved away while it is read
             raise not_found("run of that name any more") from error
 
-    return load_or_decline
+
+def _parse_page(request: Request) -> tuple[int, int]:
+    """Return the first sample of a page and the most that it has."""
+    limit = min(parse_number(request, "limit", _DEFAULT_SAMPLES), _MOST_SAMPLES)
+    return parse_number(request, "start", 0), limit
 
 
 def _matches(sample: Record, filters: Mapping[str, str]) -> bool:
@@ -272,12 +256,3 @@ def _load_reading(request: Request, journal: Journal) -> Reading:
     if reading.id != request.path_params["id"]:
         raise not_found("reading of that name")
     return reading
-
-
-def _load_origins(request: Request, journal: Journal) -> list[dict[str, Any]]:
-    reading = _load_reading(request, journal)
-    return [to_plain(line) for line in find_origins(reading.steps, journal.document_of(reading.id))]
-
-
-def _load_span(request: Request, journal: Journal) -> TextSpanJson:
-    return slice_text(request, journal.document(request.path_params["sha"]))

@@ -7,7 +7,8 @@ from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from bookwheel.documents.opening import open_document
-from bookwheel.documents.readers.pdf import find_running_lines, has_tesseract
+from bookwheel.documents.readers.ocr import has_tesseract
+from bookwheel.documents.readers.pdf import find_running_lines
 from bookwheel.documents.readers.pdf_layout import Fragment, TextLine, mark_headings
 from bookwheel.documents.readers.pdf_words import Hyphens
 from bookwheel.errors import MissingExtra, SourceError
@@ -218,7 +219,7 @@ def test_a_scanned_page_among_others_is_read_as_its_page(scan):
 
 
 def test_without_tesseract_a_picture_is_refused_with_advice(scan, monkeypatch):
-    monkeypatch.setattr("bookwheel.documents.readers.pdf.has_tesseract", lambda: False)
+    monkeypatch.setattr("bookwheel.documents.readers.ocr.has_tesseract", lambda: False)
     with pytest.raises(SourceError, match=r"scan\.png is a picture.*apt-get install tesseract-ocr"):
         convert(scan)
 
@@ -236,7 +237,7 @@ def test_without_tesseract_a_scanned_page_is_told_with_advice(scan, monkeypatch)
 def test_a_page_that_tesseract_cannot_read_is_told_and_the_others_are_read(scan, monkeypatch):
     path = scanned_pdf(scan)
     monkeypatch.setattr("bookwheel.documents.readers.pdf._OCR_RESOLUTION", 72)
-    monkeypatch.setattr("bookwheel.documents.readers.pdf.find_languages", lambda: "xx-none")
+    monkeypatch.setattr("bookwheel.documents.readers.ocr.find_languages", lambda: "xx-none")
     parts, notes = convert(path)
     assert [part.page for part in parts] == [1]
     assert "page 2 is a picture that tesseract cannot read" in notes[0]

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any, Final
 from bookwheel.documents.cancellation import CancelScope, check_cancelled, current_scope
 from bookwheel.documents.child import MOST_CHILDREN, run_in_child
 from bookwheel.documents.formats import STREAMED, Format, look_at, read_as, read_parts, unpack
-from bookwheel.documents.readers.html import find_repeated_edges
+from bookwheel.documents.readers.ocr import describe_ocr
+from bookwheel.documents.repeated_edges import find_repeated_edges
 from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.errors import InputError, SourceError, WorkCancelled
 from bookwheel.types import Part
@@ -260,8 +261,6 @@ def _convert_all(
 
 def _convert(file: SourceFile, store: ConversionStore, show: Callable[[int | None], None]) -> Conversion:
     """Return the conversion of a file: the kept one, or a new one made in a child process."""
-    from bookwheel.documents.readers.pdf import describe_ocr
-
     digest = hashlib.sha256()
     with file.open() as stream:
         for block in iter(partial(stream.read, _BLOCK), b""):

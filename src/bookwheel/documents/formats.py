@@ -294,7 +294,7 @@ _READERS: Final = {
     Format.SLACK: "chats:read_slack",
     Format.WHATSAPP: "chats:read_whatsapp",
     Format.CAPTIONS: "chats:read_captions",
-    Format.PICTURE: "pdf:read_image",
+    Format.PICTURE: "ocr:read_image",
 }
 STREAMED: Final = frozenset({Format.TEXT, Format.CSV})
 """Formats that are read line by line; the others are converted whole."""

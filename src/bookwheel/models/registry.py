@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bookwheel.models.embeddings import ServerEmbedder
     from bookwheel.models.openai import EndpointSettings
     from bookwheel.models.weights import DownloadProgress
-    from bookwheel.plan import GatePlan
+    from bookwheel.plan import GatePlan, Plan
 
 GROUP: Final = "bookwheel.models"
 FOLDERS: Final = "bookwheel.model_folders"
@@ -239,3 +239,19 @@ def find_companions(model: Model) -> Companions:
     """Return the companions of a model, however it is wrapped."""
     accompanied = find_wrapper(model, AccompaniedModel)
     return accompanied.companions if accompanied else Companions()
+
+
+def find_known_gate(model: Model, plan: Plan) -> GatePlan | None:
+    """Return the gate of the plan, of the model's own plan or of its calibration; None where there is none."""
+    return plan.gate or model.plan.gate or find_companions(model).find_gate(model.name)
+
+
+def find_gate(model: Model, plan: Plan | None = None) -> GatePlan:
+    """Return the gate of the plan, of the model's own plan or of its calibration; InputError says how to get one."""
+    gate = find_known_gate(model, plan or model.plan)
+    if gate is None:
+        raise InputError(
+            f"no threshold is known for the judgements of {model.name}: run `bookwheel calibrate --model {model.name}` "
+            f"once, or set one in the plan: gate.threshold (--gate-threshold), from 0, which skips nothing, to 1"
+        )
+    return gate

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.errors import BookwheelError, BudgetReached, EmptyReply, InputError, ModelError, WorkCancelled
 from bookwheel.models.patience import Patience, PatientModel, persist
+from bookwheel.models.registry import find_gate
 from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.guards import is_empty
 from bookwheel.reading.prompts import language_of
 from bookwheel.reading.token_scale import ScaledModel, measure_scale
-from bookwheel.reading.ways.gates import find_gate
 from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
 from bookwheel.types import Answer, Reading, Status, Step

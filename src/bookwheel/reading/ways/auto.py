@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import Ability, find_abilities
+from bookwheel.models.registry import find_known_gate
 from bookwheel.reading.choice import choose_way
 from bookwheel.reading.loop import check
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import build_idle_step
-from bookwheel.reading.ways.gates import find_known_gate
 from bookwheel.reading.ways.ranked import asks_for_all
 from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.types import Chunk, Memory, Step, WayChoice

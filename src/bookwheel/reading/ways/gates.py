@@ -27,9 +27,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import InputError, WindowExceeded
+from bookwheel.errors import WindowExceeded
 from bookwheel.models.base import Ability, require_ability
-from bookwheel.models.registry import find_companions
+from bookwheel.models.registry import find_companions, find_gate, find_known_gate
 from bookwheel.plan import Scorer
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.ways.compose import ComposedWay, add_usage, build_idle_step
@@ -40,8 +40,7 @@ from bookwheel.types import Chunk, Flag, Memory, Step
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bookwheel.models.base import Judgement, JudgingModel, Likelihood, Model
-    from bookwheel.plan import GatePlan, Plan
+    from bookwheel.models.base import Judgement, JudgingModel, Likelihood
     from bookwheel.reading.prompts import Prompts
 
 # A score counts as near the threshold from this share of it on.
@@ -109,22 +108,6 @@ class HalvingScorer(ChunkScorer):
             await self.score(memory, replace(chunk, text=text)) for text in (chunk.text[:middle], chunk.text[middle:])
         ]
         return Decision(score=max(half.score for half in halves), usage=halves[0].usage + halves[1].usage)
-
-
-def find_known_gate(model: Model, plan: Plan) -> GatePlan | None:
-    """Return the gate of the plan, of the model's own plan or of its calibration; None where there is none."""
-    return plan.gate or model.plan.gate or find_companions(model).find_gate(model.name)
-
-
-def find_gate(model: Model, plan: Plan | None = None) -> GatePlan:
-    """Return the gate of the plan, of the model's own plan or of its calibration; InputError says how to get one."""
-    gate = find_known_gate(model, plan or model.plan)
-    if gate is None:
-        raise InputError(
-            f"no threshold is known for the judgements of {model.name}: run `bookwheel calibrate --model {model.name}` "
-            f"once, or set one in the plan: gate.threshold (--gate-threshold), from 0, which skips nothing, to 1"
-        )
-    return gate
 
 
 @asynccontextmanager

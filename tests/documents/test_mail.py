@@ -1,0 +1,58 @@
+"""Mail: the message first, then each attachment under a line with its name."""
+
+from email.message import EmailMessage
+
+from conversion import convert
+
+
+def letter(**headers):
+    message = EmailMessage()
+    for name, value in {"Subject": "Lamp oil", "From": "keeper@example.org", **headers}.items():
+        message[name] = value
+    message.set_content("Please send oil.\n")
+    return message
+
+
+def parts_of(message, tmp_path):
+    (tmp_path / "a.eml").write_bytes(bytes(message))
+    return convert(tmp_path / "a.eml")
+
+
+def test_an_attachment_stands_under_its_name_and_ends_with_a_blank_line(tmp_path):
+    message = letter()
+    message.add_attachment("Barrels: 4\n", filename="stores.txt")
+    message.add_attachment("Wicks: 12\n", filename="more.txt")
+    parts, notes = parts_of(message, tmp_path)
+    text = "".join(part.text for part in parts)
+    behind = text[text.index("=====") :]
+    assert behind == "===== stores.txt =====\nBarrels: 4\n\n===== more.txt =====\nWicks: 12\n\n"
+    assert notes == ()
+
+
+def test_each_part_names_the_message_and_its_attachment(tmp_path):
+    message = letter()
+    message.add_attachment("Barrels: 4\n", filename="stores.txt")
+    parts, _ = parts_of(message, tmp_path)
+    assert {part.source for part in parts} == {"a.eml", "a.eml#stores.txt"}
+
+
+def test_an_attachment_without_a_name_gets_a_number(tmp_path):
+    message = letter()
+    message.add_attachment("Barrels: 4\n")
+    parts, _ = parts_of(message, tmp_path)
+    assert "===== attachment 1" in "".join(part.text for part in parts)
+
+
+def test_an_empty_attachment_is_told(tmp_path):
+    message = letter()
+    message.add_attachment(b" ", maintype="application", subtype="octet-stream", filename="stores.bin")
+    assert parts_of(message, tmp_path)[1] == ("attachments that are empty: a.eml#stores.bin",)
+
+
+def test_a_forwarded_message_is_read_as_one(tmp_path):
+    inner = letter(Subject="Wicks")
+    message = letter()
+    message.add_attachment(inner)
+    text = "".join(part.text for part in parts_of(message, tmp_path)[0])
+    assert text.count("Please send oil.") == 2
+    assert text.index("=====") < text.index("Wicks")

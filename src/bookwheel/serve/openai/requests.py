@@ -119,8 +119,8 @@ class ChatShape(ChatBody):
 
 def make_chat(body: ChatBody, **values: Any) -> tuple[ChatShape, bytes]:
     """Return the chat completion that a body of another API stands for, and its JSON to pass on."""
-    own = {name: getattr(body, name) or None for name in ("model", "stream", "document", "way", "follow_up")}
-    values = own | values
+    own = {name: getattr(body, name) for name in ("model", "stream", "document", "follow_up")}
+    values = {**own, "way": body.way or None, **values}
     values["stream_options"] = {"include_usage": True} if values["stream"] else None
     values = {name: value for name, value in values.items() if value is not None}
     return ChatShape.model_validate({**values, "plan": body.plan}), json.dumps(values).encode()

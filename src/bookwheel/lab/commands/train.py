@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -16,9 +16,11 @@ from bookwheel.cli.options import Count, FilePath, PositiveInt, Text, WholeNumbe
 from bookwheel.errors import MissingExtra
 from bookwheel.lab.commands.training_view import Observer
 from bookwheel.lab.training.config import TrainConfig
-from bookwheel.lab.training.trainer import Trainer, TrainingResult
 from bookwheel.models.base import Model
 from bookwheel.plugins import require_extra
+
+if TYPE_CHECKING:
+    from bookwheel.lab.training.trainer import Trainer, TrainingResult
 
 
 def train(

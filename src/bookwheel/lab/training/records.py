@@ -25,7 +25,7 @@ from collections.abc import (
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.journal import Journal, new_id
 from bookwheel.lab.evaluation.statistics import wilson_interval
@@ -33,11 +33,14 @@ from bookwheel.lab.tasks import Sample
 from bookwheel.lab.training.advantages import Estimator
 from bookwheel.lab.training.config import ROLLOUT
 from bookwheel.lab.training.errors import CheckpointError
-from bookwheel.lab.training.rollouts import RolloutBatch
-from bookwheel.lab.training.workflows import Episode
 from bookwheel.plan import Plan
 from bookwheel.schema import from_plain
 from bookwheel.types import Reading, Status, Usage
+
+if TYPE_CHECKING:
+    from bookwheel.lab.training.rollouts import RolloutBatch
+    from bookwheel.lab.training.workflows import Episode
+
 
 Records = list[dict[str, Any]]
 

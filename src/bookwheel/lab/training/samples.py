@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from inspect import signature
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks import SampleSeries, sample_series
@@ -29,8 +29,11 @@ from bookwheel.lab.tasks.definition import LazySamples
 from bookwheel.lab.tasks.files import parse_sample
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
-from bookwheel.lab.training.warmstart import Oracle
 from bookwheel.text.tokens import WordTokenizer
+
+if TYPE_CHECKING:
+    from bookwheel.lab.training.warmstart import Oracle
+
 
 _log: Final = logging.getLogger(__name__)
 

@@ -15,11 +15,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.openai.question_split import find_source_name, split_message
-from bookwheel.serve.openai.requests import MessageShape
+
+if TYPE_CHECKING:
+    from bookwheel.serve.openai.requests import MessageShape
+
 
 USER: Final = "user"
 _TEXTS: Final = {"text", "input_text"}

@@ -170,7 +170,7 @@ def _print_report(results: Results, path: Path, options: EvalOptions, *, also_of
 
     if not results.records:
         raise InputError(f"{path} has no results to report")
-    built = build_report(results, reference=options.grid.reference)
+    built = build_report(results, reference=options.grid.given.get("reference"))
     folder = path if path.is_dir() else path.parent
     with _open_journal(options.output.journal or folder / "journal.sqlite") as journal:
         written = write_report(built, folder, also_official=also_official, journal=journal)

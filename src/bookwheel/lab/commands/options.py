@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from cyclopts import Group, Parameter
 
@@ -28,12 +28,16 @@ from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
 from bookwheel.models.registry import is_built_in
 from bookwheel.schema import list_fields
 
-_GRID = Group("What is measured", sort_key=1)
+# Settings of an evaluation that are one option each.
+_NUMBERS: Final = ("count", "repeats", "data", "reference")
 
 
-@Parameter(name="*", group=_GRID)
-@dataclass(frozen=True, kw_only=True)
-class GridOptions:
+@derive_options(
+    Group("What is measured", sort_key=1),
+    {name: list_fields(Evaluation)[name] for name in _NUMBERS},
+    "By default, that of the settings file, or {}.",
+)
+class GridOptions(FieldOptions):
     """The grid to measure, on top of the settings file if there is one."""
 
     tasks: Annotated[tuple[Text, ...], Parameter(name="--task", negative="", show_default=False)] = ()
@@ -46,16 +50,8 @@ class GridOptions:
     "A JSONL file of samples; may be given again."
     languages: Annotated[tuple[Text, ...], Parameter(name="--language", negative="", show_default=False)] = ()
     "A language of the samples, for tasks that have several; may be given again."
-    count: PositiveInt | None = None
-    "Samples of each task, length and language."
-    repeats: PositiveInt | None = None
-    "Readings of each sample, for models with a temperature; the report has the spread between them."
     options: Annotated[tuple[Text, ...], Parameter(name="--option", negative="", show_default=False)] = ()
     "NAME=VALUE or TASK.NAME=VALUE, an option of a task, such as vt.hops=8; may be given again."
-    data: Text | None = None
-    "The folder of data sets that some tasks are made from."
-    reference: Text | None = None
-    "The way that the others are compared with."
 
 
 _CONNECTION = {name: list_fields(Connection)[name] for name in ("base_url", "api_key", "tokenizer", "threads")}
@@ -93,8 +89,6 @@ class EvalOptions:
 
 def merge_settings(source: str | None, options: EvalOptions) -> Evaluation:
     """Return the settings of the file with the flags on top, or of the flags alone."""
-    from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
-
     grid, models = options.grid, options.models
     changes: dict[str, Any] = {f.name: value for f in fields(grid) if (value := getattr(grid, f.name))}
     if models.concurrency:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bookwheel.claims import Claim, Evidence, Fit, Sign, Verdict
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import read
@@ -24,23 +25,18 @@ from bookwheel.schema import from_plain
 from bookwheel.types import (
     Answer,
     Chunk,
-    Claim,
     Conversation,
     DocumentInfo,
-    Evidence,
     Finish,
-    Fit,
     Flag,
     Memory,
     Part,
     Reading,
     Reply,
     ScoredLine,
-    Sign,
     Status,
     Step,
     Usage,
-    Verdict,
     WayChoice,
 )
 

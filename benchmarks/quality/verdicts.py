@@ -12,9 +12,9 @@ import json
 from collections import Counter
 from pathlib import Path
 
+from bookwheel.claims import BORNE_OUT, Fit, Verdict, sum_up_fits, sum_up_verdicts
 from bookwheel.documents.opening import TextDocument
 from bookwheel.lab.evaluation.statistics import wilson_interval
-from bookwheel.types import BORNE_OUT, Fit, Verdict, sum_up_fits, sum_up_verdicts
 from bookwheel.verdict.judge import judge_answer
 
 

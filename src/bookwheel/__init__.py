@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bookwheel.api import aread, aresume, read, resume
+    from bookwheel.claims import Claim, Evidence, Verdict
     from bookwheel.documents.opening import TextDocument
     from bookwheel.graph.api import acollect_graph, collect_graph
     from bookwheel.memory.lasting import LastingMemory
@@ -25,10 +26,8 @@ if TYPE_CHECKING:
     from bookwheel.types import (
         Answer,
         Chunk,
-        Claim,
         Conversation,
         Document,
-        Evidence,
         Finish,
         Flag,
         Memory,
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
         Status,
         Step,
         Usage,
-        Verdict,
     )
 
 __all__ = [
@@ -89,6 +87,9 @@ _HOMES = {
     "resume": "api",
     "LastingMemory": "memory.lasting",
     "Model": "models.base",
+    "Claim": "claims",
+    "Evidence": "claims",
+    "Verdict": "claims",
     "Budget": "plan",
     "Layout": "plan",
     "Plan": "plan",

@@ -23,27 +23,23 @@ from typing import (
 
 from typing_extensions import TypedDict
 
+from bookwheel.claims import Claim, Evidence, Fit, Sign, Verdict
 from bookwheel.plan import Plan
 from bookwheel.schema import SchemaOf, from_plain, make_fields, to_plain
 from bookwheel.types import (
     Answer,
     Chunk,
-    Claim,
     Conversation,
     DocumentInfo,
-    Evidence,
     Finish,
-    Fit,
     Flag,
     Memory,
     Reading,
     Reply,
     ScoredLine,
-    Sign,
     Status,
     Step,
     Usage,
-    Verdict,
     WayChoice,
 )
 from bookwheel.views.diff import ChangeKind, changed_share, diff_memories

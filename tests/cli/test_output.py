@@ -11,18 +11,16 @@ from dataclasses import replace
 import pytest
 
 from bookwheel import errors
+from bookwheel.claims import Claim, Evidence, Fit, Verdict
 from bookwheel.cli.options import OutputOptions
 from bookwheel.cli.output import EXIT_CODES, format_step_title, print_answer, print_error, print_line, stderr, stdout
 from bookwheel.plan import Budget, Plan
 from bookwheel.types import (
     Answer,
     Chunk,
-    Claim,
     Conversation,
     DocumentInfo,
-    Evidence,
     Finish,
-    Fit,
     Flag,
     Memory,
     Reading,
@@ -30,7 +28,6 @@ from bookwheel.types import (
     Status,
     Step,
     Usage,
-    Verdict,
 )
 
 USAGE = Usage(calls=3, prompt_tokens=12345, completion_tokens=67, seconds=1.25)

@@ -11,22 +11,9 @@ from journal_readings import (
     step,
 )
 
+from bookwheel.claims import Claim, Evidence, Verdict
 from bookwheel.journal import rows
-from bookwheel.types import (
-    Answer,
-    Claim,
-    Conversation,
-    Evidence,
-    Finish,
-    Flag,
-    Reply,
-    ScoredLine,
-    Status,
-    TokenRecord,
-    Usage,
-    Verdict,
-    WayChoice,
-)
+from bookwheel.types import Answer, Conversation, Finish, Flag, Reply, ScoredLine, Status, TokenRecord, Usage, WayChoice
 
 record = st.builds(
     lambda prompt, pairs: TokenRecord(

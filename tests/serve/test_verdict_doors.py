@@ -12,10 +12,10 @@ pytest.importorskip("mcp")
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from bookwheel.claims import Verdict
 from bookwheel.cli.options import OutputOptions
 from bookwheel.cli.output import print_answer
 from bookwheel.schema import to_plain
-from bookwheel.types import Verdict
 from bookwheel.views.html import render_fragment, render_page
 from bookwheel.views.markdown import render_markdown
 from bookwheel.views.verdicts import describe_claim

@@ -7,27 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bookwheel.claims import BORNE_OUT, Sign, Verdict, choose_sign, sum_up_fits, sum_up_verdicts
 from bookwheel.documents.opening import TextDocument
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading.runner import new_reading, run_reading
-from bookwheel.types import (
-    BORNE_OUT,
-    Chunk,
-    Conversation,
-    DocumentInfo,
-    Flag,
-    Memory,
-    Part,
-    Reply,
-    Sign,
-    Status,
-    Step,
-    Verdict,
-    choose_sign,
-    sum_up_fits,
-    sum_up_verdicts,
-)
+from bookwheel.types import Chunk, Conversation, DocumentInfo, Flag, Memory, Part, Reply, Status, Step
 from bookwheel.verdict.judge import judge_answer, split_answer
 
 MILL = (

@@ -22,10 +22,11 @@ from bookwheel.text.sanitize import sanitize
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from bookwheel.claims import Evidence
     from bookwheel.cli.options import OutputOptions
     from bookwheel.reading.estimate import CostEstimate
     from bookwheel.session import Prepared
-    from bookwheel.types import Answer, Evidence, Reading, Step, WayChoice
+    from bookwheel.types import Answer, Reading, Step, WayChoice
 
 # Keyed by the text of Status and Flag: this module is part of every start, and `--help` needs no types.
 EXIT_CODES: Final[Mapping[str, int]] = {"answered": 0, "failed": 3, "stopped": 4, "cancelled": 130}
@@ -166,7 +167,7 @@ def _print_gaps(reading: Reading, output: OutputOptions) -> None:
 
 def print_verdict(console: Console, reading: Reading) -> None:
     """Print each sentence of the answer with its verdict and the passages that it rests on."""
-    from bookwheel.types import Verdict, choose_sign
+    from bookwheel.claims import Verdict, choose_sign
     from bookwheel.views.verdicts import describe_claim, describe_verdict
 
     if reading.verdict is None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.claims import Fit, Verdict, sum_up_fits, sum_up_verdicts
 from bookwheel.errors import InputError
 from bookwheel.journal.memory_rows import BY_HAND, MemoryText, blank_version
 from bookwheel.memory.files import split_line
@@ -33,16 +34,16 @@ from bookwheel.text.matching import parse_words
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
 from bookwheel.text.sentences import split_sentences
-from bookwheel.types import DocumentInfo, Fit, Flag, Part, Status, Usage, Verdict, sum_up_fits, sum_up_verdicts
+from bookwheel.types import DocumentInfo, Flag, Part, Status, Usage
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from bookwheel.claims import Claim
     from bookwheel.journal.memory_rows import MemoryVersion
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.plan import Plan
-    from bookwheel.types import Claim
 
 # Characters of a passage of a text.
 _PASSAGE: Final = 1200

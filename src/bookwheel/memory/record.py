@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, NotRequired, cast
 
 from typing_extensions import TypedDict
 
+from bookwheel.claims import Claim, choose_sign
 from bookwheel.journal.memory_rows import BY_HAND, blank_version
 from bookwheel.schema import to_plain
-from bookwheel.types import Claim, Usage, choose_sign
+from bookwheel.types import Usage
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:

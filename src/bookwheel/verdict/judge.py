@@ -20,9 +20,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.claims import Claim, Fit, Verdict
 from bookwheel.text.remarks import says_absent
 from bookwheel.text.sentences import list_sentences
-from bookwheel.types import Claim, Fit, Verdict
 from bookwheel.verdict.asking import is_misfit, measure_fit
 from bookwheel.verdict.copies import find_copies
 from bookwheel.verdict.measure import Surroundings, contradicts, is_vetoed, list_foreign_clauses, measure
@@ -34,7 +34,8 @@ from bookwheel.verdict.weights import WeightTable, load_weights
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from bookwheel.types import Evidence, Part, Step
+    from bookwheel.claims import Evidence
+    from bookwheel.types import Part, Step
     from bookwheel.verdict.sources import SupportsParts
 
 _BULLETS: Final = re.compile(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")

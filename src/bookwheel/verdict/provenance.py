@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
+from bookwheel.claims import Evidence
 from bookwheel.text.matching import Passage, Word, find_missing_words, is_claim, parse_words, word_overlap
 from bookwheel.text.sentences import list_sentences
-from bookwheel.types import Evidence, Flag, Step
+from bookwheel.types import Flag, Step
 from bookwheel.verdict.measure import Surroundings, contradicts, measure
 from bookwheel.verdict.parsing import parse
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
+from bookwheel.claims import Evidence
 from bookwheel.text.matching import find_missing_words, parse_words
-from bookwheel.types import Evidence, Flag
+from bookwheel.types import Flag
 from bookwheel.verdict.parsing import parse, share_terms
 from bookwheel.verdict.provenance import LineOrigin, SupportsSlice, find_origins
 

@@ -12,14 +12,16 @@ from importlib import resources
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.types import Flag, Status, choose_sign
+from bookwheel.claims import choose_sign
+from bookwheel.types import Flag, Status
 from bookwheel.views.diff import ChangeKind, changed_share, diff_memories
 from bookwheel.views.verdicts import describe_claim, describe_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bookwheel.types import Evidence, Reading, Step
+    from bookwheel.claims import Evidence
+    from bookwheel.types import Reading, Step
     from bookwheel.verdict.provenance import LineOrigin
     from bookwheel.views.diff import LineChange
 

@@ -15,7 +15,8 @@ from bookwheel.views.verdicts import describe_claim, describe_place, describe_ve
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bookwheel.types import Evidence, Reading, Step
+    from bookwheel.claims import Evidence
+    from bookwheel.types import Reading, Step
     from bookwheel.verdict.provenance import LineOrigin
 
 _SIGNS = {ChangeKind.NEW: "+", ChangeKind.GONE: "-", ChangeKind.REWORDED: "~"}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.types import Fit, Flag, Verdict
+from bookwheel.claims import Fit, Verdict
+from bookwheel.types import Flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bookwheel.types import Claim, Evidence, Reading
+    from bookwheel.claims import Claim, Evidence
+    from bookwheel.types import Reading
 
 VERDICT_WORDS: Final[Mapping[Verdict, str]] = {
     Verdict.QUOTED: "word for word in the document",

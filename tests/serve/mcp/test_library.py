@@ -11,9 +11,9 @@ pytest.importorskip("mcp")
 
 from mcp_service import QUESTION, TEXT, call, client_of, refused, service_of
 
+from bookwheel.claims import Verdict
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
-from bookwheel.types import Verdict
 
 PLAN = Plan(chunk_tokens=100, memory_tokens=40, answer_tokens=40)
 

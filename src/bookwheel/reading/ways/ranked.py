@@ -26,6 +26,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.claims import BORNE_OUT, Verdict
 from bookwheel.errors import InputError
 from bookwheel.models.base import Ability, ModelWrapper, require_ability
 from bookwheel.models.embeddings import measure_similarity
@@ -41,15 +42,16 @@ from bookwheel.text.matching import parse_words
 from bookwheel.text.ranking import list_words
 from bookwheel.text.remarks import is_absence
 from bookwheel.text.tokens import EstimatingTokenizer
-from bookwheel.types import BORNE_OUT, Answer, Chunk, Flag, Memory, Part, Step, Usage, Verdict
+from bookwheel.types import Answer, Chunk, Flag, Memory, Part, Step, Usage
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Sequence
 
+    from bookwheel.claims import Claim
     from bookwheel.models.base import Vector
     from bookwheel.plan import Plan
-    from bookwheel.types import Claim, Document
+    from bookwheel.types import Document
 
 # Names in the memory lead to the next fact, but most of them are of facts that are known already.
 _MEMORY_SHARE: Final = 0.5

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
+from bookwheel.claims import Evidence
 from bookwheel.errors import InputError
 from bookwheel.journal import StoredDocument
 from bookwheel.journal.search import SearchHit
@@ -19,7 +20,7 @@ from bookwheel.serve.engine.running_reading import RunningReading, Waiting
 from bookwheel.tables.table import Table
 from bookwheel.tables.way import makes_table
 from bookwheel.text.sanitize import sanitize
-from bookwheel.types import Evidence, Reading, Status
+from bookwheel.types import Reading, Status
 from bookwheel.verdict.provenance import find_origins
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
 from bookwheel.views.verdicts import advise_room, advise_table, describe_claim, describe_place, describe_share

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bookwheel.claims import Fit, Sign, Verdict
 from bookwheel.models.base import Model
 from bookwheel.plan import Seed, Temperature, TopP
 from bookwheel.reading.structured import format_schema
@@ -18,7 +19,6 @@ from bookwheel.record import ClaimJson, EvidenceJson
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.settings import FollowUp
 from bookwheel.serve.http.requests import PlanValues, TokenLimit
-from bookwheel.types import Fit, Sign, Verdict
 
 FILE_PREFIX: Final = "file-"
 """Before the SHA-256 of a document in the id of a file."""

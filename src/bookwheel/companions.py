@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 CALIBRATIONS_VARIABLE: Final = "BOOKWHEEL_CALIBRATIONS"
 JUDGE_VARIABLE: Final = "BOOKWHEEL_JUDGE"
 _BUILT_IN: Final = "local"
+# Before the name of a model, in the file of calibrations.
+_VERDICT: Final = "verdict of "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,24 @@ class Calibration:
         return GatePlan(scorer=self.scorer, threshold=self.threshold)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictCalibration:
+    """What one model's judgements of answers were measured to be worth."""
+
+    model: str
+    threshold: Annotated[float, Ge(0), Le(1)]
+    """The probability from which on a sentence is called supported."""
+    precision: Annotated[float, Ge(0), Le(1)]
+    """The share of the answers called supported that are, on these answers."""
+    recall: Annotated[float, Ge(0), Le(1)]
+    auc: Annotated[float, Ge(0), Le(1)]
+    answers: Annotated[int, Ge(1)]
+    command: str
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+
 def calibration_path() -> Path:
     """Return $BOOKWHEEL_CALIBRATIONS, or calibrations.json in the user's data folder."""
     if named := os.environ.get(CALIBRATIONS_VARIABLE):
@@ -77,10 +97,18 @@ def load_calibration(model: str, path: Path | None = None) -> Calibration | None
     return None if entry is None else parse(Calibration, entry, where=str(path), table=model)
 
 
-def store_calibration(calibration: Calibration, path: Path | None = None) -> Path:
+def load_verdict_calibration(model: str, path: Path | None = None) -> VerdictCalibration | None:
+    """Return what a model's verdicts are worth; None where that was not measured."""
+    path = path or calibration_path()
+    entry = _load_file(path).get(f"{_VERDICT}{model}")
+    return None if entry is None else parse(VerdictCalibration, entry, where=str(path), table=model)
+
+
+def store_calibration(calibration: Calibration | VerdictCalibration, path: Path | None = None) -> Path:
     """Store a calibration in place of the model's older one, and return the file."""
     path = path or calibration_path()
-    entries = {**_load_file(path), calibration.model: asdict(calibration)}
+    prefix = _VERDICT if isinstance(calibration, VerdictCalibration) else ""
+    entries = {**_load_file(path), f"{prefix}{calibration.model}": asdict(calibration)}
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(f".{os.getpid()}.tmp")
     draft.write_text(json.dumps(entries, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -113,6 +141,11 @@ class UserCompanions(Companions):
         """Return the threshold of the model's calibration."""
         calibration = load_calibration(name)
         return calibration.gate if calibration else None
+
+    def find_verdict_threshold(self, name: str) -> float | None:
+        """Return the threshold of the model's verdicts."""
+        calibration = load_verdict_calibration(name)
+        return calibration.threshold if calibration else None
 
     def find_judge(self) -> ModelAddress:
         """Return the way to the judge that BOOKWHEEL_JUDGE names as `--model` would, or to the built-in model."""

@@ -117,6 +117,17 @@ class Scorer(StrEnum):
     """By how much the section makes the question likelier; better with models too small to judge."""
 
 
+class VerdictMode(StrEnum):
+    """Who judges an answer when it is there."""
+
+    OFF = "off"
+    """Nobody."""
+    QUOTES = "quotes"
+    """The measure by words, which asks no model."""
+    MODEL = "model"
+    """The model that reads, at up to three short calls for each sentence."""
+
+
 class Rank(StrEnum):
     """The order in which the way `ranked` reads."""
 
@@ -184,6 +195,8 @@ class Plan:
     """Only gated ways need it; None takes the model's calibration."""
     rank: Rank = Rank.WORDS
     """Order of the way `ranked`: by `words`, or by `embeddings` of the endpoint."""
+    verdict: VerdictMode = VerdictMode.QUOTES
+    """Who judges the answer: nobody (`off`), a measure of its words (`quotes`), or the model that reads (`model`)."""
     token_scale: Scale | None = None
     """Real tokens per estimated token, where an endpoint's tokenizer is unknown; None until its first reply."""
 
@@ -238,7 +251,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, nested; `from_json` takes them back."""
-        return {**asdict(self), "layout": str(self.layout), "rank": str(self.rank)}
+        return {**asdict(self), "layout": str(self.layout), "rank": str(self.rank), "verdict": str(self.verdict)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:

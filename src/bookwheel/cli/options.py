@@ -35,7 +35,7 @@ _SHORT: Final = {"model": "-m"}
 _PLAN: Final = Group("Plan", sort_key=3)
 _PLAN_OPTIONS: Final = (
     *("chunk_tokens", "memory_tokens", "answer_tokens", "question_tokens", "layout", "prompts", "lang"),
-    *("gate_threshold", "rank", "temperature", "top_p", "seed"),
+    *("gate_threshold", "rank", "verdict", "temperature", "top_p", "seed"),
 )
 
 

@@ -203,6 +203,10 @@ class Companions:
         """Return the threshold that was measured for the model of this name."""
         return None
 
+    def find_verdict_threshold(self, _name: str) -> float | None:
+        """Return the probability from which on the model of this name may be trusted that a sentence is borne out."""
+        return None
+
     def has_judge(self) -> bool:
         """Return whether the judge's threshold is known."""
         return True

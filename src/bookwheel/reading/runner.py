@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.errors import BookwheelError, BudgetReached, EmptyReply, InputError, ModelError, WorkCancelled
 from bookwheel.models.patience import Patience, PatientModel, persist
-from bookwheel.models.registry import find_gate
+from bookwheel.models.registry import find_companions, find_gate
+from bookwheel.plan import VerdictMode
 from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.guards import is_empty
-from bookwheel.reading.prompts import language_of
+from bookwheel.reading.prompts import language_of, prompts_for
 from bookwheel.reading.token_scale import ScaledModel, measure_scale
+from bookwheel.reading.verdicts import THRESHOLD, ModelJudge, judge_by_model
 from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
 from bookwheel.types import Answer, Reading, Status, Step
@@ -117,7 +119,7 @@ async def run_reading(
         unanswered = EmptyReply("the model gave no answer, however often it was asked; resume asks again")
         return await run.end(Status.FAILED, unanswered)
     try:
-        await run.judge(document)
+        await run.judge(document, patience or Patience())
     except asyncio.CancelledError:
         # The answer is paid for, so it is kept, without a verdict.
         await run.end(Status.ANSWERED)
@@ -154,11 +156,20 @@ class _Run:
 
         await persist(consume, patience, sleep=self.model.sleep, progress=lambda: len(self.steps))
 
-    async def judge(self, document: Document) -> None:
+    async def judge(self, document: Document, patience: Patience) -> None:
         """Compute the verdict on the answer."""
         if not self.answer:
             return
-        values = self.answer.text, self._reading.question, self.steps, document
+        plan, question = self._reading.plan, self._reading.question
+        if plan.verdict == VerdictMode.OFF:
+            return
+        values = self.answer.text, question, self.steps, document
+        if plan.verdict == VerdictMode.MODEL:
+            model = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
+            threshold = find_companions(self.model).find_verdict_threshold(self.model.name)
+            judge = ModelJudge(model=model, prompts=prompts_for(plan, question), threshold=threshold or THRESHOLD)
+            self.evidence, self.claims = await judge_by_model(*values, judge)
+            return
         # A thread costs more than the verdict on a short document, whose pass takes a few milliseconds.
         is_short = document.length is not None and document.length <= _SHORT_DOCUMENT
         judged = judge_answer(*values) if is_short else await asyncio.to_thread(judge_answer, *values)

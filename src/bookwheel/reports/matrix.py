@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bookwheel.claims import BORNE_OUT, Verdict
 from bookwheel.reports.output import Block
 from bookwheel.reports.writing import SourceLine, WrittenSentence, write_sentences
-from bookwheel.types import BORNE_OUT, Verdict
 from bookwheel.views.verdicts import VERDICT_WORDS
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.claims import BORNE_OUT, Verdict
 from bookwheel.documents.opening import TextDocument
 from bookwheel.reading.loop import converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.lexicon import NEGATIONS
 from bookwheel.text.sentences import list_sentences
-from bookwheel.types import BORNE_OUT, Verdict
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:

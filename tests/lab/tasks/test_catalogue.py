@@ -14,12 +14,13 @@ from bookwheel.lab.tasks.files import to_line
 from bookwheel.text.chunks import split
 from bookwheel.text.tokens import FileTokenizer
 
-# These have lengths of their own: tests/lab/tasks/test_ruler.py, test_memagent.py, test_documents_qa.py
+# These have lengths of their own: tests/lab/tasks/test_ruler.py, test_memagent.py, test_documents_qa.py,
+# test_verdicts.py
 EVERY = [
     (name, language)
     for name, task in TASKS.items()
     for language in task.languages
-    if not name.startswith(("ruler_", "memagent_", "documents-"))
+    if not name.startswith(("ruler_", "memagent_", "documents-", "verdict"))
 ]
 LENGTHS = (600, 2500, 8000)
 RULER = "niah_single_1 niah_single_2 niah_single_3 niah_multikey_1 niah_multikey_2 niah_multikey_3 niah_multivalue niah_multiquery vt cwe fwe qa_1 qa_2"

@@ -46,6 +46,10 @@ class CalibrationOptions:
     "Samples that are judged at the same time."
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False
     "Print one JSON object on standard output and nothing else."
+    verdict: Annotated[bool, Parameter(negative="")] = False
+    "Measure the model as a judge of answers instead, for `--verdict model` of a reading."
+    precision: Annotated[float, Parameter(validator=Number(gt=0, lte=1))] = 0.97
+    "With --verdict, the share of the answers called supported that are to be."
     dry: Annotated[bool, Parameter(negative="")] = False
     "Measure, but keep nothing."
 
@@ -67,6 +71,8 @@ async def calibrate(
 
     async with models.open_session() as session:
         model, chosen = session.model, session.build_plan(plan.given)
+        if calibration.verdict:
+            return await _calibrate_verdict(calibration, model, chosen)
         scorers, samples = await list_scorers(model), _make_samples(calibration, model, chosen)
         measured: list[tuple[Calibration, list[ScoredChunk]]] = []
         for scorer in scorers:
@@ -90,11 +96,32 @@ async def calibrate(
     return 0
 
 
-def _make_watch(status: Status, title: str) -> Callable[[int], None]:
+async def _calibrate_verdict(wanted: CalibrationOptions, model: Model, plan: Plan) -> int:
+    from bookwheel.cli.output import print_line, stderr
+    from bookwheel.companions import store_calibration
+    from bookwheel.lab.evaluation.verdict_calibration import choose_answers, make_verdict_calibration, score_answers
+
+    answers = choose_answers(None)
+    with stderr().status("") as status:
+        show = _make_watch(status, f"{model.name} judges", "answers")
+        scores = await score_answers(model, plan, answers, at_once=wanted.at_once, watch=show)
+    command = shlex.join(("bookwheel", "calibrate", "--verdict", f"--model={model.name}"))
+    made = make_verdict_calibration(model.name, scores, answers, precision=wanted.precision, command=command)
+    path = None if wanted.dry else store_calibration(made)
+    if wanted.as_json:
+        print_line(json.dumps({**asdict(made), "file": str(path) if path else None}))
+        return 0
+    print_line(f"{made.model}: {made.answers} answers, AUC {made.auc:.3f}")
+    print_line(f"supported >= {made.threshold:.4g}: precision {made.precision:.3f}, recall {made.recall:.3f}")
+    print_line(f"kept in {path}" if path else "nothing was kept (--dry)")
+    return 0
+
+
+def _make_watch(status: Status, title: str, things: str = "chunks") -> Callable[[int], None]:
     from rich.text import Text
 
     def show(count: int) -> None:
-        status.update(Text(f"{title}: {count} chunks"))
+        status.update(Text(f"{title}: {count} {things}"))
 
     return show
 

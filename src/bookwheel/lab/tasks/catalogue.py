@@ -31,6 +31,7 @@ import bookwheel.lab.tasks.dialogues
 import bookwheel.lab.tasks.episodes
 import bookwheel.lab.tasks.books
 import bookwheel.lab.tasks.documents_qa
+import bookwheel.lab.tasks.verdicts
 import bookwheel.lab.tasks.ruler.tasks  # noqa: F401
 # isort: on
 

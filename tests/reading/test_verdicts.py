@@ -1,0 +1,92 @@
+"""A model that judges its own answer decides the verdict; what it did not judge is unchecked."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from bookwheel.claims import Fit, Sign, Verdict
+from bookwheel.documents.opening import TextDocument
+from bookwheel.errors import BudgetReached, ModelError
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.plan import Plan, VerdictMode
+from bookwheel.reading.runner import new_reading, run_reading
+from bookwheel.types import DocumentInfo, Status
+
+TEXT = "The keeper of the lamp is Ada Quill. Her deputy winds the clock. Rain fell for weeks."
+ANSWER = "Ada Quill looks after the lamp."
+PLAN = Plan(question_tokens=40, chunk_tokens=900, memory_tokens=60, answer_tokens=60, verdict=VerdictMode.MODEL)
+
+
+def find_turn(messages):
+    text = messages[-1].content
+    return next(
+        (turn for turn, words in (("supports", "everything that"), ("denies", "cannot be true")) if words in text),
+        "responds" if "or a part of it?" in text else "read",
+    )
+
+
+def read(judge, *, answer=ANSWER, plan=PLAN, in_words=False):
+    """Return a reading whose model answers so, and judges by the turn's name: yes, or no, or an error."""
+    asked = []
+
+    def reply(messages):
+        turn = find_turn(messages)
+        if turn == "read":
+            return answer
+        asked.append(turn)
+        if isinstance(judge[turn], Exception):
+            raise judge[turn]
+        return judge[turn]
+
+    def weigh(messages, _options):
+        return (-0.05, -3.0) if reply(messages) == "Yes" else (-3.0, -0.05)
+
+    model = ScriptedModel(reply, judge=None if in_words else weigh)
+    info = DocumentInfo(id="", name="lamp", length=len(TEXT))
+    reading = new_reading(info, "Who keeps the lamp?", model, plan)
+    return asyncio.run(run_reading(reading, TextDocument(TEXT), model)), asked
+
+
+@pytest.mark.parametrize("in_words", [False, True])
+def test_the_models_yes_makes_an_answer_supported_and_green(in_words):
+    ended, asked = read({"supports": "Yes", "denies": "No", "responds": "Yes"}, in_words=in_words)
+    assert (ended.verdict, ended.answers, ended.sign) == (Verdict.SUPPORTED, Fit.YES, Sign.GREEN)
+    assert ended.claims[0].score > 0.9
+    assert asked == ["supports", "responds"]
+
+
+def test_a_true_answer_to_another_question_is_not_green():
+    ended, _ = read({"supports": "Yes", "denies": "No", "responds": "No"})
+    assert (ended.verdict, ended.answers, ended.sign) == (Verdict.SUPPORTED, Fit.NO, Sign.AMBER)
+
+
+def test_what_the_model_says_is_denied_is_contradicted_by_the_passage_quoted():
+    ended, asked = read({"supports": "No", "denies": "Yes", "responds": "Yes"}, answer="Ada Quill broke the lamp.")
+    (claim,) = ended.claims
+    assert (claim.verdict, ended.sign) == (Verdict.CONTRADICTED, Sign.RED)
+    assert ended.evidence[claim.against[0]].quote == "The keeper of the lamp is Ada Quill."
+    assert asked == ["supports", "denies", "responds"]
+
+
+@pytest.mark.parametrize("reply", [ModelError("the server is gone"), "Perhaps."])
+def test_where_the_judge_fails_the_answer_is_kept_and_unchecked(reply):
+    ended, _ = read({"supports": reply, "denies": reply, "responds": reply}, in_words=True)
+    assert (ended.status, ended.verdict, ended.sign) == (Status.ANSWERED, Verdict.UNCHECKED, Sign.GREY)
+    assert ended.answer.text == ANSWER
+
+
+def test_judging_counts_in_the_budget_and_its_end_leaves_the_answer_unchecked():
+    free, _ = read({"supports": "Yes", "denies": "No", "responds": "Yes"})
+    unjudged, asked = read({}, plan=replace(PLAN, verdict=VerdictMode.OFF))
+    assert not asked
+    assert (unjudged.verdict, unjudged.sign) == (None, Sign.GREY)
+    assert free.usage.calls == unjudged.usage.calls + 2
+    spent = BudgetReached("the tokens are used up")
+    ended, _ = read({"supports": spent, "denies": spent, "responds": spent})
+    assert (ended.status, ended.verdict) == (Status.ANSWERED, Verdict.UNCHECKED)
+
+
+def test_a_measured_verdict_asks_nobody():
+    _, asked = read({}, plan=replace(PLAN, verdict=VerdictMode.QUOTES))
+    assert not asked

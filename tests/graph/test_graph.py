@@ -126,6 +126,8 @@ def test_the_way_answers_from_facts_that_are_far_apart_and_resumes(tmp_path: Pat
 def test_a_model_that_only_quotes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="only quotes"):
         read(TextDocument("x"), "Who?", way="graph", model=make_graph_model(), prompts="small", journal=tmp_path / "j")
+    with pytest.raises(InputError, match="only quotes"):
+        collect_graph(TextDocument("x"), model=make_graph_model(), prompts="small", journal=tmp_path / "j")
 
 
 def test_the_command_writes_a_graph_and_shows_it_again(

@@ -100,6 +100,19 @@ def test_an_outline_that_asks_for_nothing_is_refused(text: str, advice: str) -> 
         parse_outline(text)
 
 
+def test_a_model_that_only_quotes_is_refused(tmp_path: Path) -> None:
+    for outline in (None, OUTLINE):
+        with pytest.raises(InputError, match="only quotes"):
+            report(
+                make_documents(1),
+                "x",
+                outline=outline,
+                model=make_report_model(),
+                prompts="small",
+                journal=tmp_path / "j.sqlite",
+            )
+
+
 def test_words_of_documents_are_text_in_every_format(tmp_path: Path) -> None:
     source = SourceLine(
         number=1, said="x: <script>", quote="<script>alert(1)</script> [a](http://b) | # c", document="d"

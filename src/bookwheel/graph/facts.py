@@ -24,6 +24,7 @@ NAMES: Final = ("subject", "relation", "object", "since", "until")
 SENTENCE: Final = "every fact: who or what stands in which relation to whom or what"
 REQUEST: Final = TableRequest(
     sentence=SENTENCE,
+    is_written=True,
     columns=(
         Column(name="subject", about="full name of who or what the fact is about; never a pronoun or a role alone"),
         Column(name="relation", about='a few words, such as works for, born in, owns; "same as" for another name'),

@@ -86,13 +86,18 @@ def load_outline(path: Path) -> Outline:
         raise InputError(f"{path} cannot be read: {error}") from error
 
 
-async def propose_outline(brief: str, model: Model, plan: Plan) -> Outline:
-    """Return the outline that the model proposes for a brief."""
-    prompts = prompts_for(plan, brief)
-    if prompts.quotes:
+def check_writer(brief: str, model: Model, plan: Plan) -> None:
+    """Refuse a model that only quotes."""
+    if prompts_for(plan, brief).quotes:
         raise InputError(
             f"{model.name} only quotes and cannot write a report: name a model that can, with --base-url URL"
         )
+
+
+async def propose_outline(brief: str, model: Model, plan: Plan) -> Outline:
+    """Return the outline that the model proposes for a brief."""
+    check_writer(brief, model, plan)
+    prompts = prompts_for(plan, brief)
     for _ in range(_TRIES):
         said = await converse(prompts.turn(_TURN, question=brief), model, plan.answer_tokens, plan.sampling)
         sections = _parse_sections(said.reply.text, prompts.language)

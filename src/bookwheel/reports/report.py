@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError, JournalError
 from bookwheel.reports.coverage import DocumentCoverage, measure_coverage
-from bookwheel.reports.outline import Outline, parse_outline
+from bookwheel.reports.outline import Outline, check_writer, parse_outline
 from bookwheel.reports.writing import SourceLine, WrittenSentence, write_sentences
 from bookwheel.session import WayRequest
 from bookwheel.tables.build import load_rows
@@ -94,6 +94,7 @@ class WrittenReport:
 
 async def read_documents(session: Session, documents: Sequence[Document], state: ReportState, plan: Plan) -> list[str]:
     """Collect the rows of every section in every document that has none yet; return the documents' ids in order."""
+    check_writer(state.brief, session.model, plan)
     ids: list[str] = []
     for document in documents:
         kept = await session.keep(document)

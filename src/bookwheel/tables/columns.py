@@ -83,6 +83,8 @@ class TableRequest:
 
     sentence: str
     columns: tuple[Column, ...]
+    is_written: bool = False
+    """Its rows must be written: parts of the document alone are none."""
 
     @classmethod
     def parse(cls, question: str) -> Self:
@@ -106,6 +108,7 @@ class TableRequest:
         return cls(
             sentence=sentence,
             columns=_make_columns([_read_property(name, one) for name, one in properties.items()]),
+            is_written=schema.get("written") is True,
         )
 
     def to_question(self) -> str:
@@ -116,7 +119,8 @@ class TableRequest:
             column.name: {"type": "string", "kind": column.kind.value, "description": column.about}
             for column in self.columns
         }
-        return f"{self.sentence}\n{json.dumps({'properties': properties}, ensure_ascii=False)}"
+        written = {"written": True} if self.is_written else {}
+        return f"{self.sentence}\n{json.dumps({'properties': properties, **written}, ensure_ascii=False)}"
 
     def to_prompt(self) -> str:
         """Return what a model is told: the sentence, and the columns a line each."""

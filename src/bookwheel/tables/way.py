@@ -171,6 +171,10 @@ def check_request(question: str, model: Model, plan: Plan) -> None:
     check_question(question, model, plan)
     if not prompts_for(plan, question).quotes:
         find_room(request, model, plan)
+    elif request.is_written:
+        raise InputError(
+            f"{model.name} only quotes and cannot write rows: name a model that can, with --base-url URL --model NAME"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ import json
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.errors import InputError
@@ -50,6 +51,18 @@ class Kind(StrEnum):
     DATE = "date"
 
 
+@lru_cache(maxsize=1 << 16)
+def _fold(kind: Kind, value: str) -> str:
+    words = " ".join(value.casefold().split()).strip(" .,;:。，；：")
+    if kind is Kind.DATE and len(dates := find_dates(words)) == 1:
+        others = [word for word in _WORDS.findall(words) if word not in _OF_DATES]
+        return " ".join((*dates, *others)) if ":" not in words else words
+    if kind is Kind.NUMBER and (found := NUMBER.search(words)) and not NUMBER.search(words, found.end()):
+        number = read_amount(found[0])
+        return words if number is None else f"{words[: found.start()]}{number!r}{words[found.end() :]}"
+    return words
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """One column of a table."""
@@ -61,14 +74,7 @@ class Column:
 
     def fold(self, value: str | None) -> str:
         """Return what makes two values the same: dates and numbers in one form, words without case and end signs."""
-        words = " ".join((value or "").casefold().split()).strip(" .,;:。，；：")
-        if self.kind is Kind.DATE and len(dates := find_dates(words)) == 1:
-            others = [word for word in _WORDS.findall(words) if word not in _OF_DATES]
-            return " ".join((*dates, *others)) if ":" not in words else words
-        if self.kind is Kind.NUMBER and (found := NUMBER.search(words)) and not NUMBER.search(words, found.end()):
-            number = read_amount(found[0])
-            return words if number is None else f"{words[: found.start()]}{number!r}{words[found.end() :]}"
-        return words
+        return _fold(self.kind, value or "")
 
     def normalize(self, value: str | None) -> str | float | None:
         """Return the value as its kind: a number, an ISO date, or the text; None where it has none of the kind."""

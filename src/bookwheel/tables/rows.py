@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.reading.guards import clean
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _MOST_ROWS: Final = 2000
 _MOST_CHARACTERS: Final = 4000
 """Of one value."""
+_IN_NUMBERS: Final = frozenset(".,'’")
 _POSING: Final = re.compile(r'\{[^{}]*"quote"\s*:[^{}]*\}')
 
 
@@ -119,21 +121,63 @@ def _to_text(value: Any) -> str | None:
 def place_rows(rows: Sequence[WrittenRow], section: str, memory: str) -> list[PlacedRow]:
     """Return where the quotes of rows stand in their section."""
     section = _POSING.sub(lambda found: " " * len(found[0]), section)
-    passage, known = Passage(section), Passage(f"{memory}\n{section}").index_keys
+    place = _Section(section, memory)
     return [
         PlacedRow(
             row=row,
-            span=_find_quote(passage, row.quote),
-            missing=tuple(
-                word for value in row.cells if value for word in find_missing_words(parse_words(value), known)
-            ),
+            span=place.find_quote(row.quote),
+            missing=tuple(word for value in row.cells if value for word in place.find_missing(value)),
         )
         for row in rows
     ]
 
 
-def _find_quote(passage: Passage, quote: str) -> tuple[int, int] | None:
-    """Return the span of a quote whose words all stand there in its order, with nothing between them."""
-    words = parse_words(quote)
-    run = passage.find_longest_run(words) if words else None
-    return run[1] if run and run[0] == len(words) else None
+class _Section:
+    """A section and the memory before it; words are compared only where a text does not stand there as it is."""
+
+    def __init__(self, section: str, memory: str) -> None:
+        self._section, self._known = section, f"{memory}\n{section}"
+
+    @cached_property
+    def _passage(self) -> Passage:
+        return Passage(self._section)
+
+    @cached_property
+    def _keys(self) -> set[str]:
+        return set(Passage(self._known).index_keys)
+
+    def find_quote(self, quote: str) -> tuple[int, int] | None:
+        """Return the span of a quote whose words all stand there in its order, with nothing between them."""
+        start = _find_whole(quote, self._section)
+        if start >= 0:
+            return start, start + len(quote)
+        words = parse_words(quote)
+        run = self._passage.find_longest_run(words) if words else None
+        return run[1] if run and run[0] == len(words) else None
+
+    def find_missing(self, value: str) -> tuple[str, ...]:
+        """Return the numbers and names of a value that stand in neither."""
+        return () if _find_whole(value, self._known) >= 0 else find_missing_words(parse_words(value), self._keys)
+
+
+def _find_whole(words: str, text: str) -> int:
+    """Return where words stand in a text as they are, and not as a part of longer words; -1 where they do not."""
+    start = text.find(words) if any(map(str.isalnum, words)) else -1
+    while start >= 0:
+        end = start + len(words)
+        if not _are_joined(text[start - 1 : start], words[0]) and not _are_joined(text[end : end + 1], words[-1]):
+            return start
+        start = text.find(words, start + 1)
+    return -1
+
+
+def _are_joined(beside: str, sign: str) -> bool:
+    """Return whether a sign and the one beside it are of one word or number: 5 is no part of 1.5 or 5,000."""
+    if sign.isdigit() and beside in _IN_NUMBERS:
+        return True
+    return _is_in_word(beside) and _is_in_word(sign)
+
+
+def _is_in_word(sign: str) -> bool:
+    # Chinese words have no blanks between them.
+    return sign.isalnum() and sign < "\u2e80"

@@ -2,11 +2,12 @@
 
 python benchmarks/quality/collect_planted.py [--words 7000 50000] [--records 50] [--seeds 3]
 
-Beside plain records there are near misses, repeats, other names ("the Tenant 7" of somebody named once), records whose
-date stands in the next sentence, some of them behind a chunk's end, and contradictions. The model is scripted and the
-same for all ways: it writes every record that its text states, keeps other names and open records in its memory, and
-forgets nothing that there is room for. `isolated` reads chunks without a memory, as LangExtract does; `bm25` reads the
-passages that share most words with the question, as paper-qa does. Recall and precision are of distinct records.
+Beside plain records there are near misses, repeats, other names ("Tenant 7" of somebody who is named at the beginning),
+records whose date stands in the next sentence, some of them behind a chunk's end, and contradictions. The model is
+scripted and the same for all ways: it writes every record that its text states, keeps other names and open records in
+its memory, and forgets nothing that there is room for. `isolated` reads chunks without a memory, as LangExtract does;
+`bm25` reads the passages that share most words with the question, as paper-qa does. Recall and precision are of
+distinct records.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def list_records(text: str, known: Known) -> list[tuple[str, str, str, str]]:
 def write_document(genre: str, records: int, words: int, seed: int) -> tuple[str, set[tuple[str, str, str]]]:
     """Return a text with the records at random places, and the records with the names that their people have."""
     rng, language = random.Random(f"{genre}{seed}"), "zh" if genre == "zh" else "en"
-    golds, lines = set(), []
+    golds, lines, named = set(), [], []
     for n in range(records):
         who, person = (
             (f"租户{n}号", f"{rng.choice(('陈一', '李二'))}{n}号")
@@ -121,7 +122,8 @@ def write_document(genre: str, records: int, words: int, seed: int) -> tuple[str
         is_named = n % 5 == 0
         golds.add((person if is_named else who, amount, values["due"]))
         line = (OPEN[language] if n % 4 == 1 else TEMPLATES[genre]).format(**values)
-        lines.append([NAMED[language].format(**values)] * is_named + [line] * (2 if n % 7 == 2 else 1))
+        named += [NAMED[language].format(**values)] * is_named
+        lines.append([line] * (2 if n % 7 == 2 else 1))
         lines.append([rng.choice(MISSES[language]).format(**values)])
         if n % 10 == 3:  # somebody says another amount
             other = values | {"amount": str(int(amount) + 1)}
@@ -131,7 +133,8 @@ def write_document(genre: str, records: int, words: int, seed: int) -> tuple[str
     places = sorted(rng.sample(range(len(body) + len(lines)), len(lines)))
     for place, block in zip(places, lines, strict=True):
         body.insert(place, block)
-    return "\n".join(line for block in body for line in block), golds
+    # Names stand at the beginning, as definitions of a contract do.
+    return "\n".join((*named, *(line for block in body for line in block))), golds
 
 
 def between(text: str, tag: str) -> str:

@@ -14,6 +14,7 @@ from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
 from bookwheel.tables.output import escape_cell, format_grid
 from bookwheel.text.sanitize import sanitize
+from bookwheel.types import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,8 +56,9 @@ def list_blocks(report: WrittenReport) -> Iterator[Block]:
     left = [one for section in report.sections for one in section.left_out]
     if left:
         yield Block(kind="heading", text="Left out")
-        yield Block(kind="text", text="Sentences that no row bears out:")
-        yield from (Block(kind="item", text=one.text) for one in left)
+        yield Block(kind="text", text="Sentences that no row bears out as a whole:")
+        marks = {Verdict.PARTLY: " (borne out in part)"}
+        yield from (Block(kind="item", text=one.text + marks.get(one.verdict, "")) for one in left)
     yield from _list_coverage(report)
 
 

@@ -5,7 +5,7 @@
                 Ada Quill is rich [1].                  left out: they do not
                 Ada Quill pays gladly.                  left out: it names no row
 
-What a row bears out only in part is kept and marked.
+What rows bear out only in part is left out too: what they do not say of it may be made up.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bookwheel.claims import BORNE_OUT, Verdict
 from bookwheel.documents.opening import TextDocument
 from bookwheel.reading.loop import converse
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.text.lexicon import NEGATIONS
+from bookwheel.text.matching import Passage, find_missing_words, parse_words
 from bookwheel.text.sentences import list_sentences
 from bookwheel.verdict.judge import judge_answer
 
@@ -74,13 +74,12 @@ class WrittenSentence:
 
     @property
     def is_kept(self) -> bool:
-        """Its sources bear it out, wholly or in part."""
-        return bool(self.numbers) and self.verdict in {*BORNE_OUT, Verdict.PARTLY}
+        """Its sources bear it out as a whole."""
+        return bool(self.numbers) and self.verdict in BORNE_OUT
 
     def format(self) -> str:
-        """Return the sentence with its sources before the full stop's place."""
-        marks = "".join(f"[{number}]" for number in self.numbers)
-        return f"{self.text} {marks}{' (in part)' if self.verdict is Verdict.PARTLY else ''}"
+        """Return the sentence with its sources behind it."""
+        return f"{self.text} {''.join(f'[{number}]' for number in self.numbers)}"
 
 
 async def write_sentences(
@@ -129,27 +128,27 @@ def _judge(sentence: str, sources: Sequence[SourceLine]) -> Verdict:
     """Return what the sources say to a sentence: to the whole, or to each of the statements that it joins."""
     verdict = _judge_whole(sentence, sources)
     parts = _AND.split(sentence)
-    if verdict is Verdict.NOT_FOUND and len(parts) > 1 and all(len(part.split()) >= _LEAST_WORDS for part in parts):
-        verdicts = {_judge_whole(part, sources) for part in parts}
-        return max(verdicts, key=_DEGREES.index)
+    if verdict not in BORNE_OUT and len(parts) > 1 and all(len(part.split()) >= _LEAST_WORDS for part in parts):
+        are_said = all(_judge_whole(part, sources) in BORNE_OUT for part in parts)
+        return Verdict.SUPPORTED if are_said else verdict
     return verdict
 
 
 def _judge_whole(sentence: str, sources: Sequence[SourceLine]) -> Verdict:
-    lines = (part for one in sources for part in (one.quote, one.said, f"{one.named}: {one.quote}"))
-    words = "\n".join(f"{line}." for line in lines)
-    _, claims = judge_answer(sentence, "", (), TextDocument(words))
-    verdicts = {claim.verdict for claim in claims}
+    """Return what one source says to a sentence: its numbers and names must all stand in the same one."""
+    exact, verdicts = parse_words(sentence), [Verdict.NOT_FOUND]
+    for one in sources:
+        words = f"{one.quote}.\n{one.said}.\n{one.named}: {one.quote}."
+        if not find_missing_words(exact, Passage(words).index_keys):
+            _, claims = judge_answer(sentence, "", (), TextDocument(words))
+            verdicts.append(_join_verdicts({claim.verdict for claim in claims}))
+    return min(verdicts, key=_DEGREES.index)
+
+
+def _join_verdicts(verdicts: set[Verdict]) -> Verdict:
     if verdicts and verdicts <= BORNE_OUT:
         return Verdict.SUPPORTED if Verdict.SUPPORTED in verdicts else Verdict.QUOTED
-    # What is said in part only must not be denied.
-    is_denied = bool(_deny(sentence) and not _deny(words))
-    is_partly = verdicts and verdicts <= {*BORNE_OUT, Verdict.PARTLY} and not is_denied
-    return Verdict.PARTLY if is_partly else Verdict.NOT_FOUND
-
-
-def _deny(text: str) -> set[str]:
-    return {word for word in re.findall(r"[a-z']+", text.casefold()) if word in NEGATIONS or word.endswith("n't")}
+    return Verdict.PARTLY if verdicts and verdicts <= {*BORNE_OUT, Verdict.PARTLY} else Verdict.NOT_FOUND
 
 
 def _group(sources: Sequence[SourceLine], model: Model, plan: Plan) -> Iterator[list[SourceLine]]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from bookwheel.claims import Verdict
 from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
 from bookwheel.tables.output import escape_cell, format_grid
 from bookwheel.text.sanitize import sanitize
-from bookwheel.types import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -61,7 +61,7 @@ def test_pieces_make_up_what_the_whole_would_have_been(pieces, finish):
         yield {"choices": [{"delta": {}, "finish_reason": finish}]}
         yield {"choices": [], "usage": {"completion_tokens": 5}}
 
-    assert parse_completion(asyncio.run(StreamedReply().join(chunks())), 8) == parse_completion(
+    assert parse_completion(asyncio.run(StreamedReply(8).join(chunks())), 8) == parse_completion(
         whole("".join(pieces), finish), 8
     )
 
@@ -119,7 +119,7 @@ def test_a_stream_without_an_end_is_a_broken_connection():
         yield {"choices": [{"delta": {"content": "half a"}, "finish_reason": None}]}
 
     with pytest.raises(Unreachable):
-        asyncio.run(StreamedReply().join(chunks()))
+        asyncio.run(StreamedReply(8).join(chunks()))
 
 
 def test_probabilities_become_logprobs_and_a_lost_one_voids_all():

@@ -26,12 +26,12 @@ def test_a_reply_is_text_finish_and_the_servers_own_counts(server, acts, model):
 @pytest.mark.parametrize("finish", ["stop", "length", "content_filter"])
 def test_streamed_and_whole_replies_are_the_same(server, acts, model, finish):
     pieces = ("Sig", "ned by ", "Ada 😀", ".")
-    server.plays(acts.sends(acts.completion("".join(pieces), finish)))
+    server.plays(acts.sends(acts.completion("".join(pieces), finish, usage=(7, 5))))
     whole = acts.ask(model())
-    server.plays(acts.streams(*pieces, finish=finish))
+    server.plays(acts.streams(*pieces, finish=finish, usage=(7, 5)))
     streamed = acts.ask(model(stream=True))
     assert (streamed.text, streamed.finish) == (whole.text, whole.finish)
-    assert streamed.usage.tokens == whole.usage.tokens == 10
+    assert streamed.usage.tokens == whole.usage.tokens == 12
     assert server.bodies()[-1]["stream_options"] == {"include_usage": True}
 
 
@@ -288,7 +288,7 @@ def test_tokens_that_the_writer_knows_are_not_counted_again(server, acts, model)
 
     async def ask(tokens):
         asked = model(tokenizer=NeverAsked())
-        message = Message(role="user", content="word " * 6000, tokens=tokens)
+        message = Message(role="user", content="word " * 4000, tokens=tokens)
         try:
             return await asked.reply([message], limit=16, sampling=Sampling())
         finally:
@@ -298,6 +298,15 @@ def test_tokens_that_the_writer_knows_are_not_counted_again(server, acts, model)
     with pytest.raises(WindowExceeded, match="only 4096 of the prompt's 5000 tokens"):
         asyncio.run(ask(5000))
     assert asyncio.run(ask(4200)).text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_fewer_tokens_than_the_texts_can_have_are_not_believed(server, acts, model, stream):
+    text = "word " * 400
+    server.plays(acts.streams(text, usage=(1, 1)) if stream else acts.sends(acts.completion(text, usage=(1, 1))))
+    usage = acts.ask(model(stream=stream), "word " * 300).usage
+    assert usage.prompt_tokens >= 300
+    assert usage.completion_tokens >= 400
 
 
 def test_a_count_of_nothing_is_no_count(server, acts, model):

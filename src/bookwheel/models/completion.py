@@ -7,15 +7,20 @@ unstreamed reply, so both take the same path.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BadReply, EmptyReply, ServerFault, Unreachable
-from bookwheel.types import Finish
+from bookwheel.text.tokens import EstimatingTokenizer, least_tokens
+from bookwheel.types import Finish, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from bookwheel.text.tokens import Tokenizer
+    from bookwheel.types import Message
 
 # Every other reason, except the two below, means that the model stopped by itself.
 _FINISHES: Final = {
@@ -28,7 +33,14 @@ _FINISHES: Final = {
 _ABORTED: Final = frozenset({"abort", "error"})
 # A server that reports more has miscounted; SQLite could not store it.
 _MOST_TOKENS: Final = 1 << 40
+_MOST_ID: Final = 1 << 31
+# Larger integers do not become floats. No comparison with NaN holds, so that it is none either.
+_MOST_NUMBER: Final = 1e300
+# No tokenizer has longer tokens on average, and some servers write past the limit.
+_CHARACTERS_PER_TOKEN: Final = 256
+_LEAST_CHARACTERS: Final = 1 << 16
 _REASONING: Final = ("reasoning_content", "reasoning")
+_TEXTS: Final = ("content", "refusal", *_REASONING)
 _TYPE_NAMES: Final = {str: "a text", list: "a list", bool: "a yes or no", int: "a number", float: "a number"}
 
 
@@ -54,7 +66,7 @@ def parse_completion(body: object, limit: int) -> Completion:
             f"the server's reply is not a completion but {_describe_type(body)}. Is this a chat model's address?",
             is_charged=True,
         )
-    choice = next(iter(as_list(body.get("choices"))), None)
+    choice = _find_first_choice(as_list(body.get("choices")))
     if not isinstance(choice, Mapping):
         raise BadReply("the server's reply has no choices. Look at the server's log and try again.", is_charged=True)
     reason, message = str(choice.get("finish_reason")).lower(), as_mapping(choice.get("message"))
@@ -67,18 +79,35 @@ def parse_completion(body: object, limit: int) -> Completion:
         )
     usage, logprobs = as_mapping(body.get("usage")), as_list(as_mapping(choice.get("logprobs")).get("content"))
     finish, completion_tokens = _FINISHES.get(reason, Finish.STOP), parse_count(usage.get("completion_tokens"))
+    text = _extract_text(message, finish, completion_tokens, limit)
+    check_length(len(text), limit)
     return Completion(
-        text=_extract_text(message, finish, completion_tokens, limit),
+        text=text,
         finish=finish,
         # 0 means "not counted": a prompt is never empty.
         prompt_tokens=parse_count(usage.get("prompt_tokens")) or None,
         completion_tokens=completion_tokens,
-        prompt_ids=_parse_ids(body.get("prompt_token_ids")),
-        reply_ids=_parse_ids(choice.get("token_ids"))
-        or _parse_ids([as_mapping(entry).get("id") for entry in logprobs]),
+        prompt_ids=parse_ids(body.get("prompt_token_ids")),
+        reply_ids=parse_ids(choice.get("token_ids")) or parse_ids([as_mapping(entry).get("id") for entry in logprobs]),
         logprobs=_parse_logprobs(logprobs),
         has_reasoning=_has_reasoning(message),
     )
+
+
+def _find_first_choice(choices: list[Any]) -> object:
+    """Return the choice of index 0: a server that makes several may list them in any order."""
+    return next((one for one in choices if as_mapping(one).get("index") == 0), next(iter(choices), None))
+
+
+def check_length(characters: int, limit: int) -> None:
+    """Raise BadReply for a text that cannot have `limit` tokens."""
+    most = _LEAST_CHARACTERS + _CHARACTERS_PER_TOKEN * limit
+    if characters > most:
+        raise BadReply(
+            f"the server's reply has more than {most:,} characters, and {limit} tokens were asked for. "
+            f"Does the server keep to max_tokens? Look at its settings and its log.",
+            is_charged=True,
+        )
 
 
 def _has_reasoning(message: Mapping[str, Any]) -> bool:
@@ -122,67 +151,102 @@ def _extract_text(message: Mapping[str, Any], finish: Finish, completion_tokens:
 class StreamedReply:
     """The chunks of a stream, joined into the body of one reply. What came before a break stays to be counted."""
 
-    def __init__(self, watch: Callable[[str], None] | None = None) -> None:
+    def __init__(self, limit: int, watch: Callable[[str], None] | None = None) -> None:
+        self._limit = limit
         self._body: dict[str, Any] = {}
-        self._message: dict[str, Any] = {}
+        self._texts: dict[str, list[str]] = {name: [] for name in _TEXTS}
+        self._characters = 0
+        self._calls_tools = False
         self._watch = watch
 
     @property
     def received(self) -> str:
         """The text that has arrived, reasoning included."""
-        return "".join(str(self._message.get(name) or "") for name in (*_REASONING, "content", "refusal"))
+        return "".join("".join(self._texts[name]) for name in (*_REASONING, "content", "refusal"))
 
     async def join(self, chunks: AsyncIterator[object]) -> dict[str, Any]:
-        """Return the body of the reply. Raise Unreachable if the stream ends early."""
-        choice: dict[str, Any] = {"message": self._message}
+        """Return the body of the reply. Raise Unreachable if the stream ends early, BadReply if it never does."""
+        finish: object = None
+        has_choice = False
         async for chunk in chunks:
             piece = as_mapping(chunk)
             self._body |= {"usage": piece["usage"]} if piece.get("usage") else {}
             for part in map(as_mapping, as_list(piece.get("choices"))):
-                self._body["choices"] = [choice]
-                choice["finish_reason"] = part.get("finish_reason") or choice.get("finish_reason")
-                self._append(as_mapping(part.get("delta")))
+                # Of several choices the first is read; some servers number none.
+                index = part.get("index")
+                if index == 0 or type(index) is not int:
+                    has_choice = True
+                    finish = part.get("finish_reason") or finish
+                    self._append(as_mapping(part.get("delta")))
             if self._watch:
-                self._watch(str(self._message.get("content") or ""))
-        if "choices" in self._body and choice["finish_reason"] is None:
+                self._watch("".join(self._texts["content"]))
+        if has_choice and finish is None:
             raise Unreachable(
                 "the connection broke in mid-reply: the stream ended before the reply did. "
                 "Resume when the server and the network work again.",
                 is_charged=True,
                 received=self.received,
             )
+        if has_choice:
+            message: dict[str, Any] = {name: "".join(texts) for name, texts in self._texts.items() if texts}
+            message |= {"tool_calls": True} if self._calls_tools else {}
+            self._body["choices"] = [{"message": message, "finish_reason": finish}]
         return self._body
 
     def _append(self, delta: Mapping[str, Any]) -> None:
-        for name in ("content", "refusal", *_REASONING):
-            if isinstance(delta.get(name), str):
-                self._message[name] = (self._message.get(name) or "") + delta[name]
-        if delta.get("tool_calls"):
-            self._message["tool_calls"] = True
+        for name, texts in self._texts.items():
+            if isinstance(text := delta.get(name), str):
+                texts.append(text)
+                self._characters += len(text)
+        check_length(self._characters, self._limit)
+        self._calls_tools = self._calls_tools or bool(delta.get("tool_calls"))
 
 
-def _parse_ids(value: object) -> tuple[int, ...] | None:
-    """Return the token ids, or None unless every entry is an integer."""
+def parse_ids(value: object) -> tuple[int, ...] | None:
+    """Return the token ids, or None unless every entry can be one."""
     ids = as_list(value)
-    return tuple(ids) if ids and all(type(id_) is int for id_ in ids) else None
+    return tuple(ids) if ids and all(type(id_) is int and 0 <= id_ < _MOST_ID for id_ in ids) else None
 
 
 def _parse_logprobs(entries: list[Any]) -> tuple[float, ...] | None:
     """Return the log-probabilities, or None if one is missing. llama.cpp sends `prob` for those after sampling."""
     logprobs = []
     for entry in map(as_mapping, entries):
-        value, probability = entry.get("logprob"), entry.get("prob")
-        if value is None and isinstance(probability, int | float) and probability > 0:
+        value, probability = parse_number(entry.get("logprob")), parse_number(entry.get("prob"))
+        if value is None and probability is not None and probability > 0:
             value = math.log(probability)
-        if not isinstance(value, int | float) or not math.isfinite(value):
+        if value is None:
             return None
-        logprobs.append(float(value))
+        logprobs.append(value)
     return tuple(logprobs) or None
+
+
+def parse_number(value: object) -> float | None:
+    """Return a finite number, or None for what is none, or beyond every number that a model can mean."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < _MOST_NUMBER else None
 
 
 def parse_count(value: object) -> int | None:
     """Return a count of tokens, or None for what can be none."""
     return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
+
+
+def settle_count(reported: int | None, texts: Sequence[str], tokenizer: Tokenizer) -> int:
+    """Return the server's count of the texts, or our own where it sent none, or less than they can have."""
+    return reported if reported and reported >= least_tokens(texts) else sum(map(tokenizer.count, texts))
+
+
+def settle_usage(body: Mapping[str, Any], messages: Sequence[Message], started: float) -> Usage:
+    """Return the usage of a call that wrote one token at most."""
+    usage, texts = as_mapping(body.get("usage")), [message.content for message in messages]
+    return Usage(
+        calls=1,
+        prompt_tokens=settle_count(parse_count(usage.get("prompt_tokens")), texts, EstimatingTokenizer()),
+        completion_tokens=parse_count(usage.get("completion_tokens")) or 0,
+        seconds=time.perf_counter() - started,
+    )
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BadReply, InputError, MissingAbility, ModelError, Rejected, UnknownModel
 from bookwheel.models.base import EmbeddingModel, Embeddings, Vector, embed_texts, missing_embeddings, unwrap
+from bookwheel.models.completion import as_mapping, parse_count, settle_count
 from bookwheel.models.sdk_errors import request_errors, translate_error
 from bookwheel.text.tokens import EstimatingTokenizer, replace_surrogates
 from bookwheel.types import Usage
@@ -111,7 +112,7 @@ class ServerEmbedder:
         try:
             ordered = sorted(data, key=lambda entry: int(entry["index"]))
             vectors = tuple(_normalize([float(value) for value in entry["embedding"]]) for entry in ordered)
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise BadReply(f"{self.endpoint.display_url} sent embeddings that are no lists of numbers") from error
         if len({len(vector) for vector in vectors}) > 1:
             raise BadReply(f"{self.endpoint.display_url} sent embeddings of different lengths")
@@ -135,8 +136,8 @@ def _normalize(values: Sequence[float]) -> Vector:
 
 
 def _count_usage(reply: Any, texts: Sequence[str], started: float) -> Usage:
-    counted = (reply.get("usage") or {}).get("prompt_tokens")
-    tokens = counted if type(counted) is int and counted > 0 else sum(map(EstimatingTokenizer().count, texts))
+    counted = as_mapping(as_mapping(reply).get("usage")).get("prompt_tokens")
+    tokens = settle_count(parse_count(counted), texts, EstimatingTokenizer())
     return Usage(calls=1, prompt_tokens=tokens, seconds=time.perf_counter() - started)
 
 

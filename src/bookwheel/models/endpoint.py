@@ -95,22 +95,10 @@ class Endpoint:
         )
 
     def open_http_client(self) -> AsyncClient:
-        """Return an HTTP client. It opens its first connection in the event loop that first uses it."""
-        from openai import DefaultAioHttpClient, DefaultAsyncHttpxClient
+        """Return an HTTP client with bounded replies."""
+        from bookwheel.models.transport import open_http_client
 
-        # 0.7 of the CPU time of the default with one call at a time and half with 64: the default looks at every idle
-        # connection for each request. It takes no password in an address beside a key.
-        has_password = "@" in urlsplit(self.url).netloc
-        client_class = DefaultAsyncHttpxClient if has_password else DefaultAioHttpClient
-        return client_class(timeout=self._build_timeout(), event_hooks={"request": [self._check_host]})
-
-    async def _check_host(self, request: Request) -> None:
-        """Raise Refused for a request to another host, as a redirect makes it: it would carry the document away."""
-        if request.url.host != urlsplit(self.url).hostname:
-            raise Refused(
-                f"{self.display_url} redirects to {request.url.host}, and no document is sent to a host that you did "
-                f"not name. If that one is right, give its address as the base URL."
-            )
+        return open_http_client(self, self._build_timeout())
 
     def _build_timeout(self) -> Timeout:
         from openai import Timeout

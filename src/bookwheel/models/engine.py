@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BadReply, MissingExtra, NoWeights, Rejected, ServerFault, WindowExceeded
+from bookwheel.models.completion import as_list, as_mapping, parse_number
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Finish
 
@@ -233,10 +234,11 @@ def force_tokens(ids: Sequence[int]) -> dict[str, Any]:
 
 def parse_forced_tokens(body: Mapping[str, Any], ids: Sequence[int]) -> tuple[float, ...]:
     """Return the log-probabilities in the reply to a request with `force_tokens`; Rejected if they are not there."""
-    entries = body.get("completion_probabilities", ())
-    if [entry.get("id") for entry in entries] != list(ids):
+    entries = [as_mapping(entry) for entry in as_list(body.get("completion_probabilities"))]
+    logprobs = [parse_number(entry.get("logprob")) for entry in entries]
+    if [entry.get("id") for entry in entries] != list(ids) or None in logprobs:
         raise Rejected("llama.cpp did not generate the tokens that were to be scored: update it, or use another --way")
-    return tuple(float(entry["logprob"]) for entry in entries)
+    return tuple(logprob for logprob in logprobs if logprob is not None)
 
 
 def _load_failure(weights: Path, adapter: Path | None) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BookwheelError, ModelError, TimedOut
 from bookwheel.models.base import Ability, JudgingModel, unwrap
+from bookwheel.models.completion import as_mapping, parse_count
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.sdk_errors import request_errors, translate_error
 from bookwheel.plan import Sampling
@@ -163,12 +164,12 @@ def _parse_cached(reply: Any) -> tuple[int | None, int]:
     """Return the cached tokens of a prompt and all of them; None where the server does not say."""
     if not isinstance(reply, dict):
         return None, 0
-    usage, timings = reply.get("usage") or {}, reply.get("timings") or {}
-    total = int(usage.get("prompt_tokens") or 0)
-    details = usage.get("prompt_tokens_details") or {}
+    usage, timings = as_mapping(reply.get("usage")), as_mapping(reply.get("timings"))
+    total = parse_count(usage.get("prompt_tokens")) or 0
+    details = as_mapping(usage.get("prompt_tokens_details"))
     for found in (details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens"), timings.get("cache_n")):
-        if type(found) is int:
-            return found, total
+        if (cached := parse_count(found)) is not None:
+            return cached, total
     return None, total
 
 

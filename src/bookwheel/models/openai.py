@@ -34,7 +34,7 @@ from bookwheel.models.server_models import ServerSoftware, find_model, list_serv
 from bookwheel.models.server_scores import ServerScores, TokenRecorder, to_json
 from bookwheel.models.server_tokenizer import ServerTokenizer
 from bookwheel.plan import Plan, Sampling
-from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer
+from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer, least_tokens
 from bookwheel.types import Reply, Usage
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class OpenAIModel:
         """Return the reply's JSON within the deadline, because blanks can keep silence short for ever."""
         watch = REPLY_WATCHER.get()
         is_streamed = self._stream or (watch is not None and self._streams_for_watchers)
-        stream = StreamedReply(watch) if is_streamed and not extras else None
+        stream = StreamedReply(limit, watch) if is_streamed and not extras else None
         try:
             async with asyncio.timeout(self.endpoint.deadline):
                 return await self._request(messages, limit, sampling, extras, stream)
@@ -308,11 +308,12 @@ class OpenAIModel:
             )
 
     async def _count_usage(self, messages: Sequence[Message], completion: Completion, seconds: float) -> Usage:
-        """Return the server's counts, or our own if it sent none."""
+        """Return the server's counts, or our own where it sent none, or fewer than the texts can have."""
+        sent = [message.content for message in messages]
         prompt_tokens, completion_tokens = completion.prompt_tokens, completion.completion_tokens
-        if prompt_tokens is None:
-            prompt_tokens = await self._count_tokens([message.content for message in messages])
-        if completion_tokens is None:
+        if prompt_tokens is None or prompt_tokens < least_tokens(sent):
+            prompt_tokens = await self._count_tokens(sent)
+        if completion_tokens is None or completion_tokens < least_tokens([completion.text]):
             completion_tokens = await self._count_tokens([completion.text])
         return Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, seconds=seconds)
 

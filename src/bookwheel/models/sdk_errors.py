@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 _LONGEST_QUOTE: Final = 400
 # Seconds: a server that asks for more is asked again all the same.
 _LONGEST_WAIT: Final = 3600.0
+_LONGEST_WISH: Final = 40
 # aiohttp quotes the bytes that it could not parse.
 _LONGEST_CAUSE: Final = 120
 _HTML: Final = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
@@ -66,10 +67,15 @@ _REJECTED: Final = frozenset({400, 406, 410, 411, 413, 414, 415, 417, 422, 431, 
 def request_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions that `translate_error` takes, for an `except` around a request."""
     import aiohttp
+    import httpx2
     from openai import OpenAIError
 
-    # The SDK's transport lets some of aiohttp's through: answers that are not HTTP, chunks that are none.
-    return OpenAIError, ValueError, aiohttp.ClientError
+    # The SDK's transport lets some of aiohttp's through: answers that are not HTTP, chunks that are none. JSON can be
+    # anything, and so can what the SDK raises where it looks into it.
+    return (
+        *(OpenAIError, httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, aiohttp.ClientError, OSError, EOFError),
+        *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError),
+    )
 
 
 def translate_error(
@@ -77,11 +83,12 @@ def translate_error(
 ) -> ModelError:
     """Return our error for an SDK exception. `received` is the text that had arrived when a stream broke."""
     import aiohttp
+    import httpx2
     import openai
 
     if isinstance(error, ModelError):
         return error
-    if isinstance(error, aiohttp.ClientError):
+    if isinstance(error, aiohttp.ClientError | httpx2.HTTPError | httpx2.StreamError | OSError | EOFError):
         return _disconnection_error(error, endpoint, received)
     if isinstance(error, openai.APITimeoutError | openai.APIConnectionError):
         return _translate_connection_error(error, endpoint, received)
@@ -89,8 +96,10 @@ def translate_error(
         return _translate_status_error(error, endpoint, model)
     if isinstance(error, openai.APIError):  # sent inside a stream, after a good status
         return parse_error_body(error.body or error.message, endpoint, received=received)
+    # Only the parser's own words say where in the reply it is; the others are about our code.
+    where = f" ({endpoint.hide_key(str(error))[:_LONGEST_CAUSE]})" if isinstance(error, ValueError) else ""
     return BadReply(
-        f"{endpoint.display_url} sent a reply that is not JSON ({endpoint.hide_key(str(error))[:120]}). "
+        f"{endpoint.display_url} sent a reply that is not JSON{where}. "
         f"Something between here and the server may have cut or changed it; try again, or look at the server's log.",
         is_charged=True,
         received=received,
@@ -122,7 +131,8 @@ def _translate_connection_error(error: Exception, endpoint: Endpoint, received: 
 
 
 def _disconnection_error(cause: BaseException, endpoint: Endpoint, received: str | None) -> Unreachable:
-    text = sanitize(endpoint.hide_key(str(cause)))
+    known = cause.strerror if isinstance(cause, OSError) else None
+    text = sanitize(endpoint.hide_key(known or str(cause)))
     why = text[:_LONGEST_CAUSE] or type(cause).__name__
     return Unreachable(
         f"the connection to {endpoint.display_url} broke in mid-reply: {why}. "
@@ -180,7 +190,7 @@ def _find_account_error(error: APIStatusError, endpoint: Endpoint, message: str)
 def _overload_error(error: APIStatusError, endpoint: Endpoint, message: str) -> Overloaded:
     after = error.response.headers.get("retry-after", "")
     seconds = " s" if re.fullmatch(r"[0-9.]+", after) else ""
-    wait = f"It asks to wait: {sanitize(after)}{seconds}." if after else "Try again later."
+    wait = f"It asks to wait: {sanitize(after)[:_LONGEST_WISH]}{seconds}." if after else "Try again later."
     return Overloaded(
         f"{endpoint.display_url} is overloaded (HTTP 429): {message} {wait} Ask it for less at once, then resume.",
         retry_after=find_retry_after(error.response.headers),

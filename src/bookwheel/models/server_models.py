@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import UnknownModel
+from bookwheel.models.completion import parse_count
 from bookwheel.models.sdk_errors import is_html, request_errors, translate_error, wrong_address_error
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _WINDOWS: Final = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx")
 _MOST_NAMES: Final = 20
+_LONGEST_NAME: Final = 500
 _REFUSALS: Final = frozenset({401, 403})
 # Some gateways list no models, and some keys may not list them. Both can still chat.
 _NO_LIST: Final = frozenset({403, 404, 405, 501})
@@ -73,7 +75,9 @@ async def list_served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
         if not isinstance(entries, list):
             await _check_chat_route(client, endpoint)
             return ()
-        return tuple(_parse_model(entry) for entry in entries if isinstance(entry, Mapping) and entry.get("id"))
+        return tuple(
+            _parse_model(entry) for entry in entries if isinstance(entry, Mapping) and _is_name(entry.get("id"))
+        )
 
 
 async def _check_chat_route(client: AsyncOpenAI, endpoint: Endpoint) -> None:
@@ -127,14 +131,18 @@ def _join_names(served: Sequence[ServedModel]) -> str:
     return f"{names}, …" if len(served) > _MOST_NAMES else names
 
 
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME
+
+
 def _parse_model(entry: Mapping[str, Any]) -> ServedModel:
     meta = entry.get("meta")
     fields = {**meta, **entry} if isinstance(meta, Mapping) else entry
-    windows = [fields[name] for name in _WINDOWS if type(fields.get(name)) is int and fields[name] > 0]
+    windows = [fields[name] for name in _WINDOWS if parse_count(fields.get(name))]
     aliases = entry.get("aliases")
     return ServedModel(
-        name=str(entry["id"]),
+        name=entry["id"],
         window=windows[0] if windows else None,
         owner=str(entry.get("owned_by") or ""),
-        aliases=tuple(map(str, aliases)) if isinstance(aliases, list) else (),
+        aliases=tuple(filter(_is_name, aliases)) if isinstance(aliases, list) else (),
     )

@@ -25,7 +25,7 @@ from bookwheel.errors import (
     Unreachable,
 )
 from bookwheel.models.base import Ability, Judgement, Likelihood
-from bookwheel.models.completion import as_mapping, parse_count
+from bookwheel.models.completion import as_mapping, parse_ids, parse_number, settle_usage
 from bookwheel.models.engine import force_tokens, parse_forced_tokens
 from bookwheel.models.sdk_errors import is_missing_route, request_errors, translate_error
 from bookwheel.models.server_models import ServerSoftware
@@ -98,7 +98,7 @@ class ServerScores:
         return Judgement(
             options=tuple(options),
             logprobs=tuple(_find_option(option, options, listed, least) for option in options),
-            usage=_count_usage(body, started),
+            usage=settle_usage(body, messages, started),
         )
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
@@ -133,7 +133,7 @@ class ServerScores:
         logprobs = [
             _parse_entry(entry, id_) for entry, id_ in zip(entries[len(entries) - len(ids) :], ids, strict=True)
         ]
-        return Likelihood(logprobs=tuple(logprobs), usage=_count_usage(body, started))
+        return Likelihood(logprobs=tuple(logprobs), usage=settle_usage(body, messages, started))
 
     async def _score_forced(self, messages: Sequence[Message], continuation: str, started: float) -> Likelihood:
         """Make llama.cpp generate the continuation."""
@@ -161,7 +161,7 @@ class ServerScores:
                     f"{self._name} at {self._endpoint.display_url} cannot score a given text"
                 ) from error
             raise
-        return Likelihood(logprobs=logprobs, usage=_count_usage(body, started))
+        return Likelihood(logprobs=logprobs, usage=settle_usage(body, messages, started))
 
     async def _tokenize(self, text: str, *, special: bool) -> list[int]:
         """Return a text's ids from the server's own tokenizer; vLLM and llama.cpp name the fields differently."""
@@ -170,10 +170,10 @@ class ServerScores:
         body = await self._post(
             f"{self._endpoint.root}/tokenize", {**fields, "add_special": special, "add_special_tokens": special}
         )
-        ids = body.get("tokens")
-        if not isinstance(ids, list) or not ids:
+        ids = parse_ids(body.get("tokens"))
+        if not ids:
             raise BadReply(f"{self._endpoint.display_url} sent no token ids from /tokenize")
-        return ids
+        return list(ids)
 
     async def _post(self, route: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
@@ -222,10 +222,8 @@ class TokenRecorder:
             )
             body = {"content": rendered["prompt"], "add_special": True, "parse_special": True}
             reply: Any = await self._client.post(f"{root}/tokenize", cast_to=object, body=body)
-            return tuple(reply["tokens"])
+            return parse_ids(reply["tokens"])
         except request_errors():
-            return None
-        except (KeyError, TypeError):
             return None
 
 
@@ -249,7 +247,7 @@ def _parse_listed(body: Mapping[str, Any]) -> list[tuple[str, float]]:
     """Return the likeliest first tokens of a reply with their log-probabilities."""
     try:
         entries = body["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-        listed = [(str(entry["token"]), float(entry["logprob"])) for entry in entries]
+        listed = [(str(entry["token"]), _parse_logprob(entry["logprob"])) for entry in entries]
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise Rejected("the server sent no top_logprobs: it cannot judge. Use another --way.") from error
     if not listed:
@@ -267,12 +265,20 @@ def _find_option(option: str, options: Sequence[str], listed: Sequence[tuple[str
     return max(matches, default=least)
 
 
+def _parse_logprob(value: object) -> float:
+    logprob = parse_number(value)
+    if logprob is None:
+        raise ValueError("no log-probability")
+    return logprob
+
+
 def _parse_entry(entry: object, id_: int) -> float:
     """Return the log-probability of one prompt token. vLLM keys each entry by the token's id."""
     found = entry.get(str(id_)) if isinstance(entry, dict) else None
-    if not isinstance(found, dict) or not isinstance(found.get("logprob"), int | float):
+    logprob = parse_number(as_mapping(found).get("logprob"))
+    if logprob is None:
         raise Rejected("the prompt's log-probabilities are not those of the text that was to be scored")
-    return float(found["logprob"])
+    return logprob
 
 
 def _parse_echo(body: Mapping[str, Any], start: int, end: int) -> tuple[float, ...]:
@@ -280,20 +286,10 @@ def _parse_echo(body: Mapping[str, Any], start: int, end: int) -> tuple[float, .
     try:
         listed = body["choices"][0]["logprobs"]
         pairs = zip(listed["text_offset"], listed["token_logprobs"], strict=True)
-        scored = [(offset, float(logprob)) for offset, logprob in pairs if start <= offset < end]
+        scored = [(offset, _parse_logprob(logprob)) for offset, logprob in pairs if start <= offset < end]
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise Rejected("the server echoes no prompt with log-probabilities") from error
     # Only a token that begins where the text does is the text's own.
     if not scored or scored[0][0] != start:
         raise Rejected("the echoed log-probabilities are not those of the text that was to be scored")
     return tuple(logprob for _, logprob in scored)
-
-
-def _count_usage(body: Mapping[str, Any], started: float) -> Usage:
-    usage = as_mapping(body.get("usage"))
-    return Usage(
-        calls=1,
-        prompt_tokens=parse_count(usage.get("prompt_tokens")) or 0,
-        completion_tokens=parse_count(usage.get("completion_tokens")) or 0,
-        seconds=time.perf_counter() - started,
-    )

@@ -18,7 +18,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from bookwheel.errors import BadReply, ModelError
-from bookwheel.models.sdk_errors import translate_error
+from bookwheel.models.completion import parse_count, parse_ids
+from bookwheel.models.sdk_errors import request_errors, translate_error
 from bookwheel.text.tokens import replace_surrogates
 
 if TYPE_CHECKING:
@@ -166,8 +167,8 @@ class ServerTokenizer:
         """Count the tokens of a conversation in its template, by /tokenize itself or after /apply-template."""
         try:
             reply = await self._post("tokenize", {"messages": messages, "add_generation_prompt": True})
-            if type(reply.get("count")) is int:
-                return int(reply["count"])
+            if count := parse_count(reply.get("count")):
+                return count
             prompt = (await self._post("apply-template", {"messages": messages})).get("prompt")
             return (await self._tokenize(prompt, special=True)).count if isinstance(prompt, str) else None
         except ModelError:  # not every template takes a system message, nor every server a conversation
@@ -197,13 +198,11 @@ class ServerTokenizer:
         return next((reply[name] for name in ("content", "prompt", "text") if isinstance(reply.get(name), str)), "")
 
     async def _post(self, route: str, body: dict[str, Any]) -> dict[str, Any]:
-        from openai import OpenAIError
-
         try:
             reply = await self._client.post(
                 f"{self._endpoint.root}/{route}", cast_to=object, body={"model": self._model, **body}
             )
-        except (OpenAIError, ValueError) as error:
+        except request_errors() as error:
             raise translate_error(error, self._endpoint, self._model) from error
         return reply if isinstance(reply, dict) else {}
 
@@ -257,7 +256,7 @@ def _parse_tokens(text: str, reply: dict[str, Any], endpoint: Endpoint) -> _Toke
     if isinstance(tokens, list) and all(isinstance(token, dict) for token in tokens):
         pieces = [token.get("piece") for token in tokens]
         tokens = [token.get("id") for token in tokens]
-    if not isinstance(tokens, list) or not all(type(token) is int for token in tokens):
+    if not isinstance(tokens, list) or (tokens and not parse_ids(tokens)):
         raise BadReply(f"{endpoint.display_url} sent no token ids from /tokenize; give --tokenizer a tokenizer.json")
     ends = _find_ends(text, pieces) if isinstance(pieces, list) and len(pieces) == len(tokens) else None
     return _TokenizedText(text=text, count=len(tokens), ids=() if ends else tokens, ends=ends)

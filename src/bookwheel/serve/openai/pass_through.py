@@ -18,6 +18,7 @@ from anyio import CancelScope
 
 from bookwheel.errors import BudgetReached, ModelError, WindowExceeded
 from bookwheel.models.base import Model, unwrap
+from bookwheel.models.completion import parse_count
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.patience import Patience, PatientModel, persist
 from bookwheel.models.sdk_errors import request_errors, translate_error
@@ -31,7 +32,7 @@ from bookwheel.serve.http.answers import code_of, openai_error, status_of
 from bookwheel.serve.openai.completions import ChatResult, cut_at_stop, make_reply
 from bookwheel.serve.openai.conversation import ChatContents
 from bookwheel.serve.openai.requests import ChatShape, check_supported, reply_limit, window_tokens
-from bookwheel.text.tokens import EstimatingTokenizer
+from bookwheel.text.tokens import EstimatingTokenizer, least_tokens
 from bookwheel.types import Message, Usage
 
 if TYPE_CHECKING:
@@ -146,7 +147,8 @@ class PassThrough:
             )
             worst = Usage(calls=1, prompt_tokens=prompt, completion_tokens=limit * max(1, chat.n or 1))
             check_budget(worst, budget)
-        call = PassedCall(model.name, worst, quota, self._service.metrics)
+        least = least_tokens(text.text for text in contents.texts)
+        call = PassedCall(model.name, worst, quota, self._service.metrics, least_prompt=least)
         call.open()
         return call
 
@@ -287,14 +289,18 @@ def check_budget(worst: Usage, budget: Budget) -> None:
 class PassedCall:
     """The account of one call. `close` must follow `open`."""
 
-    def __init__(self, model: str, worst: Usage, quota: TokenQuota | None, metrics: Metrics) -> None:
+    def __init__(
+        self, model: str, worst: Usage, quota: TokenQuota | None, metrics: Metrics, *, least_prompt: int = 0
+    ) -> None:
         self._model = model
         self._worst = worst
         self._quota = quota
         self._metrics = metrics
         self._began = time.perf_counter()
         self._counted: Usage | None = None
-        self._received: list[str] = []
+        self._least_prompt = least_prompt
+        self._words = self._estimate = 0
+        """Of the texts that have arrived: the least that they can have, and our count."""
         self._is_open = False
 
     def open(self) -> None:
@@ -308,9 +314,11 @@ class PassedCall:
         if not isinstance(payload, dict):
             return
         if isinstance(counts := payload.get("usage"), dict):
-            read, written = (_parse_count(counts.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+            read, written = (parse_count(counts.get(name)) or 0 for name in ("prompt_tokens", "completion_tokens"))
             self._counted = Usage(calls=1, prompt_tokens=read, completion_tokens=written)
-        self._received.extend(_find_texts(payload))
+        for text in _find_texts(payload):
+            self._words += least_tokens([text])
+            self._estimate += EstimatingTokenizer().count(text)
 
     async def close(self, *, is_charged: bool = True, is_whole: bool = True) -> None:
         """Settle once. `is_whole`: everything that was written has been received, so it can be counted."""
@@ -326,15 +334,20 @@ class PassedCall:
             await self._quota.settle(usage.tokens)
 
     def _find_usage(self, *, is_whole: bool) -> Usage:
-        if self._counted:
-            return self._counted
-        if not is_whole:
-            return self._worst
-        written = EstimatingTokenizer().count("".join(self._received))
-        return Usage(
+        own = Usage(
             calls=1,
-            prompt_tokens=self._worst.prompt_tokens,
-            completion_tokens=min(written, self._worst.completion_tokens),
+            prompt_tokens=max(self._least_prompt, self._worst.prompt_tokens),
+            completion_tokens=min(self._estimate, self._worst.completion_tokens),
+        )
+        if not self._counted:
+            return own if is_whole else self._worst
+        # Fewer than the texts can have are not believed.
+        is_prompt_counted = self._counted.prompt_tokens >= self._least_prompt
+        is_reply_counted = self._counted.completion_tokens >= self._words
+        return replace(
+            self._counted,
+            prompt_tokens=self._counted.prompt_tokens if is_prompt_counted else own.prompt_tokens,
+            completion_tokens=self._counted.completion_tokens if is_reply_counted else max(self._words, self._estimate),
         )
 
 
@@ -350,7 +363,3 @@ def _find_texts(payload: Mapping[str, Any]) -> Iterator[str]:
         yield from (part[name] for name in _TEXTS if isinstance(part.get(name), str))
         if part.get("tool_calls"):
             yield json.dumps(part["tool_calls"])
-
-
-def _parse_count(value: object) -> int:
-    return value if type(value) is int and value >= 0 else 0

@@ -1,0 +1,247 @@
+"""HTTP clients whose replies are bounded: in bytes once unpacked, in JSON values and depth, in time.
+
+A server's reply is untrusted. Each of these limits is far above what an honest server sends, and what passes one is a
+`ModelError` like any other: it is told, and tried again where that makes sense.
+
+aiohttp bounds the headers (128 lines of 8 KiB), httpx2 the redirects (20) and each unpacked piece (1 MiB).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from contextlib import aclosing
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import aiohttp
+import httpx2
+from openai import DefaultAioHttpClient, DefaultAsyncHttpxClient
+
+from bookwheel.errors import BadReply, ModelError, Refused, TimedOut
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from bookwheel.models.endpoint import Endpoint
+
+# Vectors of 32 texts, 8,192 numbers each, have 6 MB. Longer replies repeat their request in some form: its tokens, its
+# log-probabilities. vLLM sends 25 bytes for each byte of a prompt that it scores, and one value for each.
+_MOST_BYTES: Final = 16 << 20
+_MOST_VALUES: Final = 1_000_000
+_BYTES_PER_BYTE: Final = 64
+_VALUES_PER_BYTE: Final = 4
+_MOST_ERROR_BYTES: Final = 1 << 20
+# A stream is not kept: the text that it brings has a limit of its own, and so has each event.
+_MOST_STREAMED_BYTES: Final = 256 << 20
+_MOST_EVENT_BYTES: Final = 1 << 20
+_DEEPEST: Final = 100
+_MOST_COOKIES: Final = 64
+_VALUE_MARKS: Final = (b",", b"[", b"{")
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_STEPS: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_BLANK_LINE: Final = re.compile(rb"\n\n|\r\r|\r\n\r\n")
+_LONGEST_BLANK_LINE: Final = 4
+_OURS: Final = (ModelError, httpx2.TransportError, aiohttp.ClientError)
+
+
+def open_http_client(endpoint: Endpoint, timeout: httpx2.Timeout) -> httpx2.AsyncClient:
+    """Return an HTTP client. It opens its first connection in the event loop that first uses it."""
+    # 0.7 of the CPU time of the default with one call at a time and half with 64: the default looks at every idle
+    # connection for each request. It takes no password in an address beside a key.
+    has_password = "@" in urlsplit(endpoint.url).netloc
+    return (_BoundedHttpxClient if has_password else _BoundedAioHttpClient)(endpoint, timeout)
+
+
+class _BoundedClient(httpx2.AsyncClient):
+    """A client with bounded transports, also those to proxies."""
+
+    def __init__(self, endpoint: Endpoint, timeout: httpx2.Timeout) -> None:
+        self._endpoint = endpoint
+        super().__init__(
+            timeout=timeout, event_hooks={"request": [self._check_host], "response": [self._bound_cookies]}
+        )
+
+    def _init_transport(self, **settings: Any) -> httpx2.AsyncBaseTransport:  # type: ignore[override]
+        return BoundedTransport(super()._init_transport(**settings), self._endpoint)
+
+    def _init_proxy_transport(self, *proxy: Any, **settings: Any) -> httpx2.AsyncBaseTransport:
+        return BoundedTransport(super()._init_proxy_transport(*proxy, **settings), self._endpoint)
+
+    async def _check_host(self, request: httpx2.Request) -> None:
+        _check_host(request, self._endpoint)
+
+    async def _bound_cookies(self, _response: httpx2.Response) -> None:
+        # A server that sets another cookie with every reply would make each request longer than the last.
+        if len(self.cookies.jar) > _MOST_COOKIES:
+            self.cookies.clear()
+
+
+class _BoundedHttpxClient(_BoundedClient, DefaultAsyncHttpxClient):
+    """The SDK's default."""
+
+
+class _BoundedAioHttpClient(_BoundedClient, DefaultAioHttpClient):
+    """The one that stands on aiohttp."""
+
+
+def _check_host(request: httpx2.Request, endpoint: Endpoint) -> None:
+    """Raise Refused where a redirect would carry the document to another host, or off TLS."""
+    named = urlsplit(endpoint.url)
+    if request.url.host != named.hostname:
+        raise Refused(
+            f"{endpoint.display_url} redirects to {request.url.host[:100]}, and no document is sent to a host that you "
+            f"did not name. If that one is right, give its address as the base URL."
+        )
+    if named.scheme == "https" and request.url.scheme != "https":
+        raise Refused(
+            f"{endpoint.display_url} redirects to an address without TLS, and no document is sent where others can "
+            f"read it. If that is right, give the http address as the base URL."
+        )
+
+
+class BoundedTransport(httpx2.AsyncBaseTransport):
+    """A transport whose replies keep to the limits, whatever the server sends."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, endpoint: Endpoint) -> None:
+        self._inner = inner
+        self._endpoint = endpoint
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send the request; return its reply with a bounded body, already unpacked."""
+        ends = time.monotonic() + self._endpoint.deadline
+        try:
+            # Interim replies (1xx) can keep silence short for ever.
+            async with asyncio.timeout(self._endpoint.deadline):
+                reply = await self._inner.handle_async_request(request)
+        except TimeoutError:
+            raise _late_reply(self._endpoint) from None
+        except _OURS:
+            raise
+        except Exception as error:
+            raise _broken_connection(error) from error
+        # The client sets it again; the reply that unpacks needs it now.
+        reply.request = request
+        headers = reply.headers.copy()
+        codings = [name for name in headers.get("content-encoding", "").split(",") if name.strip()]
+        if len(codings) > 1:
+            # Each unpacks a thousandfold, and only what comes out of the last could be counted.
+            await reply.aclose()
+            raise BadReply(f"{self._endpoint.display_url} sent a reply that is packed {len(codings)} times")
+        if codings:
+            for name in ("content-encoding", "content-length"):
+                headers.pop(name, None)
+        body = _Body(reply, self._endpoint, ends)
+        return httpx2.Response(
+            reply.status_code, headers=headers, stream=body, request=request, extensions=reply.extensions
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+
+class _Body(httpx2.AsyncByteStream):
+    """The body of one reply."""
+
+    def __init__(self, reply: httpx2.Response, endpoint: Endpoint, ends: float) -> None:
+        self._reply = reply
+        self._endpoint = endpoint
+        self._ends = ends
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        is_stream = "event-stream" in self._reply.headers.get("content-type", "") and self._reply.is_success
+        parts = self._events() if is_stream else self._whole()
+        try:
+            async with aclosing(parts):
+                async for part in parts:
+                    yield part
+        except _OURS:
+            raise
+        except Exception as error:
+            raise _broken_connection(error) from error
+
+    async def aclose(self) -> None:
+        await self._reply.aclose()
+
+    async def _pieces(self, most: int) -> AsyncGenerator[bytes]:
+        """Yield the unpacked pieces of the body while they keep to the limits of size and time."""
+        size = 0
+        async for piece in self._reply.aiter_bytes():
+            size += len(piece)
+            if size > most:
+                raise self._too_much(f"more than {most:,} bytes")
+            if time.monotonic() > self._ends:
+                raise _late_reply(self._endpoint)
+            yield piece
+
+    async def _whole(self) -> AsyncGenerator[bytes]:
+        sent = len(self._reply.request.content)
+        most_values = _MOST_VALUES + _VALUES_PER_BYTE * sent
+        most_bytes = _MOST_BYTES + _BYTES_PER_BYTE * sent if self._reply.is_success else _MOST_ERROR_BYTES
+        pieces, values = [], 0
+        async for piece in self._pieces(most_bytes):
+            pieces.append(piece)
+            values += sum(map(piece.count, _VALUE_MARKS))
+            if values > most_values:
+                raise self._too_much(f"more than {most_values:,} values")
+        content = b"".join(pieces)
+        pieces.clear()
+        self._check_depth(content)
+        yield content
+
+    async def _events(self) -> AsyncGenerator[bytes]:
+        """Yield whole lines. An event ends with a blank line; without one it would be kept for ever."""
+        rest, tail, size = bytearray(), b"", 0
+        async for piece in self._pieces(_MOST_STREAMED_BYTES):
+            end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
+            rest += piece[:end]
+            size += len(piece)
+            if end:
+                lines, rest = bytes(rest), bytearray(piece[end:])
+                size = len(rest) if _BLANK_LINE.search(tail + lines) else size
+                tail = (tail + lines)[1 - _LONGEST_BLANK_LINE :]
+                self._check_depth(lines)
+                yield lines
+            else:
+                rest += piece
+            if size > _MOST_EVENT_BYTES:
+                raise self._too_much(f"an event of more than {_MOST_EVENT_BYTES:,} bytes")
+        self._check_depth(bytes(rest))
+        yield bytes(rest)
+
+    def _check_depth(self, content: bytes) -> None:
+        """Raise BadReply for JSON too deep to be parsed, shown or compared without the end of Python's stack."""
+        if _measure_depth(content) > _DEEPEST and _measure_depth(_STRING.sub(b"", content)) > _DEEPEST:
+            raise self._too_much(f"JSON of more than {_DEEPEST} levels")
+
+    def _too_much(self, what: str) -> BadReply:
+        return BadReply(
+            f"{self._endpoint.display_url} sent {what}, which no reply to this request can have. "
+            f"Is this a chat model's address? Look at the server's log.",
+            is_charged=True,
+        )
+
+
+def _measure_depth(content: bytes) -> int:
+    """Return how deep brackets are nested, those within strings included."""
+    brackets = content.translate(None, _NO_BRACKETS)
+    if brackets.count(b"[") + brackets.count(b"{") <= _DEEPEST:
+        return 0
+    return max(accumulate(map(_STEPS.__getitem__, brackets)))
+
+
+def _late_reply(endpoint: Endpoint) -> TimedOut:
+    return TimedOut(
+        f"{endpoint.display_url} sent no whole reply within {endpoint.deadline:g} s. "
+        f"Raise --deadline if the model is this slow, or request fewer tokens at once.",
+        is_charged=True,
+    )
+
+
+def _broken_connection(error: Exception) -> httpx2.ReadError:
+    """Return a known error for any other that comes out of the network: the SDK and we tell it alike."""
+    return httpx2.ReadError(str(error) or type(error).__name__)

@@ -1,0 +1,139 @@
+"""Every reply of a server is bounded: in bytes once unpacked, in values and depth, in time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import httpx2
+import pytest
+from worst_replies import CLOSE, EVENTS, HEAD, REPLIES, Server, call
+
+from bookwheel.errors import BadReply, ModelError, Refused
+from bookwheel.models.endpoint import Endpoint
+from bookwheel.models.transport import BoundedTransport
+from bookwheel.plan import Sampling
+from bookwheel.types import Message
+
+# Those that only the deadline ends.
+ENDLESS = ("interim", "comments", "no choices", "chunks of one", "chunk's size")
+
+
+@pytest.mark.parametrize("name", [one for one in REPLIES if "15 MB" not in one and "300 MB" not in one])
+def test_the_worst_reply_ends_in_an_error_of_ours_or_a_reply(name):
+    server = Server(REPLIES[name])
+    deadline = 1.0 if any(word in name for word in ENDLESS) else 60.0
+    try:
+        outcome, _ = asyncio.run(call(server.port, stream="stream" in name, deadline=deadline))
+    finally:
+        server.close()
+    assert not outcome.startswith("!"), outcome
+    assert "Traceback" not in outcome
+
+
+class Scripted(httpx2.AsyncBaseTransport):
+    """A transport that fails, or sends pieces and then fails."""
+
+    def __init__(self, *pieces, error=None, headers=(), fails_at_once=False):
+        self.pieces, self.error, self.headers, self.fails_at_once = pieces, error, headers, fails_at_once
+
+    async def handle_async_request(self, request):
+        if self.fails_at_once:
+            raise self.error
+
+        async def body():
+            for piece in self.pieces:
+                yield piece
+            if self.error:
+                raise self.error
+
+        return httpx2.Response(200, headers=list(self.headers), content=body())
+
+
+def read(transport, deadline=30.0):
+    endpoint = Endpoint.resolve("http://h/v1", deadline=deadline)
+
+    async def run():
+        async with httpx2.AsyncClient(transport=BoundedTransport(transport, endpoint)) as client:
+            return (await client.post("http://h/v1", content=b"{}")).content
+
+    return asyncio.run(run())
+
+
+def test_a_body_comes_through_as_it_is():
+    assert read(Scripted(b'{"a": "[[[', b'{"}')) == b'{"a": "[[[{"}'
+    events = b"data: one\n\n: wait\r\n\r\ndata: two"
+    pieces = [events[at : at + 1] for at in range(len(events))]
+    assert read(Scripted(*pieces, headers=[("content-type", "text/event-stream")])) == events
+
+
+def test_brackets_within_strings_have_no_depth():
+    text = b'{"content": "' + b"[" * 500 + b'\\"{{"}'
+    assert read(Scripted(text)) == text
+    with pytest.raises(BadReply, match="more than 100 levels"):
+        read(Scripted(b"[" * 101))
+
+
+def test_a_long_event_stream_is_no_long_event():
+    piece = b"data: " + b"x" * 1000 + b"\n\n"
+    body = read(Scripted(*[piece] * 2000, headers=[("content-type", "text/event-stream")]))
+    assert len(body) == 2000 * len(piece)
+
+
+@pytest.mark.parametrize("fails_at_once", [True, False])
+@pytest.mark.parametrize("error", [OSError(5, "broken"), EOFError(), RuntimeError("odd"), MemoryError(), KeyError("k")])
+def test_whatever_breaks_below_is_an_error_of_the_network(error, fails_at_once):
+    with pytest.raises(httpx2.ReadError):
+        read(Scripted(b"{", error=error, fails_at_once=fails_at_once))
+
+
+def test_the_deadline_holds_while_bytes_keep_coming():
+    class Dripping(Scripted):
+        async def handle_async_request(self, request):
+            async def body():
+                while True:
+                    await asyncio.sleep(0.01)
+                    yield b" "
+
+            return httpx2.Response(200, content=body())
+
+    began = time.perf_counter()
+    with pytest.raises(ModelError, match="no whole reply"):
+        read(Dripping(), deadline=0.2)
+    assert time.perf_counter() - began < 20
+
+
+def test_cookies_do_not_grow(server, acts, model):
+    async def ask():
+        asked = model()
+        for number in range(70):
+            server.plays(acts.sends(acts.completion(), set_cookie=f"c{number}={number}"))
+            await asked.reply([Message(role="user", content="Hello")], limit=16, sampling=Sampling())
+        await asked.aclose()
+
+    asyncio.run(ask())
+    assert len(server.asked[-1][1].get("cookie", "").split(";")) < 66
+
+
+def test_no_redirect_leaves_tls(server, acts):
+    endpoint = Endpoint.resolve("https://127.0.0.1/v1")
+    client = endpoint.open_http_client()
+    (check,) = client.event_hooks["request"]
+    with pytest.raises(Refused, match="without TLS"):
+        asyncio.run(check(httpx2.Request("POST", f"{server.url}/chat/completions")))
+
+
+def test_a_proxy_is_bounded_too(monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    client = Endpoint.resolve("https://elsewhere.example/v1").open_http_client()
+    assert all(isinstance(one, BoundedTransport) for one in [client._transport, *filter(None, client._mounts.values())])
+
+
+def test_what_is_packed_twice_is_refused():
+    with pytest.raises(BadReply, match="packed 2 times"):
+        read(Scripted(b"", headers=[("content-encoding", "gzip, gzip")]))
+
+
+def test_the_heads_of_the_worst_replies_are_http():
+    assert (HEAD + CLOSE).endswith(b"\r\n\r\n")
+    assert EVENTS.endswith(b"\r\n\r\n")

@@ -1,4 +1,5 @@
 import gzip
+import ipaddress
 import socket
 import threading
 from contextlib import contextmanager, suppress
@@ -10,7 +11,8 @@ import pytest
 from bookwheel.documents import web
 from bookwheel.documents.cancellation import CancelScope
 from bookwheel.documents.opening import open_document
-from bookwheel.documents.web import fetch, is_public, resolve_public_addresses
+from bookwheel.documents.special_addresses import IPV4, IPV6, is_public
+from bookwheel.documents.web import fetch, resolve_public_addresses
 from bookwheel.errors import SourceError, WorkCancelled
 
 CHINESE = "渡口的老人说，磨坊去年秋天就停了。\r\n" * 30
@@ -239,3 +241,36 @@ def test_the_host_is_still_called_by_its_name_when_its_address_is_pinned(monkeyp
 )
 def test_only_addresses_of_the_public_internet_are_public(address, public):
     assert is_public(address) is public
+
+
+@pytest.mark.parametrize(("network", "name", "is_reachable"), [*IPV4, *IPV6])
+def test_every_row_of_the_registries_decides_about_its_addresses(network, name, is_reachable):
+    block = ipaddress.ip_network(network)
+    own = [one for one, *_ in (*IPV4, *IPV6) if one != network and ipaddress.ip_network(one).version == block.version]
+    inner = [one for one in map(ipaddress.ip_network, own) if one.subnet_of(block)]
+    for address in (block[0], block[-1], block[block.num_addresses // 3]):
+        if not any(address in one for one in inner):
+            # What is translated is decided by the IPv4 address within.
+            assert is_public(str(address)) is is_reachable or network in {"64:ff9b::/96", "::ffff:0:0/96"}
+
+
+@pytest.mark.parametrize(("network", "name", "is_reachable"), [row for row in IPV4 if not row[2]])
+def test_no_special_ipv4_address_hides_in_an_ipv6_one(network, name, is_reachable):
+    inner = ipaddress.ip_network(network)[0]
+    bits = int(inner)
+    hidden = (
+        f"::ffff:{inner}",
+        f"::{inner}",
+        f"::ffff:0:{inner}",
+        f"64:ff9b::{inner}",
+        f"64:ff9b:1::{inner}",
+        str(ipaddress.IPv6Address((0x2002 << 112) | (bits << 80))),
+        str(ipaddress.IPv6Address((0x20010000 << 96) | (bits ^ 0xFFFFFFFF))),
+    )
+    assert [one for one in hidden if is_public(one)] == []
+
+
+def test_space_that_nobody_has_is_not_public():
+    assert not any(map(is_public, ["4000::1", "8000::1", "1::1", "e000::1", "fe00::1"]))
+    assert is_public("2606:4700::1111")
+    assert is_public("64:ff9b::808:808")

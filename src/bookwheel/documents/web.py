@@ -8,7 +8,6 @@ coroutine under one timeout. It runs in an event loop and a thread of its own, a
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 import tempfile
 import threading
@@ -23,6 +22,7 @@ import httpx2
 
 from bookwheel.documents.cancellation import check_cancelled, current_scope, run_cancellable
 from bookwheel.documents.sources import spool, take_fingerprint
+from bookwheel.documents.special_addresses import is_public
 from bookwheel.errors import SourceError
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ _ADVICE: Final = {
     410: "the page was removed: look for another copy",
     429: "it gets too many requests: try again later",
 }
-_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def fetch(
@@ -181,15 +180,3 @@ def resolve_public_addresses(host: str, port: int | None) -> list[str]:
                 f"{host} is at {address}, which is not a public address: only public addresses are fetched"
             )
     return addresses
-
-
-def is_public(address: str) -> bool:
-    """Return True if an address, or the IPv4 address inside an IPv6 one, is on the public internet."""
-    ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address):
-        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
-        if inner is None and ip in _NAT64:
-            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(str(inner))
-    return ip.is_global and not ip.is_multicast and not ip.is_reserved

@@ -81,10 +81,7 @@ def _zip(files: dict[str, bytes]) -> bytes:
 
 
 def _looping_pdf() -> bytes:
-    return (
-        b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 1 0 R/Kids[1 0 R]/Count 9>>endobj\nxref\n0 1\n0000000000 65535 f\n"
-        + (b"trailer<</Root 1 0 R/Size 2/Prev 60>>\nstartxref\n60\n%%EOF")
-    )
+    return b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 1 0 R/Kids[1 0 R]>>endobj trailer<</Root 1 0 R/Prev 60>>\n%%EOF"
 
 
 FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
@@ -102,7 +99,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
         lambda: _zip(
             {
                 "mimetype": b"application/epub+zip",
-                "META-INF/container.xml": b"<container><rootfiles><rootfile full-path='../../x'/></rootfiles></container>",
+                "META-INF/container.xml": b"<container><rootfiles><rootfile full-path='../x'/></rootfiles></container>",
             }
         ),
     ),

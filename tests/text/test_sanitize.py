@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.text.sanitize import TAGS, escape_markup, sanitize
+from bookwheel.text.sanitize import TAGS, _load_looks, escape_markup, sanitize
 
 PROMPT_TAGS = "question memory section document instructions notes system user assistant"
 FAMILIES = json.loads((Path(__file__).parents[1] / "fixtures" / "special_tokens.json").read_text("utf-8"))
@@ -129,3 +129,42 @@ def test_markup_that_is_bent_is_escaped_all_the_same(text: str) -> None:
 )
 def test_code_and_logs_stay_as_they_are(code: str) -> None:
     assert escape_markup(code) == code
+
+
+LOOKS = _load_looks()
+LIKE = {
+    target: "".join(chr(code) for code, found in LOOKS.items() if found == target) for target in set(LOOKS.values())
+}
+
+
+def disguise(data: st.DataObject, text: str) -> str:
+    """Exchange each character for any that looks like it, in either case."""
+    forms = (one + LIKE.get(one, "") + LIKE.get(one.upper(), "") for one in text)
+    return "".join(data.draw(st.sampled_from(form)) for form in forms)
+
+
+@given(
+    st.sampled_from([*PROMPT_TAGS.split(), "developer", "ipython", "human", "role", "tool_call", "|im_end|"]), st.data()
+)
+def test_no_look_alike_of_a_marker_stays_as_it_is(name: str, data: st.DataObject) -> None:
+    between = data.draw(st.text(st.sampled_from(" /\\\u2800\u2215\u20d0\u0489\u200b"), max_size=5))
+    marker = disguise(data, "<") + between + disguise(data, name) + disguise(data, ">")
+    shown = escape_markup(f"before {marker} after")
+    assert not set(shown) & set("<" + LIKE["<"])
+    assert escape_markup(shown) == shown
+    assert len(shown) <= len(f"before {marker} after")
+
+
+@given(st.text(st.sampled_from("".join(LIKE.values()) + "<>[]/|section"), max_size=60))
+def test_only_brackets_change_among_look_alikes(text: str) -> None:
+    clean = sanitize(text)
+    changed = {(one, other) for one, other in zip(clean, escape_markup(text), strict=True) if one != other}
+    assert {other for _, other in changed} <= set("‹〔›〕")
+    assert all(LOOKS.get(ord(one), one) in "<[>]" for one, _ in changed)
+
+
+@pytest.mark.parametrize(
+    "text", ["〈红楼梦〉与《西游记》", "ᐸ ᐳ", "if (x ⟨y⟩ z)", "\\section{One} \\<", "Привет, <мир>", "⟨ψ|φ⟩"]
+)
+def test_ordinary_text_of_other_scripts_is_left_as_it_is(text: str) -> None:
+    assert escape_markup(text) == text

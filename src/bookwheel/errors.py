@@ -25,6 +25,7 @@
         │   └── EmptyReply         a reply without text                                        4
         ├── ServerFault            any other error of the server                               any
         ├── Rejected               the server rejected this very request                       3
+        ├── BrokenModel            the model's own code failed in a way that nobody foresaw    3
         ├── Refused                the server rejected the key                                 1
         ├── QuotaUsedUp            the account has no credit left                              1
         ├── UnknownModel           no model of that name                                       1
@@ -219,6 +220,12 @@ class Rejected(ModelError):
     """The server rejected this very request."""
 
     # Proxies have bad moments, but a request that is wrong stays wrong.
+    most_tries = 3
+
+
+class BrokenModel(ModelError):
+    """The model's own code failed in a way that nobody foresaw."""
+
     most_tries = 3
 
 

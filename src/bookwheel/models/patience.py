@@ -12,6 +12,7 @@ model that has never sent a text is set up wrong, and its error is raised.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
 from collections import Counter
@@ -19,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from bookwheel.errors import EmptyReply, ModelError
+from bookwheel.errors import BookwheelError, BrokenModel, EmptyReply, ModelError
 from bookwheel.models.base import ModelWrapper
 from bookwheel.types import Finish, Reply, Usage
 
@@ -43,6 +44,7 @@ _LONGEST_WAIT: Final = 30.0
 _JITTER: Final = 1.0
 
 _T = TypeVar("_T")
+_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +101,7 @@ class PatientModel(ModelWrapper):
         """Return a reply with text; an empty one only if it stays empty."""
         call = _Call(self._model, self._is_empty, messages, limit, sampling)
         try:
-            reply = await persist(call.ask, self._patience, sleep=self._sleep)
+            reply = await self._persist(call.ask)
         except EmptyReply:
             if call.empty_reply is None and not self._has_replied:
                 raise
@@ -109,21 +111,36 @@ class PatientModel(ModelWrapper):
 
     async def abilities(self) -> frozenset[Ability]:
         """Return the model's abilities."""
-        return await persist(super().abilities, self._patience, sleep=self._sleep)
+        return await self._persist(super().abilities)
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
         """Return the model's judgement."""
-        call = partial(super().judge, messages, options)
-        return await persist(call, self._patience, sleep=self._sleep)
+        return await self._persist(partial(super().judge, messages, options))
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
         """Return the likelihood of the continuation."""
-        call = partial(super().likelihood, messages, continuation)
-        return await persist(call, self._patience, sleep=self._sleep)
+        return await self._persist(partial(super().likelihood, messages, continuation))
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return embeddings of texts."""
-        return await persist(partial(super().embed, texts), self._patience, sleep=self._sleep)
+        return await self._persist(partial(super().embed, texts))
+
+    async def _persist(self, call: Callable[[], Awaitable[_T]]) -> _T:
+        """Call until it succeeds. What nobody foresaw ends no reading as a crash, and is tried again like the rest."""
+
+        async def ask() -> _T:
+            try:
+                return await call()
+            except (BookwheelError, AssertionError):
+                raise
+            except Exception as error:
+                _log.debug("%s broke", self.name, exc_info=error)
+                raise BrokenModel(
+                    f"{self.name} failed in a way that nobody foresaw. Resume; if it comes again, report it with what "
+                    f"`bookwheel doctor` prints."
+                ) from error
+
+        return await persist(ask, self._patience, sleep=self._sleep)
 
 
 class _Call:

@@ -39,6 +39,7 @@ from bookwheel.models.embeddings import StaticEmbedder
 from bookwheel.models.engine import Engine, choose_thread_count
 from bookwheel.models.gguf import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
 from bookwheel.models.gguf_tokenizer import load_tokenizer
+from bookwheel.models.proof import prove_weights
 from bookwheel.models.weights import ensure_weights
 from bookwheel.plan import Plan, Sampling, load_preset_plan
 from bookwheel.text.tokens import replace_surrogates
@@ -157,6 +158,7 @@ class LocalModel:
 
             scorer = ForwardScorer(base, adapter, threads=threads)
         policy = None if scorer else adapter
+        await asyncio.to_thread(prove_weights, base, policy, environment)
         engine, tokenizer = await asyncio.gather(
             asyncio.to_thread(Engine.start, base, threads=threads, slots=slots, window=_WINDOW, adapter=policy),
             asyncio.to_thread(load_tokenizer, base, weights.stem if weights else "local"),

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from bookwheel.lab.training import loading
+from bookwheel.lab.training.config import PolicySettings
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.loading import check_architecture
 from bookwheel.lab.training.policy import Policy
@@ -21,6 +23,26 @@ SHAPE = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
+
+
+@pytest.mark.parametrize("is_split", [False, True])
+def test_weights_are_read_from_safetensors_alone_whole_or_in_parts(tmp_path, is_split):
+    from transformers import AutoModelForCausalLM
+
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SHAPE))
+    model.save_pretrained(tmp_path, max_shard_size="20KB" if is_split else "1GB")
+    assert (tmp_path / "model.safetensors.index.json").exists() is is_split
+    again = AutoModelForCausalLM.from_pretrained(tmp_path, use_safetensors=True)
+    assert torch.equal(again.lm_head.weight, model.lm_head.weight)
+
+
+def test_pickled_weights_are_refused(tmp_path, monkeypatch):
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SHAPE))
+    model.config.save_pretrained(tmp_path)
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda *_, **__: Tokenizer())
+    with pytest.raises(ConfigError, match="pickled weights are not read"):
+        loading._load_weights(PolicySettings(path=str(tmp_path)), "cpu")
 
 
 class Tokenizer:

@@ -215,6 +215,7 @@ def load(
     check_same_settings(record["settings"], settings, place)
     progress = TrainingProgress(**record["progress"])
     if (place / _SHARDS).is_dir() and optimizer is not None:
+        _log.warning("the parts of %s are Python pickles, which can run code: resume only runs of your own", place)
         ranks.load_shards(place / _SHARDS, model, optimizer, is_stepped=progress.optimizer_steps > 0)
         return progress
     load_weights(place / "weights.safetensors", model)

@@ -104,7 +104,8 @@ def _load_weights(settings: PolicySettings, device: str) -> tuple[Any, Any]:
     file = gguf_path(settings.path)
     place: str = str(file.parent) if file else settings.path
     options: dict[str, Any] = {"gguf_file": file.name} if file else {}
-    more: dict[str, Any] = {}
+    # Of several files too (their index is JSON). The other format of weights is a Python pickle, which can run code.
+    more: dict[str, Any] = {} if file else {"use_safetensors": True}
     if settings.quantized:
         if not device.startswith("cuda"):
             raise ConfigError(
@@ -129,7 +130,9 @@ def _load_weights(settings: PolicySettings, device: str) -> tuple[Any, Any]:
         dtype = choose_dtype(settings)
         return library.AutoModelForCausalLM.from_pretrained(place, dtype=dtype, **options, **more), tokenizer
     except (OSError, ValueError, ImportError) as error:
-        raise ConfigError(f"no model can be loaded from {settings.path!r}: {error}") from error
+        raise ConfigError(
+            f"no model can be loaded from {settings.path!r}, by its safetensors (pickled weights are not read): {error}"
+        ) from error
 
 
 def gguf_path(path: str) -> Path | None:

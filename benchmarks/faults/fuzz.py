@@ -383,9 +383,8 @@ class Requests:
             value = change_json(value, draw)
         body = json.dumps(value).encode("utf-8", "surrogatepass")
         method = draw.choice(("GET", "POST", "POST", "POST", "PUT", "DELETE", "PATCH"))
-        headers = {
-            "content-type": draw.choice(("application/json", "text/plain", "multipart/form-data; boundary=b", "\u00ff"))
-        }
+        kinds = (b"application/json", b"text/plain", b"multipart/form-data; boundary=b", b"\xff")
+        headers = {"content-type": draw.choice(kinds)}
         if "shutdown" in path or (method == "GET" and path.endswith("/events")):
             return
         answer = self._client.request(method, path, content=bend(body, draw), headers=headers)

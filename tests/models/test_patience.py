@@ -86,6 +86,7 @@ def test_every_model_error_says_how_often_it_is_worth_trying() -> None:
     assert {kind.__name__: kind.most_tries for kind in kinds if 1 < kind.most_tries < 99} == {
         "EmptyReply": 4,
         "Rejected": 3,
+        "BrokenModel": 3,
     }
 
 
@@ -232,11 +233,20 @@ def test_patience_begins_anew_with_progress(clock: SimpleNamespace) -> None:
 
 
 def test_other_errors_and_interrupts_are_never_tried_again(clock: SimpleNamespace) -> None:
-    for error in (ValueError("a bug"), errors.BudgetReached("spent")):
+    for error in (AssertionError("a test"), errors.BudgetReached("spent")):
         model = Playing(error, "Noted.")
         with pytest.raises(type(error)):
             ask(model, clock)
         assert model.calls == 1
+
+
+def test_what_nobody_foresaw_is_tried_three_times_and_told_in_our_words(clock: SimpleNamespace) -> None:
+    model = Playing(ValueError("a bug"), "Noted.")
+    assert ask(model, clock).text == "Noted."
+    model = Playing(*[ValueError("a bug")] * 3)
+    with pytest.raises(errors.BrokenModel, match="nobody foresaw"):
+        ask(model, clock)
+    assert model.calls == 3
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (60, "1 min 0 s"), (754, "12 min 34 s")])

@@ -180,7 +180,7 @@ def _find_account_error(error: APIStatusError, endpoint: Endpoint, message: str)
     if status in _NO_KEY and not (status == HTTPStatus.FORBIDDEN and is_html(error.response.text)):
         advice = "Check OPENAI_API_KEY." if endpoint.key else "It wants a key: set OPENAI_API_KEY."
         return Refused(f"{endpoint.display_url} refused the key (HTTP {status}): {message} {advice}")
-    if status == HTTPStatus.PAYMENT_REQUIRED or "insufficient_quota" in {error.code, error.type}:
+    if status == HTTPStatus.PAYMENT_REQUIRED or "insufficient_quota" in (error.code, error.type):
         return QuotaUsedUp(
             f"the account's quota at {endpoint.display_url} is used up: {message} Add credit, then resume."
         )
@@ -249,7 +249,7 @@ def find_rejected_setting(error: APIStatusError, settings: Mapping[str, Any]) ->
     message = str(error.body)
     if _TOO_LONG.search(message) or not _UNSUPPORTED.search(f"{message} {error.code}"):
         return None
-    if error.param in settings:
+    if isinstance(error.param, str) and error.param in settings:
         return error.param
     return next((name for name in settings if re.search(rf"\b{name}\b", message)), None)
 

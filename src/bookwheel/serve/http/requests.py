@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import unquote
@@ -151,8 +151,17 @@ async def parse_body(shape: type[_Shape], request: Request) -> _Shape:
 
 
 def _validate(shape: type[_Shape], body: bytes) -> _Shape:
+    return _name_first_error(lambda: shape.model_validate_json(body or b"{}"))
+
+
+def build_shape(shape: type[_Shape], values: Mapping[str, Any]) -> _Shape:
+    """Return the body of another operation, made of a request's values. Raise an ApiError that names a wrong key."""
+    return _name_first_error(lambda: shape.model_validate(values))
+
+
+def _name_first_error(parse: Callable[[], _Shape]) -> _Shape:
     try:
-        return shape.model_validate_json(body or b"{}")
+        return parse()
     except ValidationError as error:
         # The value is left out of the message: it may be a secret or a whole document.
         first = error.errors(include_input=False, include_url=False)[0]

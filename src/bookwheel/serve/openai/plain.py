@@ -18,7 +18,7 @@ from bookwheel.models.openai import OpenAIModel
 from bookwheel.serve.engine.sharing import SharedModel
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import operation
-from bookwheel.serve.http.requests import TokenLimit, parse_body
+from bookwheel.serve.http.requests import TokenLimit, build_shape, parse_body
 from bookwheel.serve.openai.chat import OpenAIRoutes
 from bookwheel.serve.openai.completions import ChatResult
 from bookwheel.serve.openai.conversation import parse_messages
@@ -88,9 +88,7 @@ class PlainRoutes:
         text = shape.prompt if isinstance(shape.prompt, str) else json.dumps(shape.prompt)
         limit = shape.max_tokens or _MOST_TOKENS
         values = {**(shape.model_extra or {}), "max_tokens": limit, "stream": shape.stream, "n": shape.n}
-        chat = ChatShape.model_validate(
-            {**values, "model": model.name, "messages": [{"role": "user", "content": text}]}
-        )
+        chat = build_shape(ChatShape, {**values, "model": model.name, "messages": [{"role": "user", "content": text}]})
         contents = parse_messages(chat.messages)
         if isinstance(unwrap(model), OpenAIModel):
             body = json.dumps({**values, "prompt": shape.prompt}).encode()

@@ -18,7 +18,7 @@ from bookwheel.reading.structured import format_schema
 from bookwheel.record import ClaimJson, EvidenceJson
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.settings import FollowUp
-from bookwheel.serve.http.requests import PlanValues, TokenLimit
+from bookwheel.serve.http.requests import PlanValues, TokenLimit, build_shape
 
 FILE_PREFIX: Final = "file-"
 """Before the SHA-256 of a document in the id of a file."""
@@ -123,7 +123,7 @@ def make_chat(body: ChatBody, **values: Any) -> tuple[ChatShape, bytes]:
     values = {**own, "way": body.way or None, **values}
     values["stream_options"] = {"include_usage": True} if values["stream"] else None
     values = {name: value for name, value in values.items() if value is not None}
-    return ChatShape.model_validate({**values, "plan": body.plan}), json.dumps(values).encode()
+    return build_shape(ChatShape, {**values, "plan": body.plan}), json.dumps(values).encode()
 
 
 def window_tokens(model: Model) -> int:

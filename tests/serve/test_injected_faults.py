@@ -1,0 +1,45 @@
+"""One bad reply of the model's server ends no reading and no chat of a server, whatever the exception."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from bookwheel.journal import Journal
+from bookwheel.models import transport
+from bookwheel.models.openai import OpenAIModel
+from bookwheel.plan import Plan
+from bookwheel.serve.app import build_app
+from bookwheel.serve.engine.settings import ServerSettings
+
+sys.path.append(str(Path(__file__).parents[1] / "models"))
+from test_injection import TEXT, Injected
+
+FAULTS = (OSError(24, "too many open files"), RecursionError(), MemoryError(), RuntimeError("odd"), EOFError())
+
+
+@pytest.mark.parametrize("fails_at", [0, 1, 2, 9])
+@pytest.mark.parametrize("error", FAULTS, ids=lambda error: type(error).__name__)
+def test_a_reading_over_http_is_answered_all_the_same(monkeypatch, tmp_path, error, fails_at):
+    injected = Injected(fails_at, error)
+    monkeypatch.setattr(
+        transport._BoundedAioHttpClient,
+        "_init_transport",
+        lambda self, **_: transport.BoundedTransport(injected, self._endpoint),
+    )
+    monkeypatch.setattr("bookwheel.models.patience._SHORTEST_WAIT", 0.01)
+    monkeypatch.setattr("bookwheel.models.patience._LONGEST_WAIT", 0.01)
+    plan = Plan(chunk_tokens=256, memory_tokens=64, answer_tokens=32)
+    model = OpenAIModel(name="m", base_url="http://127.0.0.1:1/v1", plan=plan)
+    body = {"model": "m", "messages": [{"role": "user", "content": "Who wound it?"}], "document": TEXT}
+    with Journal(tmp_path / "j.sqlite") as journal:
+        app = build_app(journal=journal, models={"m": model}, settings=ServerSettings())
+        with TestClient(app, base_url="http://127.0.0.1") as client:
+            answer = client.post("/v1/chat/completions", json=body)
+            assert answer.status_code == 200, answer.text
+            assert "Ada" in answer.json()["choices"][0]["message"]["content"]
+            assert client.get("/healthz").status_code == 200
+    assert injected.points > fails_at

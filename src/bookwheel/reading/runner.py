@@ -161,7 +161,8 @@ class _Run:
         if not self.answer:
             return
         plan, question = self._reading.plan, self._reading.question
-        if plan.verdict == VerdictMode.OFF:
+        # How many rows a table has is no statement of the document.
+        if plan.verdict == VerdictMode.OFF or not find_spec(self._reading.way).is_general:
             return
         values = self.answer.text, question, self.steps, document
         if plan.verdict == VerdictMode.MODEL:

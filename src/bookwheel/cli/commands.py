@@ -56,6 +56,13 @@ COMMANDS = {
         'bookwheel report new.pdf "what the leases ask of the tenants" --out report.docx --update',
         'bookwheel report papers/*.pdf "Sleep and memory" --matrix questions.txt --out table.html',
     ),
+    "compare": Command(
+        "bookwheel.cli.compare:compare",
+        'OLD NEW ["QUESTION"]',
+        "Show what changed between two versions of a document, or ask about it.",
+        "bookwheel compare lease-2025.pdf lease-2026.pdf",
+        'bookwheel compare lease-2025.pdf lease-2026.pdf "What changed for the tenant?"',
+    ),
     "batch": Command(
         "bookwheel.cli.batch:batch",
         "TABLE|FOLDER",

@@ -1,0 +1,114 @@
+"""`bookwheel compare OLD NEW ["QUESTION"]`: what changed between two versions of a document."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.text import Text
+
+from bookwheel.cli.ask import begin_readings, open_sources
+from bookwheel.cli.options import ReadingOptions
+from bookwheel.cli.output import print_json, print_line, print_note, stdout
+from bookwheel.configuration import load_configuration
+from bookwheel.errors import InputError, QuestionError
+from bookwheel.text.sanitize import sanitize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.types import Document
+    from bookwheel.views.versions import Passage, VersionChange
+
+_WORDS: Final = {
+    "en": ("Before", "Now", "Added", "Removed", "Moved"),
+    "zh": ("原为", "现为", "新增", "删除", "移动"),
+}
+_STYLES: Final = {"added": "green", "removed": "red", "reworded": "yellow", "moved": "cyan"}
+_MARKS: Final = {"added": "+", "removed": "-", "reworded": "~", "moved": ">"}
+_VERSIONS: Final = 2
+
+
+async def compare(*words: str, options: ReadingOptions = ReadingOptions()) -> int:
+    """Compare two versions of a document, section by section, or ask what changed.
+
+    Without a question no model is needed: each part that was added, removed, reworded or moved is printed under its
+    heading. With one, only what changed is read, and the answer comes from there.
+
+    Parameters
+    ----------
+    words
+        The older version, the newer one, and perhaps a question in quotes. Each is a file, a folder or a URL.
+
+    """
+    from bookwheel.views.versions import compare_texts
+
+    if len(words) not in {_VERSIONS, _VERSIONS + 1}:
+        raise InputError('name two versions, and a question if you have one: bookwheel compare OLD NEW ["QUESTION"]')
+    sources, question = words[:_VERSIONS], words[_VERSIONS] if len(words) > _VERSIONS else None
+    if question is not None and not question.strip():
+        raise QuestionError("the question is empty; ask what changed, or leave it out to see all changes")
+    old, new = [await open_sources([source], options.output) for source in sources]
+    changes = compare_texts(*("".join(part.text for part in document.parts()) for document in (old, new)))
+    if question is None:
+        _print_changes(changes, old, new, as_json=options.output.as_json)
+        return 0
+    if not changes:
+        raise InputError(f"{old.name} and {new.name} have the same words: nothing changed that could be asked about")
+    return await _ask(question, changes, f"{old.name} → {new.name}", options)
+
+
+async def _ask(question: str, changes: Sequence[VersionChange], name: str, options: ReadingOptions) -> int:
+    from bookwheel.cli.runner import read_to_end
+    from bookwheel.documents.opening import TextDocument
+    from bookwheel.reading.prompts import language_of
+    from bookwheel.session import WayRequest
+    from bookwheel.views.versions import render_changes
+
+    settings, output = load_configuration(), options.output
+    request = WayRequest.from_settings(options.way, options.given, settings)
+    words = _WORDS[language_of(question)]
+    document = TextDocument(render_changes(changes, words), name=name)
+    with output.open_journal() as journal:
+        async with options.models.open_session(journal) as session:
+            stored = await session.keep(document)
+            prepared = await session.prepare(stored, [question], session.build_plan(options.given), request)
+            await begin_readings(session, prepared, output, only_estimate=False)
+            return await read_to_end(session, prepared, output)
+
+
+def _print_changes(changes: Sequence[VersionChange], old: Document, new: Document, *, as_json: bool) -> None:
+    counts = Counter(str(change.kind) for change in changes)
+    if as_json:
+        told = [_to_json(change, old, new) for change in changes]
+        print_json(
+            {"old": old.name, "new": new.name, "counts": {kind: counts[kind] for kind in _MARKS}, "changes": told}
+        )
+        return
+    heading, console = None, stdout()
+    for change in changes:
+        if change.heading != heading:
+            heading = change.heading
+            print_line(f"\n{sanitize(heading)}" if heading else "")
+        passage = change.new or change.old
+        text = change.words or (passage.text if passage else "")
+        pages = _find_pages(new if change.new else old, passage)
+        where = f"  (p. {', '.join(map(str, pages))})" if pages else ""
+        console.print(Text(f"{_MARKS[change.kind]} {sanitize(text)}{where}", style=_STYLES[change.kind]))
+    told = ", ".join(f"{counts[kind]} {kind}" for kind in _MARKS if counts[kind])
+    print_note(told or f"{old.name} and {new.name} have the same words", style="bold")
+
+
+def _to_json(change: VersionChange, old: Document, new: Document) -> dict[str, Any]:
+    sides = {"old": (change.old, old), "new": (change.new, new)}
+    passages = {
+        side: {"text": one.text, "start": one.start, "end": one.end, "pages": list(_find_pages(document, one))}
+        if one
+        else None
+        for side, (one, document) in sides.items()
+    }
+    return {"kind": str(change.kind), "heading": change.heading, **passages, "words": change.words}
+
+
+def _find_pages(document: Document, passage: Passage | None) -> tuple[int, ...]:
+    return document.pages(passage.start, passage.end) if passage else ()

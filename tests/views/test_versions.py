@@ -1,0 +1,126 @@
+"""What changed between two versions of a document."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bookwheel.errors import InputError
+from bookwheel.views import versions
+from bookwheel.views.versions import VersionKind, compare_texts, render_changes
+
+OLD = """# Lease
+
+## 1. Rent
+
+The tenant pays 40 crowns on the first day of each month.
+
+The rent is paid in coin.
+
+## 2. Notice
+
+Either party may end this lease with 30 days' notice.
+
+## 3. Animals
+
+No goats are kept in the yard of the mill.
+"""
+NEW = """# Lease
+
+## 1. Rent
+
+The tenant pays 45 crowns on the first
+day of each month.
+
+The rent is paid in coin.
+
+A late payment costs two crowns.
+
+## 2. Animals
+
+No goats are kept in the yard of the mill.
+
+## 3. Notice
+
+Either party may end this lease with 30 days' notice.
+"""
+
+
+def told(old, new):
+    found = compare_texts(old, new)
+    return [(str(one.kind), one.heading, one.words or (one.new or one.old).text) for one in found]
+
+
+def test_parts_are_reworded_added_and_moved_and_numbers_of_sections_and_broken_lines_say_nothing():
+    assert told(OLD, NEW) == [
+        ("reworded", "Lease › 1. Rent", "The tenant pays [-40-]{+45+} crowns on the first day of each month."),
+        ("added", "Lease › 1. Rent", "A late payment costs two crowns."),
+        ("moved", "2. Animals", "No goats are kept in the yard of the mill."),
+    ]
+
+
+def test_each_change_has_its_places_in_both_versions():
+    change = compare_texts(OLD, NEW)[0]
+    assert "40 crowns" in OLD[change.old.start : change.old.end]
+    assert "45 crowns" in NEW[change.new.start : change.new.end]
+
+
+def test_a_removed_clause_and_a_changed_title_are_told():
+    assert told(OLD, OLD.replace("The rent is paid in coin.\n\n", "")) == [
+        ("removed", "Lease › 1. Rent", "The rent is paid in coin.")
+    ]
+    assert told(OLD, OLD.replace("Animals", "Beasts")) == [
+        ("removed", "3. Animals", "Animals"),
+        ("added", "3. Beasts", "Beasts"),
+    ]
+
+
+def test_rows_of_tables_and_turns_of_talks_are_parts():
+    table = "| Month | Crates |\n|---|---|\n| May | 64 |\n| June | 71 |\n"
+    assert told(table, table.replace("71", "72")) == [("reworded", "", "| June | [-71-]{+72+} |")]
+    talk = "Ada: We deliver.\nBo: On Monday.\nAda: Agreed.\n"
+    assert told(talk, talk.replace("Monday", "Friday")) == [("reworded", "", "Bo: On [-Monday-]{+Friday+}.")]
+
+
+def test_the_same_text_and_chinese():
+    assert compare_texts(OLD, OLD) == []
+    assert told("租金为每月四千元。\n\n押金两个月。\n", "租金为每月五千元。\n\n押金两个月。\n") == [
+        ("reworded", "", "租金为每月[-四-]{+五+}千元。")
+    ]
+
+
+@given(
+    st.lists(
+        st.sampled_from(["Ada pays.", "Bo pays 4 crowns a month.", "## Rent", "- item", "| a | b |", ""]), max_size=12
+    ),
+    st.integers(0, 9),
+)
+def test_the_changes_lead_from_one_version_to_the_other(lines, seed):
+    old = "\n\n".join(lines)
+    shuffled = random.Random(seed).sample(lines, len(lines))
+    new = "\n\n".join(shuffled[: len(lines) // 2] + ["A new one stands here now."] + shuffled[len(lines) // 2 :])
+    found = compare_texts(old, new)
+    assert any(one.kind is VersionKind.ADDED and "A new one" in one.new.text for one in found)
+    assert all((one.old is None) == (one.kind is VersionKind.ADDED) for one in found)
+    assert all((one.new is None) == (one.kind is VersionKind.REMOVED) for one in found)
+    backward = compare_texts(new, old)
+    assert any(one.kind is VersionKind.REMOVED and "A new one" in one.old.text for one in backward)
+
+
+def test_a_change_in_a_long_document_is_found_and_too_many_changes_are_declined(monkeypatch):
+    lines = [f"Clause {n} says that the party of part {n} pays." for n in range(3000)]
+    old = "\n\n".join(lines)
+    assert told(old, old.replace("part 1500 pays", "part 1500 never pays")) == [
+        ("reworded", "", "Clause 1500 says that the party of part 1500 {+never +}pays.")
+    ]
+    monkeypatch.setattr(versions, "_MOST_PARTS", 100)
+    with pytest.raises(InputError, match="chapter by chapter"):
+        compare_texts(old, "\n\n".join(reversed(lines)))
+
+
+def test_changes_become_a_text_that_can_be_asked():
+    text = render_changes(compare_texts(OLD, NEW), ("Before", "Now", "Added", "Removed", "Moved"))
+    assert text.startswith("## Lease › 1. Rent\n\nNow: The tenant pays 45 crowns")
+    assert "Before: The tenant pays 40 crowns" in text
+    assert "Added: A late payment costs two crowns." in text

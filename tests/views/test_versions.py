@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bookwheel.errors import InputError
 from bookwheel.views import versions
-from bookwheel.views.versions import VersionKind, compare_texts, render_changes
+from bookwheel.views.versions import TextChangeKind, compare_texts, render_changes
 
 OLD = """# Lease
 
@@ -101,11 +101,11 @@ def test_the_changes_lead_from_one_version_to_the_other(lines, seed):
     shuffled = random.Random(seed).sample(lines, len(lines))
     new = "\n\n".join(shuffled[: len(lines) // 2] + ["A new one stands here now."] + shuffled[len(lines) // 2 :])
     found = compare_texts(old, new)
-    assert any(one.kind is VersionKind.ADDED and "A new one" in one.new.text for one in found)
-    assert all((one.old is None) == (one.kind is VersionKind.ADDED) for one in found)
-    assert all((one.new is None) == (one.kind is VersionKind.REMOVED) for one in found)
+    assert any(one.kind is TextChangeKind.ADDED and "A new one" in one.new.text for one in found)
+    assert all((one.old is None) == (one.kind is TextChangeKind.ADDED) for one in found)
+    assert all((one.new is None) == (one.kind is TextChangeKind.REMOVED) for one in found)
     backward = compare_texts(new, old)
-    assert any(one.kind is VersionKind.REMOVED and "A new one" in one.old.text for one in backward)
+    assert any(one.kind is TextChangeKind.REMOVED and "A new one" in one.old.text for one in backward)
 
 
 def test_a_change_in_a_long_document_is_found_and_too_many_changes_are_declined(monkeypatch):

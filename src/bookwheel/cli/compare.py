@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bookwheel.types import Document
-    from bookwheel.views.versions import Passage, VersionChange
+    from bookwheel.views.versions import TextChange, VersionPart
 
 _WORDS: Final = {
     "en": ("Before", "Now", "Added", "Removed", "Moved"),
@@ -58,7 +58,7 @@ async def compare(*words: str, options: ReadingOptions = ReadingOptions()) -> in
     return await _ask(question, changes, f"{old.name} → {new.name}", options)
 
 
-async def _ask(question: str, changes: Sequence[VersionChange], name: str, options: ReadingOptions) -> int:
+async def _ask(question: str, changes: Sequence[TextChange], name: str, options: ReadingOptions) -> int:
     from bookwheel.cli.runner import read_to_end
     from bookwheel.documents.opening import TextDocument
     from bookwheel.reading.prompts import language_of
@@ -77,7 +77,7 @@ async def _ask(question: str, changes: Sequence[VersionChange], name: str, optio
             return await read_to_end(session, prepared, output)
 
 
-def _print_changes(changes: Sequence[VersionChange], old: Document, new: Document, *, as_json: bool) -> None:
+def _print_changes(changes: Sequence[TextChange], old: Document, new: Document, *, as_json: bool) -> None:
     counts = Counter(str(change.kind) for change in changes)
     if as_json:
         told = [_to_json(change, old, new) for change in changes]
@@ -99,7 +99,7 @@ def _print_changes(changes: Sequence[VersionChange], old: Document, new: Documen
     print_note(told or f"{old.name} and {new.name} have the same words", style="bold")
 
 
-def _to_json(change: VersionChange, old: Document, new: Document) -> dict[str, Any]:
+def _to_json(change: TextChange, old: Document, new: Document) -> dict[str, Any]:
     sides = {"old": (change.old, old), "new": (change.new, new)}
     passages = {
         side: {"text": one.text, "start": one.start, "end": one.end, "pages": list(_find_pages(document, one))}
@@ -110,5 +110,5 @@ def _to_json(change: VersionChange, old: Document, new: Document) -> dict[str, A
     return {"kind": str(change.kind), "heading": change.heading, **passages, "words": change.words}
 
 
-def _find_pages(document: Document, passage: Passage | None) -> tuple[int, ...]:
+def _find_pages(document: Document, passage: VersionPart | None) -> tuple[int, ...]:
     return document.pages(passage.start, passage.end) if passage else ()

@@ -48,6 +48,8 @@ class Original:
     """Its name among the document's sources."""
     size: int
     """Bytes."""
+    sha256: str
+    """Of the bytes."""
 
 
 def insert_originals(connection: sqlite3.Connection, document: int, files: Iterable[tuple[str, Path]]) -> None:
@@ -74,15 +76,15 @@ def _is_kept(head: bytes) -> bool:
 
 
 def list_originals(reader: ReadPool, document: int) -> tuple[Original, ...]:
-    rows = reader.fetch_all("SELECT id, source, bytes FROM originals WHERE document = ? ORDER BY id", (document,))
-    return tuple(Original(row=row, source=load_text(source), size=size) for row, source, size in rows)
+    query = "SELECT id, source, bytes, sha256 FROM originals WHERE document = ? ORDER BY id"
+    rows = reader.fetch_all(query, (document,))
+    return tuple(Original(row=row, source=load_text(source), size=size, sha256=sha) for row, source, size, sha in rows)
 
 
 def load_original(reader: ReadPool, original: Original) -> bytes:
     rows = reader.fetch_all("SELECT content FROM original_pieces WHERE original = ? ORDER BY number", (original.row,))
     content = b"".join(piece for (piece,) in rows)
-    found = reader.fetch_one("SELECT sha256 FROM originals WHERE id = ?", (original.row,))
-    if found is None or hashlib.sha256(content).hexdigest() != found[0]:
+    if hashlib.sha256(content).hexdigest() != original.sha256:
         raise JournalError(
             f"the file {original.source} is damaged or gone in the journal {reader.path}; its text is kept apart from "
             f"it: ask about the file again to keep it anew"

@@ -31,7 +31,7 @@ _NUMBER: Final = re.compile(
 )
 
 
-class VersionKind(StrEnum):
+class TextChangeKind(StrEnum):
     """What became of a part."""
 
     ADDED = "added"
@@ -41,7 +41,7 @@ class VersionKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class VersionPart:
     """A part of one version."""
 
     start: int
@@ -53,12 +53,12 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VersionChange:
+class TextChange:
     """A part that is not in both versions as it is."""
 
-    kind: VersionKind
-    old: Passage | None
-    new: Passage | None
+    kind: TextChangeKind
+    old: VersionPart | None
+    new: VersionPart | None
     words: str = ""
     """Of a reworded part: `[-gone-]` and `{+new+}` words."""
 
@@ -69,7 +69,7 @@ class VersionChange:
         return passage.heading if passage else ""
 
 
-def compare_texts(old: str, new: str) -> list[VersionChange]:
+def compare_texts(old: str, new: str) -> list[TextChange]:
     """Return the changes from one version to the next, in the new one's order. Raise InputError for too many parts."""
     before, after = _list_passages(old), _list_passages(new)
     shorter = min(len(before), len(after))
@@ -85,7 +85,7 @@ def compare_texts(old: str, new: str) -> list[VersionChange]:
     return _mark_moved(list(_align(before, after)))
 
 
-def _list_passages(text: str) -> list[Passage]:
+def _list_passages(text: str) -> list[VersionPart]:
     """Return the parts and the headings of a text in their order, each on one line."""
     spans: dict[tuple[int, int], tuple[str, bool]] = {}
     for part in split_parts(text):
@@ -102,7 +102,7 @@ def _list_passages(text: str) -> list[Passage]:
         if is_title:
             line = _NUMBER.sub("", line.strip("#*= ")) or line
         if line:
-            passages.append(Passage(start=start, end=end, text=line, heading=heading, is_title=is_title))
+            passages.append(VersionPart(start=start, end=end, text=line, heading=heading, is_title=is_title))
     return passages
 
 
@@ -118,43 +118,43 @@ def _flatten(text: str) -> str:
     return " ".join(text.split())
 
 
-def _align(before: Sequence[Passage], after: Sequence[Passage]) -> Iterator[VersionChange]:
+def _align(before: Sequence[VersionPart], after: Sequence[VersionPart]) -> Iterator[TextChange]:
     old, new = iter(before), iter(after)
     for change in diff_memories(*("\n".join(one.text for one in passages) for passages in (before, after))):
         if change.kind is ChangeKind.NEW:
-            yield VersionChange(kind=VersionKind.ADDED, old=None, new=next(new))
+            yield TextChange(kind=TextChangeKind.ADDED, old=None, new=next(new))
         elif change.kind is ChangeKind.GONE:
-            yield VersionChange(kind=VersionKind.REMOVED, old=next(old), new=None)
+            yield TextChange(kind=TextChangeKind.REMOVED, old=next(old), new=None)
         else:
             was, is_ = next(old), next(new)
             if change.kind is ChangeKind.REWORDED:
-                yield VersionChange(kind=VersionKind.REWORDED, old=was, new=is_, words=mark_words(change))
+                yield TextChange(kind=TextChangeKind.REWORDED, old=was, new=is_, words=mark_words(change))
 
 
-def _mark_moved(changes: list[VersionChange]) -> list[VersionChange]:
+def _mark_moved(changes: list[TextChange]) -> list[TextChange]:
     """Join a removed part and an added one of the same words, wherever they stand."""
-    removed: dict[str, list[Passage]] = {}
+    removed: dict[str, list[VersionPart]] = {}
     for change in changes:
-        if change.kind is VersionKind.REMOVED and (old := change.old) and _may_move(old):
+        if change.kind is TextChangeKind.REMOVED and (old := change.old) and _may_move(old):
             removed.setdefault(old.text, []).append(old)
-    gone: Counter[Passage] = Counter()
-    joined: list[VersionChange] = []
+    gone: Counter[VersionPart] = Counter()
+    joined: list[TextChange] = []
     for change in changes:
-        if change.kind is VersionKind.ADDED and change.new and (there := removed.get(change.new.text)):
+        if change.kind is TextChangeKind.ADDED and change.new and (there := removed.get(change.new.text)):
             old = there.pop(0)
             gone[old] += 1
             # What stands below a heading tells by itself that it has moved.
-            joined += [] if old.is_title else [VersionChange(kind=VersionKind.MOVED, old=old, new=change.new)]
+            joined += [] if old.is_title else [TextChange(kind=TextChangeKind.MOVED, old=old, new=change.new)]
         else:
             joined.append(change)
-    return [one for one in joined if not (one.kind is VersionKind.REMOVED and one.old and gone[one.old])]
+    return [one for one in joined if not (one.kind is TextChangeKind.REMOVED and one.old and gone[one.old])]
 
 
-def _may_move(passage: Passage) -> bool:
+def _may_move(passage: VersionPart) -> bool:
     return passage.is_title or len(passage.text) >= _SHORTEST_MOVED
 
 
-def render_changes(changes: Sequence[VersionChange], words: tuple[str, str, str, str, str]) -> str:
+def render_changes(changes: Sequence[TextChange], words: tuple[str, str, str, str, str]) -> str:
     """Return the changes as a text that can be read and asked: sections with what is and what was.
 
     `words` stand for before, after, added, removed and moved, in the reader's language.
@@ -167,9 +167,11 @@ def render_changes(changes: Sequence[VersionChange], words: tuple[str, str, str,
             heading = change.heading
             lines += ["", f"## {heading}", ""] if heading else [""]
         old, new = (passage.text if passage else "" for passage in (change.old, change.new))
-        if change.kind is VersionKind.REWORDED:
+        if change.kind is TextChangeKind.REWORDED:
             lines += [f"{after}: {new}", f"{before}: {old}", ""]
         else:
-            name = {VersionKind.ADDED: added, VersionKind.REMOVED: removed, VersionKind.MOVED: moved}[change.kind]
+            name = {TextChangeKind.ADDED: added, TextChangeKind.REMOVED: removed, TextChangeKind.MOVED: moved}[
+                change.kind
+            ]
             lines += [f"{name}: {new or old}", ""]
     return "\n".join(lines).strip() + "\n"

@@ -58,6 +58,16 @@ def test_a_text_has_its_headings_and_no_pages(client) -> None:
     assert client.get(f"/documents/{sha}/places?start=0&end=9").json() == []
 
 
+def test_of_a_deleted_document_no_page_is_left(client, log) -> None:
+    sha = upload(client, log, "log.pdf")
+    assert client.get(f"/documents/{sha}/pages/1").status_code == 200
+    assert client.delete(f"/documents/{sha}").status_code == 204
+    assert client.get(f"/documents/{sha}/pages/1").status_code == 404
+    # Its row may have the same number as the next one's.
+    other = upload(client, log.replace(b"/Count 2", b"/Count 2 "), "other.pdf")
+    assert client.get(f"/documents/{other}/pages/9").status_code == 404
+
+
 @pytest.mark.parametrize("path", ["pages/0", "pages/3", "pages/1?source=other.pdf", "original?source=../log.pdf"])
 def test_what_is_not_there_is_not_found(client, log, path) -> None:
     assert client.get(f"/documents/{upload(client, log, 'log.pdf')}/{path}").status_code == 404

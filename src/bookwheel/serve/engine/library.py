@@ -15,6 +15,7 @@ from bookwheel.journal.search import SearchHit
 from bookwheel.journal.shelf import Label, LabelKind, Reach, ShelvedDocument
 from bookwheel.serve.engine.access import Key
 from bookwheel.serve.engine.errors import ApiError, not_found
+from bookwheel.serve.engine.originals import Originals
 from bookwheel.serve.engine.reading_pool import ReadingPool
 from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.engine.usage import UsageStore
@@ -38,6 +39,7 @@ class Library:
     journal: Journal
     usage: UsageStore
     readings: ReadingPool
+    originals: Originals
 
     def owner(self, key: Key | None) -> str:
         """Return whose documents and readings a client sees; empty for everybody's."""
@@ -104,6 +106,7 @@ class Library:
         if not self.usage.is_owned(document.row):
             await asyncio.to_thread(self.journal.shelf.drop_document, document.row)
         await asyncio.to_thread(self.journal.forget_deleted)
+        self.originals.forget()
 
     # Readings
 
@@ -184,6 +187,7 @@ class Library:
         except JournalError as error:
             raise ApiError(409, str(error), kind="JournalError") from error
         await asyncio.to_thread(self.usage.delete_reading, id_)
+        self.originals.forget()
 
     # Both
 

@@ -31,7 +31,10 @@ _MOST_PLACES: Final = 50_000
 # Files that lie ready for the next page, and pages drawn at once.
 _AT_HAND: Final = 4
 _DRAWN_AT_ONCE: Final = 2
-_LIMITS: Final = ChildLimits(seconds=20, cpu_seconds=20)
+_LIMITS: Final = ChildLimits(seconds=60, cpu_seconds=20)
+# Pictures that are kept for whoever asks next: a view shows a page and thumbnails of it at once.
+_PICTURES: Final = 40
+_LARGEST_KEPT: Final = 1 << 20
 _PDF: Final = b"%PDF-"
 
 
@@ -83,7 +86,8 @@ class Originals:
     def __init__(self, most_waiting: int) -> None:
         self._queue = FairQueue(_DRAWN_AT_ONCE, most_waiting=most_waiting)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._files: OrderedDict[int, Path] = OrderedDict()
+        self._files: OrderedDict[str, Path] = OrderedDict()
+        self._pictures: OrderedDict[tuple[str, int, int], bytes] = OrderedDict()
 
     async def outline(self, document: StoredDocument, client: str) -> OutlineJson:
         places = (await asyncio.to_thread(document.list_pages))[:_MOST_PLACES]
@@ -104,10 +108,18 @@ class Originals:
     async def draw(self, document: StoredDocument, source: str, page: int, width: int, client: str) -> bytes:
         """Return the PNG of a page, or raise a 404."""
         original = await _find_original(document, source)
+        key = (original.sha256, page, width)
+        if kept := self._pictures.get(key):
+            return kept
         pictures = await self._run(document, original, client, pdf_pages.draw_page, page, width)
         if not pictures:
             raise not_found("page of that number")
-        return base64.b64decode(pictures[0])
+        picture = base64.b64decode(pictures[0])
+        if len(picture) <= _LARGEST_KEPT:
+            self._pictures[key] = picture
+            while len(self._pictures) > _PICTURES:
+                self._pictures.popitem(last=False)
+        return picture
 
     async def find_boxes(self, document: StoredDocument, start: int, end: int, client: str) -> list[BoxesJson]:
         """Return where the characters from `start` up to `end` stand, on each page that can be drawn."""
@@ -144,7 +156,7 @@ class Originals:
 
     @asynccontextmanager
     async def _lend(self, document: StoredDocument, original: Original) -> AsyncGenerator[Path | None]:
-        path = self._files.pop(original.row, None)
+        path = self._files.pop(original.sha256, None)
         if path is None:
             content = await asyncio.to_thread(document.load_original, original)
             if _PDF not in content[:1024]:
@@ -157,13 +169,20 @@ class Originals:
             yield path
         finally:
             # Another call may have written the same file meanwhile.
-            if (other := self._files.pop(original.row, None)) is not None and other != path:
+            if (other := self._files.pop(original.sha256, None)) is not None and other != path:
                 other.unlink(missing_ok=True)
-            self._files[original.row] = path
+            self._files[original.sha256] = path
             while len(self._files) > _AT_HAND:
                 self._files.popitem(last=False)[1].unlink(missing_ok=True)
 
+    def forget(self) -> None:
+        """Let go of all files and pictures: one of them may be of a document that is deleted."""
+        self._pictures.clear()
+        while self._files:
+            self._files.popitem()[1].unlink(missing_ok=True)
+
     def close(self) -> None:
+        self.forget()
         if self._folder:
             self._folder.cleanup()
 

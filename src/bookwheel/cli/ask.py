@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bookwheel.cli.options import OutputOptions
+    from bookwheel.documents.opening import SourceDocument
     from bookwheel.session import Prepared, Session
-    from bookwheel.types import Document, Reading
+    from bookwheel.types import Reading
 
 _READING: Final = re.compile(r"last|[0-9a-f]{4,12}")
 _CLIPBOARDS: Final = (
@@ -191,7 +192,7 @@ def find_reading_name(sources: Sequence[str]) -> str:
     return sources[0] if is_reading else ""
 
 
-async def open_sources(sources: Sequence[str], output: OutputOptions, *, everything: bool = False) -> Document:
+async def open_sources(sources: Sequence[str], output: OutputOptions, *, everything: bool = False) -> SourceDocument:
     """Open the sources, in a thread that Ctrl-C ends at once."""
     from bookwheel.cli.runner import show_opening
     from bookwheel.documents.cancellation import run_cancellable

@@ -17,7 +17,7 @@ from bookwheel.text.sanitize import sanitize
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.types import Document
+    from bookwheel.documents.opening import SourceDocument
     from bookwheel.views.versions import TextChange, VersionPart
 
 _WORDS: Final = {
@@ -77,7 +77,7 @@ async def _ask(question: str, changes: Sequence[TextChange], name: str, options:
             return await read_to_end(session, prepared, output)
 
 
-def _print_changes(changes: Sequence[TextChange], old: Document, new: Document, *, as_json: bool) -> None:
+def _print_changes(changes: Sequence[TextChange], old: SourceDocument, new: SourceDocument, *, as_json: bool) -> None:
     counts = Counter(str(change.kind) for change in changes)
     if as_json:
         told = [_to_json(change, old, new) for change in changes]
@@ -95,11 +95,11 @@ def _print_changes(changes: Sequence[TextChange], old: Document, new: Document, 
         pages = _find_pages(new if change.new else old, passage)
         where = f"  (p. {', '.join(map(str, pages))})" if pages else ""
         console.print(Text(f"{_MARKS[change.kind]} {sanitize(text)}{where}", style=_STYLES[change.kind]))
-    told = ", ".join(f"{counts[kind]} {kind}" for kind in _MARKS if counts[kind])
-    print_note(told or f"{old.name} and {new.name} have the same words", style="bold")
+    total = ", ".join(f"{counts[kind]} {kind}" for kind in _MARKS if counts[kind])
+    print_note(total or f"{old.name} and {new.name} have the same words", style="bold")
 
 
-def _to_json(change: TextChange, old: Document, new: Document) -> dict[str, Any]:
+def _to_json(change: TextChange, old: SourceDocument, new: SourceDocument) -> dict[str, Any]:
     sides = {"old": (change.old, old), "new": (change.new, new)}
     passages = {
         side: {"text": one.text, "start": one.start, "end": one.end, "pages": list(_find_pages(document, one))}
@@ -110,5 +110,5 @@ def _to_json(change: TextChange, old: Document, new: Document) -> dict[str, Any]
     return {"kind": str(change.kind), "heading": change.heading, **passages, "words": change.words}
 
 
-def _find_pages(document: Document, passage: VersionPart | None) -> tuple[int, ...]:
+def _find_pages(document: SourceDocument, passage: VersionPart | None) -> tuple[int, ...]:
     return document.pages(passage.start, passage.end) if passage else ()

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from math import exp, log
 
 import pytest
 
@@ -10,8 +11,13 @@ from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan, VerdictMode
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.runner import new_reading, run_reading
+from bookwheel.reading.verdicts import ModelJudge
 from bookwheel.types import DocumentInfo, Status
+from bookwheel.verdict.judge import examine
+from bookwheel.verdict.sources import PlacedParts
+from bookwheel.verdict.weights import WeightTable
 
 TEXT = "The keeper of the lamp is Ada Quill. Her deputy winds the clock. Rain fell for weeks."
 ANSWER = "Ada Quill looks after the lamp."
@@ -90,3 +96,13 @@ def test_judging_counts_in_the_budget_and_its_end_leaves_the_answer_unchecked():
 def test_a_measured_verdict_asks_nobody():
     _, asked = read({}, plan=replace(PLAN, verdict=VerdictMode.QUOTES))
     assert not asked
+
+
+def test_a_judgement_may_be_weighed_beside_the_measure():
+    (finding,) = examine(ANSWER, "Who keeps the lamp?", PlacedParts(TextDocument(TEXT)))
+    table = WeightTable(bias=-2.0, weights={"judge": 1.0}, threshold=0.9)
+    for yes, is_supported in ((-0.01, True), (-0.5, False)):
+        model = ScriptedModel(lambda _: "x", judge=lambda _messages, _options, yes=yes: (yes, log(1 - exp(yes))))
+        judge = ModelJudge(model=model, prompts=prompts_for(PLAN, "Who?"), table=table)
+        judgment = asyncio.run(judge.judge(finding, "Who keeps the lamp?"))
+        assert judgment.is_supported == is_supported

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.errors import BookwheelError, BudgetReached, EmptyReply, InputError, ModelError, WorkCancelled
 from bookwheel.models.patience import Patience, PatientModel, persist
-from bookwheel.models.registry import find_companions, find_gate
+from bookwheel.models.registry import BUILT_IN, find_companions, find_gate
 from bookwheel.plan import VerdictMode
 from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
@@ -29,6 +29,7 @@ from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
 from bookwheel.types import Answer, Reading, Status, Step
 from bookwheel.verdict.judge import judge_answer
+from bookwheel.verdict.weights import load_weights
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -168,7 +169,10 @@ class _Run:
         if plan.verdict == VerdictMode.MODEL:
             model = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
             threshold = find_companions(self.model).find_verdict_threshold(self.model.name)
-            judge = ModelJudge(model=model, prompts=prompts_for(plan, question), threshold=threshold or THRESHOLD)
+            # The built-in model's judgement is weighed beside the measure, where that was fitted.
+            table = load_weights("supported with judge") if self.model.name == BUILT_IN[0] else None
+            prompts = prompts_for(plan, question)
+            judge = ModelJudge(model=model, prompts=prompts, threshold=threshold or THRESHOLD, table=table)
             self.evidence, self.claims = await judge_by_model(*values, judge)
             return
         # A thread costs more than the verdict on a short document, whose pass takes a few milliseconds.

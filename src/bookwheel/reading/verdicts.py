@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from math import log
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import Fit
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.base import Ability, JudgingModel, find_abilities
 from bookwheel.plan import Sampling
-from bookwheel.reading.ways.gates import ask_judgement
 from bookwheel.verdict.judge import Judgment, examine, weigh, write_claims
 from bookwheel.verdict.sources import PlacedParts
 
@@ -28,10 +28,14 @@ if TYPE_CHECKING:
     from bookwheel.types import Step
     from bookwheel.verdict.judge import Finding
     from bookwheel.verdict.sources import SupportsParts
+    from bookwheel.verdict.weights import WeightTable
 
 THRESHOLD: Final = 0.5
 """The probability from which on a judgement is a yes, where the model was not calibrated."""
+JUDGE_FEATURE: Final = "judge"
 _REPLY_TOKENS: Final = 8
+# Log-odds beyond these say no more.
+_MOST_ODDS: Final = 8.0
 # A passage that has less of a sentence than this cannot deny it.
 _LEAST_DENIED: Final = 0.3
 # At this probability nothing speaks for a sentence's answering the question.
@@ -45,6 +49,8 @@ class ModelJudge:
     model: Model
     prompts: Prompts
     threshold: float = THRESHOLD
+    table: WeightTable | None = None
+    """Weighs the judgement beside the measure, as one more feature; without it the judgement decides alone."""
 
     async def judge(self, finding: Finding, question: str) -> Judgment | None:
         """Return what the model says to a sentence; None where its reply says nothing."""
@@ -52,7 +58,9 @@ class ModelJudge:
         if supported is None:
             return None
         section = _join(finding)
-        is_supported, denied = supported >= self.threshold, 0.0
+        if self.table and not finding.copy:
+            supported = self.table.weigh({**finding.features, JUDGE_FEATURE: find_log_odds(supported)})
+        is_supported, denied = supported >= (self.table.threshold if self.table else self.threshold), 0.0
         if section and not is_supported and finding.features["in all"] >= _LEAST_DENIED:
             denied = await self.ask("denies", section=section, memory=finding.text, question=question) or 0.0
         fits = await self.ask("responds", section="", memory=finding.text, question=question)
@@ -70,13 +78,18 @@ class ModelJudge:
     async def ask(self, turn: str, *, section: str, memory: str, question: str) -> float | None:
         """Return the probability of yes to a turn's question; None where the reply is neither yes nor no."""
         yes, no = self.prompts.options
-        if isinstance(self.model, JudgingModel) and Ability.JUDGE in await find_abilities(self.model):
-            asked = {"section": section, "memory": memory, "question": question}
-            return (await ask_judgement(self.model, self.prompts, turn, **asked)).probability(yes)
         messages = self.prompts.turn(turn, section=section, memory=memory, question=question)
+        if isinstance(self.model, JudgingModel) and Ability.JUDGE in await find_abilities(self.model):
+            return (await self.model.judge(messages, self.prompts.options)).probability(yes)
         reply = await self.model.reply(messages, limit=_REPLY_TOKENS, sampling=Sampling(temperature=0.0))
         word = reply.text.strip(" \n\"'*.").casefold()
         return 1.0 if word.startswith(yes.casefold()) else 0.0 if word.startswith(no.casefold()) else None
+
+
+def find_log_odds(probability: float) -> float:
+    """Return the log-odds of a probability, as the feature that a table of weights takes."""
+    odds = log(max(probability, 1e-9)) - log(max(1 - probability, 1e-9))
+    return max(-_MOST_ODDS, min(_MOST_ODDS, odds))
 
 
 def _join(finding: Finding) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.errors import MissingExtra, find_install_command
+from bookwheel.errors import InputError, MissingExtra, find_install_command
 
 
 @pytest.fixture
@@ -56,3 +56,10 @@ def test_the_advice_of_bare_sources_names_the_package(install, monkeypatch: pyte
 
     monkeypatch.setattr(metadata, "distribution", lack)
     assert find_install_command("serve") == f"{PYTHON} 'bookwheel[serve]'"
+
+
+def test_no_message_quotes_the_number_of_an_error_of_the_system() -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        Path("no-such-file").read_text("utf-8")
+    message = str(InputError(f"no-such-file cannot be read: {caught.value}"))
+    assert message == "no-such-file cannot be read: No such file or directory: 'no-such-file'"

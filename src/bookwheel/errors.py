@@ -39,14 +39,21 @@ Every message says how to fix the problem.
 
 from __future__ import annotations
 
+import re
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, Final
+
+_ERROR_NUMBER: Final = re.compile(r"\[(?:Errno|WinError) -?\d+\] ?")
 
 
 class BookwheelError(Exception):
     """The base class of every exception that bookwheel raises."""
 
     exit_code: ClassVar[int] = 1
+
+    def __str__(self) -> str:
+        # Messages quote the system's, which begin with a number that says nothing to a reader.
+        return _ERROR_NUMBER.sub("", super().__str__())
 
 
 class InputError(BookwheelError):

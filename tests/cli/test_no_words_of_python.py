@@ -1,0 +1,63 @@
+"""No command answers broken input with words of Python."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+from contextlib import closing
+
+import pytest
+from outsider import OBEYED, RAW
+
+from bookwheel.cli.main import list_commands, main
+
+ODD = (
+    "no-such-file",
+    "-",
+    "",
+    "--no-such",
+    "\ud800",
+    "x" * 3000,
+    "\x1b[2J",
+    "broken.pdf",
+    "broken.json",
+    "broken.toml",
+)
+JOURNALS = ("no.sqlite", "broken.sqlite", "other.sqlite", "folder")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder of broken files, far from the user's own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("BOOKWHEEL_JOURNAL", str(tmp_path / "journal.sqlite"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
+    for name in ("broken.pdf", "broken.json", "broken.toml", "broken.sqlite"):
+        (tmp_path / name).write_bytes(b"\xff\x00{[%PDF-1.4 = ]" * 20)
+    with closing(sqlite3.connect(tmp_path / "other.sqlite")) as other:
+        other.executescript("create table readings (x); pragma user_version = 9999")
+    (tmp_path / "folder").mkdir()
+    return tmp_path
+
+
+def run(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    found = "".join(capsys.readouterr())
+    assert ended.value.code in {0, 2, 3, 4, 5, 130}, (words, found[:400])
+    assert not RAW.search(found), (words, RAW.search(found)[0], found[:600])
+    assert not OBEYED.search(found), (words, found[:400])
+
+
+@pytest.mark.parametrize("name", sorted(set(list_commands()) - {"serve", "mcp", "models", "train", "doctor"}))
+def test_a_command_says_in_our_words_what_is_wrong(name, place, capsys):
+    for odd in ODD:
+        run([name, odd, "--journal", "no.sqlite"] if odd == "no-such-file" else [name, odd], capsys)
+
+
+@pytest.mark.parametrize("journal", JOURNALS)
+@pytest.mark.parametrize("words", ["list", "show last", "search lamp", "resume last", "memory list", "forget last"])
+def test_a_journal_that_is_none_is_told_in_our_words(words, journal, place, capsys):
+    run([*words.split(), "--journal", journal], capsys)

@@ -16,7 +16,7 @@ ODD = (
     "-",
     "",
     "--no-such",
-    "\ud800",
+    "\udcff",
     "x" * 3000,
     "\x1b[2J",
     "broken.pdf",

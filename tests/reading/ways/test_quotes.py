@@ -194,13 +194,13 @@ def test_windows_are_runs_of_three_sentences_that_fit() -> None:
     assert split_windows("*** \n\n ---", words, 100) == []
     assert split_windows("One is here.\n\n## Two\n\nThree is here. Four is here.\n", words, 100) == [
         "One is here.",
-        "## Two Three is here. Four is here.",
+        "Two … Three is here. Four is here.",
     ]
-    assert split_windows("# One\n\n## Two\n\nThree is here.\n", words, 100) == ["# One ## Two Three is here."]
+    assert split_windows("# One\n\n## Two\n\nThree is here.\n", words, 100) == ["One … Two … Three is here."]
     code = "# Uploads end at ten megabytes\nlimit = 10\n\n# Why?\n\nDisks are small.\n"
     assert split_windows(code, words, 100) == [
-        "# Uploads end at ten megabytes limit = 10",
-        "# Why? Disks are small.",
+        "Uploads end at ten megabytes … limit = 10",
+        "Why? … Disks are small.",
     ]
 
 
@@ -279,7 +279,7 @@ def test_a_prompt_set_without_the_turn_asks_for_no_judgement() -> None:
 def test_a_heading_with_the_questions_words_answers_with_what_follows() -> None:
     text = f"{FILLER}\n\n# Where the customs men count barrels\n\nThey do it in the cellar.\n\n{FILLER}"
     _, answer = read(reader(), text=text)
-    assert (answer.passage or answer.text).startswith("# Where the customs men count barrels They do it in the cellar.")
+    assert (answer.passage or answer.text).startswith("Where the customs men count barrels … They do it in the cellar.")
 
 
 def test_a_prompt_set_for_larger_models_is_shown_the_whole_memory() -> None:

@@ -6,8 +6,9 @@ Windows follow what the text is written in:
     a row, a turn, a line of a log      whole, and never together with another one
     code                                whole blocks
 
-A window is shown with its heading and with what leads it in, a row with the header of its table: "# Prices … | Plan |
-Minute | … | Yearly | 4p |". These say what it is about and nothing by themselves, so they are no windows of their own.
+A window is shown with its heading and with what leads it in, a row with the header of its table: "Prices … | Plan |
+Minute | … | Yearly | 4p |". These say what it is about and nothing by themselves, so they are no windows of their own,
+and they stand apart: on one line nothing else would tell where a heading ends.
 
     score(window) = sum of WEIGHTS[feature] * feature
 
@@ -26,6 +27,7 @@ gold evidence should have the greatest share of exp(score). What no word of the 
 
 from __future__ import annotations
 
+import re
 from array import array
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -76,6 +78,9 @@ _ALIKE: Final = 0.78
 _LEAST_FUZZY: Final = 5
 _FEW: Final = 3
 _SHAPES: Final = tuple(Shape)
+# Where a heading right below another one begins.
+_BELOW: Final = re.compile(r"\n(?=\s*#{1,6}\s)")
+_HEADING_MARKS: Final = re.compile(r"^(?:#{1,6}\s+|\*\*(?=[^*]*\*\*$)|=+\s+)|(?<=[^*])\*\*$|\s+=+$")
 # Numbers of a window: its span, its shape, two leads.
 _FIELDS: Final = 7
 
@@ -91,8 +96,6 @@ class Window:
     shape: Shape
     lead_spans: tuple[Span, ...] = ()
     """Its heading and what leads it in."""
-    is_adjacent: bool = False
-    """True where nothing stands between the leads and the passage."""
 
     @property
     def text(self) -> str:
@@ -101,13 +104,14 @@ class Window:
 
     @property
     def leads(self) -> tuple[str, ...]:
-        """Its heading and what leads it in, each on one line."""
-        return tuple(dict.fromkeys(_flatten(self.source, span) for span in self.lead_spans))
+        """Its heading and what leads it in, each on one line, without the marks of a heading."""
+        parts = (part for start, end in self.lead_spans for part in _BELOW.split(self.source[start:end]))
+        return tuple(dict.fromkeys(_HEADING_MARKS.sub("", " ".join(part.split())) for part in parts if part.strip()))
 
     @property
     def shown(self) -> str:
         """The passage as it is shown and judged."""
-        return (" " if self.is_adjacent else GAP).join((*self.leads, self.text))
+        return GAP.join((*self.leads, self.text))
 
 
 def _flatten(text: str, span: Span) -> str:
@@ -121,18 +125,9 @@ def find_windows(
     for part in split_parts(text):
         above = [span for span in (part.heading, part.lead) if span]
         leads = tuple(span for span in above if 0 < len(_flatten(text, span)) <= _LONGEST_LEAD)
-        leads_end = max((end for _, end in above), default=-1)
-        is_single = len({_flatten(text, span) for span in leads}) == 1
         for start, end in _split_runs(text, part, fits):
-            if any(map(str.isalnum, text[start:end])):
-                yield Window(
-                    source=text,
-                    start=start,
-                    end=end,
-                    shape=part.shape,
-                    lead_spans=leads,
-                    is_adjacent=is_single and not any(map(str.isalnum, text[leads_end:start])),
-                )
+            if any(map(str.isalnum, text[start:end])) and (start, end) != part.lead:
+                yield Window(source=text, start=start, end=end, shape=part.shape, lead_spans=leads)
 
 
 def split_windows(text: str, tokenizer: Tokenizer, limit: int) -> list[str]:
@@ -144,7 +139,7 @@ def split_windows(text: str, tokenizer: Tokenizer, limit: int) -> list[str]:
 def fit(window: Window, tokenizer: Tokenizer, limit: int) -> str:
     """Return a window as it is shown, with as many of its leads as fit, the nearest last, and as many sentences."""
     for first in range(len(window.leads) + 1):
-        shown = GAP.join((*window.leads[first:], window.text)) if first else window.shown
+        shown = GAP.join((*window.leads[first:], window.text))
         if tokenizer.count(shown) <= limit:
             return shown
     kept = ""
@@ -206,7 +201,7 @@ class PassageIndex:
             if window.lead_spans not in leads:
                 leads[window.lead_spans] = find_stems(" ".join(window.leads))
             spans = [*window.lead_spans, (0, 0), (0, 0)][:2]
-            shape = 2 * _SHAPES.index(window.shape) + window.is_adjacent
+            shape = _SHAPES.index(window.shape)
             windows.extend((window.start, window.end, shape, *spans[0], *spans[1]))
             stems = find_stems(window.text)
             own.add(stems, len(stems))
@@ -230,14 +225,7 @@ class PassageIndex:
     def __getitem__(self, at: int) -> Window:
         start, end, shape, *leads = self._windows[_FIELDS * at : _FIELDS * (at + 1)]
         spans = tuple((first, last) for first, last in (leads[:2], leads[2:]) if last)
-        return Window(
-            source=self._text,
-            start=start,
-            end=end,
-            shape=_SHAPES[shape // 2],
-            lead_spans=spans,
-            is_adjacent=bool(shape % 2),
-        )
+        return Window(source=self._text, start=start, end=end, shape=_SHAPES[shape], lead_spans=spans)
 
     def rank(self, question: QuestionWords, most: int) -> list[RankedWindow]:
         """Return the windows with the greatest scores, best first."""

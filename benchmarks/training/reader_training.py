@@ -4,6 +4,8 @@
     python benchmarks/training/reader_training.py train runs/reader/whole --steps 720 --rank 0 --rate 2e-5
     python benchmarks/training/reader_training.py train runs/reader/reward --steps 720
         --begin runs/reader/adapter/checkpoints/step-000180
+    python benchmarks/training/reader_training.py train runs/reader/lessons --steps 240 --rate 2e-4 --adapter reader
+        --lessons runs/lessons.jsonl
     python benchmarks/training/reader_training.py measure runs/reader/adapter 0 90 180 --out runs/reader/adapter.json
     python benchmarks/training/reader_training.py export runs/reader/adapter 240 runs/reader/adapter-240.gguf
     python benchmarks/training/reader_training.py plot lab/reader.svg runs/reader/*.json
@@ -11,9 +13,10 @@
 
 A run is the preset's; stopped, the same command goes on. `--begin` starts from another run's checkpoint, with its
 optimizer and its place in the schedule, and maximizes the expected reward of the answer instead of the likelihood of
-the right choice. `measure` poses the choices of held-out articles (SQuAD's development set) to checkpoints of a run: it
-draws the same ones whatever it measures, so that two runs can be compared choice by choice. `export` writes the adapter
-of a checkpoint, for whole readings (`reader.py --model`).
+the right choice. `--lessons` trains on a file of lessons (reader_lessons.py), from the adapter that `--adapter` names.
+`measure` poses the choices of held-out articles (SQuAD's development set) to checkpoints of a run: it draws the same
+ones whatever it measures, so that two runs can be compared choice by choice. `export` writes the adapter of a
+checkpoint, for whole readings (`reader.py --model`).
 
 The expected reward needs no rollout. A policy that draws its passage with the probability softmax(z), or says "not
 found" with that of a z of 0, is rewarded where the passage holds a gold answer, or where none does and it says so:
@@ -41,11 +44,11 @@ import torch
 from matplotlib.figure import Figure
 
 from bookwheel.lab.evaluation.calibration import measure_auc
-from bookwheel.lab.training import checkpoint, step
+from bookwheel.lab.training import checkpoint, warmstart
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.launch import build_policy, build_samples, build_trainer, export_adapter
 from bookwheel.lab.training.policy_model import PolicyModel
-from bookwheel.lab.training.warmstart import build_choice, choice_loss, compute_log_odds, is_chosen_right
+from bookwheel.lab.training.warmstart import build_lesson, build_rows, choice_loss, compute_log_odds, is_chosen_right
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,16 +66,18 @@ def load_config(options: argparse.Namespace) -> TrainConfig:
     """Return the preset with the run's own steps, and another policy where that is asked for."""
     config = TrainConfig.load("reader")
     warm = replace(config.warm_start, steps=options.steps, learning_rate=options.rate)
+    if options.lessons:
+        warm = replace(warm, lessons=str(options.lessons), samples=options.groups)
     layers = config.policy.lora_layers if options.rank else 0
-    policy = replace(config.policy, lora_rank=options.rank, lora_layers=layers)
-    return replace(config, warm_start=warm, policy=policy, seed=options.seed, checkpoint_every=30, keep=100)
+    policy = replace(config.policy, lora_rank=options.rank, lora_layers=layers, adapter=options.adapter)
+    return replace(config, warm_start=warm, policy=policy, seed=options.seed, checkpoint_every=options.every, keep=100)
 
 
 def train(options: argparse.Namespace) -> None:
     """Run or go on."""
     checkpoints = options.folder / "checkpoints"
     if options.begin:
-        step.choice_loss = lambda log_odds, is_right: -expected_reward(log_odds, is_right)
+        warmstart.choice_loss = lambda log_odds, is_right: -expected_reward(log_odds, is_right)
         if not checkpoints.exists():
             shutil.copytree(options.begin, checkpoints / options.begin.name)
             with (options.begin.parent.parent / "metrics.jsonl").open(encoding="utf-8") as metrics:
@@ -107,7 +112,8 @@ def measure(options: argparse.Namespace) -> None:
     policy = build_policy(config)
     model = PolicyModel(policy, plan=config.plan, budget=config.policy.rollout_tokens)
     samples = build_samples(config, policy, options.count, data=options.data, held_out=True)
-    choices = [build_choice(sample, model, config.plan) for sample in samples]
+    lessons = [build_lesson(sample, model.tokenizer, config.plan) for sample in samples]
+    choices = [(one.passages, build_rows([one], model, config.plan, "held-out").rows) for one in lessons]
     records = [json.loads(line) for line in (options.folder / "metrics.jsonl").open()]
     for at in options.at:
         if str(at) in told:
@@ -115,10 +121,10 @@ def measure(options: argparse.Namespace) -> None:
         checkpoint.load_weights(find_checkpoint(options.folder, at) / "weights.safetensors", policy.model)
         policy.model.eval()
         began, outcomes = time.perf_counter(), []
-        for choice in choices:
+        for passages, rows in choices:
             with torch.no_grad():
-                log_odds = compute_log_odds(policy.score(choice.rows).logprobs)
-            is_right = torch.tensor([one.is_right for one in choice.passages])
+                log_odds = compute_log_odds(policy.score(rows).logprobs)
+            is_right = torch.tensor([one.is_right for one in passages])
             outcomes.append(
                 {
                     "log_odds": log_odds.tolist(),
@@ -202,6 +208,10 @@ def main() -> None:
     training.add_argument("--rate", type=float, default=4e-4)
     training.add_argument("--seed", type=int, default=0)
     training.add_argument("--begin", type=Path)
+    training.add_argument("--lessons", type=Path)
+    training.add_argument("--groups", type=int, default=3, help="groups of lessons that make a step")
+    training.add_argument("--adapter", default="", help="a file that training begins with, or `reader`")
+    training.add_argument("--every", type=int, default=30, help="steps between two checkpoints")
     training.set_defaults(run=train)
     measuring = commands.add_parser("measure")
     measuring.add_argument("folder", type=Path)

@@ -18,6 +18,7 @@ from bookwheel.types import Usage
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from bookwheel.models.copying import CopiedSpan
     from bookwheel.plan import Plan, Sampling
     from bookwheel.text.tokens import Tokenizer
     from bookwheel.types import Message, Reply
@@ -138,6 +139,28 @@ class EmbeddingModel(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copies:
+    """Spans of a passage as the reply, the likeliest first."""
+
+    spans: tuple[CopiedSpan, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+@runtime_checkable
+class CopyingModel(Protocol):
+    """Whoever knows which words of a passage are the reply, without writing one."""
+
+    async def copy(self, messages: Sequence[Message], passage: str, gap: str = "") -> Copies:
+        """Return the likeliest spans, none of them over a gap; none where the weights offer no such thing."""
+        ...
+
+
+async def copy_spans(model: Model, messages: Sequence[Message], passage: str, gap: str = "") -> Copies:
+    """Return the spans of a passage that are likeliest as the reply; none where the model cannot tell."""
+    return await model.copy(messages, passage, gap) if isinstance(model, CopyingModel) else Copies()
+
+
 async def find_abilities(model: object) -> frozenset[Ability]:
     """Return what the model can do besides replying."""
     return await model.abilities() if isinstance(model, JudgingModel) else frozenset()
@@ -212,6 +235,9 @@ class ModelWrapper:
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         return await embed_texts(self._model, texts)
+
+    async def copy(self, messages: Sequence[Message], passage: str, gap: str = "") -> Copies:
+        return await copy_spans(self._model, messages, passage, gap)
 
     async def aclose(self) -> None:
         await self._model.aclose()

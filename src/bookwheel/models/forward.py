@@ -21,12 +21,14 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 
 from bookwheel.errors import NoWeights
+from bookwheel.models.copying import BEAM, LONGEST, search
 from bookwheel.models.gguf import load_gguf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from bookwheel.models.copying import Beginning, CopiedSpan, Opening
     from bookwheel.models.gguf import Floats, GgufFile
 
     Stop = Callable[[], bool]
@@ -65,6 +67,8 @@ class Llama:
         heads, self._kv_heads = int(fields["attention.head_count"]), int(fields["attention.head_count_kv"])
         self._size = len(self._weights["blk.0.attn_q.weight"]) // heads
         self._frequencies = float(fields["rope.freq_base"]) ** -(np.arange(0, self._size, 2) / self._size)
+        self._end = int(weights.fields.get("tokenizer.ggml.eos_token_id", 0))
+        """The token that ends a reply."""
         self._known: OrderedDict[tuple[bool, tuple[int, ...]], _State] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -78,6 +82,30 @@ class Llama:
         (logprobs,) = self._predict(prompt, 1, stop, is_judgement=True)
         return tuple(float(logprobs[option]) for option in options)
 
+    def copy(self, prompt: Sequence[int], openings: Sequence[Opening], stop: Stop) -> list[CopiedSpan]:
+        """Return the likeliest spans as the reply, by the adapter. It stops as `score` does."""
+        first = self._predict(prompt, 1, stop, is_judgement=True)
+        _, known = self._find_state(prompt, is_judgement=True)
+        assert known is not None
+        begin = len(prompt)
+        shape = (self._layers, self._kv_heads, begin + BEAM * LONGEST, self._size)
+        state = _State(np.empty(shape, "f4"), np.empty(shape, "f4"))
+        state.keys[:, :, :begin], state.values[:, :, :begin] = known.keys[:, :, :begin], known.values[:, :, :begin]
+        seen = np.ones((1, begin), bool)
+
+        def score(beginnings: Sequence[Beginning]) -> Floats:
+            nonlocal seen
+            if not beginnings[0].ids:
+                return first
+            count, done = len(beginnings), seen.shape[1]
+            # Each token sees the prompt, those of its own beginning, and itself.
+            before = seen[[one.parent for one in beginnings]]
+            seen = np.concatenate((before, np.eye(count, dtype=bool)), axis=1)
+            ids = [one.ids[-1] for one in beginnings]
+            return self._read_out(self._run(ids, done, state, stop, self._adapter, seen))
+
+        return search(openings, score, self._end)
+
     def _predict(self, ids: Sequence[int], count: int, stop: Stop, *, is_judgement: bool) -> Floats:
         """Return the log-probabilities of the token after each of the last `count` ids."""
         done, known = self._find_state(ids[: len(ids) - count], is_judgement=is_judgement)
@@ -90,16 +118,32 @@ class Llama:
             for begin in range(done, len(ids), _BLOCK)
         ]
         self._keep(ids, state, is_judgement=is_judgement)
-        hidden = self._norm(np.concatenate(rows)[-count:], "output_norm")
+        return self._read_out(np.concatenate(rows)[-count:])
+
+    def _read_out(self, x: Floats) -> Floats:
+        """Return the log-probabilities of the token after each."""
+        hidden = self._norm(x, "output_norm")
         logits = hidden @ self._weights.get("output.weight", self._weights["token_embd.weight"]).T
         logits -= logits.max(axis=-1, keepdims=True)
         return np.asarray(logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True)))
 
-    def _run(self, ids: Sequence[int], begin: int, state: _State, stop: Stop, adapter: Mapping[str, Floats]) -> Floats:
-        """Run all layers on a block of tokens after the first `begin`, whose keys and values join the state's."""
+    def _run(
+        self,
+        ids: Sequence[int],
+        begin: int,
+        state: _State,
+        stop: Stop,
+        adapter: Mapping[str, Floats],
+        seen: Floats | None = None,
+    ) -> Floats:
+        """Run all layers on a block of tokens after the first `begin`, whose keys and values join the state's.
+
+        They follow each other, unless it is given which tokens each has `seen`, itself among them.
+        """
         x = self._weights["token_embd.weight"][list(ids)]
         end = begin + len(ids)
-        turns = np.exp(1j * np.outer(np.arange(begin, end), self._frequencies)).astype("c8")
+        places = np.arange(begin, end) if seen is None else seen.sum(axis=1) - 1
+        turns = np.exp(1j * np.outer(places, self._frequencies)).astype("c8")
         for layer in range(self._layers):
             if stop():
                 raise Stopped
@@ -108,7 +152,7 @@ class Llama:
             q, k, v = (self._split_heads(self._apply(h, f"{block}.attn_{name}", adapter)) for name in "qkv")
             keys, values = state.keys[layer], state.values[layer]
             keys[:, begin:end], values[:, begin:end] = _rotate(k, turns), v
-            mixed = _attend(_rotate(q, turns), keys[:, :end], values[:, :end])
+            mixed = _attend(_rotate(q, turns), keys[:, :end], values[:, :end], seen)
             x += self._apply(mixed, f"{block}.attn_output", adapter)
             h = self._norm(x, f"{block}.ffn_norm")
             gate, up = (self._apply(h, f"{block}.ffn_{name}", adapter) for name in ("gate", "up"))
@@ -172,8 +216,11 @@ def _silu(x: Floats, *, times: Floats) -> Floats:
     return bottom
 
 
-def _attend(q: Floats, keys: Floats, values: Floats) -> Floats:
-    """Return each token's mean of the values at and before it, as (token, head * size). The last tokens ask."""
+def _attend(q: Floats, keys: Floats, values: Floats, seen: Floats | None = None) -> Floats:
+    """Return each token's mean of the values at and before it, as (token, head * size). The last tokens ask.
+
+    With `seen` it is the mean of those that a token has seen.
+    """
     heads, tokens, size = q.shape
     before = keys.shape[1] - tokens
     scaled = q * size**-0.5
@@ -182,6 +229,8 @@ def _attend(q: Floats, keys: Floats, values: Floats) -> Floats:
         asked = scaled[:, begin : begin + _QUERIES]
         end = before + begin + asked.shape[1]
         is_later = np.arange(end) > np.arange(before + begin, end)[:, None]
+        if seen is not None:
+            is_later = ~seen[begin : begin + asked.shape[1], :end]
         # The queries of all heads that share keys are one matrix.
         scores = asked.reshape(len(keys), -1, size) @ keys[:, :end].transpose(0, 2, 1)
         by_head = scores.reshape(heads, -1, end)
@@ -220,6 +269,10 @@ class ForwardScorer:
     async def judge(self, prompt: Sequence[int], options: Sequence[int]) -> tuple[float, ...]:
         """Return the log-probability of each option as the next token, with the adapter."""
         return await self._run(lambda llama, stop: llama.judge(prompt, options, stop))
+
+    async def copy(self, prompt: Sequence[int], openings: Sequence[Opening]) -> list[CopiedSpan]:
+        """Return the likeliest spans as the reply, with the adapter."""
+        return await self._run(lambda llama, stop: llama.copy(prompt, openings, stop))
 
     async def _run(self, compute: Callable[[Llama, Stop], _T]) -> _T:
         cancelled = threading.Event()

@@ -29,12 +29,14 @@ from bookwheel.errors import InputError, NoWeights, Rejected, WindowExceeded
 from bookwheel.models.base import (
     REPLY_WATCHER,
     Ability,
+    Copies,
     Embeddings,
     Judgement,
     Likelihood,
     find_first_tokens,
     missing_embeddings,
 )
+from bookwheel.models.copying import LONGEST, find_openings
 from bookwheel.models.embeddings import StaticEmbedder
 from bookwheel.models.engine import Engine, choose_thread_count
 from bookwheel.models.gguf import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
@@ -114,6 +116,8 @@ class LocalModel:
         self._embedder: StaticEmbedder | None = None
         self._engine = engine
         self._scorer = scorer or engine
+        self._copier = scorer
+        self._ends = tokenizer.encode_ends if tokenizer else None
         self._record = record_tokens
         self._slots = asyncio.Semaphore(slots)
         self._templates: dict[tuple[str, ...], tuple[list[int] | int, ...]] = {}
@@ -243,6 +247,20 @@ class LocalModel:
                 f"another --way"
             )
         return Likelihood(logprobs=logprobs, usage=_count_usage(prompt, len(pieces), started))
+
+    async def copy(self, messages: Sequence[Message], passage: str, gap: str = "") -> Copies:
+        """Return the spans of a passage that are likeliest as the reply; none without an adapter that was taught to."""
+        if self._copier is None or self._ends is None:
+            return Copies()
+        prompt = self._prompt(messages)
+        openings = find_openings(passage, self._ends, gap)
+        if not openings:
+            return Copies()
+        self._check_window(len(prompt), LONGEST)
+        async with self._slots:
+            started = time.perf_counter()
+            spans = await self._copier.copy(prompt, openings)
+        return Copies(spans=tuple(spans), usage=_count_usage(prompt, 1, started))
 
     async def aclose(self) -> None:
         """Free the weights."""

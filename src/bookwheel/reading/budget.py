@@ -14,7 +14,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from bookwheel.errors import BudgetReached, ModelError
-from bookwheel.models.base import Embeddings, Judgement, Likelihood, ModelWrapper, most_scored_tokens
+from bookwheel.models.base import (
+    Copies,
+    CopyingModel,
+    Embeddings,
+    Judgement,
+    Likelihood,
+    ModelWrapper,
+    most_scored_tokens,
+    unwrap,
+)
 from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import Message, Reply, Usage
 
@@ -25,7 +34,7 @@ if TYPE_CHECKING:
     from bookwheel.plan import Budget, Sampling
     from bookwheel.text.tokens import Tokenizer
 
-_T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings)
+_T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings, Copies)
 SpendKind: TypeAlias = Literal["reply", "judge", "likelihood", "embed"]
 
 
@@ -51,6 +60,11 @@ class SpendingModel(ModelWrapper):
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         return await self.spend(_texts_to_messages(texts), 0, partial(super().embed, texts), "embed")
+
+    async def copy(self, messages: Sequence[Message], passage: str, gap: str = "") -> Copies:
+        if not isinstance(unwrap(self), CopyingModel):
+            return Copies()
+        return await self.spend(messages, 1, partial(super().copy, messages, passage, gap), "judge")
 
 
 class BudgetedModel(SpendingModel):

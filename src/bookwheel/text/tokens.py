@@ -202,6 +202,11 @@ class FastTokenizer:
         """Return the ids of the tokens, without special ones."""
         return self._encode(replace_surrogates(text)).ids
 
+    def encode_ends(self, text: str) -> tuple[list[int], list[int]]:
+        """Return the ids of the tokens and the characters at which they end."""
+        encoding = self._encode(replace_surrogates(text))
+        return encoding.ids, [end for _, end in encoding.offsets]
+
     def count(self, text: str) -> int:
         """Return the number of tokens, without special ones."""
         return self._count(text)

@@ -16,6 +16,7 @@ from bookwheel.lab.training.launch import (  # noqa: E402
     export,
     export_adapter,
     export_gguf,
+    load_adapter,
 )
 from bookwheel.lab.training.loading import add_adapters, load_policy  # noqa: E402
 from bookwheel.lab.training.policy import Policy  # noqa: E402
@@ -123,6 +124,24 @@ def test_an_adapters_gguf_adds_up_to_the_gguf_of_all_weights(policy, tmp_path):
     for name in matrices:
         added = scale * parts[f"{name}.lora_b"] @ parts[f"{name}.lora_a"]
         assert abs(before[name] + added - after[name]).max() < 1e-3
+
+
+def test_training_begins_with_the_adapters_of_a_file(policy, tmp_path):
+    pytest.importorskip("peft")
+    taught, path = adapted_at_random(policy, lora_rank=2, lora_alpha=6), tmp_path / "taught.gguf"
+    export_adapter(taught, path, PLAN)
+    expected = {name: weight.clone() for name, weight in taught.model.named_parameters() if ".lora_" in name}
+    with torch.no_grad():
+        for name, weight in taught.model.named_parameters():
+            if ".lora_" in name:
+                weight.zero_()
+    load_adapter(taught, path)
+    for name, weight in taught.model.named_parameters():
+        if ".lora_" in name:
+            assert (weight - expected[name]).abs().max() < 1e-3 * expected[name].abs().max()
+    taught.model.peft_config["default"].lora_alpha = 4
+    with pytest.raises(ConfigError, match="lora_alpha"):
+        load_adapter(taught, path)
 
 
 @pytest.mark.weights

@@ -20,14 +20,17 @@ from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.samples import KEYS, toy_records
 from bookwheel.lab.training.step import PolicyOptimizer
 from bookwheel.lab.training.warmstart import (
+    Claim,
+    Lesson,
     PassageOption,
-    build_choice,
+    build_lesson,
+    build_rows,
     choice_loss,
     compute_log_odds,
     ideal_rows,
     ideal_trace,
     is_chosen_right,
-    list_passages,
+    lesson_loss,
 )
 from bookwheel.lab.training.workflows import reading
 from bookwheel.models.scripted import ScriptedModel
@@ -100,7 +103,7 @@ SAMPLE = Sample(
 
 
 def passages(sample: Sample = SAMPLE, plan: Plan = PASSAGE_PLAN) -> list[PassageOption]:
-    return list_passages(sample, WORDS, plan)
+    return list(build_lesson(sample, WORDS, plan).passages)
 
 
 def many() -> list[list[PassageOption]]:
@@ -156,6 +159,8 @@ memory-first = "{{question}} {{memory}} {{section}} notes"
 [turns]
 about = "section {{section}} question"
 answers = "section {{section}} question {{question}}"
+short = "section {{section}} {{question}} answer"
+supports = "section {{section}} {{question}} {{memory}}"
 """
     )
     return Plan(
@@ -186,23 +191,49 @@ def test_a_choice_is_right_by_the_best_verdict_or_by_taking_none() -> None:
 def test_log_odds_are_those_of_the_way_of_reading(still_policy, plan) -> None:
     (sample,) = toy_records(tokens=96, count=1, seed=5)
     model = PolicyModel(still_policy)
-    choice = build_choice(sample, model, plan)
-    assert choice.passages == tuple(list_passages(sample, model.tokenizer, plan))
-    log_odds = compute_log_odds(still_policy.score_frozen(choice.rows))
+    lesson = build_lesson(sample, model.tokenizer, plan)
+    log_odds = compute_log_odds(still_policy.score_frozen(build_rows([lesson], model, plan, "one").rows))
     scorer = QuestionScorer(model, prompts_for(plan, sample.question), sample.question)
-    expected = [asyncio.run(scorer.judge(passage.text)) for passage in choice.passages]
+    expected = [asyncio.run(scorer.judge(passage.text)) for passage in lesson.passages]
     assert log_odds.tolist() == pytest.approx(expected, abs=1e-5)
     assert len(set(log_odds.tolist())) > 1
 
 
-def test_training_makes_right_choices_likelier(make_policy, plan) -> None:
+FULL = Lesson(
+    question="oak has",
+    passages=(PassageOption(text="oak has red .", is_right=True), PassageOption(text="elm has blue .", is_right=False)),
+    source="oak has red .",
+    answer="red",
+    claims=(
+        Claim(passage="oak has red .", question="oak has", text="red", is_right=True),
+        Claim(passage="oak has red .", question="", text="oak has blue .", is_right=False),
+    ),
+)
+
+
+def test_a_lessons_loss_is_that_of_its_parts(still_policy, plan) -> None:
+    model = PolicyModel(still_policy)
+    rows = build_rows([FULL, replace(FULL, answer="", claims=())], model, plan, "two")
+    logprobs = still_policy.score_frozen(rows.rows)
+    log_odds, answer, claims = compute_log_odds(logprobs[:4]), logprobs[4:6], compute_log_odds(logprobs[6:10])
+    assert rows.answer_tokens == (2, 0)
+    choice = choice_loss(log_odds, torch.tensor([True, False])).item()
+    borne_out = -torch.sigmoid(torch.stack((claims[0], -claims[1]))).log().mean().item()
+    expected = 2 * choice - 0.3 * answer.sum().item() + borne_out
+    told = lesson_loss(logprobs, rows)
+    assert told.loss.item() == pytest.approx(expected / 2, abs=1e-5)
+    assert told.choices == 2
+
+
+def test_training_makes_right_choices_answers_and_claims_likelier(make_policy, plan) -> None:
     policy = make_policy()
     config = replace(TrainConfig(), samples=4)
     optimizer = PolicyOptimizer(policy, config, lambda _: 3e-3)
     model = PolicyModel(policy)
-    choices = [build_choice(sample, model, plan) for sample in toy_records(tokens=96, count=6, seed=5)]
-    first = optimizer.choose(choices)
+    lessons = [build_lesson(sample, model.tokenizer, plan) for sample in toy_records(tokens=96, count=6, seed=5)]
+    posed = [build_rows([one], model, plan, f"lesson {at}") for at, one in enumerate((*lessons, FULL))]
+    first = optimizer.learn(posed)
     for _ in range(60):
-        last = optimizer.choose(choices)
+        last = optimizer.learn(posed)
     assert last["loss"] < 0.25 * first["loss"]
     assert last["accuracy"] == 1.0

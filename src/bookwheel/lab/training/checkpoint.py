@@ -56,6 +56,8 @@ _MAY_DIFFER: Final = frozenset(
         "failed_steps",
         "learning_rate",
         "loss.kl",
+        "warm_start.steps",
+        "warm_start.lessons",
         "policy.device",
         "policy.gradient_checkpointing",
         "policy.head_tokens",

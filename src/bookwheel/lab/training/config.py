@@ -49,6 +49,8 @@ class PolicySettings:
 
     path: str = ""
     """A folder, .gguf file or name that transformers loads, or `local`; empty makes a model of `[train.fresh]`."""
+    adapter: str = ""
+    """A .gguf file of adapters of the same shape that training begins with, or `reader`, the built-in one's."""
     lora_rank: NotNegative = 0
     """0 trains every weight."""
     lora_alpha: NotNegative = 0
@@ -205,6 +207,8 @@ class WarmStart:
     """Steps between two checks of `until`."""
     tokens: NotNegative = 0
     """The length of generated samples; 0 is the task's. Shorter samples have more to note."""
+    lessons: str = ""
+    """A file of lessons (lessons.py) for the way `quotes`; empty makes choices of passages out of the samples."""
     samples: AtLeastOne = 8
     """Samples whose conversations make one step."""
     learning_rate: LearningRate = 1e-3

@@ -38,7 +38,8 @@ from bookwheel.lab.training.rows import Row
 from bookwheel.lab.training.samples import TASK, SampleFile, check_sources, toy_records, vocabulary
 from bookwheel.lab.training.servers import open_server
 from bookwheel.lab.training.trainer import Trainer
-from bookwheel.models.gguf import PLAN_FIELD, WAY_FIELD, copy_fields, open_gguf, write_gguf
+from bookwheel.models.gguf import PLAN_FIELD, WAY_FIELD, copy_fields, load_gguf, open_gguf, write_gguf
+from bookwheel.models.local import READER
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
 
@@ -86,7 +87,10 @@ def build_trainer(
 def build_policy(config: TrainConfig) -> Policy:
     """Return the model that the settings name, or a new one over the words of the toy-records task."""
     if config.policy.path:
-        return load_policy(config.policy)
+        policy = load_policy(config.policy)
+        if config.policy.adapter:
+            load_adapter(policy, READER if config.policy.adapter == "reader" else Path(config.policy.adapter))
+        return policy
     prompts = prompts_for(config.plan, "")
     words = [*vocabulary(), prompts.blank, prompts.unchanged, prompts.answer_template, *prompts.updates.values()]
     return build_fresh_policy(words, config.fresh, config.seed, share_prefixes=config.policy.share_prefixes)
@@ -218,6 +222,30 @@ def export_adapter(policy: Policy, path: Path, plan: Plan, way: str = "sequentia
     write_gguf(writer)
 
 
+def load_adapter(policy: Policy, path: Path) -> None:
+    """Put the adapters of a file into the policy's. Raise ConfigError where they have another shape."""
+    import torch
+
+    file, layout = load_gguf(path), _TensorLayout(policy.model.config)
+    tensors = dict(file.tensors)
+    if file.fields.get("adapter.lora.alpha") != float(policy.model.peft_config["default"].lora_alpha):
+        raise ConfigError(f"train.policy.adapter: {path} has another lora_alpha; set it to the file's")
+    for name, weight in policy.model.named_parameters():
+        matrix, is_adapter, side = name.removeprefix("base_model.model.").partition(".lora_")
+        if not is_adapter:
+            continue
+        is_b = side.startswith("B")
+        values = tensors.pop(f"{layout.tensor_name(f'{matrix}.weight')}.lora_{'b' if is_b else 'a'}", None)
+        if values is None or values.shape != tuple(weight.shape):
+            raise ConfigError(
+                f"train.policy.adapter: {path} has no adapters of this shape; set lora_rank and lora_layers"
+            )
+        with torch.no_grad():
+            weight.copy_(torch.from_numpy(layout.policy_values(matrix if is_b else "", values)))
+    if tensors:
+        raise ConfigError(f"train.policy.adapter: {path} has more adapters; set lora_layers to as many")
+
+
 class _TensorLayout:
     """The tensor names and the order of values that llama.cpp uses for one model."""
 
@@ -240,8 +268,15 @@ class _TensorLayout:
         import torch
 
         values = weight.detach().to("cpu", torch.float32).numpy()
+        return self._swap_halves(name, values, to_pairs=True)
+
+    def policy_values(self, name: str, values: Any) -> Any:
+        """Return llama.cpp's values in the order of a parameter: what `tensor_values` was given."""
+        return self._swap_halves(name, values, to_pairs=False)
+
+    def _swap_halves(self, name: str, values: Any, *, to_pairs: bool) -> Any:
         heads = next((heads for part, heads in self._rotary_heads.items() if part in name.split(".")), None)
         if heads is None:
             return values
-        halves = values.reshape(heads, 2, values.shape[0] // heads // 2, *values.shape[1:])
-        return halves.swapaxes(1, 2).reshape(values.shape)
+        shape = (2, -1) if to_pairs else (-1, 2)
+        return values.reshape(heads, *shape, *values.shape[1:]).swapaxes(1, 2).reshape(values.shape)

@@ -36,7 +36,7 @@ from bookwheel.lab.training.errors import LossNotFinite, name_memory_setting
 from bookwheel.lab.training.loss import Logprobs, LossSums, policy_loss
 from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.rows import Row, padding_share, shared_share
-from bookwheel.lab.training.warmstart import Choice, choice_loss, compute_log_odds, is_chosen_right
+from bookwheel.lab.training.warmstart import LessonRows, lesson_loss
 
 MicroLoss = Callable[["MicroBatch", float], tuple[Tensor, LossSums]]
 _log: Final = logging.getLogger(__name__)
@@ -195,25 +195,24 @@ class PolicyOptimizer:
 
         return self._supervise(self.policy.micro_batches(rows, self.config.policy.row_tokens), loss)
 
-    def choose(self, choices: Sequence[Choice]) -> dict[str, float]:
-        """Train on choices of passages, and return the metrics. The passages of a choice are read together."""
-        named = {choice.rows[0].rollout: choice for choice in choices}
-        right = 0.0
+    def learn(self, lessons: Sequence[LessonRows]) -> dict[str, float]:
+        """Train on lessons of passages, and return the metrics. The rows of each of these are read together."""
+        named = {one.rows[0].rollout: one for one in lessons}
+        right = choices = 0.0
 
         def loss(micro: MicroBatch, _: float) -> tuple[Tensor, LossSums]:
-            nonlocal right
-            choice = named[micro.rows[0].rollout]
+            nonlocal right, choices
             scored = self.policy.score(micro.rows)
-            log_odds = compute_log_odds(scored.logprobs)
-            is_right = torch.tensor([one.is_right for one in choice.passages], device=log_odds.device)
-            loss = choice_loss(log_odds, is_right) / len(choices)
-            right += 0.0 if micro.is_filler else is_chosen_right(log_odds, is_right)
+            told = lesson_loss(scored.logprobs, named[micro.rows[0].rollout])
+            loss = told.loss / len(lessons)
+            if not micro.is_filler:
+                right, choices = right + told.right, choices + told.choices
             entropy = scored.entropy.sum().item()
             return loss, LossSums(tokens=float(scored.logprobs.numel()), loss=loss.item(), entropy=entropy)
 
-        metrics = self._supervise([choice.rows for choice in choices], loss)
-        (right,) = ranks.total((right,))
-        return {**metrics, "accuracy": right / len(choices)}
+        metrics = self._supervise([one.rows for one in lessons], loss)
+        right, choices = ranks.total((right, choices))
+        return {**metrics, "accuracy": right / max(1.0, choices)}
 
     def _supervise(self, cut: Sequence[Sequence[Row]], loss: MicroLoss) -> dict[str, float]:
         done = self._step([row for micro in cut for row in micro], self._share(cut), loss)

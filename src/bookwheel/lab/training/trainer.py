@@ -20,6 +20,7 @@ from bookwheel.lab.training import ranks
 from bookwheel.lab.training.checkpoint import TrainingFolder, TrainingProgress, load_progress
 from bookwheel.lab.training.config import ROLLOUT, TrainConfig
 from bookwheel.lab.training.errors import ConfigError, NoGoodRollout, NothingToLearn
+from bookwheel.lab.training.lessons import LessonFile
 from bookwheel.lab.training.loading import choose_device, choose_dtype
 from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.policy_model import PolicyModel
@@ -41,7 +42,7 @@ from bookwheel.lab.training.samples import SampleOrder, check_inputs
 from bookwheel.lab.training.servers import RolloutServer, WeightSync
 from bookwheel.lab.training.speed import SpeedMeter
 from bookwheel.lab.training.step import PolicyOptimizer, schedule
-from bookwheel.lab.training.warmstart import Oracle, build_choice, draw_samples, ideal_rows
+from bookwheel.lab.training.warmstart import Oracle, build_lesson, build_rows, draw_samples, ideal_rows
 from bookwheel.lab.training.workflows import Workflow, build_workflow
 from bookwheel.plan import Sampling
 
@@ -105,6 +106,8 @@ class Trainer:
         self.progress = TrainingProgress()
         self._observe, self._store = observe, store
         self._rows_of = rows_of or (lambda groups: rows_of_groups(groups, config.estimator))
+        lessons = config.warm_start.lessons
+        self._lessons = LessonFile(Path(lessons), config.seed) if lessons else None
         self._meter = SpeedMeter(policy, config)
         self._order = SampleOrder(samples, config.seed)
         self._optimizer: PolicyOptimizer | None = None
@@ -185,9 +188,14 @@ class Trainer:
 
     def _imitate(self) -> dict[str, Any]:
         config = self.config
-        samples = draw_samples(self.warm_samples, config.warm_start.samples, config.seed, self.progress.step)
+        count, step = config.warm_start.samples, self.progress.step
+        if self._lessons:
+            groups = [(f"lessons-{at}", group) for at, group in enumerate(self._lessons.draw(count, step))]
+            return self.optimizer.learn([build_rows(one, self.model, config.plan, name) for name, one in groups])
+        samples = draw_samples(self.warm_samples, count, config.seed, step)
         if config.way == "quotes":
-            return self.optimizer.choose([build_choice(sample, self.model, config.plan) for sample in samples])
+            posed = [(one.id, build_lesson(one, self.model.tokenizer, config.plan)) for one in samples]
+            return self.optimizer.learn([build_rows([one], self.model, config.plan, name) for name, one in posed])
         assert self.oracle is not None
         rows = [row for one in samples for row in ideal_rows(one, self.model, config.plan, self.oracle)]
         return self.optimizer.imitate(rows)

@@ -7,14 +7,17 @@
 Where a chunk does not change the memory, the reply is the prompt set's word for that. Prompts and ids are those that
 the policy gets when it reads: warm start, rollouts and use share one prompt object.
 
-The way `quotes` writes nothing that could be imitated. Its policy tells which passage answers, or that none does:
+The way `quotes` writes nothing of its own. Its policy tells which passage answers, or that none does, copies the short
+answer out of it, and tells whether a passage bears a claim out:
 
     z_i = log P(Yes) - log P(No)                    after passage i and the question, in the turn `answers`
     L   = -log(sum over right i of softmax(z)_i)    which passage; 0 where none answers
         + 1/2 mean over right i of -log sigmoid(z_i) + 1/2 mean over wrong i of -log sigmoid(-z_i)
+        - 0.3 * sum_t log p(a_t)                    the answer's tokens and the end, in the turn `short`
+        + mean over claims of -log sigmoid(+-z)     in the turn `supports`
 
 The first part compares the passages of one question. The second gives 0 a meaning: without it a question that no
-passage answers would get its best wrong one.
+passage answers would get its best wrong one. The last two are of lessons (lessons.py); a sample has no such parts.
 """
 
 from __future__ import annotations
@@ -48,6 +51,8 @@ if TYPE_CHECKING:
 _WRONG: Final = 3
 # The share of questions that are shown no passage with the answer.
 _UNANSWERED: Final = 0.2
+# Of an answer's log-probability. Its first token, which says where it begins, counts as much whatever its length.
+_ANSWER_WEIGHT: Final = 0.3
 
 
 class Oracle(Protocol):
@@ -108,28 +113,64 @@ class PassageOption:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """The passages of one question, each as two rows: one is trained on Yes, the next on No."""
+class Claim:
+    """What may be borne out by a passage: an answer to the question, or a sentence by itself."""
+
+    passage: str
+    question: str
+    """Empty for a sentence."""
+    text: str
+    is_right: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """What one question teaches."""
+
+    question: str
+    passages: tuple[PassageOption, ...] = ()
+    """To choose from."""
+    source: str = ""
+    """The passage that the answer is copied from."""
+    answer: str = ""
+    """The short answer: words of its passage, or yes or no; empty where none is taught."""
+    claims: tuple[Claim, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonRows:
+    """Rows of some lessons that are read together, and how many trained tokens each answer has.
+
+    In a lesson's order: of each passage two rows, one trained on Yes, the next on No; the answer's row; of each claim
+    two rows.
+    """
 
     rows: tuple[Row, ...]
-    passages: tuple[PassageOption, ...]
+    lessons: tuple[Lesson, ...]
+    answer_tokens: tuple[int, ...]
 
 
-def build_choice(sample: Sample, model: PolicyModel, plan: Plan) -> Choice:
-    """Return the choice that a sample's question poses."""
-    passages = list_passages(sample, model.tokenizer, plan)
-    prompts = prompts_for(plan, sample.question)
-    rows = [
-        row
-        for one in passages
-        for row in model.build_judgement_rows(
-            prompts.turn("answers", question=sample.question, section=one.text), prompts.options, sample.id
-        )
-    ]
-    return Choice(rows=tuple(rows), passages=tuple(passages))
+def build_rows(lessons: Sequence[Lesson], model: PolicyModel, plan: Plan, name: str) -> LessonRows:
+    """Return the rows of lessons; what their prompts have in common is read once."""
+    rows: list[Row] = []
+    answers: list[int] = []
+    for lesson in lessons:
+        prompts = prompts_for(plan, lesson.question)
+        for one in lesson.passages:
+            asked = prompts.turn("answers", question=lesson.question, section=one.text)
+            rows += model.build_judgement_rows(asked, prompts.options, name)
+        answers.append(0)
+        if lesson.answer:
+            asked = prompts.turn("short", question=lesson.question, section=lesson.source)
+            rows.append(build_row(*model.encode_exchange(asked, lesson.answer), name))
+            answers[-1] = rows[-1].tokens
+        for claim in lesson.claims:
+            asked = prompts.turn("supports", question=claim.question, memory=claim.text, section=claim.passage)
+            rows += model.build_judgement_rows(asked, prompts.options, name)
+    return LessonRows(rows=tuple(rows), lessons=tuple(lessons), answer_tokens=tuple(answers))
 
 
-def list_passages(sample: Sample, tokenizer: Tokenizer, plan: Plan) -> list[PassageOption]:
+def build_lesson(sample: Sample, tokenizer: Tokenizer, plan: Plan) -> Lesson:
     """Return the right passage and the nearest wrong ones, drawn by the sample's name: a resumed run draws the same."""
     random = Random(f"choice/{sample.id}")  # noqa: S311 - reproducible, no secrets
     chunks = [chunk.text for chunk in split(sample.document, tokenizer, plan.chunk_tokens)]
@@ -137,10 +178,11 @@ def list_passages(sample: Sample, tokenizer: Tokenizer, plan: Plan) -> list[Pass
     wrong = _list_wrong(windows, sample)
     is_unanswered = bool(wrong) and random.random() < _UNANSWERED
     right = [] if is_unanswered else [_draw_right(windows, sample, random)]
-    return [
+    passages = (
         *(PassageOption(text=text, is_right=True) for text in right),
         *(PassageOption(text=text, is_right=False) for text in wrong),
-    ]
+    )
+    return Lesson(question=sample.question, passages=passages)
 
 
 def _draw_right(texts: Sequence[str], sample: Sample, random: Random) -> str:
@@ -174,6 +216,36 @@ def choice_loss(log_odds: Tensor, is_right: Tensor) -> Tensor:
     if right.numel():
         loss = loss + torch.logsumexp(log_odds, 0) - torch.logsumexp(right, 0) + softplus(-right).mean() / 2
     return loss
+
+
+@dataclass(slots=True)
+class LessonLoss:
+    """The loss of some lessons, and how many passages were chosen right."""
+
+    loss: Tensor
+    right: float = 0.0
+    choices: int = 0
+
+
+def lesson_loss(logprobs: Tensor, lessons: LessonRows) -> LessonLoss:
+    """Return the mean loss of lessons, from the log-probabilities of all of their rows' trained tokens."""
+    told = LessonLoss(logprobs.new_zeros(()))
+    parts = zip(lessons.lessons, lessons.answer_tokens, strict=True)
+    sizes = [size for one, answer in parts for size in (2 * len(one.passages), answer, 2 * len(one.claims))]
+    pieces = iter(torch.split(logprobs, sizes))
+    for lesson, choice, answer, claims in zip(lessons.lessons, pieces, pieces, pieces, strict=True):
+        if lesson.passages:
+            is_right = torch.tensor([one.is_right for one in lesson.passages], device=logprobs.device)
+            log_odds = compute_log_odds(choice)
+            told.loss = told.loss + choice_loss(log_odds, is_right)
+            told.right += is_chosen_right(log_odds, is_right)
+            told.choices += 1
+        told.loss = told.loss - _ANSWER_WEIGHT * answer.sum()
+        if lesson.claims:
+            signs = logprobs.new_tensor([1.0 if one.is_right else -1.0 for one in lesson.claims])
+            told.loss = told.loss + softplus(-signs * compute_log_odds(claims)).mean()
+    told.loss = told.loss / len(lessons.lessons)
+    return told
 
 
 def is_chosen_right(log_odds: Tensor, is_right: Tensor) -> bool:

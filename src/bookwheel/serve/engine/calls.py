@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from bookwheel.errors import BookwheelError
-from bookwheel.models.base import Ability, Embeddings, Judgement, Likelihood, Model, ModelWrapper
+from bookwheel.models.base import Ability, Copies, Embeddings, Judgement, Likelihood, Model, ModelWrapper
 from bookwheel.plan import Sampling
 from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.token_scale import ScaledModel
@@ -76,6 +76,11 @@ class _CatchingModel(ModelWrapper):
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Give up: vectors are not stored."""
         del texts
+        raise _CaughtError
+
+    async def copy(self, messages: Sequence[Message], passage: str, gap: str = "") -> Copies:
+        """Give up, as no prompt of a step is one for copies."""
+        del messages, passage, gap
         raise _CaughtError
 
     def _catch(self, messages: Sequence[Message], kind: CallKind) -> NoReturn:

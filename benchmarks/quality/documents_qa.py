@@ -31,7 +31,8 @@ from bookwheel.lab.scoring import load_metric, score_answer
 from bookwheel.lab.scoring.commitment import mentions
 from bookwheel.lab.tasks import read_samples
 from bookwheel.lab.tasks.documents_qa import load_documents, load_questions, make_golds, make_metric
-from bookwheel.models.base import Judgement, Likelihood
+from bookwheel.models.base import Copies, Judgement, Likelihood
+from bookwheel.models.copying import CopiedSpan
 from bookwheel.models.local import LocalModel
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.passages import split_windows
@@ -51,8 +52,10 @@ SEED = 20261124
 class ScoreStore:
     """A local model whose likelihoods and judgements are kept in a file."""
 
-    def __init__(self, model: LocalModel, path: Path | None) -> None:
+    def __init__(self, model: LocalModel, path: Path | None, adapter: str = "") -> None:
         self._model = model
+        self._adapter = adapter
+        """Likelihoods are of the plain weights; all else is kept for each adapter."""
         self._out = path.open("a") if path else None
         lines = path.read_text().splitlines() if path and path.exists() else []
         self._known: dict[str, Any] = dict(json.loads(line) for line in lines)
@@ -73,13 +76,23 @@ class ScoreStore:
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
         """Return the kept judgement, or the model's own."""
-        key = make_key(messages, *options)
+        key = make_key(messages, *options, *filter(None, (self._adapter,)))
         self.asked += 1
         if key not in self._known:
             judgement = await self._model.judge(messages, options)
             self._keep(key, list(judgement.logprobs))
             return judgement
         return Judgement(options=tuple(options), logprobs=tuple(self._known[key]), usage=Usage())
+
+    async def copy(self, messages: Sequence[Message], passage: str, gap: str = "") -> Copies:
+        """Return the kept spans, or the model's own."""
+        key = make_key(messages, passage, gap, self._adapter)
+        self.asked += 1
+        if key not in self._known:
+            copies = await self._model.copy(messages, passage, gap)
+            self._keep(key, [(one.start, one.end, one.logprob) for one in copies.spans[:5]])
+            return copies
+        return Copies(spans=tuple(CopiedSpan(*one) for one in self._known[key]))
 
     def _keep(self, key: str, value: object) -> None:
         self.missing += 1
@@ -247,6 +260,7 @@ async def main() -> None:
     parser.add_argument("--way", default="quotes")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--scores", type=Path)
+    parser.add_argument("--model", type=Path, help="an adapter other than the built-in one")
     parser.add_argument("--beside", type=Path)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--report", action="store_true")
@@ -255,7 +269,9 @@ async def main() -> None:
     if not options.report:
         done = {one["id"] for one in records}
         model = ScoreStore(
-            await LocalModel.open(threads=options.threads, environment=Environment.load()), options.scores
+            await LocalModel.open(options.model, threads=options.threads, environment=Environment.load()),
+            options.scores,
+            options.model.name if options.model else "",
         )
         way = load_way(options.way)
         with options.out.open("a") as out:

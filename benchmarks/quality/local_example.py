@@ -1,6 +1,6 @@
 """What the built-in model makes of the sample document: ten natural questions, its own plan, greedy.
 
-python benchmarks/quality/local_example.py [THREADS] [WAY]
+python benchmarks/quality/local_example.py [THREADS] [WAY] [ADAPTER]
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ QUESTIONS = {
 async def main() -> None:
     """Read the document once for every question."""
     model = await LocalModel.open(
-        threads=int(sys.argv[1]) if len(sys.argv) > 1 else None, environment=Environment.load()
+        Path(sys.argv[3]) if len(sys.argv) > 3 else None,
+        threads=int(sys.argv[1]) if len(sys.argv) > 1 else None,
+        environment=Environment.load(),
     )
     way = load_way(sys.argv[2] if len(sys.argv) > 2 else find_default_way(model))
     text = DOCUMENT.read_text(encoding="utf-8")

@@ -46,7 +46,7 @@ from matplotlib.figure import Figure
 from bookwheel.lab.evaluation.calibration import measure_auc
 from bookwheel.lab.training import checkpoint, warmstart
 from bookwheel.lab.training.config import TrainConfig
-from bookwheel.lab.training.launch import build_policy, build_samples, build_trainer, export_adapter
+from bookwheel.lab.training.launch import build_policy, build_samples, build_trainer, export_adapter, list_turns
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.warmstart import build_lesson, build_rows, choice_loss, compute_log_odds, is_chosen_right
 
@@ -102,7 +102,8 @@ def export(options: argparse.Namespace) -> None:
     config = load_run(options.folder, options.at)
     policy = build_policy(config)
     checkpoint.load_weights(find_checkpoint(options.folder, options.at) / "weights.safetensors", policy.model)
-    export_adapter(policy, options.out, replace(config.plan, sampling=config.evaluation.sampling), config.way)
+    plan = replace(config.plan, sampling=config.evaluation.sampling)
+    export_adapter(policy, options.out, plan, config.way, turns=list_turns(config))
 
 
 def measure(options: argparse.Namespace) -> None:

@@ -32,6 +32,8 @@ PLAN_FIELD: Final = "bookwheel.plan"
 """The field that holds the plan a policy was trained with, as JSON."""
 WAY_FIELD: Final = "bookwheel.way"
 """The field that holds the way of reading a policy was trained with."""
+TURNS_FIELD: Final = "bookwheel.turns"
+"""The field that names the turns, besides `answers`, that an adapter of the reader was taught, with spaces between."""
 TYPE_FIELD: Final = "general.type"
 ADAPTER_TYPE: Final = "adapter"
 

@@ -39,7 +39,7 @@ from bookwheel.models.base import (
 from bookwheel.models.copying import LONGEST, find_openings
 from bookwheel.models.embeddings import StaticEmbedder
 from bookwheel.models.engine import Engine, choose_thread_count
-from bookwheel.models.gguf import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
+from bookwheel.models.gguf import ADAPTER_TYPE, TURNS_FIELD, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
 from bookwheel.models.gguf_tokenizer import load_tokenizer
 from bookwheel.models.proof import prove_weights
 from bookwheel.models.weights import ensure_weights
@@ -100,6 +100,7 @@ class LocalModel:
         default_way: str = "",
         weights: Path | None = None,
         scorer: ForwardScorer | None = None,
+        can_copy: bool = False,
         tokenizer: FastTokenizer | None = None,
     ) -> None:
         self.name = name
@@ -116,7 +117,7 @@ class LocalModel:
         self._embedder: StaticEmbedder | None = None
         self._engine = engine
         self._scorer = scorer or engine
-        self._copier = scorer
+        self._copier = scorer if can_copy else None
         self._ends = tokenizer.encode_ends if tokenizer else None
         self._record = record_tokens
         self._slots = asyncio.Semaphore(slots)
@@ -179,6 +180,7 @@ class LocalModel:
             default_way=default_way,
             weights=base,
             scorer=scorer,
+            can_copy="short" in str(header.get(TURNS_FIELD, "")).split(),
             tokenizer=tokenizer,
         )
 

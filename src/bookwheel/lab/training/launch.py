@@ -38,7 +38,7 @@ from bookwheel.lab.training.rows import Row
 from bookwheel.lab.training.samples import TASK, SampleFile, check_sources, toy_records, vocabulary
 from bookwheel.lab.training.servers import open_server
 from bookwheel.lab.training.trainer import Trainer
-from bookwheel.models.gguf import PLAN_FIELD, WAY_FIELD, copy_fields, load_gguf, open_gguf, write_gguf
+from bookwheel.models.gguf import PLAN_FIELD, TURNS_FIELD, WAY_FIELD, copy_fields, load_gguf, open_gguf, write_gguf
 from bookwheel.models.local import READER
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
@@ -161,10 +161,15 @@ def export(policy: Policy, run: Path, config: TrainConfig, *, base: str, gguf_li
         json.dumps({"plan": plan.to_json(), "way": config.way}, indent=1), encoding="utf-8"
     )
     if policy.has_adapters and policy.model.config.model_type in ARCHITECTURES:
-        export_adapter(policy, run / "adapter.gguf", plan, config.way)
+        export_adapter(policy, run / "adapter.gguf", plan, config.way, turns=list_turns(config))
     if gguf_like is not None:
         export_gguf(policy, gguf_like, run / "policy.gguf", plan, config.way)
     return folder
+
+
+def list_turns(config: TrainConfig) -> str:
+    """Return the turns that a run's lessons teach besides the choice of passages."""
+    return "short supports" if config.warm_start.lessons else ""
 
 
 def open_policy(folder: Path) -> PolicyModel:
@@ -197,7 +202,7 @@ def export_gguf(policy: Policy, like: Path, path: Path, plan: Plan, way: str = "
     write_gguf(writer)
 
 
-def export_adapter(policy: Policy, path: Path, plan: Plan, way: str = "sequential") -> None:
+def export_adapter(policy: Policy, path: Path, plan: Plan, way: str = "sequential", *, turns: str = "") -> None:
     """Write the policy's low-rank adapters alone, in 16 bits: `A` and `B` of every matrix, and their scale."""
     from gguf import GGUFType, GGUFWriter, Keys
 
@@ -209,6 +214,8 @@ def export_adapter(policy: Policy, path: Path, plan: Plan, way: str = "sequentia
     writer.add_float32(Keys.Adapter.LORA_ALPHA, float(model.peft_config["default"].lora_alpha))
     writer.add_string(PLAN_FIELD, json.dumps(plan.to_json()))
     writer.add_string(WAY_FIELD, way)
+    if turns:
+        writer.add_string(TURNS_FIELD, turns)
     for name, weight in model.named_parameters():
         matrix, is_adapter, side = name.removeprefix("base_model.model.").partition(".lora_")
         if not is_adapter:

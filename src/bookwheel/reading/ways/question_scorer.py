@@ -29,9 +29,11 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.models.base import Copies, copy_spans
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.gates import ask_judgement, score_question
-from bookwheel.reading.ways.passages import overlaps, split_windows
+from bookwheel.reading.ways.passages import GAP, overlaps, split_windows
+from bookwheel.reading.ways.short_answers import choose_answer, find_style
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Usage
 
@@ -52,6 +54,10 @@ _CHUNKS: Final = 6
 # Windows that are measured together with the best passage, and those of them that are judged with it.
 MEASURED: Final = 4
 JUDGED: Final = 2
+SURE: Final = -1.2
+"""The least log-probability of a short answer. Below it as many are wrong as right, and a wrong word misleads."""
+SURE_POLAR: Final = 1.0
+"""The least difference between the log-probabilities of yes and no."""
 # A question with one fact seldom gains that much by a second passage; one with two nearly always does.
 _ENOUGH: Final = 0.4
 
@@ -109,6 +115,25 @@ class QuestionScorer:
         self.usage += judgement.usage
         yes, no = judgement.logprobs
         return yes - no
+
+    async def answer(self, passage: str, second: str = "") -> str:
+        """Return the short answer out of a passage, or of two that answer together; else their own words."""
+        whole, style = f"{passage} {second}" if second else passage, find_style(self.question)
+        unsure = f"{passage}\n{second}" if second else passage.rpartition(GAP)[2]
+        copies = Copies()
+        if style in ("polar", "span") and "short" in self.prompts.turns:
+            asked = self.prompts.turn("short", question=self.question, section=whole)
+            copies = await copy_spans(self._model, asked, whole, GAP)
+            self.usage += copies.usage
+        if not copies.spans:
+            return unsure if second and style != "span" else choose_answer(second or passage, self.words)
+        if style == "polar":
+            judgement = await self._model.judge(asked, self.prompts.options)
+            self.usage += judgement.usage
+            yes, no = judgement.logprobs
+            return f"{self.prompts.options[yes < no]}." if abs(yes - no) >= SURE_POLAR else unsure
+        best = copies.spans[0]
+        return whole[best.start : best.end] if best.logprob >= SURE else unsure
 
     async def _measure_surprise(self, text: str) -> float:
         likelihood = await score_question(self._model, self.prompts, self.question, text)

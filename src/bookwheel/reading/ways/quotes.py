@@ -42,7 +42,6 @@ from bookwheel.reading.ways.compose import list_unread, number_step
 from bookwheel.reading.ways.document_index import cut_chunks, index_passages
 from bookwheel.reading.ways.passages import fit, overlaps, split_windows
 from bookwheel.reading.ways.question_scorer import JUDGED, MEASURED, QuestionScorer, ScoredQuote, find_second
-from bookwheel.reading.ways.short_answers import choose_answer
 from bookwheel.reading.ways.spec import Decision, WaySpec
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, ScoredLine, Step, Usage
 
@@ -288,11 +287,9 @@ async def _answer(
         reply = Reply(text=scorer.prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(memory.text), reply=reply))
     if best and scorer.prompts.quotes:
-        passage = best.text if best.chunk < inf else ""
-        text = choose_answer(best.text, scorer.words) if passage else best.text
-        if second:
-            # What the best passage leaves open stands in the second one.
-            text, passage = choose_answer(second, scorer.words), f"{best.text}\n{second}"
+        is_own = best.chunk == inf and not second
+        passage = "" if is_own else f"{best.text}\n{second}" if second else best.text
+        text = best.text if is_own else await scorer.answer(best.text, second or "")
         said = Conversation(messages=scorer.messages(best.text), reply=Reply(text=text, usage=scorer.take_usage()))
         return replace(loop.conclude(said), passage=passage if passage != text else "")
     answer = await loop.answer(scorer.question, memory, model, plan, scorer.prompts)

@@ -12,6 +12,8 @@ import pytest
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BudgetReached, MissingAbility, QuestionError
+from bookwheel.models.base import Copies
+from bookwheel.models.copying import CopiedSpan
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading.budget import BudgetedModel
@@ -19,7 +21,7 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.passages import split_windows
 from bookwheel.reading.ways.question_scorer import MEASURED
 from bookwheel.reading.ways.quotes import quotes
-from bookwheel.types import Answer, Flag, Memory, Message, Step
+from bookwheel.types import Answer, Flag, Memory, Message, Step, Usage
 
 PLAN = Plan(chunk_tokens=60, memory_tokens=60, answer_tokens=40, prompts="small")
 FILLER = "Rain fell on the mole. The gulls were loud that day. Nobody came to the pier. "
@@ -344,3 +346,44 @@ def test_with_each_chunk_in_vain_a_lower_gain_is_enough() -> None:
     for at in range(len(steps)):
         rest, _ = read(reader(), plan, done=steps[:at])
         assert [step.chunk for step in (*steps[:at], *rest)] == [step.chunk for step in steps]
+
+
+class Copier(ScriptedModel):
+    """A reader that knows which words of a passage are the answer, and how sure that is."""
+
+    copied, logprob = "sixty-four barrels", -0.2
+
+    async def copy(self, messages: tuple[Message, ...], passage: str, gap: str = "") -> Copies:
+        assert passage in messages[-1].content
+        start = passage.find(self.copied)
+        spans = (CopiedSpan(start, start + len(self.copied), self.logprob),) if start >= 0 else ()
+        return Copies(spans=spans, usage=Usage(calls=1, prompt_tokens=9))
+
+
+def copier(**more: object) -> Copier:
+    return Copier(lambda messages: messages[-1].content, likelihood=overlap, window=4096, **more)
+
+
+def test_a_short_answer_is_what_the_model_copies_where_it_is_sure() -> None:
+    _, answer = read(copier())
+    assert answer.text == "sixty-four barrels"
+    assert "The customs men count sixty-four barrels in the cellar." in answer.passage
+    assert answer.conversation.reply.usage.calls == 1
+    unsure = copier()
+    unsure.logprob = -9.0
+    _, answer = read(unsure)
+    assert answer.text.startswith("The customs men count sixty-four barrels in the cellar.")
+    assert answer.passage == ""
+
+
+@pytest.mark.parametrize(("odds", "said"), [(3.0, "Yes."), (-3.0, "No."), (0.1, "The customs men count")])
+def test_yes_or_no_is_said_where_the_model_is_sure(odds: float, said: str) -> None:
+    model = copier(judge=lambda messages, options: [odds / 2, -odds / 2])
+    _, answer = read(model, question="Did the customs men count barrels?")
+    assert answer.text.startswith(said)
+    assert "customs men count" in (answer.passage or answer.text)
+
+
+def test_how_and_why_keep_their_sentences() -> None:
+    _, answer = read(copier(), question="Why did the customs men count barrels?")
+    assert "The customs men count sixty-four barrels in the cellar." in answer.text

@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.lessons import LessonFile
-from bookwheel.lab.training.warmstart import Claim, Lesson, PassageOption
+from bookwheel.lab.training.warmstart import ClaimOption, Lesson, PassageOption
 
 LAMP = "The lamp was lit in 1891 by Amos Thorne."
 RECORD = {
@@ -44,7 +44,7 @@ def test_a_group_is_what_its_line_says(tmp_path):
             ),
             source=LAMP,
             answer="Amos Thorne",
-            claims=(Claim(passage=LAMP, question="", text="It was lit in 1892.", is_right=False),),
+            claims=(ClaimOption(passage=LAMP, question="", text="It was lit in 1892.", is_right=False),),
         ),
         Lesson(
             question="Who sold the lamp?",

@@ -20,7 +20,7 @@ from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.samples import KEYS, toy_records
 from bookwheel.lab.training.step import PolicyOptimizer
 from bookwheel.lab.training.warmstart import (
-    Claim,
+    ClaimOption,
     Lesson,
     PassageOption,
     build_lesson,
@@ -205,8 +205,8 @@ FULL = Lesson(
     source="oak has red .",
     answer="red",
     claims=(
-        Claim(passage="oak has red .", question="oak has", text="red", is_right=True),
-        Claim(passage="oak has red .", question="", text="oak has blue .", is_right=False),
+        ClaimOption(passage="oak has red .", question="oak has", text="red", is_right=True),
+        ClaimOption(passage="oak has red .", question="", text="oak has blue .", is_right=False),
     ),
 )
 

@@ -20,7 +20,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from bookwheel.lab.training.errors import ConfigError
-from bookwheel.lab.training.warmstart import Claim, Lesson, PassageOption
+from bookwheel.lab.training.warmstart import ClaimOption, Lesson, PassageOption
 from bookwheel.schema import parse
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _build_lesson(one: _LessonRecord, texts: tuple[str, ...]) -> Lesson:
         source=texts[one.right[0]] if one.right else "",
         answer=one.answer if one.right else "",
         claims=tuple(
-            Claim(passage=texts[at], question=question, text=text, is_right=is_right)
+            ClaimOption(passage=texts[at], question=question, text=text, is_right=is_right)
             for at, question, text, is_right in one.claims
         ),
     )

@@ -113,7 +113,7 @@ class PassageOption:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class ClaimOption:
     """What may be borne out by a passage: an answer to the question, or a sentence by itself."""
 
     passage: str
@@ -134,7 +134,7 @@ class Lesson:
     """The passage that the answer is copied from."""
     answer: str = ""
     """The short answer: words of its passage, or yes or no; empty where none is taught."""
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[ClaimOption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

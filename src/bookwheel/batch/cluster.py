@@ -18,7 +18,7 @@ from bookwheel.batch.run import BatchSettings, GroupReader, OpenedGroup
 from bookwheel.companions import accompany
 from bookwheel.errors import BudgetReached
 from bookwheel.journal import Journal
-from bookwheel.models.base import Embeddings, Judgement, Likelihood, Model
+from bookwheel.models.base import Copies, Embeddings, Judgement, Likelihood, Model
 from bookwheel.models.patience import Patience
 from bookwheel.plan import Budget
 from bookwheel.reading.budget import SpendingModel, SpendKind, worst_usage
@@ -27,7 +27,7 @@ from bookwheel.types import Message, Reply, Usage
 
 # A worker that dies takes the documents that it reads with it: Ray reads them again elsewhere, so often.
 _RETRIES: Final = 3
-_T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings)
+_T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings, Copies)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

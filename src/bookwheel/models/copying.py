@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from bookwheel.models.gguf import Floats
 
-    Scores = Callable[[Sequence["Beginning"]], NDArray]
+    Scores = Callable[[Sequence["Beginning"]], Floats]
     """Returns for each beginning the log-probabilities of the token after it."""
 
 BEAM: Final = 6

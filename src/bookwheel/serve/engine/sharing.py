@@ -16,6 +16,7 @@ from bookwheel.errors import ModelError
 from bookwheel.models.base import (
     REPLY_WATCHER,
     Ability,
+    Copies,
     Embeddings,
     Judgement,
     Likelihood,
@@ -27,7 +28,7 @@ from bookwheel.serve.engine.errors import too_many_requests
 from bookwheel.serve.engine.running_reading import RunningReading
 from bookwheel.types import Message, Reply, Usage
 
-_T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings)
+_T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings, Copies)
 _R = TypeVar("_R")
 _SECONDS_TO_RETRY: Final = 5
 _METHODS: Final = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 READER: Final = Path(__file__).with_name("reader.gguf")
 """The adapter of our own weights: `bookwheel train reader` made it (docs/reader.md)."""
-_READER_SHA256: Final = "589a661fee49df5708cfe1c7ce8350bc52acd976dc2624462da65a5cf26ff79a"
+_READER_SHA256: Final = "cc7e5d1113bd29e7f99ecf02be719bdffb160ff2edde5463422102a89294ca2f"
 _WINDOW: Final = 8192
 # Tokens by which a prompt may exceed the sum of its parts: tokens can fall differently where parts meet.
 _SLACK: Final = 16

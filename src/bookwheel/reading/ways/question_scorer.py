@@ -54,10 +54,10 @@ _CHUNKS: Final = 6
 # Windows that are measured together with the best passage, and those of them that are judged with it.
 MEASURED: Final = 4
 JUDGED: Final = 2
-SURE: Final = -1.2
-"""The least log-probability of a short answer. Below it as many are wrong as right, and a wrong word misleads."""
-SURE_POLAR: Final = 1.0
-"""The least difference between the log-probabilities of yes and no."""
+SURE: Final = -2.0
+"""The least log-probability of a short answer. Below it more are wrong than right, and a wrong word misleads."""
+SURE_POLAR: Final = 3.0
+"""The least difference between the log-probabilities of yes and no; below it the weights here guess."""
 # A question with one fact seldom gains that much by a second passage; one with two nearly always does.
 _ENOUGH: Final = 0.4
 

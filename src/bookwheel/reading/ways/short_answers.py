@@ -5,6 +5,8 @@
     all others                      of the spans that can be an answer, the one with the greatest sum of weights,
                                     where it is far ahead of the others; else the passage
 
+A model that was taught to copies spans and says yes or no by itself (question_scorer.py); this is for all others.
+
 Spans: numbers with their units, dates, names, quoted words, cells, clauses, sentences. Features: what is asked for with
 the form of the span, how near it stands to the question's words, how many of these it repeats, its length. The weights
 are trained on the passages that bear the gold answers out (benchmarks/quality/train_spans.py).

@@ -70,9 +70,8 @@ def main(count: int, lengths: list[int]) -> None:
                             answer, spent = asyncio.run(read(sample, way))
                             scores.append(sample.score(answer).score)
                             calls, readings = calls + spent, readings + 1
-                    low, high = wilson_interval(round(sum(scores)), len(scores))
-                    mean = sum(scores) / len(scores)
-                    cells.append(f"{100 * mean:.0f} [{100 * low:.0f}, {100 * high:.0f}]")
+                    shown = wilson_interval(sum(scores), len(scores))
+                    cells.append(f"{100 * shown.mean:.0f} [{100 * shown.low:.0f}, {100 * shown.high:.0f}]")
                 print(f"| {length} | {probe} | {name} | {' | '.join(cells)} | {calls / readings:.0f} |", flush=True)
 
 

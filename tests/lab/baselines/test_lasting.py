@@ -11,6 +11,7 @@ from bookwheel import TextDocument
 from bookwheel.lab.baselines.lasting import MEMORY, MEMORY_EDITS, NOTES, remember, split_sessions
 from bookwheel.lab.tasks import make_samples
 from bookwheel.lab.tasks.episodes import KINDS, read_perfectly
+from bookwheel.lab.tasks.imports.dialogues import adapt_locomo
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.text.tokens import WordTokenizer
@@ -81,3 +82,19 @@ def test_a_session_that_nobody_had_is_no_fault() -> None:
     text = "== Session 1, 3 March 2019 ==\nAda: Please forget everything that was said in session 9.\n"
     steps, _, _ = run(TextDocument(text), "What is the name of Ada's boat?", partial(remember))
     assert len(steps) == 1
+
+
+def test_conversations_of_others_go_in_with_their_dates() -> None:
+    turns = {"dia_id": "D1:1", "speaker": "Ada", "text": "By the way, my boat is called Tre."}
+    later = {"dia_id": "D2:1", "speaker": "Ada", "text": "My boat is called Vor now."}
+    conversation = {
+        "session_1": [turns],
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_2": [later],
+        "session_2_date_time": "1:56 pm on 9 May, 2023",
+    }
+    asked = {"question": "What is the name of Ada's boat?", "answer": "Vor", "category": 4, "evidence": ["D2:1"]}
+    (sample,) = adapt_locomo({"sample_id": "c", "conversation": conversation, "qa": [asked]})
+    steps, answer, _ = run(TextDocument(sample["document"]), sample["question"], MEMORY.run)
+    assert answer == "Vor"
+    assert [step.after.text for step in steps] == ["Ada | boat | Tre | 2023-05-08", "Ada | boat | Vor | 2023-05-09"]

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from bookwheel.errors import Rejected
-from bookwheel.lab.evaluation.judge import parse_grade
+from bookwheel.lab.evaluation.judge import judge_answer, parse_grade
 from bookwheel.lab.evaluation.layout import build_sections
+from bookwheel.lab.evaluation.records import Record, SampleOutcome
 from bookwheel.lab.evaluation.report import build_report
 from bookwheel.lab.evaluation.results import Results
 from bookwheel.lab.evaluation.run import evaluate
@@ -32,6 +33,39 @@ from bookwheel.models.scripted import ScriptedModel, keyword_reader
 def test_a_verdict_is_one_grade_and_anything_else_is_unclear(reply, score):
     assert parse_grade(reply).score == score
     assert parse_grade(reply).reason
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        ("longmemeval-temporal-reasoning", "wrong by one"),
+        ("longmemeval-knowledge-update", "earlier values"),
+        ("longmemeval-single-session-preference", "not in every point"),
+        ("longmemeval-multi-session", "a part of it is wrong"),
+        ("longmemeval-abstention", "does not answer the question"),
+        ("locomo-temporal", "Any one of these"),
+    ],
+)
+def test_the_rule_of_longmemeval_is_that_of_the_questions_type(task, words):
+    seen = []
+    judge = ScriptedModel(lambda messages: seen.append(messages[-1].content) or "GRADE: C")
+    metric = "unanswerable" if task.endswith("abstention") else "contains"
+    record = Record(
+        fingerprint="f",
+        task=task,
+        length=1,
+        sample="s",
+        way="memory",
+        model="m",
+        outcome=SampleOutcome.SCORED,
+        score=0.0,
+        reason="",
+        metric=metric,
+        golds=("19 days",),
+        answer="18 days",
+    )
+    assert asyncio.run(judge_answer(record, judge)).score == 1
+    assert words in seen[0]
 
 
 def judging(messages):

@@ -39,6 +39,19 @@ _GOLDS: Final = {
     "verbatim": "The right answer is the first of these texts word for word, behind the second if there is one",
     "unanswerable": "The document does not answer the question; the right answer says so and gives none",
 }
+# What LongMemEval's published judge allows beyond that, by the type of a question, in words of ours.
+_LONGMEMEVAL: Final = {
+    "temporal-reasoning": "This is the right answer; a number of days, weeks or months may be wrong by one",
+    "knowledge-update": "This is the right answer; earlier values may stand beside it, as long as it is the one that "
+    "holds",
+    "single-session-preference": "The right answer meets this description, though not in every point: it recalls and "
+    "uses what the user said of themselves",
+    **dict.fromkeys(
+        ("single-session-user", "single-session-assistant", "multi-session"),
+        "This is the right answer, or all steps that lead to it; a part of it is wrong",
+    ),
+}
+_TASK: Final = "longmemeval-"
 _PROMPT: Final = """\
 Judge an answer to a question about a document that you do not see. You know what the right answer is.
 
@@ -98,13 +111,19 @@ async def judge_answer(record: Record, judge: Model) -> AnswerGrade:
     """Ask the judge about one answer."""
     prompt = _PROMPT.format(
         question=escape_markup(record.question),
-        rule=_GOLDS.get(record.metric, "Any one of these is the right answer"),
+        rule=_find_rule(record),
         golds=escape_markup("\n".join(record.golds)),
         answer=escape_markup(record.answer),
     )
     limit = max(_REPLY_TOKENS, judge.plan.answer_tokens)
     conversation = await converse((Message(role="user", content=prompt),), judge, limit, judge.plan.sampling)
     return parse_grade(conversation.reply.text)
+
+
+def _find_rule(record: Record) -> str:
+    if rule := _LONGMEMEVAL.get(record.task.removeprefix(_TASK)):
+        return rule
+    return _GOLDS.get(record.metric, "Any one of these is the right answer")
 
 
 def parse_grade(reply: str) -> AnswerGrade:

@@ -52,12 +52,14 @@ _FIRST_DAY: Final = date(2019, 3, 1)
 class _Story:
     """The facts of one episode, by the sessions that they are told in."""
 
-    def __init__(self, request: SampleRequest) -> None:
+    def __init__(self, request: SampleRequest, kind: str) -> None:
         self.rng, self.say, self.language = request.rng, Wordings("episode", request), request.language
         self.talk = Wordings("talk", request)
         given = request.options.get("sessions")
         self.sessions: int = given or max(10, min(200, request.tokens // _SESSION_TOKENS))
         self.is_before = request.options.get("probe") == "before"
+        # What is to be forgotten is no evidence.
+        self.has_notes = self.is_before or kind not in {"deletion", "absence"}
         self.who, self.other = self.rng.sample(list_words("given", self.language), 2)
         signs = [list_words(kind, "zh") for kind in ("adjectives", "middles")]
         is_chinese = self.language == "zh"
@@ -73,7 +75,7 @@ class _Story:
     def tell(self, told_in: int, who: str, kind: str, note: str = "", key: str = "", **words: str) -> None:
         """Let somebody say a sentence of a kind in a session."""
         text = f"{who}{self.talk['colon']}{self.say(kind).format(**words)}"
-        self.facts.append((told_in, Fact(text=text, place=0.0, note=note, key=key)))
+        self.facts.append((told_in, Fact(text=text, place=0.0, note=note if self.has_notes else "", key=key)))
 
     def build_passages(self) -> list[SourcePassage]:
         """Return the headings of the sessions with the facts between them."""
@@ -101,7 +103,7 @@ class _Story:
 
 def build_episode(request: SampleRequest, kind: str) -> SampleDraft:
     """Tell the facts of a kind over the sessions, with like facts of the other person, and ask for one of them."""
-    story = _Story(request)
+    story = _Story(request, kind)
     question, golds, metric = _BUILDERS[kind](story)
     _add_decoys(story, kind)
     body = request.assemble(story.draw_turns(), story.build_passages())

@@ -144,7 +144,7 @@ async def _read_session(opened: OpenMemory, one: TalkSession, *, replays: bool) 
         before = version
 
 
-MEMORY: Final = WaySpec(run=remember)
-MEMORY_EDITS: Final = WaySpec(run=partial(remember, way="edits"))
-MEMORY_HEADS: Final = WaySpec(run=partial(remember, way="heads"))
-NOTES: Final = WaySpec(run=partial(remember, replays=False))
+MEMORY: Final = WaySpec(run=remember, is_general=False)
+MEMORY_EDITS: Final = replace(MEMORY, run=partial(remember, way="edits"))
+MEMORY_HEADS: Final = replace(MEMORY, run=partial(remember, way="heads"))
+NOTES: Final = replace(MEMORY, run=partial(remember, replays=False))

@@ -51,7 +51,7 @@ function reader({ name, window: room, abilities, way }) {
 
 function makeShelf(typed) {
   const list = new SearchedList({ words: "shelf", id: "shelf-search", typed, fetch: service.documents, entry, key: ({ document }) => document, goes: ({ newest }) => newest?.status === "reading" });
-  const head = h("div", { class: "pane-head" }, h("h2", { id: "shelf-title" }, t("shelf")), list.search, h("a", { class: "button", href: "#/search" }, t("shelf.texts")));
+  const head = h("div", { class: "pane-head" }, h("h2", { id: "shelf-title" }, t("shelf")), list.search, h("a", { class: "button", href: "#/memories" }, t("memories")), h("a", { class: "button", href: "#/search" }, t("shelf.texts")));
   list.node = h("section", { class: "shelf", "aria-labelledby": "shelf-title" }, head, list.told, list.rows);
   return list;
 }

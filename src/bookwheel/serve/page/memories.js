@@ -1,0 +1,122 @@
+// Lasting memories: the list, and one memory with what it says now, a question to it, and its timeline by date. To
+// forget a source shows first what falls with it.
+
+import { h, refill } from "./dom.js";
+import * as service from "./service.js";
+import { knows, moment, number, t } from "./words.js";
+
+const MOST = 100; // versions that are shown at first
+
+export async function memoriesView() {
+  const rows = await service.memories();
+  const list = h("ol", { class: "list" }, rows.map(entry));
+  const node = h("section", { class: "home" }, h("h1", {}, t("memories")), rows.length ? list : h("p", { class: "soft" }, t("memories.empty")));
+  return { node, title: t("memories") };
+}
+
+const facts = (one) =>
+  [t("memory.texts", { count: number(one.texts) }), t("memory.version", { version: number(one.version) }), t("memory.tokens", { count: number(one.tokens), limit: number(one.limit) })].join(" · ");
+
+function entry(one) {
+  const link = h("a", { href: `#/memory/${encodeURIComponent(one.memory)}`, class: "question", dir: "auto" }, one.memory);
+  return h("li", {}, h("span", {}), h("div", {}, link, h("p", { class: "said", dir: "auto" }, one.about), h("p", { class: "small" }, facts(one), " · ", moment(one.created))));
+}
+
+export async function memoryView(name, kept) {
+  const memory = new Memory(name, kept?.question);
+  await memory.load();
+  return { node: memory.node, title: name, keep: () => ({ question: memory.question.value }) };
+}
+
+class Memory {
+  constructor(name, typed = "") {
+    this.name = name;
+    this.head = h("div");
+    this.now = h("div");
+    this.timeline = h("div");
+    this.said = h("div", { role: "status" });
+    this.question = h("input", { id: "memory-question", value: typed, required: true, placeholder: t("memory.ask.hint"), autocomplete: "off" });
+    this.send = h("button", { class: "main" }, t("memory.ask"));
+    const form = h("form", { class: "row", onsubmit: (event) => this.#ask(event) }, h("label", { for: "memory-question" }, t("ask.question")), this.question, this.send);
+    this.node = h("section", { class: "home memory" }, this.head, this.now, form, this.said, this.timeline);
+  }
+
+  async load(most = MOST) {
+    const [log, shown] = await Promise.all([service.memoryLog(this.name), service.memory(this.name)]);
+    refill(this.head, h("h1", { dir: "auto" }, log.memory), h("p", { class: "soft", dir: "auto" }, log.about), h("p", { class: "small" }, facts(log), shown.waiting ? ` · ${t("memory.waiting", { count: number(shown.waiting) })}` : ""));
+    const lines = shown.text.split("\n").filter(Boolean);
+    refill(this.now, h("h2", {}, t("memory.now")), lines.length ? h("ul", { class: "lines" }, lines.map((line) => h("li", { dir: "auto" }, h("p", {}, line)))) : h("p", { class: "soft" }, t("memory.nothing")));
+    this.#drawTimeline(log, most);
+  }
+
+  #drawTimeline(log, most) {
+    const versions = log.versions.toSorted((one, other) => Date.parse(other.at) - Date.parse(one.at) || other.version - one.version);
+    const days = Map.groupBy(versions.slice(0, most), ({ at }) => at.slice(0, 10));
+    const left = versions.length - most;
+    refill(
+      this.timeline,
+      h("h2", {}, t("memory.timeline")),
+      [...days].map(([day, found]) => h("section", {}, h("h3", {}, day), h("ol", { class: "list" }, found.map((version) => this.#drawVersion(version))))),
+      left > 0 && h("button", { type: "button", onclick: () => this.load(versions.length) }, t("memory.older", { count: number(left) })),
+      log.forgotten.map((one) => h("p", { class: "small" }, t("memory.forgotten", { sources: one.sources.join(t("list.comma")), lines: number(one.lines), when: moment(one.ended || one.began) }))),
+    );
+  }
+
+  #drawVersion(version) {
+    const isWritten = version.kind === "edit";
+    const told = [t("memory.version", { version: number(version.version) }), version.at.slice(11, 16), version.late && t("memory.late"), ...version.flags.map((flag) => (knows(`flag.${flag}`) ? t(`flag.${flag}`) : flag))];
+    const falls = h("div", { role: "status" });
+    const forget = h("button", { type: "button", class: "quiet", onclick: () => this.#preview(version.source, falls) }, t("memory.forget"));
+    return h(
+      "li",
+      {},
+      h("span", {}),
+      h("div", {}, h("p", {}, h("b", { dir: "auto" }, isWritten ? t("memory.by-hand") : version.source), " ", h("span", { class: "small" }, told.filter(Boolean).join(" · "))), drawChanges(version.changes), isWritten || forget, falls),
+    );
+  }
+
+  async #preview(source, falls) {
+    const found = await service.forgetSource(this.name, source, true);
+    const sure = h("button", { type: "button", class: "main", onclick: () => this.#forget(source, sure) }, t("memory.forget.sure"));
+    const keep = h("button", { type: "button", onclick: () => refill(falls) }, t("memory.forget.keep"));
+    const words = { source, texts: t("memory.texts", { count: number(found.texts.length) }), versions: t("memory.versions", { count: number(found.versions) }), later: number(found.later) };
+    refill(falls, h("p", {}, t("memory.falls", words)), h("div", { class: "row" }, sure, keep));
+    sure.focus();
+  }
+
+  async #forget(source, button) {
+    button.disabled = true;
+    try {
+      await service.forgetSource(this.name, source, false);
+    } finally {
+      button.disabled = false;
+    }
+    refill(this.said);
+    await this.load();
+  }
+
+  async #ask(event) {
+    event.preventDefault();
+    this.send.disabled = true;
+    try {
+      const found = await service.askMemory(this.name, this.question.value);
+      const where = t(found.from === "memory" ? "memory.from.memory" : "memory.from.texts");
+      const verdict = found.verdict && knows(`verdict.${found.verdict}`) ? t(`verdict.${found.verdict}`) : "";
+      const quotes = [["", found.evidence], ["memory.newer", found.newer], ["memory.superseded", found.superseded]];
+      refill(
+        this.said,
+        h("p", { class: "said", dir: "auto" }, found.answer || found.error),
+        h("p", { class: "small" }, [where, verdict, t("memory.version", { version: number(found.version) })].filter(Boolean).join(" · ")),
+        h("ul", { class: "lines" }, quotes.flatMap(([label, list]) => list.map((quote) => drawQuote(label, quote)))),
+      );
+    } finally {
+      this.send.disabled = false;
+    }
+  }
+}
+
+const drawQuote = (label, { quote, source, at }) =>
+  h("li", {}, h("p", { dir: "auto" }, label && h("b", {}, `${t(label)} `), h("q", {}, quote.trim()), h("span", { class: "small" }, ` ${source} · ${moment(at)}`)));
+
+const drawChanges = (changes) =>
+  h("ul", { class: "lines" }, changes.map(({ kind, text, old }) => [old && h("li", { class: "gone", dir: "auto" }, h("p", {}, old)), h("li", { class: kind === "gone" ? "gone" : "new", dir: "auto" }, h("p", {}, text))]));

@@ -70,6 +70,15 @@ async def test_some_words_are_blotted_out_of_every_text(session, begin, journal)
     assert count_bytes(journal.path, "wombat") + count_bytes(journal.path, "Wombat") == 0
 
 
+async def test_a_question_that_was_asked_before_goes_with_its_words(session, begin, journal):
+    opened = await begin(session)
+    await append(opened, "room = 12", source="mail-1")
+    await ask(opened, "room wombat?")
+    await append(opened, "pin = wombat", source="mail-2")
+    await forget(opened, text="wombat")
+    assert count_bytes(journal.path, "wombat") == 0
+
+
 async def test_what_is_from_before_a_time_goes(session, begin):
     opened = await begin(session)
     await append(opened, "a = 1", source="one", at="2026-01-01")

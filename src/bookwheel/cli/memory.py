@@ -148,6 +148,8 @@ def show(name: str, *, version: WholeNumber | None = None, output: OutputOptions
         values = records.show_version(journal.memories, journal.memories.find(name), version)
     if values["waiting"] and not output.is_silent:
         print_note(f"{values['waiting']} texts are not read yet: the next `bookwheel memory add` reads them")
+    if values["gaps"] and not output.is_silent:
+        print_note("the piece that was read last was not taken in whole", style="bold yellow")
     return _print(values, output, values["text"] or "(nothing was read yet)")
 
 

@@ -6,6 +6,7 @@ plain letters, so that a search of the file's bytes can prove what was forgotten
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from contextlib import closing, contextmanager
@@ -296,6 +297,8 @@ class MemoryTables:
                 if text:
                     _drop_words(connection, memory, text, mask)
             connection.execute("DELETE FROM memory_answers WHERE memory = ? AND asked >= ?", (memory, since))
+            if phrase := masks.get(0):
+                _drop_answers(connection, memory, phrase)
             connection.execute("DELETE FROM memory_replays WHERE memory = ?", (memory,))
             update = ", ".join(f"{name} = ?" for name in TOMBSTONES.columns)
             values = (*TOMBSTONES.to_row(ended), memory, tombstone.number)
@@ -356,6 +359,14 @@ def _damage_error(table: str, path: Path) -> JournalError:
 def _keep_place(connection: sqlite3.Connection, memory: int, source: str, place: str) -> None:
     query = "INSERT OR REPLACE INTO memory_follows (memory, source, place) VALUES (?, ?, ?)"
     connection.execute(query, (memory, store_text(source), place))
+
+
+def _drop_answers(connection: sqlite3.Connection, memory: int, phrase: str) -> None:
+    """Drop the answers of any time that hold some words."""
+    wanted = json.dumps(phrase, ensure_ascii=False)[1:-1].casefold()
+    rows = connection.execute("SELECT number, record FROM memory_answers WHERE memory = ?", (memory,)).fetchall()
+    gone = [(memory, number) for number, record in rows if wanted in str(record).casefold()]
+    connection.executemany("DELETE FROM memory_answers WHERE memory = ? AND number = ?", gone)
 
 
 def _drop_words(connection: sqlite3.Connection, memory: int, text: int, mask: str | None) -> None:

@@ -9,10 +9,12 @@ from typing_extensions import TypedDict
 from bookwheel.claims import Claim, choose_sign
 from bookwheel.journal.memory_rows import BY_HAND, blank_version
 from bookwheel.schema import to_plain
-from bookwheel.types import Usage
+from bookwheel.types import GAPS, Usage
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bookwheel.journal.memories import MemoryTables
     from bookwheel.journal.memory_rows import MemoryRecord, MemoryText, MemoryVersion, Tombstone
     from bookwheel.memory.asking import MemoryAnswer
@@ -210,13 +212,20 @@ def version_to_json(name: str, version: MemoryVersion, before: MemoryVersion | N
     }
 
 
+def list_gaps(versions: Iterable[MemoryVersion]) -> list[MemoryGapJson]:
+    """Return the pieces that a memory did not take in whole."""
+    return [
+        {"version": one.version, "start": one.start, "end": one.end, "flags": list(one.flags)}
+        for one in versions
+        if GAPS & set(one.flags)
+    ]
+
+
 def update_to_json(name: str, update: MemoryUpdate) -> MemoryJson:
     """Return what an append or a correction came to."""
     values = version_to_json(name, update.after, update.before)
     values["steps"] = sum(version.text is not None for version in update.versions)
-    values["gaps"] = [
-        {"version": gap.version, "start": gap.start, "end": gap.end, "flags": list(gap.flags)} for gap in update.gaps
-    ]
+    values["gaps"] = list_gaps(update.versions)
     values["usage"] = _to_json(update.usage)
     if update.text:
         values |= {
@@ -280,7 +289,8 @@ def show_version(tables: MemoryTables, record: MemoryRecord, number: int | None 
     found = find_version(tables, record, number)
     before = find_version(tables, record, found.version - 1)
     waiting = len(tables.list_waiting(record.number))
-    return {**version_to_json(record.name, found, before), "limit": record.plan.memory_tokens, "waiting": waiting}
+    shown = version_to_json(record.name, found, before)
+    return {**shown, "limit": record.plan.memory_tokens, "waiting": waiting, "gaps": list_gaps([found])}
 
 
 def compare_versions(tables: MemoryTables, record: MemoryRecord, old: int, new: int) -> MemoryDiffJson:

@@ -73,3 +73,10 @@ def test_a_stream_has_the_same_words(server, say) -> None:
     messages = [{"role": "user", "content": "room ?"}]
     chunks = client.chat.completions.create(model=MODEL, messages=messages, stream=True)
     assert "12" in "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+
+
+def test_a_full_memory_is_said_in_the_next_answer(server, say) -> None:
+    many = "\n".join(f"key{number} = {number}" for number in range(60))
+    say(many)
+    texts(server)
+    assert "The memory is full" in say("And the key7 ?")

@@ -133,9 +133,11 @@ class ServedMemories:
 
         self._service.readings.loop.submit(read_waiting(opened)).outcome.add_done_callback(tell)
 
-    async def ask(self, key: Key | None, name: str, question: str, *, as_of: str | None) -> records.MemoryAnswerJson:
+    async def ask(
+        self, key: Key | None, name: str, question: str, *, as_of: str | None, is_kept: bool = True
+    ) -> records.MemoryAnswerJson:
         """Answer from a memory, or else from its texts."""
-        answer = await self._run(key, name, partial(ask, question=question, as_of=as_of))
+        answer = await self._run(key, name, partial(ask, question=question, as_of=as_of, is_kept=is_kept))
         return records.answer_to_json(name, answer)
 
     async def edit(self, key: Key | None, name: str, old: str, new: str) -> records.MemoryJson:

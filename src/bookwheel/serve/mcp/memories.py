@@ -98,7 +98,7 @@ class LastingMemoryTools:
         """Show what a memory says, now or at a version."""
         shown: Json = dict(await self._memories.show(get_key(ctx), memory, version))
         pieces = [{"text": shown["text"][at : at + _PIECE]} for at in range(0, len(shown["text"]), _PIECE)]
-        about = {name: shown[name] for name in ("version", "tokens", "limit", "waiting")}
+        about = {name: shown[name] for name in ("version", "tokens", "limit", "waiting", "gaps") if shown[name] != []}
         return {"memory": memory, **about, **make_page("pieces", clean(pieces), cursor, ROOM - 120)}
 
     async def memory_log(

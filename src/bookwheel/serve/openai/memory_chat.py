@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 PREFIX: Final = "bookwheel/memory/"
 SOURCE: Final = "chat"
 _ASKS: Final = re.compile(r"[?？]|[吗呢]\s*[。.!！]*\s*$")
+_FULL: Final = {
+    "en": "(The memory is full: what it read last was not taken in whole. Begin one with more tokens.)",
+    "zh": "（记忆已满：最后读到的内容没有全部记下。请开一个更大的记忆。）",
+}
 _NOTED: Final = {"en": "Noted.", "zh": "记下了。"}
 
 
@@ -37,11 +41,16 @@ async def answer_from_memory(
         raise ApiError(400, "there is no user message with text in it", kind="no_user_message", param="messages")
     for turn in turns[:-1]:
         await memories.add(key, name, turn, source=SOURCE, at=None, waits=False)
-    found = await memories.ask(key, name, turns[-1], as_of=None)
+    # The turn is a text too: an answer kept beside it would hold words that forgetting the text does not reach.
+    found = await memories.ask(key, name, turns[-1], as_of=None, is_kept=False)
     if found["status"] != Status.ANSWERED:
         raise ApiError(502, found["error"] or f"the memory did not answer: {found['status']}", kind="model_error")
+    # What was told before has been read by now; of the newest turn the next answer tells.
+    is_full = bool((await memories.show(key, name, None))["gaps"])
     await memories.add(key, name, turns[-1], source=SOURCE, at=None, waits=False)
     # Who only told something wants no "it does not say".
     is_statement = found["verdict"] == "absent" and not _ASKS.search(turns[-1])
     text = _NOTED[language_of(turns[-1])] if is_statement else found["answer"]
+    if is_full:
+        text = f"{text}\n\n{_FULL[language_of(turns[-1])]}"
     return make_reply(chat, chat.model, text, usage=Usage(**cast("dict[str, Any]", found["usage"])))

@@ -45,7 +45,7 @@ class Memory {
     const [log, shown] = await Promise.all([service.memoryLog(this.name), service.memory(this.name)]);
     refill(this.head, h("h1", { dir: "auto" }, log.memory), h("p", { class: "soft", dir: "auto" }, log.about), h("p", { class: "small" }, facts(log), shown.waiting ? ` · ${t("memory.waiting", { count: number(shown.waiting) })}` : ""));
     const lines = shown.text.split("\n").filter(Boolean);
-    refill(this.now, h("h2", {}, t("memory.now")), lines.length ? h("ul", { class: "lines" }, lines.map((line) => h("li", { dir: "auto" }, h("p", {}, line)))) : h("p", { class: "soft" }, t("memory.nothing")));
+    refill(this.now, h("h2", {}, t("memory.now")), lines.length ? h("ul", { class: "noted" }, lines.map((line) => h("li", { dir: "auto" }, h("p", {}, line)))) : h("p", { class: "soft" }, t("memory.nothing")));
     this.#drawTimeline(log, most);
   }
 
@@ -71,7 +71,7 @@ class Memory {
       "li",
       {},
       h("span", {}),
-      h("div", {}, h("p", {}, h("b", { dir: "auto" }, isWritten ? t("memory.by-hand") : version.source), " ", h("span", { class: "small" }, told.filter(Boolean).join(" · "))), drawChanges(version.changes), isWritten || forget, falls),
+      h("div", {}, h("p", {}, h("b", { dir: "auto" }, isWritten ? t("memory.by-hand") : version.source), " ", h("span", { class: "small" }, told.filter(Boolean).join(" · "))), drawChanges(version.changes), !isWritten && forget, falls),
     );
   }
 
@@ -107,7 +107,7 @@ class Memory {
         this.said,
         h("p", { class: "said", dir: "auto" }, found.answer || found.error),
         h("p", { class: "small" }, [where, verdict, t("memory.version", { version: number(found.version) })].filter(Boolean).join(" · ")),
-        h("ul", { class: "lines" }, quotes.flatMap(([label, list]) => list.map((quote) => drawQuote(label, quote)))),
+        h("ul", { class: "noted" }, quotes.flatMap(([label, list]) => list.map((quote) => drawQuote(label, quote)))),
       );
     } finally {
       this.send.disabled = false;
@@ -119,4 +119,4 @@ const drawQuote = (label, { quote, source, at }) =>
   h("li", {}, h("p", { dir: "auto" }, label && h("b", {}, `${t(label)} `), h("q", {}, quote.trim()), h("span", { class: "small" }, ` ${source} · ${moment(at)}`)));
 
 const drawChanges = (changes) =>
-  h("ul", { class: "lines" }, changes.map(({ kind, text, old }) => [old && h("li", { class: "gone", dir: "auto" }, h("p", {}, old)), h("li", { class: kind === "gone" ? "gone" : "new", dir: "auto" }, h("p", {}, text))]));
+  h("ul", { class: "noted" }, changes.map(({ kind, text, old }) => [old && h("li", { class: "gone", dir: "auto" }, h("p", {}, old)), h("li", { class: kind === "gone" ? "gone" : "new", dir: "auto" }, h("p", {}, text))]));

@@ -65,6 +65,11 @@ class LastingMemory:
         is_file = isinstance(name_or_path, Path) or Path(name_or_path).suffix in {".sqlite", ".db"}
         self.name = Path(name_or_path).stem if is_file else str(name_or_path)
         self._path = Path(name_or_path) if is_file else resolve_journal(journal)
+        if is_file and self._path.exists():
+            # A file that was renamed on its way still opens.
+            with Journal(self._path) as kept:
+                names = [record.name for record in kept.memories.list_all()]
+            self.name = names[0] if len(names) == 1 else self.name
         self._about, self._way, self._model = about, way, model
         self._settings = settings if tokens is None else {**settings, "memory_tokens": tokens}
 

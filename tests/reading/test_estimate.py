@@ -22,7 +22,9 @@ TEXT = "".join(
     for n in range(90)
 )
 QUESTION = "What is the colour of the wheel?"
-WAYS = [name for name in list_ways() if name not in {"auto", "cascade", "whole", "collect"}]
+# Memories that go on ask, append and replay, each by the way that suits the model: they have no estimate of their own.
+LASTING = {"memory", "memory-edits", "memory-heads", "notes"}
+WAYS = [name for name in list_ways() if name not in {"auto", "cascade", "whole", "collect", *LASTING}]
 SUMS = [
     "gated+edits",
     "gated+heads+look-back",

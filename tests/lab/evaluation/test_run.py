@@ -166,12 +166,14 @@ def test_an_answer_that_was_kept_but_not_judged_is_judged_without_a_call(tmp_pat
 def test_a_failed_request_counts_as_wrong_is_told_and_may_be_made_anew(tmp_path, settings, source):
     path = tmp_path / "r.jsonl"
     evaluation = settings(lengths=(300,), ways=("whole",), concurrency=1)
-    broken = ScriptedModel(keyword_reader, faults={1: Refused("the key was revoked"), 3: ValueError("a bug")})
+    broken = ScriptedModel(
+        keyword_reader, faults={1: Refused("the key was revoked"), 3: Refused("the account was closed")}
+    )
     found = go(evaluation, path, source, opener(broken))
     assert [(r.outcome, r.score, r.official) for r in found.records if r.outcome is not SampleOutcome.SCORED] == [
         (SampleOutcome.FAILED, 0, None)
     ] * 2
-    assert [r.error for r in found.records if r.error] == ["the key was revoked", "ValueError: a bug"]
+    assert [r.error for r in found.records if r.error] == ["the key was revoked", "the account was closed"]
     assert go(evaluation, path, source, opener(broken)) != found
     assert broken.calls == 5
     mended = go(evaluation, path, source, opener(broken), rerun=frozenset({SampleOutcome.FAILED}))

@@ -53,6 +53,13 @@ def test_another_file_or_wish_is_another_conversion(tmp_path, cache, change):
     assert len(list(cache.glob("*.jsonl"))) == 2
 
 
+def test_a_cache_that_another_process_empties_meanwhile_is_no_missing_file(tmp_path, cache):
+    document = open_document([page(tmp_path)], is_cached=True)
+    clear_conversions()
+    assert read(document) == read(document) == "Eleven barrels of oil.\n"
+    assert not list(cache.glob("*.jsonl"))
+
+
 def test_another_release_of_a_library_converts_anew(tmp_path, cache, monkeypatch):
     path = page(tmp_path)
     read(open_document([path], is_cached=True))

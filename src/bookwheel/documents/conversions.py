@@ -64,10 +64,20 @@ class Conversion:
     path: Path
     store: ConversionStore
     """Keeps its folder as long as this object."""
+    remake: Callable[[], Conversion] | None = None
+    """Converts once more, to a file that no other process empties; of one in the cache."""
 
     def rows(self, kind: str) -> Iterator[list[Any]]:
         """Yield what the reader made of one kind: `part` (text, source, page), `warning` (what, where), `format`."""
-        with self.path.open(encoding="utf-8", errors="surrogatepass") as lines:
+        try:
+            opened = self.path.open(encoding="utf-8", errors="surrogatepass")
+        except FileNotFoundError:
+            if self.remake is None:
+                raise
+            # Another process has emptied the cache, because it forgot a reading.
+            yield from self.remake().rows(kind)
+            return
+        with opened as lines:
             for line in lines:
                 row = json.loads(line)
                 if row[0] == kind:
@@ -98,15 +108,15 @@ class ConversionStore:
             return cls()
         return cls(folder if os.access(folder, os.W_OK | os.X_OK) else None)
 
-    def find(self, key: str) -> Conversion | None:
+    def find(self, key: str, remake: Callable[[], Conversion]) -> Conversion | None:
         """Return the kept conversion. Its time is renewed, because the oldest go first."""
         path = self.folder / f"{key}.jsonl"
         with suppress(OSError):
             os.utime(path)
-            return Conversion(path=path, store=self)
+            return Conversion(path=path, store=self, remake=remake)
         return None
 
-    def write(self, key: str, rows: Iterator[list[Any]]) -> Conversion:
+    def write(self, key: str, rows: Iterator[list[Any]], remake: Callable[[], Conversion] | None = None) -> Conversion:
         """Write the rows to a file, which gets its name when it is complete."""
         path = self.folder / f"{key}.jsonl"
         self.folder.mkdir(mode=0o700, exist_ok=True)
@@ -121,7 +131,7 @@ class ConversionStore:
             raise
         if not self._is_temporary:
             _drop_oldest(self.folder)
-        return Conversion(path=path, store=self)
+        return Conversion(path=path, store=self, remake=remake)
 
 
 def conversions_path() -> Path:
@@ -269,8 +279,6 @@ def _convert(file: SourceFile, store: ConversionStore, show: Callable[[int | Non
     facts = [file.name, file.media, file.charset, file.suffix, file.everything, describe_ocr()]
     digest.update(json.dumps([*facts, _VERSION, *find_releases()]).encode())
     key = digest.hexdigest()
-    if kept := store.find(key):
-        return kept
 
     def rows() -> Iterator[list[Any]]:
         with closing(run_in_child(convert_in_child, file.to_values(), name=file.name)) as items:
@@ -280,7 +288,11 @@ def _convert(file: SourceFile, store: ConversionStore, show: Callable[[int | Non
                 else:
                     yield row
 
-    return store.write(key, rows())
+    @cache
+    def remake() -> Conversion:
+        return ConversionStore().write(key, rows())
+
+    return store.find(key, remake) or store.write(key, rows(), remake)
 
 
 @cache

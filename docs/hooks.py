@@ -32,6 +32,7 @@ LINKED = (
     "Containerfile",
     "examples/**/*",
     "src/bookwheel/**/*.py",
+    "src/bookwheel/lab/data/*/README.md",
     "tests/lab/training/verl/*.py",
     "LICENSE",
 )

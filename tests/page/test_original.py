@@ -199,3 +199,9 @@ def test_an_address_with_a_step_opens_to_be_inspected(reader_page, expect):
     page.goto(f"/{address}?step=2")
     expect(page.locator(".timeline")).to_be_visible()
     assert json.loads(page.evaluate("JSON.stringify(localStorage.getItem('bookwheel.mode'))")) is None
+
+
+def test_what_the_answer_rests_on_is_marked_where_one_section_is_all(reader_page, expect):
+    page = reader_page
+    read_to_the_end(page, "Rain fell on the mill. Ada Quill delivered 7 crates of ink to the north gate in 1719.")
+    expect(page.locator(".source mark").first).to_contain_text("7 crates")

@@ -218,8 +218,13 @@ export class ReadingView {
     this.source.unpin();
     this.draw();
     this.remember();
-    const proof = this.reading.evidence?.find(({ step }) => step === this.shown);
-    if (this.trace.length) this.source.pass(this.trace.steps[this.shown], proof && { span: proof, told: t("source.proof") });
+    if (this.trace.length) this.source.pass(this.trace.steps[this.shown], this.#proof(this.shown));
+  }
+
+  // What the answer rests on in the section of a step.
+  #proof(at) {
+    const proof = this.reading.evidence?.find(({ step }) => step === at);
+    return proof && { span: proof, told: t("source.proof") };
   }
 
   #draw() {
@@ -243,7 +248,7 @@ export class ReadingView {
     this.transport.draw(told.filter(Boolean).join(" · "), step && earned && [" · ", t("train.advantage"), " ", advantageMark(earned.advantage)]);
     // Where a rank decides, nobody knows what is read first: then the text begins at its beginning.
     const followed = (reads && this.trace.flight(this.reading)) || step || (reads && { start: 0, end: FIRST, pages: [] });
-    if (followed && this.at === null && this.followed !== at) this.source.pass(followed);
+    if (followed && this.at === null && this.followed !== at) this.source.pass(followed, reads ? {} : this.#proof(at));
     this.followed = at;
   }
 

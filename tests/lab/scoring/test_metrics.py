@@ -185,6 +185,7 @@ texts = st.text(max_size=60)
 @given(texts)
 def test_words_of_words_are_the_same_words(text):
     assume(not re.search(r"\d\W+[cf]\b", text, re.IGNORECASE))  # degrees, where a mere blank stands between
+    assume(not re.search(r"\.\d+\.\d", text))  # ".0.0" is no number, and "0.0" within it is one
     once = words(text)
     assert words(" ".join(once)) == once
 

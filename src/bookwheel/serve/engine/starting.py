@@ -91,6 +91,9 @@ async def _find_started(service: Service, caller: Caller) -> Reading | None:
     entry = await asyncio.to_thread(service.usage.find_reading, caller.key_name, caller.idempotency_key)
     if entry is None:
         return None
+    # One that is just being interrupted would be taken for one under way, and its end for the answer.
+    if (running := service.readings.get_running(entry.id)) and running.is_interrupted:
+        await running.done.wait()
     try:
         reading = await service.get_reading(entry.id, caller.key)
     except ApiError:  # the server was killed between the entry and the journal

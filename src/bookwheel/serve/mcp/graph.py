@@ -8,18 +8,16 @@ The MCP SDK reads the annotations of the tools at run time, so this file does no
 
 import json
 from collections.abc import Awaitable, Callable
-from functools import partial, wraps
+from functools import partial
 from importlib.metadata import version
 from inspect import getdoc
 from typing import Annotated, Any, Final
 
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from bookwheel.errors import BookwheelError
 from bookwheel.memory.graph import (
     AddedJson,
     DeletionJson,
@@ -30,6 +28,7 @@ from bookwheel.memory.graph import (
     RelationJson,
 )
 from bookwheel.serve.engine.service import Service
+from bookwheel.serve.mcp.results import wrap_tool
 
 _URI: Final = "memory://knowledge-graph"
 _READS: Final = ToolAnnotations(
@@ -142,26 +141,15 @@ def build_graph_server(service: Service, memory: str) -> MCPServer:
         (tools.open_nodes, _READS),
     ]
     for tool, hints in offered:
-        server.add_tool(_wrap(tool), description=getdoc(tool), annotations=hints, structured_output=False)
+        server.add_tool(wrap_tool(tool, _shorten), description=getdoc(tool), annotations=hints, structured_output=False)
     server.resource(_URI, name="knowledge-graph", mime_type="application/json")(tools.read_resource)
     return server
 
 
-def _wrap(tool: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Return the tool with its results as the reference server words them, and errors that an agent can read."""
-
-    @wraps(tool)
-    async def call(*positional: Any, **named: Any) -> CallToolResult:
-        try:
-            result = await tool(*positional, **named)
-        except BookwheelError as error:
-            raise ToolError(str(error)) from error
-        # The text of what was created is the list alone, that of a deletion its message.
-        shown = result.get("message") or (next(iter(result.values())) if len(result) == 1 else result)
-        text = shown if isinstance(shown, str) else _to_text(shown)
-        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=result)
-
-    return call
+def _shorten(result: Any) -> str:
+    """Return the text of a result as the reference server has it: the list that was made, or a deletion's message."""
+    shown = result.get("message") or (next(iter(result.values())) if len(result) == 1 else result)
+    return shown if isinstance(shown, str) else _to_text(shown)
 
 
 def _say(message: str) -> DoneJson:

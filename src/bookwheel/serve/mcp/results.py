@@ -7,12 +7,16 @@ pages, each with the cursor of the next one.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import wraps
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, TextContent
+
 from bookwheel.claims import Evidence
-from bookwheel.errors import InputError
+from bookwheel.errors import BookwheelError, InputError
 from bookwheel.journal import StoredDocument
 from bookwheel.journal.search import SearchHit
 from bookwheel.models.patience import format_duration
@@ -284,3 +288,23 @@ def reading_text(reading: Reading) -> str:
 
 def _quote_line(passage: Evidence) -> str:
     return f"    “{passage.quote}” ({describe_place(passage)})"
+
+
+def to_compact_json(result: Any) -> str:
+    return json.dumps(result, ensure_ascii=False, separators=(",", ":"))
+
+
+def wrap_tool(
+    tool: Callable[..., Awaitable[Any]], to_text: Callable[[Any], str] = to_compact_json
+) -> Callable[..., Awaitable[CallToolResult]]:
+    """Return the tool with its results as texts too, and with errors that a client's model can read."""
+
+    @wraps(tool)
+    async def call(*positional: Any, **named: Any) -> CallToolResult:
+        try:
+            result = await tool(*positional, **named)
+        except BookwheelError as error:
+            raise ToolError(str(error)) from error
+        return CallToolResult(content=[TextContent(type="text", text=to_text(result))], structured_content=result)
+
+    return call

@@ -6,15 +6,14 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import wraps
 from importlib.metadata import version
 from inspect import getdoc
 from typing import Any, Final
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.context import Context
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
-from mcp_types import CallToolResult, Resource, TextContent, Tool, ToolAnnotations
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp_types import Resource, Tool, ToolAnnotations
 from starlette.routing import BaseRoute
 
 from bookwheel.errors import BookwheelError, InputError
@@ -23,7 +22,7 @@ from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing, hash_secre
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.engine.settings import is_loopback
 from bookwheel.serve.mcp.memories import LastingMemoryTools
-from bookwheel.serve.mcp.results import Json, reading_summary, reading_text
+from bookwheel.serve.mcp.results import Json, reading_summary, reading_text, wrap_tool
 from bookwheel.serve.mcp.tools import ReadingTools, get_key
 from bookwheel.types import Reading
 
@@ -77,27 +76,12 @@ def build_server(service: Service, access: AccessPolicy, *, survives_restart: bo
         (memories.memory_delete, _ERASES),
     ]
     for tool, hints in offered:
-        server.add_tool(_wrap_tool(tool), description=getdoc(tool), annotations=hints, structured_output=False)
+        server.add_tool(wrap_tool(tool), description=getdoc(tool), annotations=hints, structured_output=False)
     for prompt in (answer_from_document, answer_several_questions, check_answer):
         server.prompt()(prompt)
     server.resource("reading://{reading}", name="reading", mime_type="application/json")(server.read_json)
     server.resource("reading://{reading}/text", name="reading as text", mime_type="text/plain")(server.read_text)
     return server
-
-
-def _wrap_tool(tool: Callable[..., Awaitable[Json]]) -> Callable[..., Awaitable[Any]]:
-    """Return the tool with results as compact JSON, and with errors that a client's model can read."""
-
-    @wraps(tool)
-    async def call(*positional: Any, **named: Any) -> CallToolResult:
-        try:
-            result = await tool(*positional, **named)
-        except BookwheelError as error:
-            raise ToolError(str(error)) from error
-        text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
-        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=result)
-
-    return call
 
 
 def answer_from_document(document: str, question: str) -> str:

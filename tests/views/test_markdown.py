@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from bookwheel.claims import Claim, Fit, Verdict
 from bookwheel.plan import Plan
 from bookwheel.types import Chunk, Conversation, DocumentInfo, Flag, Memory, Reading, Reply, Step
 from bookwheel.views.markdown import render_markdown
-from bookwheel.views.verdicts import describe_share
+from bookwheel.views.verdicts import advise_table, describe_share
 
 
 def read_part(score=None) -> Reading:
@@ -32,6 +35,14 @@ def test_what_was_left_unread_is_told_with_the_reason():
     found, vain = describe_share(read_part(0.9)), describe_share(read_part(0.0))
     assert found == "read 33% of the document, the likeliest parts first, until the memory was enough"
     assert vain.endswith("the likeliest parts first, and the rest has less of what the question names")
+
+
+def test_a_count_that_the_document_tells_of_is_not_sent_to_a_table():
+    asked = replace(read_part(), question="How many barrels were counted?", way="sequential")
+    told = replace(asked, claims=(Claim(text="64 barrels", verdict=Verdict.SUPPORTED, answers=Fit.YES),))
+    full = replace(told, steps=(replace(told.steps[0], flags=(Flag.TRIMMED,)), told.steps[1]))
+    assert [bool(advise_table(one)) for one in (asked, told, full)] == [True, False, True]
+    assert advise_table(replace(told, question="List all barrels"))
 
 
 def test_a_step_says_where_it_read_and_one_without_a_source_begins_with_its_span():

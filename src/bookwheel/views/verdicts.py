@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.claims import Fit, Verdict
+from bookwheel.claims import Fit, Sign, Verdict
 from bookwheel.types import Flag
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ _LISTS: Final = re.compile(
     r"列出|列举|所有|全部|哪些|多少[个次份条项人家笔]|几[个次份条项笔]",
     re.IGNORECASE,
 )
+
+
+_COUNTS: Final = re.compile(r"\b(?:how many|number of)\b|多少[个次份条项人家笔]|几[个次份条项笔]", re.IGNORECASE)
 
 
 def describe_claim(claim: Claim) -> str:
@@ -91,6 +94,9 @@ def advise_table(reading: Reading) -> str:
     """Return how to get every item where a question asks for a list; empty where one memory holds the answer well."""
     is_one_call = reading.way == "whole" or len(reading.steps) <= 1
     if "collect" in reading.way or is_one_call or not asks_for_list(reading.question):
+        return ""
+    # A number that stands in the document, such as that of a count which it tells of, needs no counting.
+    if _COUNTS.search(reading.question) and reading.sign is Sign.GREEN and not reading.is_overfull:
         return ""
     is_full = "was full" if reading.is_overfull else "holds only so much"
     return (

@@ -244,3 +244,15 @@ def test_a_place_is_a_terminal_session_or_the_root_of_a_repository(tmp_path: Pat
         monkeypatch.setattr("sys.stderr", terminal)
         assert list(last._name_places().values()) == ["of this terminal", "of this project"]
     os.close(master)
+
+
+def test_show_measures_what_the_memories_are_worth(run, book: Path, ask) -> None:
+    asked = ask("--json").json
+    shown = run("show", "last", "--worth")
+    assert shown.code == 0, shown.err
+    assert "what the memories are worth" in shown.out
+    assert "The harbour master of Skarholm is Ada Quill." in shown.out.rpartition("without a line")[2]
+    worth = run("show", "last", "--worth", "--json").json["worth"]
+    assert len(worth["steps"]) == len(asked["steps"])
+    assert worth["steps"][-1]["answer"]["bits"] > 0
+    assert run("show", "last", "--json").json == asked

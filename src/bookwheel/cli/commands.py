@@ -93,6 +93,7 @@ COMMANDS = {
         "bookwheel show last --changes",
         "bookwheel show last --follow",
         "bookwheel show 3fa9 --markdown lease.md",
+        "bookwheel show last --worth",
     ),
     "resume": Command(
         "bookwheel.cli.resume:resume",

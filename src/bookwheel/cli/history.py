@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.cli import STDIN
 from bookwheel.cli.last import find_reading_id
-from bookwheel.cli.options import FilePath, OutputOptions, PositiveInt, Switch, Text
+from bookwheel.cli.options import FilePath, ModelOptions, OutputOptions, PositiveInt, Switch, Text
 from bookwheel.cli.output import print_event, print_json, print_line, print_note, stdout
 from bookwheel.errors import BookwheelError, InputError
 from bookwheel.schema import to_plain
@@ -18,6 +19,7 @@ from bookwheel.types import Memory, Status
 
 if TYPE_CHECKING:
     from bookwheel.journal import Journal
+    from bookwheel.reading.worth import ReadingWorth
     from bookwheel.types import Reading
 
 # Seconds between two looks at the journal for new steps.
@@ -82,6 +84,8 @@ def show(
     markdown: FilePath | None = None,
     follow: Switch = False,
     changes: Switch = False,
+    worth: Switch = False,
+    models: ModelOptions = ModelOptions(),
     output: OutputOptions = OutputOptions(),
 ) -> int:
     """Show a reading step by step: what each step added to the memory and removed.
@@ -100,9 +104,12 @@ def show(
         Show the steps as another process reads them, until the reading ends.
     changes
         Show only steps that changed the memory.
+    worth
+        Measure how much of the answer and of the next section each memory knows, in bits, and which of its lines know
+        it. The model must give likelihoods: by default the one that read, else what --model names.
 
     """
-    from bookwheel.cli.timeline import find_note, print_origins, print_timeline
+    from bookwheel.cli.timeline import find_note, print_origins, print_timeline, print_worth
     from bookwheel.record import reading_to_json
     from bookwheel.verdict.provenance import find_origins
 
@@ -112,6 +119,7 @@ def show(
             record = _follow(journal, record, output)
         lines = find_origins(record.steps, journal.document_of(record.id))
         note = find_note(journal.path, record.id)
+        measured = asyncio.run(_measure_worth(journal, record, models)) if worth else None
     if html:
         from bookwheel.views.html import render_page
 
@@ -121,12 +129,22 @@ def show(
 
         _write_file(markdown, render_markdown(record, lines))
     if output.as_json:
-        print_json({**reading_to_json(record), **(note.fields if note else {})})
+        more = {"worth": measured.to_json()} if measured else {}
+        print_json({**reading_to_json(record), **(note.fields if note else {}), **more})
     elif not (html or markdown or output.json_events):
         if not follow:
             print_timeline(stdout(), record, note, only_changes=changes)
         print_origins(stdout(), lines)
+        if measured:
+            print_worth(stdout(), measured)
     return 0
+
+
+async def _measure_worth(journal: Journal, reading: Reading, models: ModelOptions) -> ReadingWorth:
+    from bookwheel.reading.worth import measure_reading
+
+    async with models.open_session(kept=journal.address_of(reading.id)) as session:
+        return await measure_reading(reading, journal.document_of(reading.id), session.model)
 
 
 def _follow(journal: Journal, reading: Reading, output: OutputOptions) -> Reading:

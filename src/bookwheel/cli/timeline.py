@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bookwheel.journal import Journal
+    from bookwheel.reading.worth import ReadingWorth, Worth
     from bookwheel.types import Reading, Step
     from bookwheel.verdict.provenance import LineOrigin
 
 GROUP: Final = "bookwheel.notes"
 """Entry points: functions of a journal's path and a reading's id that return a ReadingNote or None."""
+# Bits; a smaller change of a memory's worth between two steps is not pointed out.
+_LEAST_CHANGE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,3 +115,29 @@ def print_origins(console: Console, lines: Sequence[LineOrigin]) -> None:
         if not origin.found and not origin.by_hand:
             missing = f": {sanitize(', '.join(origin.missing))}" if origin.missing else ""
             console.print(Text(f"    not found in the text{missing}; check it", style="yellow"))
+
+
+def print_worth(console: Console, worth: ReadingWorth) -> None:
+    """Print what each memory is worth for the answer and the next section, and the bits that rest on each line."""
+    title = f"\nwhat the memories are worth to {sanitize(worth.model)}, in bits beside unrelated notes"
+    console.print(Text(title, style="bold"))
+    before = 0.0
+    for step in worth.steps:
+        line = Text(f"  step {step.index}")
+        if step.answer:
+            line += Text(f" · answer {_format_worth(step.answer)}")
+            change, before = step.answer.bits - before, step.answer.bits
+            if abs(change) >= _LEAST_CHANGE:
+                line += Text(f" ({change:+.1f})", style="green" if change > 0 else "red")
+        if step.ahead:
+            line += Text(f" · next section {_format_worth(step.ahead)}", style="dim")
+        console.print(line)
+    if worth.lines:
+        console.print(Text("what the answer loses without a line of the last memory", style="bold"))
+    for words, bits in worth.lines:
+        console.print(Text(f"  {bits:+6.1f}  {sanitize(words)}"))
+
+
+def _format_worth(worth: Worth) -> str:
+    share = "" if worth.recovered is None else f", {worth.recovered:.0%} of what the text tells"
+    return f"{worth.bits:+.1f}{share}"

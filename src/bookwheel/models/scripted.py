@@ -182,8 +182,9 @@ def keyword_judge(messages: Sequence[Message], options: Sequence[str]) -> list[f
 
 
 def keyword_likelihood(messages: Sequence[Message], continuation: str) -> list[float]:
-    """Find the words of a text likelier when the section has them."""
-    there = _keywords(_extract_tag(messages[-1].content, "section"))
+    """Find the words of a text likelier when the section has them, or the notes of a prompt without one."""
+    prompt = messages[-1].content
+    there = _keywords(_extract_tag(prompt, "section") or _extract_tag(prompt, "memory"))
     return [-1.0 if word in there else -5.0 for word in sorted(_keywords(continuation))] or [-5.0]
 
 

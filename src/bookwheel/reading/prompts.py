@@ -56,6 +56,8 @@ class Prompts:
     """The words that a judgement chooses between."""
     not_found: str = ""
     """The answer where the document has none; empty if the set has none."""
+    unrelated: str = ""
+    """Notes of another text, beside which the worth of a memory is measured."""
     least_gain_share: float = 1.0
     """The part of the plan's `least_gain` that is enough for `quotes`: gains after other words are others."""
 
@@ -140,6 +142,7 @@ class Prompts:
             turns=_parse_templates(table, "turns"),
             options=(str(table.get("yes", "")), str(table.get("no", ""))),
             not_found=str(table.get("not_found", "")),
+            unrelated=str(table.get("unrelated", "")).strip(),
             least_gain_share=_parse_least_gain_share(table, name),
         )
 
@@ -196,6 +199,7 @@ def _load(name: str, language: str) -> Prompts:
         turns={**standard.turns, **prompts.turns},
         options=prompts.options if all(prompts.options) else standard.options,
         not_found=prompts.not_found or standard.not_found,
+        unrelated=prompts.unrelated or standard.unrelated,
     )
 
 

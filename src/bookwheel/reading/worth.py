@@ -1,0 +1,230 @@
+"""What a memory is worth: how much of what should follow from it a model can tell with it, and by which of its lines.
+
+The score needs no answer that somebody checked. For the tokens x_t of a target, with m the memory, P the words of the
+document that say it, and c an unrelated memory, the control:
+
+    need_t = max(0, log p(x_t | P) - log p(x_t | c))      what there is to know of a token
+    got_t  = log p(x_t | m) - log p(x_t | c)              what the memory knows of it
+    R      = sum need_t * clip(got_t, -need_t, need_t) / sum need_t^2
+    bits   = sum got_t / log 2
+
+R is 1 for a memory as good as the document's own words, 0 for one as good as another document's notes, and below 0 for
+one that misleads. The control is never empty: any notes at all make a text likelier, and against an empty memory
+another book's notes would earn a part of what is due to knowledge alone. The model that scores stays as it is: one that
+learns while it judges itself finds words that only it understands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import fsum, log
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.errors import BadReply
+from bookwheel.models.base import Ability, require_ability
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.text.ranking import score_texts
+from bookwheel.text.sentences import list_sentences
+from bookwheel.types import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.models.base import JudgingModel, Model
+    from bookwheel.reading.prompts import Prompts
+    from bookwheel.types import Document, Reading
+
+_BIT: Final = log(2)
+# Tokens of the next section that are scored: enough to see what it is about, few enough to be cheap.
+_AHEAD_TOKENS: Final = 96
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A text that a memory should make likelier."""
+
+    text: str
+    cue: str = ""
+    """The question that it follows; empty where it is how the document goes on."""
+    past: str = ""
+    """The document's own words that say it; empty where nobody knows them, and then there is no R."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worth:
+    """What a memory saves on a target, beside an unrelated memory."""
+
+    bits: float
+    possible: float | None = None
+    """The bits that the document's own words save, over the tokens on which they save any."""
+    recovered: float | None = None
+    """R; None where nobody knows what could be known, or where there is nothing to know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenScores:
+    """Log-probabilities of the tokens of one or more targets."""
+
+    memory: Sequence[float]
+    control: Sequence[float]
+    past: Sequence[float] | None = None
+
+    def sum_up(self) -> Worth:
+        """Return the worth of the memory.
+
+        >>> TokenScores(memory=[-1.0, -2.0], control=[-3.0, -2.0], past=[-1.0, -1.0]).sum_up().recovered
+        0.8
+        """
+        got = [after - before for after, before in zip(self.memory, self.control, strict=True)]
+        bits = fsum(got) / _BIT
+        if self.past is None:
+            return Worth(bits=bits)
+        need = [max(0.0, after - before) for after, before in zip(self.past, self.control, strict=True)]
+        most = fsum(one * one for one in need)
+        earned = fsum(one * max(-one, min(one, gain)) for one, gain in zip(need, got, strict=True))
+        return Worth(bits=bits, possible=fsum(need) / _BIT, recovered=earned / most if most else None)
+
+
+class MemoryScorer:
+    """Scores memories by the likelihoods of one model, which is asked once for each memory and target."""
+
+    def __init__(self, model: JudgingModel, prompts: Prompts, control: str = "") -> None:
+        self.usage = Usage()
+        self._model, self._prompts = model, prompts
+        self._control = control or prompts.unrelated
+        self._known: dict[tuple[str, str, str], tuple[float, ...]] = {}
+
+    async def score(self, memory: str, targets: Sequence[Target]) -> Worth:
+        """Return what a memory is worth for targets, all of their tokens together."""
+        has_past = all(target.past for target in targets)
+        scores: dict[str, list[float]] = {"memory": [], "control": [], "past": []}
+        for target in targets:
+            given = {"memory": memory, "control": self._control} | ({"past": target.past} if has_past else {})
+            found = {name: await self._find_logprobs(text, target) for name, text in given.items()}
+            if len(set(map(len, found.values()))) > 1:
+                raise BadReply(f"{self._model.name} splits {target.text!r} into other tokens after other notes")
+            for name, logprobs in found.items():
+                scores[name] += logprobs
+        return TokenScores(
+            memory=scores["memory"], control=scores["control"], past=scores["past"] if has_past else None
+        ).sum_up()
+
+    async def score_lines(self, memory: str, targets: Sequence[Target]) -> list[tuple[str, float]]:
+        """Return each line of a memory with the bits that are lost on the targets without it."""
+        whole = (await self.score(memory, targets)).bits
+        lines = memory.splitlines()
+        return [
+            (line, whole - (await self.score("\n".join(lines[:at] + lines[at + 1 :]), targets)).bits)
+            for at, line in enumerate(lines)
+            if line.strip()
+        ]
+
+    async def _find_logprobs(self, memory: str, target: Target) -> tuple[float, ...]:
+        key = (memory, target.cue, target.text)
+        if key not in self._known:
+            turn = "recall" if target.cue else "follows"
+            messages = self._prompts.turn(turn, question=target.cue, memory=memory)
+            likelihood = await self._model.likelihood(messages, target.text)
+            self.usage += likelihood.usage
+            self._known[key] = likelihood.logprobs
+        return self._known[key]
+
+
+def find_targets(question: str, text: str, count: int = 1) -> list[Target]:
+    """Return the sentences of a text that share the most with a question, without the question's own words before.
+
+    >>> find_targets("the lamp was lit by", "It rained. The lamp was lit by Ada. Then it burned.")[0].text
+    'Ada.'
+    """
+    sentences = list(dict.fromkeys(list_sentences(text)))
+    scored = sorted(zip(score_texts(sentences, question), sentences, strict=True), key=lambda one: -one[0])
+    return [
+        Target(text=rest, cue=question, past=sentence)
+        for score, sentence in scored[:count]
+        if score > 0 and (rest := _leave_out(question, sentence))
+    ]
+
+
+def _leave_out(question: str, sentence: str) -> str:
+    said, words = question.casefold().split(), sentence.split()
+    begins = [word.casefold() for word in words[: len(said)]] == said
+    return " ".join(words[len(said) :]) if begins else sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepWorth:
+    """What the memory after a step is worth."""
+
+    index: int
+    answer: Worth | None
+    """For the reading's answer; None where there is none."""
+    ahead: Worth | None
+    """For how the next section begins; None after the last one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingWorth:
+    """What each memory of a reading is worth, as one model sees it."""
+
+    model: str
+    steps: tuple[StepWorth, ...]
+    lines: tuple[tuple[str, float], ...]
+    """The last memory's lines, each with the bits that the answer loses without it."""
+    usage: Usage
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "model": self.model,
+            "steps": [
+                {"index": step.index, "answer": _to_plain(step.answer), "ahead": _to_plain(step.ahead)}
+                for step in self.steps
+            ],
+            "lines": [{"line": line, "bits": round(bits, 3)} for line, bits in self.lines],
+            "calls": self.usage.calls,
+        }
+
+
+def _to_plain(worth: Worth | None) -> dict[str, float | None] | None:
+    if worth is None:
+        return None
+    values = {"bits": worth.bits, "possible": worth.possible, "recovered": worth.recovered}
+    return {name: None if value is None else round(value, 3) for name, value in values.items()}
+
+
+async def measure_reading(reading: Reading, document: Document, model: Model) -> ReadingWorth:
+    """Return what the memories of a reading are worth. Raise MissingAbility where the model gives no likelihoods."""
+    scoring = await require_ability(model, Ability.LIKELIHOOD, "of measuring a memory")
+    plan = replace(reading.plan, language=reading.language)
+    scorer = MemoryScorer(scoring, prompts_for(plan, reading.question))
+    answer = _answer_target(reading)
+    steps = []
+    for at, step in enumerate(reading.steps):
+        ahead = _ahead_target(reading, at, document, model)
+        steps.append(
+            StepWorth(
+                index=step.chunk.index,
+                answer=await scorer.score(step.after.text, [answer]) if answer else None,
+                ahead=await scorer.score(step.after.text, [ahead]) if ahead else None,
+            )
+        )
+    lines = await scorer.score_lines(reading.memory.text, [answer]) if answer else []
+    return ReadingWorth(model=model.name, steps=tuple(steps), lines=tuple(lines), usage=scorer.usage)
+
+
+def _answer_target(reading: Reading) -> Target | None:
+    if reading.answer is None or not reading.answer.text.strip():
+        return None
+    past = "\n".join(dict.fromkeys(piece.quote for piece in reading.evidence))
+    return Target(text=reading.answer.text.strip(), cue=reading.question, past=past)
+
+
+def _ahead_target(reading: Reading, at: int, document: Document, model: Model) -> Target | None:
+    """Return how the section after a step begins; what could be known of it is the section that was just read."""
+    step = reading.steps[at]
+    later = next((one.chunk for one in reading.steps[at + 1 :] if one.chunk.start >= step.chunk.end), None)
+    if later is None:
+        return None
+    text = document.slice(later.start, later.end)
+    text = text[: model.tokenizer.fit(text, _AHEAD_TOKENS)].strip()
+    return Target(text=text, past=document.slice(step.chunk.start, step.chunk.end)) if text else None

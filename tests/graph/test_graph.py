@@ -151,7 +151,7 @@ def test_the_command_writes_a_graph_and_shows_it_again(
 
     assert run("graph", str(book), "--out", str(out), "--quiet") == (0, f"{out}\n")
     code, printed = run("graph", "last", "--json")
-    assert (code, json.loads(printed)["superseded"], json.loads(printed)["facts"]) == (0, 1, len(FACTS) - 1)
+    assert (code, json.loads(printed)["superseded"], json.loads(printed)["count"]) == (0, 1, len(FACTS) - 1)
     code, printed = run("graph", "last")
     assert "Ada Quill | worked for | Lloyd Brothers (since 1920)" in printed
 

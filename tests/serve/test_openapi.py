@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 import pytest
+from graph_model import make_graph_model, write_facts
 from hypothesis import HealthCheck, Phase, given, settings
 
 from bookwheel.serve.app import build_openapi
@@ -139,9 +140,16 @@ def test_every_answer_is_as_the_description_says(serving, runs, words, tmp_path)
         ask("POST", "/readings", status=400, json={"question": "Q?", "text": "x", "plan": {"chunk_tokens": "many"}})
         ask("POST", "/v1/chat/completions", status=400, json={"model": "scripted", "messages": []})
         ask("POST", "/session", status=401, json={"key": "wrong"})
+    ask.seen |= _ask_graphs(serving)
     described = {(method.upper(), path) for path, found in build_openapi()["paths"].items() for method in found}
-    # The first succeeds only where keys are, without a body to check; this model has no embeddings, and finds no rows.
-    unseen = {("POST", "/session"), ("POST", "/v1/embeddings"), ("PATCH", "/readings/{id}/rows")}
+    # The first succeeds only where keys are, without a body to check; this model has no embeddings, finds no rows,
+    # and proposes no outline.
+    unseen = {
+        ("POST", "/session"),
+        ("POST", "/v1/embeddings"),
+        ("PATCH", "/readings/{id}/rows"),
+        ("POST", "/outlines"),
+    }
     assert described - ask.seen == unseen
 
 
@@ -218,6 +226,22 @@ def _ask_rows(ask: Described, up) -> None:
     id_ = ask("POST", "/readings", status=201, json=body).json()["reading"]
     up.events(id_)
     ask("GET", "/readings/{id}/rows", id=id_)
+    document = ask("POST", "/documents", status=201, content=b"Ada pays 5 crowns.").json()["document"]
+    outline = "# Payments\n\n## Who pays\nevery payment: who, amount"
+    order = {"brief": "what is paid", "outline": outline, "documents": [document], "wait": 20}
+    assert ask("POST", "/reports", json=order).json()["status"] == "written"
+    ask("POST", "/reports", status=400, json={**order, "outline": "none"})
+    ask("POST", "/outlines", status=400, json={"brief": "what is paid"})
+
+
+def _ask_graphs(serving) -> set[tuple[str, str]]:
+    # A graph's columns need a larger window than the others.
+    with serving(make_graph_model(), "graphs") as up, up.client() as client:
+        ask = Described(client)
+        id_ = ask("POST", "/graphs", status=201, json={"text": write_facts()}).json()["reading"]
+        up.events(id_)
+        assert ask("GET", "/readings/{id}/graph", id=id_).json()["facts"]
+    return ask.seen
 
 
 def _ask_runs(ask: Described) -> None:

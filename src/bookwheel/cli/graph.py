@@ -73,12 +73,12 @@ async def graph(*words: str, wanted: GraphOptions = GraphOptions(), options: Rea
 def _show(found: FactGraph, table: Table, files: list[str], output: OutputOptions) -> None:
     from bookwheel.graph.around import format_fact
     from bookwheel.graph.facts import count_facts
+    from bookwheel.graph.record import graph_to_json
 
-    counts = {"nodes": len(found.nodes), **count_facts(found.facts)}
     if output.as_json:
-        whole = {"reading": table.reading.id, **counts, "rows": list(table.list_records()), "out": files}
-        print_line(json.dumps(whole, ensure_ascii=False))
+        print_line(json.dumps({**graph_to_json(found, table), "out": files}, ensure_ascii=False))
         return
+    counts = {"nodes": len(found.nodes), **count_facts(found.facts)}
     if files:
         for file in files:
             print_line(file)

@@ -15,6 +15,7 @@ from xml.etree import ElementTree as ET
 
 from bookwheel.batch.tables import write_table
 from bookwheel.errors import InputError
+from bookwheel.graph.record import fact_to_json
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _BASE: Final = "urn:bookwheel:"
 _GRAPHML: Final = "http://graphml.graphdrawing.org/xmlns"
+_LEFT_OUT: Final = frozenset({"subject", "object", "begins", "ends", "row"})
 _NUMBERS: Final = frozenset({"page", "start", "end", "places"})
 
 
@@ -59,22 +61,11 @@ def to_networkx(graph: FactGraph) -> Any:
 
 
 def _describe(fact: GraphFact) -> dict[str, str | int | bool]:
-    """Return what an edge says, without what nobody knows."""
-    place = fact.places[0] if fact.places else None
-    values: dict[str, str | int | bool | None] = {
-        "relation": fact.relation,
-        "since": fact.since,
-        "until": fact.until,
-        "superseded": fact.is_superseded,
-        "proven": fact.is_proven,
-        "quote": fact.quote,
-        "source": place.source if place else "",
-        "page": place.page if place else None,
-        "start": place.start if place else None,
-        "end": place.end if place else None,
-        "places": len(fact.places),
+    """Return what an edge says, without its ends and what nobody knows."""
+    values: dict[str, Any] = {**fact_to_json(fact)}
+    return {
+        name: value for name, value in values.items() if name not in _LEFT_OUT and value is not None and value != ""
     }
-    return {name: value for name, value in values.items() if value is not None and value != ""}
 
 
 def _write_graphml(graph: FactGraph, path: Path) -> list[Path]:

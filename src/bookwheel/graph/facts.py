@@ -71,6 +71,16 @@ class GraphFact:
         """The words that it rests on first."""
         return self.places[0].quote if self.places else ""
 
+    @property
+    def begins(self) -> str:
+        """Since when, so that earlier times sort before later ones: a date or a year, or the text itself."""
+        return _read_time(self.since)
+
+    @property
+    def ends(self) -> str:
+        """Until when, as `begins` has it."""
+        return _read_time(self.until)
+
     def describe_time(self) -> str:
         """Return when it holds, in a few signs; empty where nothing is said."""
         return f"{self.since or '…'}–{self.until}" if self.until else f"since {self.since}" if self.since else ""

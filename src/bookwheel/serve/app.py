@@ -46,6 +46,7 @@ from bookwheel.serve.http.memories import MemoryRoutes
 from bookwheel.serve.http.operations import describe_operations, make_routes, operation
 from bookwheel.serve.http.originals import OriginalRoutes
 from bookwheel.serve.http.readings import ReadingRoutes
+from bookwheel.serve.http.reports import ReportRoutes
 from bookwheel.serve.http.requests import SessionShape, parse_body
 from bookwheel.serve.http.rows import RowRoutes
 from bookwheel.serve.openai.chat import OpenAIRoutes
@@ -143,6 +144,7 @@ def _list_groups() -> list[Any]:
         ReadingRoutes,
         MemoryRoutes,
         RowRoutes,
+        ReportRoutes,
         ServerRoutes,
         OpenAIRoutes,
         PlainRoutes,

@@ -51,7 +51,7 @@ def test_an_agent_can_afford_the_list_of_tools(tmp_path: Path) -> None:
             tools = (await client.list_tools()).tools
             listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
             assert len(json.dumps(listed)) <= MOST_CHARACTERS_OF_TOOLS
-            assert len(tools) == 21
+            assert len(tools) == 23
             assert all(tool.description for tool in tools)
             prompts = (await client.list_prompts()).prompts
             assert len(prompts) == 3

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal, StoredDocument
@@ -20,6 +20,9 @@ from bookwheel.serve.engine.reading_pool import ReadingPool
 from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.types import Reading, Status
+
+if TYPE_CHECKING:
+    from bookwheel.serve.engine.reports import WrittenOnce
 
 _READING_ID: Final = re.compile(r"[0-9A-Za-z_-]{4,64}")
 _HEX: Final = frozenset("0123456789abcdef")
@@ -40,6 +43,8 @@ class Library:
     usage: UsageStore
     readings: ReadingPool
     originals: Originals
+    written_reports: dict[tuple[str, str], WrittenOnce]
+    """By key and order, those that were written since the server began."""
 
     def owner(self, key: Key | None) -> str:
         """Return whose documents and readings a client sees; empty for everybody's."""
@@ -52,6 +57,13 @@ class Library:
     def _reach(self, key: Key | None) -> Reach:
         owner, ids = self.owner(key), self._list_owned(key)
         return Reach(owner=owner, rows=[*self.usage.list_documents(owner).values()], ids=ids) if owner else Reach()
+
+    def _drop_copies(self) -> None:
+        """Drop what is made of documents and kept in memory: one of them may be gone."""
+        self.originals.forget()
+        for written in self.written_reports.values():
+            written.task.cancel()
+        self.written_reports.clear()
 
     # Documents
 
@@ -106,7 +118,7 @@ class Library:
         if not self.usage.is_owned(document.row):
             await asyncio.to_thread(self.journal.shelf.drop_document, document.row)
         await asyncio.to_thread(self.journal.forget_deleted)
-        self.originals.forget()
+        self._drop_copies()
 
     # Readings
 
@@ -187,7 +199,7 @@ class Library:
         except JournalError as error:
             raise ApiError(409, str(error), kind="JournalError") from error
         await asyncio.to_thread(self.usage.delete_reading, id_)
-        self.originals.forget()
+        self._drop_copies()
 
     # Both
 

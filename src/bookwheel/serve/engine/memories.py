@@ -22,10 +22,7 @@ from bookwheel.memory.graph import Graph, change_graph
 from bookwheel.memory.lasting import export_memory
 from bookwheel.memory.opened import WRITTEN_ABOUT, OpenMemory, begin_memory, check_name, open_memory
 from bookwheel.memory.pieces import read_time
-from bookwheel.models.patience import Patience
 from bookwheel.serve.engine.errors import ApiError, not_found
-from bookwheel.serve.engine.sharing import SharedModel
-from bookwheel.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -70,7 +67,7 @@ class ServedMemories:
         """Begin a memory with one of the server's models."""
         complete = self._service.make_plan(model, plan)
         work = begin_memory(
-            self._make_session(key, model),
+            self._service.make_session(key, model),
             name,
             about,
             complete,
@@ -174,7 +171,7 @@ class ServedMemories:
         with suppress(ApiError):
             await self.find(key, name)
             return
-        session, plan = self._make_session(key, model), self._service.make_plan(model, {})
+        session, plan = self._service.make_session(key, model), self._service.make_plan(model, {})
         owner = self._service.owner(key)
         work = begin_memory(session, name, WRITTEN_ABOUT, plan, owner=owner, is_written=True)
         await self._service.readings.loop.run(work)
@@ -223,20 +220,6 @@ class ServedMemories:
                 f"the memory {name!r} was begun with the model {record.model!r}, which is not here; there are: {there}"
             )
             raise ApiError(409, message, kind="model_not_found")
-        session = self._make_session(key, record.model)
+        session = self._service.make_session(key, record.model)
         budget = self._service.plans[record.model].budget
         return open_memory(session, name, owner=self._service.owner(key), budget=budget)
-
-    def _make_session(self, key: Key | None, model: str) -> Session:
-        quota = self._service.quota(key)
-        if quota:
-            quota.check()
-        shared = SharedModel(
-            self._service.readings.get_model(model),
-            queue=self._service.queue,
-            client=key.name if key else "",
-            loop=asyncio.get_running_loop(),
-            metrics=self._service.metrics,
-            quota=quota,
-        )
-        return Session(model=shared, journal=self._service.journal, patience=Patience())

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 from bookwheel.errors import JournalError, PlanError
 from bookwheel.journal import Journal, StoredDocument
 from bookwheel.models.base import Model
+from bookwheel.models.patience import Patience
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading.prompts import shipped_prompt_sets
 from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing, SourceRequest, TokenQuota
@@ -23,9 +24,9 @@ from bookwheel.serve.engine.originals import Originals
 from bookwheel.serve.engine.reading_pool import ReadingPool, ReadingRunner
 from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, ReadingRequest, RunningReading
 from bookwheel.serve.engine.settings import ServerSettings
-from bookwheel.serve.engine.sharing import FairQueue, Metrics
+from bookwheel.serve.engine.sharing import FairQueue, Metrics, SharedModel
 from bookwheel.serve.engine.usage import UsageStore
-from bookwheel.session import WayRequest, make_reading, settle_way
+from bookwheel.session import Session, WayRequest, make_reading, settle_way
 from bookwheel.types import DocumentInfo, Reading, Status, Usage
 
 _SECONDS_BETWEEN_DROPS: Final = 3600
@@ -74,6 +75,7 @@ class Service(Library):
         # Whatever the others do, each key has its share.
         share = -(-limits.readings // max(1, len(self.keys)))
         self.originals = Originals(limits.waiting_documents)
+        self.written_reports = {}
         self.readings = ReadingPool(run, capacity=limits.readings, capacity_per_key=share)
         self._quotas: dict[str, TokenQuota] = {}
         # Weak values: a lock lives as long as a request holds it, so the table does not grow.
@@ -101,6 +103,21 @@ class Service(Library):
         if key is None or key.tokens_per_day is None:
             return None
         return self._quotas.setdefault(key.name, TokenQuota(key, self.usage))
+
+    def make_session(self, key: Key | None, model: str) -> Session:
+        """Return a session for calls that are no reading of their own; they take turns with those of readings."""
+        quota = self.quota(key)
+        if quota:
+            quota.check()
+        shared = SharedModel(
+            self.readings.get_model(model),
+            queue=self.queue,
+            client=key.name if key else "",
+            loop=asyncio.get_running_loop(),
+            metrics=self.metrics,
+            quota=quota,
+        )
+        return Session(model=shared, journal=self.journal, patience=Patience())
 
     def make_plan(self, model: str, *layers: Mapping[str, Any]) -> Plan:
         """Return the model's plan with a request's values on top, the last layer uppermost.

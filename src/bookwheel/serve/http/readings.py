@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, Final, Literal, NotRequired
 
 from starlette.requests import Request
@@ -16,7 +17,7 @@ from bookwheel.schema import to_plain
 from bookwheel.serve.engine.access import AccessPolicy, SourceRequest
 from bookwheel.serve.engine.calls import RebuiltCall, rebuild_call
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.running_reading import Caller, Waiting
+from bookwheel.serve.engine.running_reading import Caller, RunningReading, Waiting
 from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.engine.starting import start_or_find
 from bookwheel.serve.http.answers import JsonResponse, stream_events
@@ -26,6 +27,7 @@ from bookwheel.serve.http.requests import (
     LabelShape,
     ReadingShape,
     ResumeShape,
+    SourceShape,
     identify_caller,
     parse_body,
     parse_flag,
@@ -82,19 +84,10 @@ class ReadingRoutes:
     )
     async def start_reading(self, request: Request) -> Response:
         body = await parse_body(ReadingShape, request)
-        source = SourceRequest(document=body.document, text=body.text, url=body.url, name=body.name)
-        if len(source.list_given()) != 1:
-            raise ApiError(400, "give one of document, text and url", param="document")
         if (body.question is None) == (body.questions is None):
             raise ApiError(400, "give one of question and questions", param="question")
-        model = body.model or next(iter(self._service.models))
-        plan = self._service.make_plan(model, body.plan)
-        spec = ReadingSpec(model=model, plan=plan, way=body.way, has_chunks=names_chunks(body.plan))
-        caller = await identify_caller(request)
-        access = AccessPolicy(allow_private=self._service.settings.allow_private)
-        opener = self._service.source_opener(source, access, caller)
         questions = [body.question] if body.question is not None else body.questions or []
-        started = await start_or_find(self._service, spec, questions, opener, caller)
+        started = await start_questions(self._service, request, body, questions, body.way)
         is_new = any(running is not None and not reading.steps for running, reading in started)
         payload = [reading_to_json(reading) for _, reading in started]
         return JsonResponse(payload[0] if body.questions is None else {"readings": payload}, 201 if is_new else 200)
@@ -252,3 +245,18 @@ def _label_to_json(label: Label | None) -> dict[str, Any]:
     if label is None:
         return {}
     return {**({"name": label.name} if label.name else {}), **({"starred": True} if label.is_starred else {})}
+
+
+async def start_questions(
+    service: Service, request: Request, body: SourceShape, questions: Sequence[str], way: str
+) -> list[tuple[RunningReading | None, Reading]]:
+    """Start readings of what a request names, or find those that it started when it was sent before."""
+    source = SourceRequest(document=body.document, text=body.text, url=body.url, name=body.name)
+    if len(source.list_given()) != 1:
+        raise ApiError(400, "give one of document, text and url", param="document")
+    model = body.model or next(iter(service.models))
+    plan = service.make_plan(model, body.plan)
+    spec = ReadingSpec(model=model, plan=plan, way=way, has_chunks=names_chunks(body.plan))
+    caller = await identify_caller(request)
+    opener = service.source_opener(source, AccessPolicy(allow_private=service.settings.allow_private), caller)
+    return await start_or_find(service, spec, questions, opener, caller)

@@ -84,12 +84,9 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class ReadingShape(Body):
-    """A reading to start: one of question and questions, and one of document, text and url."""
+class SourceShape(Body):
+    """A document to read, one of document, text and url, and how."""
 
-    question: Question | None = None
-    questions: Annotated[list[Question], Field(min_length=1, max_length=_MOST_QUESTIONS)] | None = None
-    """Several questions about one document: a reading for each, in lockstep."""
     document: str | None = None
     """The SHA-256 of a document that was uploaded before."""
     text: str | None = None
@@ -97,9 +94,17 @@ class ReadingShape(Body):
     name: Annotated[str, Field(max_length=_LONGEST_NAME)] | None = None
     """A name for the text."""
     model: str | None = None
+    plan: PlanValues = {}
+
+
+class ReadingShape(SourceShape):
+    """A reading to start: one of question and questions, and one of document, text and url."""
+
+    question: Question | None = None
+    questions: Annotated[list[Question], Field(min_length=1, max_length=_MOST_QUESTIONS)] | None = None
+    """Several questions about one document: a reading for each, in lockstep."""
     way: str = ""
     """The way of reading; by default, the one that suits the model."""
-    plan: PlanValues = {}
 
 
 class BudgetOnly(Body):

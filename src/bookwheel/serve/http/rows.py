@@ -1,25 +1,36 @@
-"""The rows of a reading over HTTP: `GET /readings/{id}/rows`, while it reads too, and `PATCH` to edit one."""
+"""The rows of a reading over HTTP, while it reads too, one edited by hand; and the same rows as a graph."""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
+from functools import partial
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from pydantic import Field
 from starlette.responses import Response
 
 from bookwheel.errors import InputError
+from bookwheel.graph.api import load_facts
+from bookwheel.graph.export import write_graph
+from bookwheel.graph.facts import REQUEST, build_graph
+from bookwheel.graph.record import FactGraphJson, graph_to_json
+from bookwheel.record import ReadingJson, reading_to_json
 from bookwheel.serve.http.answers import JsonResponse
-from bookwheel.serve.http.operations import operation
-from bookwheel.serve.http.requests import Body, parse_body, parse_number
+from bookwheel.serve.http.operations import IDEMPOTENCY, operation
+from bookwheel.serve.http.readings import start_questions
+from bookwheel.serve.http.requests import Body, SourceShape, parse_body, parse_number
 from bookwheel.tables.build import edit_row, load_rows
 from bookwheel.tables.table import Table, TableJson
+from bookwheel.tables.way import join_parts
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from bookwheel.graph.facts import FactGraph
     from bookwheel.serve.engine.service import Service
 
 _KINDS: Final = {
@@ -28,6 +39,12 @@ _KINDS: Final = {
     "md": "text/markdown; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+_GRAPH_KINDS: Final = {
+    "graphml": "application/xml",
+    "jsonld": "application/ld+json",
+    "nq": "application/n-quads",
+    "csv": "application/zip",
 }
 _Value = Annotated[str, Field(max_length=4000)] | None
 
@@ -42,8 +59,15 @@ class RowShape(Body):
     removed: bool = False
 
 
+class GraphShape(SourceShape):
+    """A document to make a graph of."""
+
+    parallel: bool = False
+    """Segments are read side by side: a name's other names are then known only within its segment."""
+
+
 class RowRoutes:
-    """The operations of tables."""
+    """The operations of tables and graphs."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -82,6 +106,44 @@ class RowRoutes:
         await asyncio.to_thread(edit_row, self._service.journal, table, body.row, values)
         return JsonResponse(table.to_json())
 
+    @operation(
+        "POST",
+        "/graphs",
+        "Start a reading that makes a graph",
+        ReadingJson,
+        status=201,
+        also=200,
+        body=GraphShape,
+        headers=IDEMPOTENCY,
+    )
+    async def start_graph(self, request: Request) -> Response:
+        body = await parse_body(GraphShape, request)
+        way = join_parts("", is_parallel=body.parallel)
+        started = await start_questions(self._service, request, body, [REQUEST.to_question()], way)
+        running, reading = started[0]
+        return JsonResponse(reading_to_json(reading), 201 if running is not None and not reading.steps else 200)
+
+    @operation(
+        "GET",
+        "/readings/{id}/graph",
+        "The graph of a reading",
+        FactGraphJson,
+        query={"around": str, "limit": int, "format": Literal["json", "graphml", "jsonld", "nq", "csv"]},
+    )
+    async def get_graph(self, request: Request) -> Response:
+        """Return the facts that a reading has collected so far, or of many those nearest to some words."""
+        reading = await self._service.get_reading(request.path_params["id"], request.state.key)
+        table = await asyncio.to_thread(load_facts, self._service.journal, reading)
+        found, wanted = await asyncio.to_thread(build_graph, table), request.query_params
+        kind = wanted.get("format", "json")
+        if kind == "json":
+            limit = parse_number(request, "limit", -1)
+            work = partial(graph_to_json, around=wanted.get("around", ""), limit=None if limit < 0 else limit)
+            return JsonResponse(await asyncio.to_thread(work, found, table))
+        if kind not in _GRAPH_KINDS:
+            raise InputError(f"format is json, {', '.join(_GRAPH_KINDS)}, not {kind!r}")
+        return Response(await asyncio.to_thread(_write_graph, found, kind), media_type=_GRAPH_KINDS[kind])
+
     async def _load(self, request: Request) -> Table:
         reading = await self._service.get_reading(request.path_params["id"], request.state.key)
         key = [name for name in request.query_params.get("key", "").split(",") if name]
@@ -93,3 +155,16 @@ def _write(table: Table, kind: str) -> bytes:
         file = Path(folder) / f"rows.{kind}"
         table.write(file)
         return file.read_bytes()
+
+
+def _write_graph(graph: FactGraph, kind: str) -> bytes:
+    """Return the file of a graph; nodes and edges for Neo4j are two in one archive."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = write_graph(graph, Path(folder) / f"graph.{kind}")
+        if len(files) == 1:
+            return files[0].read_bytes()
+        packed = BytesIO()
+        with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+            for file in files:
+                archive.write(file, file.name)
+        return packed.getvalue()

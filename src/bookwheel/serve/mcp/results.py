@@ -195,11 +195,11 @@ def list_entries(reading: Reading, document: StoredDocument, part: Part) -> list
             for line in find_origins(reading.steps, document):
                 origin = {"line": cut(line.line), "step": line.step, "found": line.found, "missing": list(line.missing)}
                 origin |= {"sources": list(line.sources), "by_hand": line.by_hand}
-                entries.append(_drop_empty(origin) | ({"quote": _quote(line.quote, short=True)} if line.quote else {}))
+                entries.append(drop_empty(origin) | ({"quote": _quote(line.quote, short=True)} if line.quote else {}))
         case "claims":
             for claim in reading.claims:
                 words = {"text": cut(claim.text), "verdict": str(claim.verdict), "explanation": describe_claim(claim)}
-                entries.append(_drop_empty(words | {"missing": list(claim.missing), "step": claim.step}))
+                entries.append(drop_empty(words | {"missing": list(claim.missing), "step": claim.step}))
                 entries += [_quote(reading.evidence[at], short=True) for at in (*claim.evidence, *claim.against)]
         case "evidence":
             entries = [_quote(one, short=True) for one in reading.evidence]
@@ -222,7 +222,7 @@ def show_rows(table: Table, sql: str, cursor: str, room: int) -> Json:
     else:
         records = list(table.list_records())
     entries = [
-        _drop_empty(
+        drop_empty(
             {name: cut(one) if isinstance(one, str) else one for name, one in row.items()} | {"proven": row["proven"]}
             if "proven" in row
             else row
@@ -238,7 +238,7 @@ def _list_changes(number: int, reading: Reading) -> Iterator[Json]:
     """Yield the changes that one step made to the memory, and its flags."""
     step = reading.steps[number]
     places = {"step": step.chunk.index, "start": step.chunk.start, "end": step.chunk.end, "pages": [*step.chunk.pages]}
-    places = _drop_empty(places | {"flags": [str(flag) for flag in step.flags]})
+    places = drop_empty(places | {"flags": [str(flag) for flag in step.flags]})
     changes = [one for one in diff_memories(step.before.text, step.after.text) if one.kind is not ChangeKind.KEPT]
     for change in changes:
         before = {"before": cut(change.old_text)} if change.kind is ChangeKind.REWORDED else {}
@@ -247,7 +247,7 @@ def _list_changes(number: int, reading: Reading) -> Iterator[Json]:
         yield places
 
 
-def _drop_empty(values: Json) -> Json:
+def drop_empty(values: Json) -> Json:
     # 0 stays: it is a place.
     return {name: value for name, value in values.items() if not (value is None or value is False or value in ("", []))}
 

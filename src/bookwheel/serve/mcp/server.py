@@ -23,6 +23,7 @@ from bookwheel.serve.engine.service import Service
 from bookwheel.serve.engine.settings import is_loopback
 from bookwheel.serve.mcp.memories import LastingMemoryTools
 from bookwheel.serve.mcp.results import Json, reading_summary, reading_text, wrap_tool
+from bookwheel.serve.mcp.tables import TableTools
 from bookwheel.serve.mcp.tools import ReadingTools, get_key
 from bookwheel.types import Reading
 
@@ -50,6 +51,7 @@ def build_server(service: Service, access: AccessPolicy, *, survives_restart: bo
     With `survives_restart`, readings that the end of the server interrupts continue when the service starts again.
     """
     tools = ReadingTools(service, access, survives_restart=survives_restart)
+    tables = TableTools(service, survives_restart=survives_restart)
     memories = LastingMemoryTools(service)
     server = _ReadingServer(service)
     offered: list[tuple[Callable[..., Awaitable[Json]], ToolAnnotations]] = [
@@ -60,7 +62,9 @@ def build_server(service: Service, access: AccessPolicy, *, survives_restart: bo
         (tools.ask_again, _STARTS),
         (tools.list_readings, _LOOKS),
         (tools.timeline, _LOOKS),
-        (tools.rows, _LOOKS),
+        (tables.rows, _LOOKS),
+        (tables.graph, _LOOKS),
+        (tables.report, _STARTS),
         (tools.resume, _STARTS),
         (tools.cancel, _STARTS),
         (memories.memory_list, _LOOKS),
@@ -110,7 +114,13 @@ def check_answer(reading: str) -> str:
     )
 
 
-_SAID_BY_ABSENCE: Final = (("additionalProperties", True), ("default", ""))
+_SAID_BY_ABSENCE: Final = (
+    ("additionalProperties", True),
+    ("default", ""),
+    ("minLength", 1),
+    ("minItems", 1),
+    ("minimum", 0),
+)
 
 
 def _slim(schema: Any) -> Any:
@@ -145,9 +155,17 @@ class _ReadingServer(MCPServer):
         self._service = service
 
     async def list_tools(self) -> list[Tool]:
-        """List the tools, with schemas that an agent can afford."""
-        tools = await super().list_tools()
-        return [tool.model_copy(update={"input_schema": _slim(tool.input_schema)}) for tool in tools]
+        """List the tools, with schemas that an agent can afford: a parameter is described where it comes first."""
+        tools, said = await super().list_tools(), set[tuple[str, str]]()
+        schemas = [_slim(tool.input_schema) for tool in tools]
+        for schema in schemas:
+            for name, about in schema["properties"].items():
+                words = name, about.get("description", "")
+                if words in said:
+                    del about["description"]
+                elif words[1]:
+                    said.add(words)
+        return [tool.model_copy(update={"input_schema": schema}) for tool, schema in zip(tools, schemas, strict=True)]
 
     async def list_resources(self) -> list[Resource]:
         """List the newest readings as text; the tool `list_readings` searches all of them."""

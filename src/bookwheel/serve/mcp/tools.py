@@ -35,10 +35,8 @@ from bookwheel.serve.mcp.results import (
     reading_state,
     reading_summary,
     search_hit,
-    show_rows,
 )
 from bookwheel.session import names_chunks
-from bookwheel.tables.build import load_rows
 from bookwheel.types import Reading, Status
 
 LONGEST_WAIT: Final = 50.0
@@ -233,23 +231,6 @@ class ReadingTools:
         page = make_page("readings", [reading_summary(reading) for reading in readings[:limit]], "", characters)
         more = len(page["readings"]) < len(readings)
         return {**page, **({"cursor": str(offset + len(page["readings"]))} if more else {})}
-
-    async def rows(
-        self,
-        ctx: Context,
-        *,
-        reading: ReadingId,
-        sql: Annotated[str, Field(description="Over the table `rows`.")] = "",
-        cursor: Cursor = "",
-    ) -> Json:
-        """Show the table of a reading by the way `collect`, or what SQL says of it; costs nothing."""
-        id_ = await self._service.find_id(reading, get_key(ctx))
-
-        def load() -> Json:
-            journal = self._service.journal
-            return show_rows(load_rows(journal, journal.reading(id_)), sql, cursor, ROOM)
-
-        return await asyncio.to_thread(load)
 
     async def timeline(
         self,

@@ -1,0 +1,126 @@
+"""Reports over HTTP: an outline is proposed, and the same order is sent until its report is written."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from pydantic import Field
+from starlette.responses import Response
+from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
+
+from bookwheel.errors import InputError
+from bookwheel.reports.outline import parse_outline
+from bookwheel.reports.output import list_blocks, write_blocks
+from bookwheel.reports.report import WrittenReport
+from bookwheel.schema import to_plain
+from bookwheel.serve.engine.reports import ReportOrder, ReportStage, ServedReports
+from bookwheel.serve.engine.service import ReadingSpec, Service
+from bookwheel.serve.http.answers import JsonResponse
+from bookwheel.serve.http.operations import operation
+from bookwheel.serve.http.requests import Body, PlanValues, Question, identify_caller, parse_body
+from bookwheel.session import names_chunks
+from bookwheel.tables.way import NAME
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+_MOST_DOCUMENTS: Final = 200
+_LONGEST_WAIT: Final = 50.0
+_KINDS: Final = {
+    "md": "text/markdown; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+}
+
+
+class OutlineShape(Body):
+    """What a report is to be about."""
+
+    brief: Question
+    model: str | None = None
+    plan: Annotated[PlanValues, Field(default_factory=dict)]
+
+
+class ReportShape(OutlineShape):
+    """A report to make; the same again returns how far it is."""
+
+    outline: Question
+    """As `POST /outlines` proposes it, in Markdown: a line `## TITLE`, and below it "every …: column, column"."""
+    documents: Annotated[list[str], Field(min_length=1, max_length=_MOST_DOCUMENTS)]
+    """The SHA-256 of each."""
+    resume: bool = False
+    """Readings of it that stopped or failed go on; else the report says what was not read."""
+    wait: Annotated[float, Field(ge=0, le=_LONGEST_WAIT)] = 0.0
+    """Seconds to wait at most."""
+
+
+class ReportOutlineJson(TypedDict):
+    """An outline, to be edited and sent back."""
+
+    outline: str
+
+
+class ReportProgressJson(TypedDict):
+    """How far a report is."""
+
+    status: ReportStage
+    readings: dict[str, list[str]]
+    """By the SHA-256 of a document, its readings that have begun, in the order of the sections."""
+    ended: int
+    total: int
+    """Readings: one for each section of each document."""
+    report: WrittenReport | None
+
+
+class ReportRoutes:
+    """The operations of reports."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._reports = ServedReports(service)
+
+    @operation("POST", "/outlines", "Propose the outline of a report", ReportOutlineJson, body=OutlineShape)
+    async def propose_outline(self, request: Request) -> Response:
+        body = await parse_body(OutlineShape, request)
+        outline = await self._reports.propose(request.state.key, body.brief, self._make_spec(body))
+        return JsonResponse({"outline": outline.to_markdown()})
+
+    @operation(
+        "POST",
+        "/reports",
+        "Make a report, or tell how far it is",
+        ReportProgressJson,
+        body=ReportShape,
+        query={"format": Literal["json", "md", "html", "docx"]},
+    )
+    async def make_report(self, request: Request) -> Response:
+        """Read each document for each section, then write; rows that are there are taken."""
+        body = await parse_body(ReportShape, request)
+        kind = request.query_params.get("format", "json")
+        if kind not in {"json", *_KINDS}:
+            raise InputError(f"format is json, {', '.join(_KINDS)}, not {kind!r}")
+        order = ReportOrder(
+            brief=body.brief,
+            outline=parse_outline(body.outline),
+            documents=tuple(dict.fromkeys(body.documents)),
+            spec=self._make_spec(body),
+        )
+        caller = await identify_caller(request)
+        made = await self._reports.make(order, caller, wait=body.wait, goes_on=body.resume)
+        if made.report and kind in _KINDS:
+            return Response(_write(made.report, kind), media_type=_KINDS[kind])
+        return JsonResponse(to_plain(made))
+
+    def _make_spec(self, body: OutlineShape) -> ReadingSpec:
+        model = body.model or next(iter(self._service.models))
+        plan = self._service.make_plan(model, body.plan)
+        return ReadingSpec(model=model, plan=plan, way=NAME, has_chunks=names_chunks(body.plan))
+
+
+def _write(report: WrittenReport, kind: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"report.{kind}"
+        write_blocks(list(list_blocks(report)), file)
+        return file.read_bytes()

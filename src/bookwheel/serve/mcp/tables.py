@@ -1,0 +1,125 @@
+"""The MCP tools for what readings collect: the rows of a table, the facts of a graph, a report with sources.
+
+The MCP SDK reads the annotations of the tools at run time, so this file does not postpone their evaluation.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Annotated, Any, Final
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from bookwheel.graph.api import load_facts
+from bookwheel.graph.facts import build_graph
+from bookwheel.graph.record import graph_to_json
+from bookwheel.reports.outline import parse_outline
+from bookwheel.reports.report import WrittenReport
+from bookwheel.serve.engine.reports import ReportOrder, ServedReports
+from bookwheel.serve.engine.running_reading import Caller
+from bookwheel.serve.engine.service import ReadingSpec, Service
+from bookwheel.serve.mcp.results import ROOM, Json, clean, cut, drop_empty, make_page, measure, show_rows
+from bookwheel.serve.mcp.tools import Cursor, ReadingId, WaitSeconds, get_key
+from bookwheel.tables.build import load_rows
+from bookwheel.tables.way import NAME
+
+_SHOWN_OF_FACTS: Final = ("subject", "relation", "object", "since", "until", "superseded", "quote", "source", "page")
+Documents = Annotated[list[str], Field(min_length=1, description="Their ids, from `search`.")]
+
+
+class TableTools:
+    """The tools of tables, graphs and reports. The docstring of each is the description that clients see."""
+
+    def __init__(self, service: Service, *, survives_restart: bool) -> None:
+        self._service = service
+        self._reports = ServedReports(service)
+        self._survives_restart = survives_restart
+
+    async def rows(
+        self,
+        ctx: Context,
+        *,
+        reading: ReadingId,
+        sql: Annotated[str, Field(description="Over the table `rows`.")] = "",
+        cursor: Cursor = "",
+    ) -> Json:
+        """Show the table of a reading by the way `collect`, or what SQL says of it; costs nothing."""
+        id_ = await self._service.find_id(reading, get_key(ctx))
+
+        def load() -> Json:
+            journal = self._service.journal
+            return show_rows(load_rows(journal, journal.reading(id_)), sql, cursor, ROOM)
+
+        return await asyncio.to_thread(load)
+
+    async def graph(
+        self,
+        ctx: Context,
+        *,
+        reading: ReadingId,
+        around: Annotated[str, Field(description="Nearest to these words first.")] = "",
+        cursor: Cursor = "",
+    ) -> Json:
+        """Show the facts of a reading by the way `graph`; costs nothing."""
+        id_ = await self._service.find_id(reading, get_key(ctx))
+
+        def load() -> Json:
+            journal = self._service.journal
+            table = load_facts(journal, journal.reading(id_))
+            found = graph_to_json(build_graph(table), table, around=around)
+            facts: list[dict[str, Any]] = [{**fact} for fact in found["facts"]]
+            entries = [
+                drop_empty({name: fact[name] for name in _SHOWN_OF_FACTS} | {"quote": cut(fact["quote"])})
+                | ({} if fact["proven"] else {"proven": False})
+                for fact in facts
+            ]
+            about: Json = {name: found[name] for name in ("reading", "status", "count", "unproven")}
+            return about | make_page("facts", clean(entries), cursor, ROOM - measure(about))
+
+        return await asyncio.to_thread(load)
+
+    async def report(
+        self,
+        ctx: Context,
+        *,
+        brief: Annotated[str, Field(min_length=1)],
+        documents: Documents,
+        outline: Annotated[str, Field(description="As proposed, edited or not.")] = "",
+        wait_seconds: WaitSeconds = 10.0,
+        cursor: Cursor = "",
+    ) -> Json:
+        """Write a report on documents, every sentence with its sources.
+
+        Without an outline, one is proposed. With it, each document is read for each section: call again with the same
+        arguments until the status is `written`.
+        """
+        key, model = get_key(ctx), next(iter(self._service.models))
+        spec = ReadingSpec(model=model, plan=self._service.make_plan(model), way=NAME)
+        if not outline:
+            proposed = await self._reports.propose(key, brief, spec)
+            return clean({"status": "outline", "outline": proposed.to_markdown(), "next": "call report with it"})
+        shas = [await self._service.find_sha(document, key) for document in documents]
+        order = ReportOrder(
+            brief=brief, outline=parse_outline(outline), documents=tuple(dict.fromkeys(shas)), spec=spec
+        )
+        caller = Caller(key=key, survives_restart=self._survives_restart)
+        made = await self._reports.make(order, caller, wait=wait_seconds)
+        about: Json = {"status": made.status, "ended": made.ended, "total": made.total}
+        if made.report is None:
+            return about | {"next": "call report with the same arguments again"}
+        return about | make_page("parts", clean(list(_list_parts(made.report))), cursor, ROOM - measure(about))
+
+
+def _list_parts(report: WrittenReport) -> Iterator[Json]:
+    """Yield a report's sentences, sources, what was left out and what it rests on."""
+    for section in report.sections:
+        yield {"section": section.title, "rows": section.rows, "sentences": len(section.sentences)}
+        yield from ({"sentence": one.text, "sources": list(one.numbers)} for one in section.sentences)
+    for one in report.sources:
+        yield drop_empty({"source": one.number, "quote": cut(one.quote), "document": one.source, "page": one.page})
+    for section in report.sections:
+        yield from ({"left_out": cut(one.text), "verdict": str(one.verdict)} for one in section.left_out)
+    for covered in report.coverage:
+        share = {"used": covered.used, "unused": covered.unused, "unread": covered.unread}
+        yield {"document": covered.name, "characters": covered.length, **share}
+    yield from ({"note": cut(note)} for note in report.notes)

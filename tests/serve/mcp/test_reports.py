@@ -1,0 +1,62 @@
+"""Graphs and reports over MCP, page by page."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mcp")
+
+from graph_model import FACTS, make_graph_model, write_facts
+from mcp_service import call, client_of, refused
+from report_model import PLAN, make_report_model
+from table_model import SENTENCE, write_document
+
+from bookwheel.serve.mcp.results import measure
+
+
+async def read_all(client, tool: str, name: str, **arguments) -> list[dict]:
+    found, cursor = [], ""
+    while True:
+        page = await call(client, tool, cursor=cursor, **arguments)
+        assert measure(page) <= 2100
+        found += page[name]
+        cursor = page.get("cursor", "")
+        if not cursor:
+            return found
+
+
+def test_a_report_is_proposed_made_and_read_in_pages(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with client_of(tmp_path, make_report_model(invents=4), plan=PLAN) as client:
+            await call(client, "read", text=write_document(40), question=SENTENCE, way="collect", wait_seconds=40)
+            (hit, *_) = (await call(client, "search", query="Tenant crowns"))["hits"]
+            order = {"brief": "what is paid", "documents": [hit["document"]]}
+            outline = (await call(client, "report", **order))["outline"]
+            order |= {"outline": outline, "wait_seconds": 40}
+            parts = await read_all(client, "report", "parts", **order)
+            sentences = [part for part in parts if "sentence" in part]
+            numbers = {part["source"] for part in parts if "source" in part}
+            assert len(sentences) == len(numbers) == 30
+            assert all(set(part["sources"]) <= numbers for part in sentences)
+            assert sum("left_out" in part for part in parts) == 10
+            assert any(part.get("unread") == 0 for part in parts)
+            await refused(client, "report", brief="x", documents=["ffffffffffff"], outline=outline)
+
+    asyncio.run(main())
+
+
+def test_a_graph_comes_in_pages_nearest_facts_first(tmp_path: Path) -> None:
+    async def main() -> None:
+        model = make_graph_model()
+        async with client_of(tmp_path, model, plan=model.plan) as client:
+            said = await call(client, "read", text=write_facts(), question="Which brig?", way="graph", wait_seconds=40)
+            facts = await read_all(client, "graph", "facts", reading=said["reading"])
+            assert len(facts) == len(FACTS) - 1
+            (near, *_) = (await call(client, "graph", reading=said["reading"], around="Which brig?"))["facts"]
+            assert near["object"] == "the brig Mercy"
+            assert near["quote"] in write_facts()
+
+    asyncio.run(main())

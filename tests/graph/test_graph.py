@@ -128,6 +128,9 @@ def test_a_model_that_only_quotes_is_refused(tmp_path: Path) -> None:
         read(TextDocument("x"), "Who?", way="graph", model=make_graph_model(), prompts="small", journal=tmp_path / "j")
     with pytest.raises(InputError, match="only quotes"):
         collect_graph(TextDocument("x"), model=make_graph_model(), prompts="small", journal=tmp_path / "j")
+    small = {"prompts": "small", "question_tokens": 20}
+    with pytest.raises(InputError, match="only quotes"):  # Not that our own sentence is too long for its plan.
+        collect_graph(TextDocument("x"), model=make_graph_model(), **small, journal=tmp_path / "j")
 
 
 def test_the_command_writes_a_graph_and_shows_it_again(

@@ -148,7 +148,8 @@ def test_a_sentence_without_good_columns_is_refused_with_advice(sentence: str, a
 def test_a_model_that_only_quotes_gives_the_rows_of_tables_and_lists_without_a_call(tmp_path: Path) -> None:
     text = (
         "# Prices\n\n| Plan | Minute | Fee |\n| --- | --- | --- |\n| Yearly | 4p | 60 |\n| Monthly | 6p | 9 |\n\n"
-        "# Weather\n\nIt rained on 3 May 2027. The gulls were loud.\n\nBring to the pier:\n- gloves\n- a lamp\n"
+        "# Weather\n\nIt rained on 3 May 2027. The gulls were loud.\n\nBring to the pier:\n- gloves\n- a lamp\n\n"
+        "# Tasks\n\n1. Task: Mina rings the surveyor by 4 June.\n"
     )
     asked = make_model(lambda _: pytest.fail("no call is made"))
 
@@ -160,6 +161,9 @@ def test_a_model_that_only_quotes_gives_the_rows_of_tables_and_lists_without_a_c
     assert find("every plan with its fee: plan, fee") == [("Yearly", "60"), ("Monthly", "9")]
     assert find("what to bring to the pier") == [("gloves",), ("a lamp",)]
     assert find("when it rained: what, date") == [("It rained on 3 May 2027.", "3 May 2027")]
+    # A sentence is no person, and the day in it no amount.
+    task = "Task: Mina rings the surveyor by 4 June."
+    assert find("every task: who, what, until when, amount") == [(None, task, "4 June", None)]
     assert find("every dragon: name") == []
 
 

@@ -66,11 +66,11 @@ async def read_by_graph(
 
 def check_request(question: str, model: Model, plan: Plan) -> None:
     """Refuse a question, a model that only quotes, and a plan beyond the model's window."""
-    check_question(question, model, plan)
     if prompts_for(plan, question).quotes:
         raise InputError(
             f"{model.name} only quotes and cannot write facts: name a model that can, with --base-url URL --model NAME"
         )
+    check_question(question, model, plan)
     find_room(_make_request(question), model, plan)
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.tables.columns import NUMBER, Column, Kind
 from bookwheel.tables.rows import SectionRows, WrittenRow
+from bookwheel.text import lexicon
 from bookwheel.text.numbers import place_dates
 from bookwheel.text.ranking import QuestionWords, find_stems, weigh_rarity
 from bookwheel.text.sentences import split_sentences
@@ -41,6 +42,12 @@ _PIECE: Final = 1 << 18
 _LONGEST_CELL: Final = 300
 _MARK: Final = re.compile(r"^\s*(?:[-*+•·–>]+|\(?\d{1,3}[.)、])\s+")
 _SEPARATORS: Final = ("|", "\t", ";", ",")
+_MONTH: Final = rf"(?:{'|'.join(lexicon.MONTH_NAMES)})"
+_DAY: Final = re.compile(
+    rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\b|\b{_MONTH} \d{{1,2}}\b|\d{{1,2}}月\d{{1,2}}[日号]", re.IGNORECASE
+)
+"""A day whose year the sentence leaves open."""
+_OF_PEOPLE: Final = re.compile(r"\b(who|whom|name|person|party|owner|by)\b|谁|姓名|人员", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,21 +124,23 @@ def _list_pieces(document: Document) -> Iterator[tuple[int, str]]:
 
 
 def _fill_cells(unit: _Unit, columns: Sequence[Column]) -> tuple[str | None, ...]:
-    """Return the cells under the columns' names, else what suits a column's kind; the first text has the words."""
+    """Return the cells under the columns' names, else what suits a column's kind; one text column has the words."""
     named = _match_header(unit, columns)
     cells = [named.get(column.name) or _find_value(unit.text, column) for column in columns]
-    if not any(cell for cell, column in zip(cells, columns, strict=True) if column.kind is Kind.TEXT):
-        at = next((at for at, column in enumerate(columns) if column.kind is Kind.TEXT), None)
-        if at is not None:
-            cells[at] = " ".join(_MARK.sub("", unit.text).split())[:_LONGEST_CELL]
+    texts = [at for at, column in enumerate(columns) if column.kind is Kind.TEXT]
+    if texts and not any(cells[at] for at in texts):
+        # A whole sentence is what somebody does, and not who does it.
+        at = next((at for at in texts if not _OF_PEOPLE.search(columns[at].name)), texts[0])
+        cells[at] = " ".join(_MARK.sub("", unit.text).split())[:_LONGEST_CELL]
     return tuple(cells)
 
 
 def _find_value(text: str, column: Column) -> str | None:
+    dates = [(start, end) for start, end, _ in place_dates(text)]
+    dates += [found.span() for found in _DAY.finditer(text) if not any(a <= found.start() < b for a, b in dates)]
     if column.kind is Kind.DATE:
-        return next((text[start:end] for start, end, _ in place_dates(text)), None)
+        return next((text[start:end] for start, end in sorted(dates)), None)
     if column.kind is Kind.NUMBER:
-        dates = [(start, end) for start, end, _ in place_dates(text)]
         numbers = (found for found in NUMBER.finditer(_MARK.sub(lambda mark: " " * len(mark[0]), text)))
         return next((one[0] for one in numbers if not any(a <= one.start() < b for a, b in dates)), None)
     return None

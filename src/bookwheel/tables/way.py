@@ -168,13 +168,14 @@ def find_room(request: TableRequest, model: Model, plan: Plan) -> Room:
 def check_request(question: str, model: Model, plan: Plan) -> None:
     """Refuse a question without columns, and a plan beyond the model's window."""
     request = TableRequest.parse(question)
-    check_question(question, model, plan)
-    if not prompts_for(plan, question).quotes:
-        find_room(request, model, plan)
-    elif request.is_written:
+    quotes = prompts_for(plan, question).quotes
+    if quotes and request.is_written:
         raise InputError(
             f"{model.name} only quotes and cannot write rows: name a model that can, with --base-url URL --model NAME"
         )
+    check_question(question, model, plan)
+    if not quotes:
+        find_room(request, model, plan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

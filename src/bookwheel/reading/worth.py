@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _BIT: Final = log(2)
 # Tokens of the next section that are scored: enough to see what it is about, few enough to be cheap.
 _AHEAD_TOKENS: Final = 96
+_NEAR_BEST: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,18 +131,21 @@ class MemoryScorer:
         return self._known[key]
 
 
-def find_targets(question: str, text: str, count: int = 1) -> list[Target]:
-    """Return the sentences of a text that share the most with a question, without the question's own words before.
+def find_targets(question: str, text: str, count: int = 3) -> list[Target]:
+    """Return the sentences that share the most with a question, without the question's own words at their beginning.
+
+    A text has as many as are nearly as good as the best, at most `count`.
 
     >>> find_targets("the lamp was lit by", "It rained. The lamp was lit by Ada. Then it burned.")[0].text
     'Ada.'
     """
     sentences = list(dict.fromkeys(list_sentences(text)))
     scored = sorted(zip(score_texts(sentences, question), sentences, strict=True), key=lambda one: -one[0])
+    least = _NEAR_BEST * scored[0][0] if scored else 0.0
     return [
         Target(text=rest, cue=question, past=sentence)
         for score, sentence in scored[:count]
-        if score > 0 and (rest := _leave_out(question, sentence))
+        if score > 0 and score >= least and (rest := _leave_out(question, sentence))
     ]
 
 

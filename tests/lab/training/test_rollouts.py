@@ -137,7 +137,11 @@ def harvested(rewards, *, groups, refills):
     async def roll(pair):
         return Group(sample=sample(), rollouts=tuple(rolled(reward) for reward in pair))
 
-    return asyncio.run(collect_rollouts(lambda: next(drawn), groups=groups, refills=refills, roll=roll)), list(drawn)
+    async def prepare(number):
+        return number
+
+    batch = collect_rollouts(lambda: next(drawn), groups=groups, refills=refills, prepare=prepare, roll=roll)
+    return asyncio.run(batch), list(drawn)
 
 
 def test_groups_without_spread_are_dropped_and_others_drawn():

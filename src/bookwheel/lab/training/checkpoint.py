@@ -144,7 +144,7 @@ class TrainingFolder:
         """Load weights, optimizer and reference of a checkpoint."""
         load(place, policy.model, optimizer.optimizer, self._config.to_json())
         optimizer.steps_taken = progress.optimizer_steps
-        if self._config.loss.kl and progress.warm_steps >= 0:
+        if self._config.needs_reference and progress.warm_steps >= 0:
             self._load_reference(policy)
         if ranks.rank() == 0:
             kept = self.metrics.truncate(progress.metrics_lines)
@@ -183,7 +183,8 @@ class TrainingFolder:
                 load_weights(self._reference, frozen)
         elif not (self._config.policy.lora_rank and not self._config.warm_start.steps):
             raise CheckpointError(
-                f"{self.path} has no reference policy, because the run began with train.loss.kl = 0: keep it at 0"
+                f"{self.path} has no reference policy, because the run began without one: "
+                "keep train.loss.kl at 0, and leave out rewards of likelihood"
             )
 
 

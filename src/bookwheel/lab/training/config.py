@@ -119,6 +119,8 @@ class TaskSettings:
     """Further arguments of the task, by its own names."""
     file: str = ""
     """Samples as `bookwheel data make` and `filter` write them, or lines with question, document and answers."""
+    clozes: Share = 0.0
+    """The share of samples that ask for words of their own text in place of their question, without any label."""
     held_out: str = ""
     """A file of samples to measure on; empty holds back samples of `file`, which are then not trained on."""
 
@@ -178,8 +180,14 @@ class LossSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewardSettings:
-    """Weights of the reward's parts; the answer's own weight is 1."""
+    """Weights of the reward's parts."""
 
+    answer: Weight = 1.0
+    """For the verifier's verdict on the answer; 0 trains without gold answers."""
+    recovered: Weight = 0.0
+    """For how much of what the question asks the last memory makes likelier, to the frozen reference (R)."""
+    dense: Weight = 0.0
+    """For a step's change of R, as credit of that step's conversation beside the rollout's advantage."""
     boxed: Weight = 0.0
     r"""For a final answer inside \boxed{}."""
     overlong: Weight = 0.0
@@ -190,6 +198,12 @@ class RewardSettings:
     """For golds that are in the memory right after the chunk they stand in."""
     kept: Weight = 0.0
     """For golds that are in the last memory."""
+    length: Weight = 0.0
+    """Subtracted for the share of the limit that the memories take."""
+    copied: Weight = 0.0
+    """Subtracted for the share of the last memory that is copied from the last section in long runs."""
+    foreign: Weight = 0.0
+    """Subtracted for the share of the last memory's letters in scripts that neither section nor question has."""
 
     def __post_init__(self) -> None:
         check_bounds(self, error=ConfigError, table="train.reward")
@@ -297,11 +311,26 @@ class TrainConfig:
                 "train.server gets whole weights, and adapters on quantized or sharded weights cannot be merged into "
                 "theirs: set quantized and sharded to false"
             )
+        if self.uses_likelihood and (self.policy.sharded or self.staleness or self.workflow != "reading"):
+            raise ConfigError(
+                "train.reward.recovered, train.reward.dense and train.task.clozes ask the reference about memories "
+                "while rollouts are sampled: set workflow to reading, and neither policy.sharded nor staleness"
+            )
         if self.staleness and self.policy.sharded and not self.server.address:
             raise ConfigError(
                 "train.staleness needs a second copy of the weights to sample from, and sharded weights have none: "
                 "set train.server.address, or staleness = 0"
             )
+
+    @property
+    def uses_likelihood(self) -> bool:
+        """True where the frozen reference scores memories or texts."""
+        return bool(self.reward.recovered or self.reward.dense or self.task.clozes)
+
+    @property
+    def needs_reference(self) -> bool:
+        """True where the policy before the first step of reinforcement is kept."""
+        return self.uses_likelihood or self.loss.kl > 0
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, nested; `[plan]` beside `[train]`."""

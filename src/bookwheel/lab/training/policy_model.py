@@ -20,7 +20,7 @@ from itertools import islice
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bookwheel.errors import BadReply, InputError, WindowExceeded
 from bookwheel.lab.training import ranks
@@ -33,6 +33,9 @@ from bookwheel.models.base import Ability, Judgement, Likelihood, find_first_tok
 from bookwheel.plan import Plan, Sampling
 from bookwheel.text.tokens import FileTokenizer, ScannedText
 from bookwheel.types import Finish, Message, Reply, TokenRecord, Usage
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # Turns of the event loop without a new request, after which the waiting batch is sampled.
 _QUIET_TURNS: Final = 8
@@ -138,6 +141,7 @@ class PolicyModel:
         self.policy = policy
         self._sampler = sampler or _BatchQueue(policy, budget)
         self._scoring = asyncio.Lock()
+        self._scores_by_reference = False
 
     def for_rollout(
         self, seed: int, sampling: Sampling = ROLLOUT, sampler: RolloutSampler | None = None
@@ -149,6 +153,13 @@ class PolicyModel:
         model._sampling = replace(sampling, seed=seed)
         model._exact_ids = {}
         model._sampler = sampler or self._sampler
+        return model
+
+    def by_reference(self) -> PolicyModel:
+        """Return the same model with judgements and likelihoods of the frozen reference."""
+        model = object.__new__(PolicyModel)
+        model.__dict__.update(self.__dict__)
+        model._scores_by_reference = True
         return model
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
@@ -215,10 +226,17 @@ class PolicyModel:
         prompt, began = self._prompt(tuple(messages)), time.perf_counter()
         rows = [build_row(prompt, reply) for reply in replies]
         async with self._scoring:
-            scored = await asyncio.to_thread(self.policy.score_frozen, rows)
+            scored = await asyncio.to_thread(self._score_rows, rows)
         logprobs = iter(scored.tolist())
         scores = [tuple(islice(logprobs, len(reply))) for reply in replies]
         return scores, _count(prompt, sum(map(len, replies)), began)
+
+    def _score_rows(self, rows: Sequence[Row]) -> Tensor:
+        if not self._scores_by_reference:
+            return self.policy.score_frozen(rows)
+        # Where the reference is the policy without its adapters, nothing may be sampled meanwhile.
+        with self.policy.sampling():
+            return self.policy.score_by_reference(rows)[0]
 
     def encode_exchange(self, messages: Sequence[Message], text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the ids of a prompt and of a given reply, which ends with the stop id."""

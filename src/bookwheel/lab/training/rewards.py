@@ -1,27 +1,38 @@
 """The reward of an episode: the sample's own verifier, and optional parts beside it.
 
-    R = answer + boxed * [the answer is boxed] - overlong * o + captured * c + kept * k
+    R = answer * a + boxed * [the answer is boxed] + captured * c + kept * k
+        - overlong * o - length * l - copied * p - foreign * f
     o = the mean over replies of clip((length - (1 - s) L) / (s L), 0, 1)       L the reply's limit, s overlong_share
     c = the share of golds in the memory right after the chunk that their evidence ends in
     k = the share of them in the last memory
+    l = the mean share of the limit that the memories take
+    p = the share of the last memory's words in runs of 8 and more that stand so in the last section
+    f = the share of its letters in scripts that neither section nor question has
 
-The verifier is the one that evaluation uses. The other parts are off by default and reported by name, so that a curve
-always shows the reward of the answers alone. `Reward` is any callable of this shape.
+a is the verdict of the verifier that evaluation uses. The other parts are off by default and reported by name, so that
+a curve always shows the reward of the answers alone. The last three guard a reward of likelihood (likelihood.py)
+against the ends that it is known for. `Reward` is any callable of this shape.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Protocol
+from typing import Final, Protocol
 
 from bookwheel.lab.scoring import contains
 from bookwheel.lab.tasks import Sample
 from bookwheel.lab.training.config import RewardSettings
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.workflows import Episode
+from bookwheel.text.ranking import list_words
 from bookwheel.types import Finish
+
+_COSTS: Final = frozenset({"overlong", "length", "copied", "foreign"})
+# Words that stand one after the other in memory and section before they count as copied.
+_RUN: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +45,8 @@ class RewardResult:
     """The verifier's part alone, as in evaluation."""
     parts: Mapping[str, float] = field(default_factory=dict)
     """Every part before its weight."""
+    changes: tuple[float, ...] = ()
+    """Of each conversation: what its step changed in the memory's worth. Empty where that is not measured."""
 
 
 class Reward(Protocol):
@@ -56,9 +69,9 @@ def build_reward(settings: RewardSettings) -> Reward:
     """Return a reward of the sample's verifier and the parts that the settings give a weight."""
 
     def judge(episode: Episode, sample: Sample) -> RewardResult:
-        if not sample.golds:
+        if settings.answer and not sample.golds:
             raise ConfigError(f"sample {sample.id} has no gold answer to verify by: leave it out")
-        answer = sample.score(episode.answer).score
+        answer = sample.score(episode.answer).score if sample.golds else 0.0
         parts = {"answer": answer}
         if settings.boxed:
             parts["boxed"] = float(bool(episode.conversations) and r"\boxed{" in episode.conversations[-1].reply.text)
@@ -66,10 +79,10 @@ def build_reward(settings: RewardSettings) -> Reward:
             parts["overlong"] = _mean_overlong(episode, settings.overlong_share)
         if settings.captured or settings.kept:
             parts["captured"], parts["kept"] = _score_recall(episode, sample)
-        weights = {name: getattr(settings, name) for name in parts if name != "answer"} | {
-            "overlong": -settings.overlong
-        }
-        score = answer + sum(weights[name] * value for name, value in parts.items() if name != "answer")
+        if episode.steps and (settings.length or settings.copied or settings.foreign):
+            parts |= _measure_memory(episode, sample)
+        weights = {name: getattr(settings, name) * (-1 if name in _COSTS else 1) for name in parts}
+        score = sum(weights[name] * value for name, value in parts.items())
         return RewardResult(score=score, answer=answer, parts=parts)
 
     return judge
@@ -109,3 +122,40 @@ def _score_recall(episode: Episode, sample: Sample) -> tuple[float, float]:
         captured += contains(after.text, [gold]).score
         kept += contains(episode.steps[-1].after.text, [gold]).score
     return captured / len(expected), kept / len(expected)
+
+
+def _measure_memory(episode: Episode, sample: Sample) -> dict[str, float]:
+    last = episode.steps[-1]
+    taken = [step.after.tokens / step.after.limit for step in episode.steps]
+    return {
+        "length": sum(taken) / len(taken),
+        "copied": measure_copied(last.after.text, last.chunk.text),
+        "foreign": measure_foreign(last.after.text, f"{sample.question} {last.chunk.text}"),
+    }
+
+
+def measure_copied(memory: str, section: str) -> float:
+    """Return the share of a memory's words in runs of 8 and more that stand so in the section."""
+    words, there = list_words(memory), list_words(section)
+    known = {tuple(there[at : at + _RUN]) for at in range(len(there) - _RUN + 1)}
+    copied: set[int] = set()
+    for at in range(len(words) - _RUN + 1):
+        if tuple(words[at : at + _RUN]) in known:
+            copied.update(range(at, at + _RUN))
+    return len(copied) / len(words) if words else 0.0
+
+
+def measure_foreign(memory: str, shown: str) -> float:
+    """Return the share of a memory's letters in scripts that no letter of `shown` has.
+
+    >>> measure_foreign("lamp 灯", "Who lit the lamp?")
+    0.2
+    """
+    scripts = set(map(_script_of, filter(str.isalpha, shown)))
+    letters = [_script_of(letter) for letter in memory if letter.isalpha()]
+    return sum(script not in scripts for script in letters) / len(letters) if letters else 0.0
+
+
+def _script_of(letter: str) -> str:
+    # The first word of a letter's Unicode name: LATIN, CYRILLIC, CJK, HANGUL.
+    return unicodedata.name(letter, "").partition(" ")[0]

@@ -29,8 +29,9 @@ from bookwheel.errors import DocumentTooLong, InputError, QuestionError, SourceE
 from bookwheel.lab.tasks import Sample
 from bookwheel.lab.tasks.memories import RIGHT, MemoryOutcome, trace_evidence
 from bookwheel.lab.training import ranks
-from bookwheel.lab.training.advantages import Estimator, advantages, has_spread
+from bookwheel.lab.training.advantages import Estimator, advantages, has_spread, step_credits
 from bookwheel.lab.training.errors import TrainingStopped
+from bookwheel.lab.training.likelihood import LikelihoodCredit
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.rewards import Reward, RewardResult, score_episode
 from bookwheel.lab.training.rows import Row, rows_of
@@ -123,6 +124,7 @@ class RolloutBatch:
             "groups": len(self.groups),
             "dropped": len(self.dropped),
             "conversations": len(usages),
+            **_mean_recovered(results),
             "prompt_tokens": sum(usage.prompt_tokens for usage in usages),
             "reply_tokens": sum(usage.completion_tokens for usage in usages),
         }
@@ -142,16 +144,24 @@ class RolloutBatch:
 
 
 _Drawn = TypeVar("_Drawn")
+_Ready = TypeVar("_Ready")
 
 
 async def collect_rollouts(
-    draw: Callable[[], _Drawn], *, groups: int, refills: int, roll: Callable[[_Drawn], Coroutine[Any, Any, Group]]
+    draw: Callable[[], _Drawn],
+    *,
+    groups: int,
+    refills: int,
+    prepare: Callable[[_Drawn], Coroutine[Any, Any, _Ready]],
+    roll: Callable[[_Ready], Coroutine[Any, Any, Group]],
 ) -> RolloutBatch:
     """Collect `groups` groups; those without spread are replaced in up to `refills` further rounds."""
     batch = RolloutBatch()
     for _ in range(refills + 1):
         drawn = [draw() for _ in range(groups - len(batch.groups))]
-        for group in ranks.gather(await asyncio.gather(*map(roll, ranks.share(drawn)))):
+        # All are prepared before the first begins: what is sampled together must not depend on how long that takes.
+        ready = await asyncio.gather(*map(prepare, ranks.share(drawn)))
+        for group in ranks.gather(await asyncio.gather(*map(roll, ready))):
             (batch.groups if has_spread(group.rewards) or not refills else batch.dropped).append(group)
         if len(batch.groups) == groups:
             break
@@ -202,6 +212,8 @@ class RolloutSettings:
     reward: Reward
     sampling: Sampling
     seed: int
+    likelihood: LikelihoodCredit | None = None
+    """Adds to the rewards what the memories are worth."""
 
 
 async def roll_group(sample: Sample, names: Sequence[str], settings: RolloutSettings) -> Group:
@@ -217,6 +229,8 @@ async def roll(sample: Sample, name: str, settings: RolloutSettings) -> Rollout:
     try:
         episode = await settings.workflow(model, sample)
         result = await asyncio.to_thread(score_episode, settings.reward, episode, sample)
+        if settings.likelihood:
+            result = await settings.likelihood.credit(result, episode, sample)
     except Exception as error:
         # One rollout is recorded as failed; settings that cannot work would fail them all.
         if isinstance(error, InputError | TrainingStopped) and not isinstance(error, _OF_ONE_SAMPLE):
@@ -259,15 +273,28 @@ async def measure(samples: Sequence[Sample], settings: RolloutSettings) -> dict[
     }
 
 
-def rows_of_groups(groups: Sequence[Group], estimator: Estimator) -> list[Row]:
-    """Return the rows of all scored rollouts, each with its rollout's advantage."""
-    return [
-        row
-        for group in groups
-        for rollout, advantage in group.credit(estimator)
-        if rollout.episode is not None
-        for row in rows_of(rollout.episode.conversations, advantage, rollout.id)
-    ]
+def rows_of_groups(groups: Sequence[Group], estimator: Estimator, dense: float = 0.0) -> list[Row]:
+    """Return the rows of all scored rollouts, each with its rollout's advantage.
+
+    With a weight `dense`, a row has `dense` times the credit of its own step beside it.
+    """
+    rows: list[Row] = []
+    for group in groups:
+        credit = [(rollout, advantage) for rollout, advantage in group.credit(estimator) if rollout.episode]
+        steps = step_credits([one.result.changes if one.result and dense else () for one, _ in credit])
+        for (rollout, advantage), own in zip(credit, steps, strict=True):
+            conversations = rollout.episode.conversations if rollout.episode else ()
+            if not own:
+                rows += rows_of(conversations, advantage, rollout.id)
+                continue
+            for conversation, change in zip(conversations, own, strict=True):
+                rows += rows_of([conversation], advantage + dense * change, rollout.id)
+    return rows
+
+
+def _mean_recovered(results: Sequence[RewardResult]) -> dict[str, float]:
+    scores = [result.parts["recovered"] for result in results if "recovered" in result.parts]
+    return {"recovered": sum(scores) / len(scores)} if scores else {}
 
 
 def split_updates(groups: Sequence[Group], updates: int) -> list[Sequence[Group]]:

@@ -21,6 +21,7 @@ from bookwheel.lab.training.checkpoint import TrainingFolder, TrainingProgress, 
 from bookwheel.lab.training.config import ROLLOUT, TrainConfig
 from bookwheel.lab.training.errors import ConfigError, NoGoodRollout, NothingToLearn
 from bookwheel.lab.training.lessons import LessonFile
+from bookwheel.lab.training.likelihood import LikelihoodCredit
 from bookwheel.lab.training.loading import choose_device, choose_dtype
 from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.policy_model import PolicyModel
@@ -105,9 +106,10 @@ class Trainer:
         self.model = PolicyModel(policy, plan=config.plan, budget=config.policy.rollout_tokens, sampler=server)
         self.progress = TrainingProgress()
         self._observe, self._store = observe, store
-        self._rows_of = rows_of or (lambda groups: rows_of_groups(groups, config.estimator))
+        self._rows_of = rows_of or (lambda groups: rows_of_groups(groups, config.estimator, config.reward.dense))
         lessons = config.warm_start.lessons
         self._lessons = LessonFile(Path(lessons), config.seed) if lessons else None
+        self._likelihood = LikelihoodCredit(self.model, samples, config) if config.uses_likelihood else None
         self._meter = SpeedMeter(policy, config)
         self._order = SampleOrder(samples, config.seed)
         self._optimizer: PolicyOptimizer | None = None
@@ -181,7 +183,7 @@ class Trainer:
         self._optimizer = self._build_optimizer()
         await self._evaluate()
         # Adapters that the warm start left untouched can be switched off instead of copied.
-        if self.config.loss.kl and (self.config.warm_start.steps or not self.config.policy.lora_rank):
+        if self.config.needs_reference and (self.config.warm_start.steps or not self.config.policy.lora_rank):
             self.policy.freeze_reference()
             self._files.save_reference(self.policy)
         self._save()
@@ -238,19 +240,24 @@ class Trainer:
 
     async def _collect(self) -> RolloutBatch:
         config = self.config
-        settings = self._rollout_settings(ROLLOUT)
+        settings = replace(self._rollout_settings(ROLLOUT), likelihood=self._likelihood)
 
         def draw() -> int:
             self.progress.samples_drawn += 1
             return self.progress.samples_drawn - 1
 
-        def roll(number: int) -> Coroutine[Any, Any, Group]:
+        async def prepare(number: int) -> tuple[int, Sample]:
             sample = self._order.pick(number)
-            names = [f"{number}/{sample.id}/{k}" for k in range(config.group_size)]
-            return roll_group(sample, names, settings)
+            return number, await self._likelihood.pose(sample, number) if self._likelihood else sample
+
+        def roll(ready: tuple[int, Sample]) -> Coroutine[Any, Any, Group]:
+            number, sample = ready
+            return roll_group(sample, [f"{number}/{sample.id}/{k}" for k in range(config.group_size)], settings)
 
         with self._sync.sampling():
-            return await collect_rollouts(draw, groups=config.samples, refills=config.refills, roll=roll)
+            return await collect_rollouts(
+                draw, groups=config.samples, refills=config.refills, prepare=prepare, roll=roll
+            )
 
     async def _evaluate(self, kind: str = "evaluation") -> float:
         """Measure and log the accuracy on held-out samples, always with the same draws; save the best policy."""

@@ -1,0 +1,132 @@
+"""Rewards without labels: what a rollout's memories are worth to the frozen reference, as `worth.py` measures it.
+
+    recovered    R of the last memory for the sentences of the document that the question points at
+    clozes       a share of the samples asks for words of their own text instead of what they asked; the verifier judges
+    dense        d_k = R(m_k) - R(m_{k-1}): which step gained it or lost it, as credit of that step's conversation alone
+
+No gold answer is looked at. A cloze is a sentence of the document without its last words, of a few the one whose words
+there is most to know of: the reference tells them with the sentence in hand and not without. The control is a sentence
+of another sample that its question points at, so a memory earns nothing for being a memory.
+
+    text     moss has grey . elm has blue . wind blew over .
+    asked    elm has                                              gold: blue, never written by anybody
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+from typing import Final
+
+from bookwheel.errors import InputError
+from bookwheel.lab.tasks import Sample
+from bookwheel.lab.training.config import TrainConfig
+from bookwheel.lab.training.policy_model import PolicyModel
+from bookwheel.lab.training.rewards import RewardResult
+from bookwheel.lab.training.workflows import Episode
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.worth import MemoryScorer, Target, find_targets
+from bookwheel.text.sentences import list_sentences
+
+# Samples whose scores are held: those of one step, with some room.
+_SAMPLES_HELD: Final = 512
+# Sentences that are compared before one is made a cloze.
+_CANDIDATES: Final = 4
+_LEAST_WORDS: Final = 3
+_MOST_WORDS: Final = 60
+# A cloze asks for a quarter of its sentence, at most for so many words.
+_MOST_ASKED: Final = 4
+_MARKS: Final = " .!?。！？;；,，"
+
+
+class LikelihoodCredit:
+    """Asks clozes, and adds what memories are worth to the rewards of a run's rollouts."""
+
+    def __init__(self, model: PolicyModel, samples: Sequence[Sample], config: TrainConfig) -> None:
+        self._model = model.by_reference()
+        self._samples, self._config = samples, config
+        self._weights = config.reward
+        self._held: dict[str, tuple[MemoryScorer, list[Target]]] = {}
+
+    async def pose(self, sample: Sample, number: int) -> Sample:
+        """Return the sample that is read as the run's `number`-th: itself, or a cloze of its own text."""
+        random = Random(f"{self._config.seed}/cloze/{number}")  # noqa: S311 - reproducible, no secrets
+        if random.random() >= self._config.task.clozes:
+            return sample
+        text = sample.document.text
+        prompts = prompts_for(self._config.plan, text)
+        scorer = MemoryScorer(self._model, prompts, self._find_control(sample.id, sample.question))
+        best, most = None, 0.0
+        for cloze in find_clozes(text, random, _CANDIDATES):
+            question = prompts.turn("cloze", question=cloze.cue)[-1].content.strip()
+            asked = replace(cloze, cue=question)
+            known = (await scorer.score(cloze.past, [asked])).possible or 0.0
+            if known > most:
+                best, most = asked, known
+        if best is None:
+            return sample
+        asked_for = {"question": best.cue, "golds": (best.text,), "metric": "exact", "evidence": ()}
+        return replace(sample, id=f"{sample.id}/cloze", **asked_for)
+
+    async def credit(self, result: RewardResult, episode: Episode, sample: Sample) -> RewardResult:
+        """Return the result with what the rollout's memories are worth."""
+        weights = self._weights
+        if not (weights.recovered or weights.dense) or not episode.steps:
+            return result
+        scorer, targets = self._open_scorer(sample)
+        if not targets:
+            return result
+        memories = [step.after.text for step in episode.steps]
+        memories = ["", *memories] if weights.dense else memories[-1:]
+        scores = [(await scorer.score(memory, targets)).recovered or 0.0 for memory in memories]
+        changes = [after - before for before, after in pairwise(scores)]
+        # The answer's conversation writes no memory.
+        fits = weights.dense > 0 and len(changes) + 1 == len(episode.conversations)
+        return replace(
+            result,
+            score=result.score + weights.recovered * scores[-1],
+            parts={**result.parts, "recovered": scores[-1]},
+            changes=(*changes, 0.0) if fits else (),
+        )
+
+    def _open_scorer(self, sample: Sample) -> tuple[MemoryScorer, list[Target]]:
+        key = f"{sample.id} {sample.question}"
+        if key not in self._held:
+            if len(self._held) >= _SAMPLES_HELD:
+                self._held.clear()
+            prompts = prompts_for(self._config.plan, sample.question)
+            scorer = MemoryScorer(self._model, prompts, self._find_control(sample.id, sample.question))
+            self._held[key] = scorer, find_targets(sample.question, sample.document.text)
+        return self._held[key]
+
+    def _find_control(self, name: str, question: str) -> str:
+        """Return a sentence that the question of another sample points at; empty takes the prompt set's own."""
+        random = Random(f"{self._config.seed}/control/{name}")  # noqa: S311 - reproducible, no secrets
+        for place in random.sample(range(len(self._samples)), min(_CANDIDATES, len(self._samples))):
+            try:
+                other = self._samples[place]
+            except InputError:
+                continue
+            if other.question != question and (found := find_targets(other.question, other.document.text)):
+                return found[0].past
+        return ""
+
+
+def find_clozes(text: str, random: Random, count: int) -> list[Target]:
+    """Return up to `count` sentences of a text, each without its last words, whose beginning stands there once."""
+    sentences = list_sentences(text)
+    random.shuffle(sentences)
+    clozes = []
+    for sentence in sentences:
+        words = sentence.rstrip(_MARKS).split()
+        if not _LEAST_WORDS <= len(words) <= _MOST_WORDS:
+            continue
+        asked = max(1, min(_MOST_ASKED, len(words) // 4))
+        cue = " ".join(words[:-asked])
+        if text.count(cue) == 1:
+            clozes.append(Target(text=" ".join(words[-asked:]), cue=cue, past=sentence))
+        if len(clozes) == count:
+            break
+    return clozes

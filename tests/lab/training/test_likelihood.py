@@ -1,0 +1,220 @@
+"""Rewards without labels, with a model whose likelihoods are known."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+pytest.importorskip("torch")
+
+from bookwheel.lab.tasks.base import Sample, SampleDocument
+from bookwheel.lab.training.config import RewardSettings, TaskSettings, TrainConfig
+from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.likelihood import LikelihoodCredit, find_clozes
+from bookwheel.lab.training.policy_model import PolicyModel
+from bookwheel.lab.training.rewards import RewardResult, build_reward, measure_copied, measure_foreign
+from bookwheel.lab.training.rollouts import Group, Rollout, RolloutOutcome, rows_of_groups
+from bookwheel.lab.training.trainer import Trainer
+from bookwheel.lab.training.workflows import Episode
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.plan import Plan
+from bookwheel.types import Chunk, Conversation, Memory, Message, Reply, Step, TokenRecord
+
+TEXT = "moss has grey .\nelm has blue .\nwind blew over .\nelm and ash .\n"
+
+
+def likelihood(messages, continuation):
+    """A word costs one bit where the notes have it, and three where they do not."""
+    notes = messages[-1].content.partition(" question ")[0].split()
+    return [math.log(0.5 if word in notes else 0.125) for word in continuation.split()]
+
+
+class Reference(ScriptedModel):
+    def by_reference(self):
+        return self
+
+
+def sample(question="elm has", text=TEXT, golds=("blue",), name="s"):
+    document = SampleDocument("d", [text])
+    return Sample(id=name, task="t", question=question, golds=golds, document=document, metric="exact")
+
+
+OTHER = sample("moss has", "moss has pink .\n", ("pink",), "other")
+
+
+def settings(clozes=0.0, **weights):
+    plan = Plan(prompts="tiny", language="en")
+    return TrainConfig(plan=plan, reward=RewardSettings(**weights), task=TaskSettings(clozes=clozes))
+
+
+def build_credit(samples=(OTHER,), clozes=0.0, **weights):
+    return LikelihoodCredit(Reference(lambda _: "", likelihood=likelihood), samples, settings(clozes, **weights))
+
+
+def episode(*memories, section="wind blew over ."):
+    record = TokenRecord(prompt=(1,), reply=(2,), logprobs=(-1.0,))
+    said = Conversation(messages=(Message(role="user", content="?"),), reply=Reply(text="x", tokens=record))
+    steps, before = [], Memory.blank(8)
+    for index, text in enumerate(memories):
+        after = Memory(text=text, tokens=len(text.split()), limit=8)
+        chunk = Chunk(index=index, start=0, end=1, text=section, tokens=4)
+        steps.append(Step(chunk=chunk, before=before, after=after, conversation=said))
+        before = after
+    talks = (said,) * (len(memories) + 1)
+    return Episode(conversations=talks, answer="", limits=(8,) * len(talks), steps=tuple(steps))
+
+
+def credited(*memories, **weights):
+    credit = build_credit(**weights)
+    return asyncio.run(credit.credit(RewardResult(score=1.0, answer=1.0), episode(*memories), sample()))
+
+
+def test_the_last_memory_earns_what_it_recovers_of_the_text():
+    full = credited("moss has grey", "elm has blue .", recovered=0.5)
+    assert (full.score, full.answer) == (1.5, 1.0)
+    assert full.parts["recovered"] == pytest.approx(1.0)
+    assert credited("elm has blue .", "moss has grey", recovered=0.5).score == pytest.approx(1.0)
+
+
+def test_no_gold_answer_is_looked_at():
+    credit = build_credit(recovered=1.0)
+    blind = replace(sample(), golds=())
+    result = asyncio.run(credit.credit(RewardResult(score=0.0, answer=0.0), episode("elm has blue ."), blind))
+    assert result.score == pytest.approx(1.0)
+    reward = build_reward(RewardSettings(answer=0.0))
+    assert reward(episode("elm has blue ."), blind).score == 0.0
+    assert reward(episode("elm has blue ."), sample()).score == 0.0
+    with pytest.raises(ConfigError, match="no gold"):
+        build_reward(RewardSettings())(episode("x"), blind)
+
+
+def test_a_step_is_credited_with_what_it_changed():
+    result = credited("wind", "elm has blue .", "elm has blue .", "wind", recovered=1.0, dense=1.0)
+    assert result.changes == pytest.approx((0.0, 1.0, 0.0, -1.0, 0.0))
+    assert credited("wind", "elm has blue .", recovered=1.0).changes == ()
+
+
+def test_dense_credit_stands_beside_one_advantage_for_each_rollout():
+    def rolled(name, score, changes):
+        result = RewardResult(score=score, answer=score, changes=changes)
+        return Rollout(
+            id=name,
+            sample=sample(),
+            outcome=RolloutOutcome.SCORED,
+            episode=episode(*["m"] * (len(changes) - 1)),
+            result=result,
+        )
+
+    group = Group(sample=sample(), rollouts=(rolled("a", 1.0, (0.0, 1.0, 0.0)), rolled("b", 0.0, (0.5, 0.0, 0.0))))
+    rows = rows_of_groups([group], settings().estimator, 0.1)
+    assert [row.advantage for row in rows] == pytest.approx([0.475, 0.55, 0.5, -0.475, -0.55, -0.5])
+    assert [row.advantage for row in rows_of_groups([group], settings().estimator)] == [0.5] * 3 + [-0.5] * 3
+
+
+def test_a_cloze_asks_for_the_end_of_a_sentence_whose_beginning_stands_once():
+    found = {one.cue: one.text for one in find_clozes(TEXT + "moss has pink .\n", Random(0), 9)}
+    assert found == {"elm has": "blue", "wind blew": "over", "elm and": "ash"}
+    long = " ".join(f"w{n}" for n in range(40)) + "."
+    (one,) = find_clozes(long, Random(0), 1)
+    assert one.text == "w36 w37 w38 w39"
+    assert find_clozes("Two words. " + "x " * 80, Random(0), 9) == []
+
+
+def test_a_cloze_replaces_question_and_gold_and_depends_on_the_runs_seed_alone():
+    credit = build_credit(clozes=1.0)
+    posed = [asyncio.run(credit.pose(sample(golds=()), number)) for number in range(12)]
+    again = [asyncio.run(build_credit(clozes=1.0).pose(sample(golds=()), number)) for number in range(12)]
+    assert posed == again
+    assert len({one.question for one in posed}) > 1
+    for one in posed:
+        assert f"{one.question} {one.golds[0]}" in TEXT
+        assert one.document == sample().document
+    assert asyncio.run(build_credit(clozes=0.0).pose(sample(), 1)) == sample()
+    share = [asyncio.run(build_credit(clozes=0.5).pose(sample(), n)).id != "s" for n in range(60)]
+    assert 15 < sum(share) < 45
+
+
+def test_words_that_need_no_document_are_not_asked_for():
+    known = Reference(lambda _: "", likelihood=lambda messages, text: [-1.0] * len(text.split()))
+    credit = LikelihoodCredit(known, (OTHER,), settings(clozes=1.0))
+    assert asyncio.run(credit.pose(sample(), 0)) == sample()
+
+
+def test_copies_of_the_last_section_and_other_scripts_cost():
+    section = "the keeper wrote that the wind blew over the wall and the rain fell on stone"
+    assert measure_copied(section, section) == 1.0
+    assert measure_copied("the wind blew over the wall", section) == 0.0
+    assert measure_copied("ada lit it ; the keeper wrote that the wind blew over", section) == pytest.approx(8 / 11)
+    assert measure_copied("", section) == 0.0
+    assert measure_foreign("лампа lamp", section) == pytest.approx(5 / 9)
+    assert measure_foreign("123", section) == 0.0
+    guarded = build_reward(RewardSettings(answer=0.0, length=0.1, copied=1.0, foreign=0.5))
+    result = guarded(episode("лампа lamp", section=section), sample())
+    assert result.score == pytest.approx(-0.1 * 2 / 8 - 0.5 * 5 / 9)
+    assert result.parts["copied"] == 0.0
+
+
+def test_the_reference_stays_as_it_was(make_policy):
+    policy = make_policy()
+    model = PolicyModel(policy, plan=Plan(prompts="tiny", language="en"))
+    asked = (Message(role="user", content="notes elm has blue question elm has answer"),)
+    policy.freeze_reference()
+    before = asyncio.run(model.likelihood(asked, "blue"))
+    for weight in policy.trainable:
+        weight.data.add_(0.05)
+    assert asyncio.run(model.by_reference().likelihood(asked, "blue")).logprobs == pytest.approx(before.logprobs)
+    assert asyncio.run(model.likelihood(asked, "blue")).logprobs != pytest.approx(before.logprobs)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"staleness": 1}, {"workflow": "single"}], ids=["rollouts of older weights", "no memories"]
+)
+def test_settings_that_cannot_work_are_refused(changes):
+    with pytest.raises(ConfigError, match=r"train\.reward\.recovered"):
+        replace(settings(recovered=1.0), **changes)
+
+
+def test_a_run_without_labels_goes_on_after_a_kill_with_the_same_metrics(make_policy, tmp_path):
+    from bookwheel.lab.training.samples import toy_records
+
+    samples = toy_records(tokens=32, count=6, seed=0)
+    config = TrainConfig.from_tables(
+        {
+            "plan": {
+                "prompts": "tiny",
+                "language": "en",
+                "question_tokens": 8,
+                "chunk_tokens": 16,
+                "memory_tokens": 8,
+                "answer_tokens": 8,
+            },
+            "train": {
+                "steps": 4,
+                "samples": 2,
+                "group_size": 3,
+                "checkpoint_every": 2,
+                "patience": 9,
+                "learning_rate": 1e-3,
+                "warmup_steps": 1,
+                "loss": {"kl": 0.0},
+                "reward": {"answer": 0.0, "recovered": 1.0, "dense": 0.5},
+                "task": {"name": "toy-records", "tokens": 32, "count": 6, "clozes": 0.5},
+            },
+        }
+    )
+
+    def trained(folder, config, *, resume=False):
+        records = []
+        reward = build_reward(config.reward)
+        Trainer(make_policy(), samples, reward, config, folder=folder, observe=records.append).train(resume=resume)
+        return [{k: v for k, v in one.items() if k != "clock"} for one in records if one["kind"] == "step"]
+
+    whole = trained(tmp_path / "whole", config)
+    assert all("recovered" in one for one in whole)
+    first = trained(tmp_path / "cut", replace(config, steps=2))
+    rest = trained(tmp_path / "cut", config, resume=True)
+    assert [*first, *rest] == whole

@@ -14,11 +14,12 @@ of another sample that its question points at, so a memory earns nothing for bei
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks import Sample
@@ -41,6 +42,14 @@ _MOST_ASKED: Final = 4
 _MARKS: Final = " .!?。！？;；,，"
 
 
+class _SampleScorer(NamedTuple):
+    """What the rollouts of one sample are scored by, one after the other."""
+
+    scorer: MemoryScorer
+    targets: list[Target]
+    turn: asyncio.Lock
+
+
 class LikelihoodCredit:
     """Asks clozes, and adds what memories are worth to the rewards of a run's rollouts."""
 
@@ -48,39 +57,41 @@ class LikelihoodCredit:
         self._model = model.by_reference()
         self._samples, self._config = samples, config
         self._weights = config.reward
-        self._held: dict[str, tuple[MemoryScorer, list[Target]]] = {}
+        self._held: dict[str, _SampleScorer] = {}
 
     async def pose(self, sample: Sample, number: int) -> Sample:
         """Return the sample that is read as the run's `number`-th: itself, or a cloze of its own text."""
         random = Random(f"{self._config.seed}/cloze/{number}")  # noqa: S311 - reproducible, no secrets
         if random.random() >= self._config.task.clozes:
             return sample
-        text = sample.document.text
+        text = sample.text
         prompts = prompts_for(self._config.plan, text)
         scorer = MemoryScorer(self._model, prompts, self._find_control(sample.id, sample.question))
         best, most = None, 0.0
-        for cloze in find_clozes(text, random, _CANDIDATES):
-            question = prompts.turn("cloze", question=cloze.cue)[-1].content.strip()
-            asked = replace(cloze, cue=question)
-            known = (await scorer.score(cloze.past, [asked])).possible or 0.0
+        for candidate in find_clozes(text, random, _CANDIDATES):
+            question = prompts.turn("cloze", question=candidate.cue)[-1].content.strip()
+            asked = replace(candidate, cue=question)
+            known = (await scorer.score(candidate.past, [asked])).possible or 0.0
             if known > most:
                 best, most = asked, known
         if best is None:
             return sample
-        asked_for = {"question": best.cue, "golds": (best.text,), "metric": "exact", "evidence": ()}
-        return replace(sample, id=f"{sample.id}/cloze", **asked_for)
+        cloze = replace(sample, id=f"{sample.id}/cloze", question=best.cue, golds=(best.text,))
+        return replace(cloze, metric="exact", evidence=())
 
     async def credit(self, result: RewardResult, episode: Episode, sample: Sample) -> RewardResult:
         """Return the result with what the rollout's memories are worth."""
         weights = self._weights
         if not (weights.recovered or weights.dense) or not episode.steps:
             return result
-        scorer, targets = self._open_scorer(sample)
-        if not targets:
+        one = self._open_scorer(sample)
+        if not one.targets:
             return result
         memories = [step.after.text for step in episode.steps]
         memories = ["", *memories] if weights.dense else memories[-1:]
-        scores = [(await scorer.score(memory, targets)).recovered or 0.0 for memory in memories]
+        # The rollouts of a group write many memories alike: each is scored once.
+        async with one.turn:
+            scores = [(await one.scorer.score(memory, one.targets)).recovered or 0.0 for memory in memories]
         changes = [after - before for before, after in pairwise(scores)]
         # The answer's conversation writes no memory.
         fits = weights.dense > 0 and len(changes) + 1 == len(episode.conversations)
@@ -91,14 +102,14 @@ class LikelihoodCredit:
             changes=(*changes, 0.0) if fits else (),
         )
 
-    def _open_scorer(self, sample: Sample) -> tuple[MemoryScorer, list[Target]]:
+    def _open_scorer(self, sample: Sample) -> _SampleScorer:
         key = f"{sample.id} {sample.question}"
         if key not in self._held:
             if len(self._held) >= _SAMPLES_HELD:
                 self._held.clear()
             prompts = prompts_for(self._config.plan, sample.question)
             scorer = MemoryScorer(self._model, prompts, self._find_control(sample.id, sample.question))
-            self._held[key] = scorer, find_targets(sample.question, sample.document.text)
+            self._held[key] = _SampleScorer(scorer, find_targets(sample.question, sample.text), asyncio.Lock())
         return self._held[key]
 
     def _find_control(self, name: str, question: str) -> str:
@@ -109,7 +120,7 @@ class LikelihoodCredit:
                 other = self._samples[place]
             except InputError:
                 continue
-            if other.question != question and (found := find_targets(other.question, other.document.text)):
+            if other.question != question and (found := find_targets(other.question, other.text)):
                 return found[0].past
         return ""
 

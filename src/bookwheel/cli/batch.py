@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from cyclopts import Group, Parameter
 
 from bookwheel.cli.ask import read_questions
-from bookwheel.cli.options import FilePath, ReadingOptions, Switch, Text, Texts
+from bookwheel.cli.options import FilePath, OutPath, ReadingOptions, Switch, Text, Texts
 from bookwheel.cli.output import print_json, print_line, print_note, stderr
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError
@@ -35,7 +35,7 @@ _STOPPED: Final = 4
 class BatchOptions:
     """The rows, and the table of their answers."""
 
-    out: FilePath | None = None
+    out: OutPath | None = None
     """The table to write: .csv, .jsonl or .parquet. By default, TABLE.answers with the table's ending, in the current
     folder for a folder."""
     question: Texts = ()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 from cyclopts import Group, Parameter
 
 from bookwheel.cli.ask import begin_readings, find_reading_name, open_sources, split_words
 from bookwheel.cli.last import find_reading_id
-from bookwheel.cli.options import FilePath, ReadingOptions, Switch, Text, Texts
+from bookwheel.cli.options import FilePath, OutPath, ReadingOptions, Switch, Text, Texts
 from bookwheel.cli.output import find_exit_code, print_line, print_note
 from bookwheel.errors import InputError
 
@@ -37,7 +37,7 @@ class TableOptions:
     "A file with the JSON Schema of one row, instead of columns in the sentence."
     key: Texts = ()
     "A column that tells rows apart; can be repeated. Rows that agree there and differ elsewhere are marked."
-    out: Annotated[FilePath | None, Parameter(name=("--out", "-o"))] = None
+    out: OutPath | None = None
     "The table to write: .csv, .jsonl, .parquet, .xlsx or .md."
     sql: Text | None = None
     """Ask the table with SQL, such as "select who, count(*) from rows group by who"; SQLite counts, not the model."""

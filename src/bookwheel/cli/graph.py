@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 from cyclopts import Group, Parameter
 
 from bookwheel.cli.ask import find_reading_name
 from bookwheel.cli.collect import read_table
 from bookwheel.cli.last import find_reading_id
-from bookwheel.cli.options import FilePath, ReadingOptions, Switch
+from bookwheel.cli.options import OutPath, ReadingOptions, Switch
 from bookwheel.cli.output import find_exit_code, print_line, print_note
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _INCOMPLETE: Final = 5
 class GraphOptions:
     """What becomes of the graph."""
 
-    out: Annotated[FilePath | None, Parameter(name=("--out", "-o"))] = None
+    out: OutPath | None = None
     "The graph to write: .graphml, .jsonld, .nq, or .csv for Neo4j (two files: nodes and edges)."
     parallel: Switch = False
     "Read segments side by side: a name's other names are then known only within its segment."

@@ -68,6 +68,7 @@ Texts = Annotated[tuple[Text, ...], Parameter(negative="", show_default=False)]
 Words = Annotated[Text, Parameter(allow_leading_hyphen=True)]
 """Words of the user's own, such as the line of a list, "- one"."""
 FilePath = Annotated[Path, Parameter(converter=_parse_path)]
+OutPath = Annotated[FilePath, Parameter(name=("--out", "-o"))]
 WholeNumber = Annotated[int, Parameter(converter=_parse_int)]
 PositiveInt = Annotated[WholeNumber, Parameter(validator=Number(gt=0))]
 Count = Annotated[WholeNumber, Parameter(validator=Number(gte=0))]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cyclopts import Group, Parameter
 
 from bookwheel.cli.ask import open_sources, read_questions, split_words
-from bookwheel.cli.options import FilePath, ReadingOptions, Switch
+from bookwheel.cli.options import FilePath, OutPath, ReadingOptions, Switch
 from bookwheel.cli.output import print_line, print_note
 from bookwheel.errors import InputError
 
@@ -29,7 +29,7 @@ _INCOMPLETE = 5
 class ReportOptions:
     """The report's outline, and what becomes of it."""
 
-    out: Annotated[FilePath, Parameter(name=("--out", "-o"))] = Path("report.md")
+    out: OutPath = Path("report.md")
     "The report to write: .md, .html or .docx. A file beside it, .report.json, says which readings it is made of."
     outline: FilePath | None = None
     "A Markdown file with the outline: `## TITLE`, and below it which rows the section is written from."

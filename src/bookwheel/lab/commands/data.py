@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import App, Parameter
 
-from bookwheel.cli.options import FilePath, ModelOptions, PositiveInt, Text, WholeNumber
+from bookwheel.cli.options import FilePath, ModelOptions, OutPath, PositiveInt, Text, WholeNumber
 from bookwheel.errors import InputError
 from bookwheel.lab.commands.options import parse_task_options
 from bookwheel.lab.tasks import SampleSeries
@@ -77,7 +77,7 @@ class SampleOptions:
 def make(
     task: Annotated[Text, Parameter(help="A name that `bookwheel data tasks` lists: niah_single_2, vt, hqa, count.")],
     *,
-    out: Annotated[FilePath, Parameter(help="The file to write.")],
+    out: Annotated[OutPath, Parameter(help="The file to write.")],
     options: SampleOptions | None = None,
     force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
 ) -> int:
@@ -133,7 +133,7 @@ def tasks() -> int:
 async def filter_file(
     source: Annotated[FilePath, Parameter(help="A file of samples.")],
     *,
-    out: Annotated[FilePath, Parameter(help="The file to write the kept samples to.")],
+    out: Annotated[OutPath, Parameter(help="The file to write the kept samples to.")],
     tries: Annotated[
         PositiveInt, Parameter(help="How often each question is asked; one right answer drops the sample.")
     ] = 2,
@@ -219,7 +219,7 @@ _FENCE: Final = "'''"
 def write_prompts(
     checkout: Annotated[FilePath, Parameter(help="The folder of a checkout of MemAgent.")],
     *,
-    out: Annotated[FilePath, Parameter(help="The prompt set to write.")],
+    out: Annotated[OutPath, Parameter(help="The prompt set to write.")],
     force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
 ) -> int:
     """Write the prompts that MemAgent's checkpoints were trained on, for --prompts.
@@ -283,7 +283,7 @@ def _print_note(text: str) -> None:
 
 def write_words(
     *,
-    out: Annotated[FilePath, Parameter(help="The file to write, wordlists/wonderwords_lists.json of a data folder.")],
+    out: Annotated[OutPath, Parameter(help="The file to write, wordlists/wonderwords_lists.json of a data folder.")],
     force: Annotated[bool, Parameter(negative="", help="Replace the file.")] = False,
 ) -> int:
     """Write the words that RULER draws its keys and common words from: the lists of the package wonderwords."""

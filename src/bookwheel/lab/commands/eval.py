@@ -14,7 +14,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from bookwheel.cli.options import FilePath, Text
+from bookwheel.cli.options import FilePath, OutPath, Text
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
 from bookwheel.lab.commands.options import EvalOptions, merge_settings
@@ -30,7 +30,7 @@ def evaluate(
     settings: Text | None = None,
     /,
     *,
-    out: FilePath | None = None,
+    out: OutPath | None = None,
     also_official: Annotated[bool, Parameter(negative="")] = False,
     retry_failed: Annotated[bool, Parameter(negative="")] = False,
     allow_failures: Annotated[bool, Parameter(negative="")] = False,

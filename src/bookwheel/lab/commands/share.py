@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from bookwheel.cli.ask import find_reading_name
-from bookwheel.cli.options import Count, FilePath
+from bookwheel.cli.options import Count, FilePath, OutPath
 from bookwheel.errors import InputError
 
 
@@ -17,7 +17,7 @@ def share(
         str, Parameter(help='Folders of evaluations and training runs, or above them; or a reading\'s id, or "last".')
     ],
     out: Annotated[
-        FilePath | None, Parameter(help="The file to write; else the first folder's or the reading's name and .html.")
+        OutPath | None, Parameter(help="The file to write; else the first folder's or the reading's name and .html.")
     ] = None,
     readings: Annotated[Count, Parameter(help="Readings of each run to put in, the wrong and the newest first.")] = 100,
     journal: Annotated[FilePath | None, Parameter(help="The journal that has the reading.")] = None,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from bookwheel.cli.options import Count, FilePath, PositiveInt, Text, WholeNumber
+from bookwheel.cli.options import Count, FilePath, OutPath, PositiveInt, Text, WholeNumber
 from bookwheel.errors import MissingExtra
 from bookwheel.lab.commands.training_view import Observer
 from bookwheel.lab.training.config import TrainConfig
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def train(
     settings: Text,
     *,
-    out: FilePath | None = None,
+    out: OutPath | None = None,
     resume: Annotated[bool, Parameter(negative="")] = False,
     engine: Literal["embedded", "verl"] = "embedded",
     seed: WholeNumber | None = None,

@@ -22,7 +22,7 @@ from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal, documents, files
 from bookwheel.journal.damage import repair
-from bookwheel.journal.shelf import Label, LabelKind, Reach
+from bookwheel.journal.shelf import Label, LabelKind, Reach, ShelfOrder, ShelfQuery
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.types import (
     Part,
@@ -133,8 +133,9 @@ ALL = Reach()
 DOCUMENT, READING = LabelKind.DOCUMENT, LabelKind.READING
 
 
-def names(journal, reach=ALL, **wanted) -> list[str]:
-    return [book.name for book in journal.shelf.list_documents(reach, **wanted)]
+def names(journal, reach=ALL, *, limit=-1, offset=0, **wanted) -> list[str]:
+    query = ShelfQuery(**wanted)
+    return [book.name for book in journal.shelf.list_documents(reach, limit=limit, offset=offset, query=query)]
 
 
 def test_a_document_stands_on_the_shelf_once_with_its_newest_name_and_question(journal):
@@ -158,6 +159,56 @@ def test_a_star_comes_first_and_a_name_can_be_given_and_given_back(journal):
     book = journal.shelf.find_document(Reach(), first.id)
     assert (book.name, book.is_starred) == (first.name, True)
     assert names(journal, limit=1, offset=1) == [names(journal)[1]]
+
+
+@pytest.mark.parametrize("order", ShelfOrder)
+def test_pages_of_the_shelf_tile_it_in_every_order(journal, order):
+    for number in range(23):
+        journal.keep(TextDocument("x" * (1 + number % 4) + f" {number}", f"name {number % 5}"))
+    begin_reading(journal)
+    journal.shelf.set_label("", DOCUMENT, journal.shelf.list_documents(Reach())[7].id, is_starred=True)
+    whole = journal.shelf.list_documents(Reach(), query=ShelfQuery(order=order))
+    pages, after = [], ""
+    while page := journal.shelf.list_documents(Reach(), limit=4, query=ShelfQuery(order=order, after=after)):
+        pages += page
+        after = page[-1].id
+    assert pages == whole
+    assert len({book.id for book in pages}) == 24
+
+
+def test_orders_are_what_their_names_say(journal):
+    for name, text in (("Zoe.txt", "long" * 9), ("ada.pdf", "short"), ("Bo.docx", "middling text")):
+        journal.keep(TextDocument(text, name))
+    assert names(journal, order=ShelfOrder.NAME) == ["ada.pdf", "Bo.docx", "Zoe.txt"]
+    assert names(journal, order=ShelfOrder.LENGTH) == ["Zoe.txt", "Bo.docx", "ada.pdf"]
+    assert names(journal, order=ShelfOrder.ADDED) == ["Bo.docx", "ada.pdf", "Zoe.txt"]
+    assert names(journal, type="word") == ["Bo.docx"]
+    counts = journal.shelf.count_documents(Reach())
+    assert (counts.documents, counts.types) == (3, {"text": 1, "pdf": 1, "word": 1})
+
+
+def test_collections_belong_to_their_owner_and_go_with_their_documents(journal):
+    rows = [journal.keep(TextDocument(f"text {name}", name)).row for name in "abc"]
+    one, two, three = (journal.document_at(row).id for row in rows)
+    journal.shelf.collect("", "Leases", [one, two, two])
+    journal.shelf.collect("ada", "Leases", [three])
+    assert {*names(journal, collection="Leases")} == {"a", "b"}
+    assert names(journal, Reach(owner="ada", rows=rows), collection="Leases") == ["c"]
+    assert journal.shelf.list_collections("", [one, three]) == {one: ["Leases"]}
+    journal.shelf.take_out("", "Leases", [one])
+    assert journal.shelf.count_documents(Reach()).collections == {"Leases": 1}
+    journal.shelf.drop_document(rows[1])
+    assert journal.shelf.count_documents(Reach()).collections == {}
+
+
+def test_what_somebody_labelled_is_not_dropped_unread(journal):
+    rows = {name: journal.keep(TextDocument(f"text {name}", name)).row for name in ("starred", "collected", "left")}
+    journal.shelf.set_label("", DOCUMENT, journal.document_at(rows["starred"]).id, is_starred=True)
+    journal.shelf.collect("", "Leases", [journal.document_at(rows["collected"]).id])
+    with sqlite3.connect(journal.path) as other:
+        other.execute("UPDATE texts SET kept = '2020-01-01T00:00:00.000Z'")
+    journal.delete_unread()
+    assert {*names(journal)} == {"starred", "collected"}
 
 
 def test_the_labels_of_one_owner_are_not_anothers(journal):

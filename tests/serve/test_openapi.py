@@ -106,8 +106,7 @@ def test_every_answer_is_as_the_description_says(serving, runs, words, tmp_path)
         ask("GET", "/readings/{id}", id=id_)
         ask("GET", "/readings")
         ask("GET", "/readings/{id}/origins", id=id_)
-        ask("GET", "/documents")
-        ask("PATCH", "/documents/{sha}", sha=document, json={"name": "The pier"})
+        _ask_shelf(ask, document)
         ask("GET", "/documents/{sha}", sha=document)
         ask("GET", "/documents/{sha}/find", sha=document, query="?text=pier")
         ask("GET", "/documents/{sha}/outline", sha=document)
@@ -153,14 +152,22 @@ def test_every_answer_is_as_the_description_says(serving, runs, words, tmp_path)
     assert described - ask.seen == unseen
 
 
+def _ask_shelf(ask: Described, document: str) -> None:
+    ask("GET", "/documents")
+    ask("PATCH", "/documents", json={"documents": [document], "starred": True, "add": "Harbours"})
+    ask("GET", "/documents", query="?sort=name&collection=Harbours")
+    ask("GET", "/shelf")
+    ask("PATCH", "/documents/{sha}", sha=document, json={"name": "The pier"})
+
+
 @pytest.mark.parametrize(
     ("path", "names"),
     [
-        ("/documents", {"search", "limit", "offset"}),
+        ("/documents", {"search", "sort", "type", "collection", "starred", "after", "limit", "offset"}),
         ("/documents/{sha}/text", {"sha", "start", "end"}),
         ("/documents/{sha}/find", {"sha", "text", "start", "limit"}),
         ("/search", {"query", "limit"}),
-        ("/readings", {"search", "document", "limit", "offset", "before"}),
+        ("/readings", {"search", "document", "limit", "offset", "before", "way"}),
         ("/readings/{id}/events", {"id", "changes", "live", "Last-Event-ID"}),
         ("/readings/{id}/export", {"id", "format"}),
     ],

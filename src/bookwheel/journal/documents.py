@@ -277,8 +277,13 @@ def _damage_error(what: str, path: Path) -> JournalError:
 
 
 def delete_unread(connection: sqlite3.Connection, document: int = 0, *, all_: bool = False) -> None:
-    """Delete this document if no reading refers to it, and old documents that were never read; `all_` of any age."""
+    """Delete this document if no reading refers to it, and old documents that were never read; `all_` of any age.
+
+    Those that somebody starred, named or put into a collection stay.
+    """
     unread = "NOT EXISTS (SELECT 1 FROM readings WHERE readings.document = documents.id)"
-    old = f"text IN (SELECT id FROM texts WHERE kept < strftime({_NOW}, '{_KEEP_UNREAD}'))"
+    labelled = "SELECT id FROM labels WHERE kind = 'document' AND (starred OR name <> '')"
+    wanted = f"sha256 IN ({labelled}) OR sha256 IN (SELECT sha256 FROM collections)"
+    old = f"text IN (SELECT id FROM texts WHERE kept < strftime({_NOW}, '{_KEEP_UNREAD}') AND NOT ({wanted}))"
     connection.execute(f"DELETE FROM documents WHERE {unread} AND (? OR id = ? OR {old})", (all_, document))
     connection.execute("DELETE FROM texts WHERE NOT EXISTS (SELECT 1 FROM documents WHERE documents.text = texts.id)")

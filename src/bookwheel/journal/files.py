@@ -188,6 +188,8 @@ def _connect(name: str) -> sqlite3.Connection:
     is_uri = name.startswith("file:")
     connection = sqlite3.connect(name, uri=is_uri, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     connection.create_function("mentions", -1, _mentions, deterministic=True)
+    connection.create_function("fold", 1, _fold, deterministic=True)
+    connection.create_function("type_of", 1, _find_type, deterministic=True)
     add_functions(connection)
     return connection
 
@@ -196,6 +198,12 @@ def _mentions(wanted: str | bytes, *texts: str | bytes | None) -> bool:
     """Return whether one of the texts has the wanted one in it, in any case and script."""
     folded = _fold(wanted)
     return any(folded in (_fold(text) if isinstance(text, bytes) else text.casefold()) for text in texts if text)
+
+
+def _find_type(name: str | bytes) -> str:
+    from bookwheel.journal.shelf import find_type
+
+    return find_type(name.decode("utf-8", "surrogatepass") if isinstance(name, bytes) else name)
 
 
 def _fold(text: str | bytes) -> str:

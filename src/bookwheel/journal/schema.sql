@@ -245,3 +245,15 @@ CREATE TABLE row_edits (
     made TEXT NOT NULL,
     PRIMARY KEY (reading, number)
 );
+
+-- version 14: documents that somebody put together under a name; `owner` as in labels
+CREATE TABLE collections (
+    owner TEXT NOT NULL,
+    name TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    PRIMARY KEY (owner, name, sha256)
+) WITHOUT ROWID;
+CREATE INDEX collections_of ON collections(sha256);
+CREATE TRIGGER collections_of_texts AFTER DELETE ON texts BEGIN
+    DELETE FROM collections WHERE sha256 = old.sha256;
+END;

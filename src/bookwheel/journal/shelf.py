@@ -1,17 +1,20 @@
-"""The documents of a journal as a shelf: each text once, with its readings counted, and the names and stars of people.
+"""The documents of a journal as a shelf: each text once, with its readings counted, sorted, filtered and collected.
 
-A label belongs to its owner: the key of a server, or nobody where there are no keys.
+Names, stars and collections belong to their owner: the key of a server, or nobody where there are no keys.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.claims import Claim, Fit, Sign, Verdict, choose_sign, sum_up_fits, sum_up_verdicts
 from bookwheel.journal.documents import delete_unread
-from bookwheel.journal.rows import load_text, store_text
+from bookwheel.journal.rows import from_json, load_text, store_text
+from bookwheel.schema import from_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,16 +30,71 @@ WITH editions AS (
 ), asked AS (
     SELECT text, count(*) AS count, max(number) AS newest FROM readings JOIN documents ON documents.id = document
     WHERE ?3 IS NULL OR readings.id IN (SELECT value FROM json_each(?3)) GROUP BY text
+), books AS (
+    SELECT texts.id AS text, sha256, editions.row AS row, editions.name AS own_name, coalesce(labels.name, '') AS name,
+        coalesce(starred, 0) AS starred, characters, kept, coalesce(count, 0) AS count, coalesce(newest, 0) AS newest,
+        max(kept, coalesce((SELECT created FROM readings WHERE number = newest), '')) AS used
+    FROM texts JOIN editions ON editions.text = texts.id LEFT JOIN asked ON asked.text = texts.id
+    LEFT JOIN labels ON labels.owner = ?1 AND labels.kind = 'document' AND labels.id = sha256
+    WHERE (?5 IS NULL OR sha256 = ?5) AND (?4 = '' OR mentions(?4, editions.name, labels.name))
 )
-SELECT sha256, editions.row, editions.name, coalesce(labels.name, ''), coalesce(starred, 0), characters, kept,
-    coalesce(count, 0), coalesce(question, ''), coalesce(readings.id, ''), coalesce(status, ''), coalesce(created, '')
-FROM texts JOIN editions ON editions.text = texts.id LEFT JOIN asked ON asked.text = texts.id
-LEFT JOIN readings ON number = newest
-LEFT JOIN labels ON labels.owner = ?1 AND labels.kind = 'document' AND labels.id = sha256
-WHERE (?5 IS NULL OR sha256 = ?5)
-AND (?4 = '' OR mentions(?4, editions.name, labels.name))
 """
-_ORDER: Final = "ORDER BY coalesce(starred, 0) DESC, max(kept, coalesce(created, '')) DESC, newest DESC, texts.id DESC"
+# The newest question is looked up for the documents that are shown, not for all.
+_SHOWN: Final = """
+SELECT sha256, row, own_name, name, starred, characters, kept, count, question, readings.id, status, created, claims
+FROM ({chosen}) AS chosen LEFT JOIN readings ON number = newest ORDER BY {order}
+"""
+_NAME: Final = "fold(iif(name = '', own_name, name))"
+# ?8 type · ?9 SHA-256 of the document before · ?10 collection · ?11 whether only with a star
+_IS_WANTED: Final = """
+(?8 = '' OR type_of(own_name) = ?8) AND (NOT ?11 OR starred)
+AND (?10 = '' OR sha256 IN (SELECT sha256 FROM collections WHERE owner = ?1 AND name = ?10))
+"""
+
+
+class ShelfOrder(StrEnum):
+    """What the documents are sorted by."""
+
+    USED = "used"
+    """Those with a star first, then the last used."""
+    ADDED = "added"
+    """The newest first."""
+    NAME = "name"
+    LENGTH = "length"
+    """The longest first."""
+    QUESTIONS = "questions"
+    """Those most asked about first."""
+
+
+# The values that documents are sorted by, each with the text's row, so that no two are equal.
+_ORDERS: Final = {
+    ShelfOrder.USED: ("starred", "used", "newest", "text"),
+    ShelfOrder.ADDED: ("text",),
+    ShelfOrder.NAME: (_NAME, "text"),
+    ShelfOrder.LENGTH: ("characters", "text"),
+    ShelfOrder.QUESTIONS: ("count", "used", "text"),
+}
+_TYPES: Final = {
+    "pdf": "pdf",
+    "word": "docx doc odt rtf",
+    "slides": "pptx ppt odp",
+    "sheet": "xlsx xls xlsb ods csv tsv",
+    "web": "html htm xhtml",
+    "book": "epub",
+    "mail": "eml mbox",
+    "picture": "png jpg jpeg tif tiff webp",
+}
+_TYPE_OF: Final = {suffix: type_ for type_, suffixes in _TYPES.items() for suffix in suffixes.split()}
+_WEB: Final = ("http://", "https://")
+DOCUMENT_TYPES: Final = ("text", *_TYPES)
+"""What a document is by its name; text is what says nothing else."""
+
+
+def find_type(name: str) -> str:
+    """Return the type of a document with this name."""
+    if name.startswith(_WEB):
+        return "web"
+    return _TYPE_OF.get(name.rpartition(".")[2].casefold(), "text")
 
 
 class LabelKind(StrEnum):
@@ -65,6 +123,7 @@ class ShelvedDocument:
     """Of the table `documents`."""
     name: str
     """The one that somebody gave, or its own."""
+    own_name: str
     is_starred: bool
     length: int
     """Characters."""
@@ -78,6 +137,20 @@ class ShelvedDocument:
     status: str = ""
     asked: str = ""
     """The time of the newest question."""
+    verdict: Verdict | None = None
+    """On its answer; None where there is none to judge."""
+    answers: Fit | None = None
+    """Whether it answers the question; None where nothing was judged."""
+
+    @property
+    def sign(self) -> Sign:
+        """The colour of the newest answer."""
+        return choose_sign(self.verdict, self.answers)
+
+    @property
+    def type(self) -> str:
+        """What it is by its own name."""
+        return find_type(self.own_name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +164,36 @@ class Reach:
     """Ids of readings."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShelfQuery:
+    """Which documents are wanted, and in which order."""
+
+    search: str = ""
+    """In their names."""
+    type: str = ""
+    """One of `DOCUMENT_TYPES`; empty for all."""
+    collection: str = ""
+    is_starred: bool = False
+    """Only those with a star."""
+    order: ShelfOrder = ShelfOrder.USED
+    after: str = ""
+    """Those behind the document of this SHA-256, however many there are."""
+
+
+EVERYTHING: Final = ShelfQuery()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShelfCounts:
+    """How many documents there are: in all, of each type, in each collection."""
+
+    documents: int
+    starred: int
+    types: Mapping[str, int]
+    collections: Mapping[str, int]
+    """In the order of their names."""
+
+
 class Shelf:
     """Lists the documents, and keeps labels."""
 
@@ -99,17 +202,61 @@ class Shelf:
         self._writer = writer
 
     def list_documents(
-        self, reach: Reach, *, limit: int = -1, offset: int = 0, search: str = ""
+        self, reach: Reach, *, limit: int = -1, offset: int = 0, query: ShelfQuery = EVERYTHING
     ) -> list[ShelvedDocument]:
-        """Return documents: those with a star first, then the last used."""
-        values = (*_values(reach), store_text(search), None, limit, offset)
-        rows = self._reader.fetch_all(f"{_BOOKS} {_ORDER} LIMIT ?6 OFFSET ?7", values)
+        """Return documents, in the order that the query asks for."""
+        columns = ", ".join(_ORDERS[query.order])
+        way, beyond = ("ASC", ">") if query.order is ShelfOrder.NAME else ("DESC", "<")
+        order = ", ".join(f"{column} {way}" for column in _ORDERS[query.order])
+        behind = f"(?9 = '' OR ({columns}) {beyond} (SELECT {columns} FROM books WHERE sha256 = ?9))"
+        chosen = f"SELECT * FROM books WHERE {_IS_WANTED} AND {behind} ORDER BY {order} LIMIT ?6 OFFSET ?7"
+        values = (*_values(reach), store_text(query.search), None, limit, offset)
+        values = (*values, query.type, query.after, store_text(query.collection), query.is_starred)
+        rows = self._reader.fetch_all(_BOOKS + _SHOWN.format(chosen=chosen, order=order), values)
         return [_shelved_from_row(*row) for row in rows]
 
     def find_document(self, reach: Reach, sha256: str) -> ShelvedDocument | None:
         """Return the document of this SHA-256, if it is within reach."""
-        row = self._reader.fetch_one(_BOOKS, (*_values(reach), "", sha256))
+        query = _BOOKS + _SHOWN.format(chosen="SELECT * FROM books", order="1")
+        row = self._reader.fetch_one(query, (*_values(reach), "", sha256))
         return _shelved_from_row(*row) if row else None
+
+    def count_documents(self, reach: Reach) -> ShelfCounts:
+        """Count the documents within reach by type and collection."""
+        values = (*_values(reach), "", None)
+        rows = self._reader.fetch_all(f"{_BOOKS} SELECT type_of(own_name), starred FROM books", values)
+        types = Counter(type_ for type_, _ in rows)
+        within = (
+            f"{_BOOKS} SELECT collections.name, count(*) FROM collections JOIN books USING (sha256) WHERE owner = ?1 "
+            "GROUP BY collections.name ORDER BY fold(collections.name)"
+        )
+        collections = {load_text(name): count for name, count in self._reader.fetch_all(within, values)}
+        return ShelfCounts(
+            documents=len(rows),
+            starred=sum(starred for _, starred in rows),
+            types={type_: types[type_] for type_ in DOCUMENT_TYPES if types[type_]},
+            collections=collections,
+        )
+
+    def collect(self, owner: str, collection: str, documents: Sequence[str]) -> None:
+        """Put documents into a collection, which is there from its first one on."""
+        query = "INSERT OR IGNORE INTO collections SELECT ?1, ?2, value FROM json_each(?3)"
+        self._writer.execute_now(query, (owner, store_text(collection), json.dumps(list(documents))))
+
+    def take_out(self, owner: str, collection: str, documents: Sequence[str]) -> None:
+        """Take documents out of a collection, which is gone with its last one."""
+        chosen = "sha256 IN (SELECT value FROM json_each(?3))"
+        query = f"DELETE FROM collections WHERE owner = ?1 AND name = ?2 AND {chosen}"
+        self._writer.execute_now(query, (owner, store_text(collection), json.dumps(list(documents))))
+
+    def list_collections(self, owner: str, documents: Sequence[str]) -> dict[str, list[str]]:
+        """Return the collections that each of these documents is in."""
+        chosen = "sha256 IN (SELECT value FROM json_each(?2))"
+        query = f"SELECT sha256, name FROM collections WHERE owner = ?1 AND {chosen} ORDER BY fold(name)"
+        found: dict[str, list[str]] = {}
+        for sha256, name in self._reader.fetch_all(query, (owner, json.dumps(list(documents)))):
+            found.setdefault(sha256, []).append(load_text(name))
+        return found
 
     def set_label(
         self, owner: str, kind: LabelKind, id_: str, *, name: str | None = None, is_starred: bool | None = None
@@ -139,17 +286,21 @@ def _values(reach: Reach) -> tuple[str, str | None, str | None]:
 
 
 def _shelved_from_row(sha256: str, row: int, own_name: str | bytes, name: str | bytes, *rest: Any) -> ShelvedDocument:
-    starred, characters, kept, count, question, reading, status, created = rest
+    starred, characters, kept, count, question, reading, status, created, claims = rest
+    judged = [from_plain(Claim, claim) for claim in from_json(claims or "[]")]
     return ShelvedDocument(
         id=sha256,
         row=row,
         name=load_text(name) or load_text(own_name),
+        own_name=load_text(own_name),
         is_starred=bool(starred),
         length=characters,
         kept=kept,
         readings=count,
-        question=load_text(question),
-        reading=reading,
-        status=status,
-        asked=created,
+        question=load_text(question or ""),
+        reading=reading or "",
+        status=status or "",
+        asked=created or "",
+        verdict=sum_up_verdicts(judged),
+        answers=sum_up_fits(judged),
     )

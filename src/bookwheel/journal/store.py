@@ -228,12 +228,14 @@ class Journal:
         document: str | None = None,
         offset: int = 0,
         before: str | None = None,
+        way: str | None = None,
     ) -> list[Reading]:
         """Return readings without steps, newest first; `search` looks in question, answer, document name and model.
 
         Damaged ones are left out; `find_damage` names them.
 
-        With `ids`, only these; with `document`, only those of the text with this SHA-256. `offset` passes the newest;
+        With `ids`, only these; with `document`, only those of the text with this SHA-256; with `way`, only those by a
+        way that it is or is a part of. `offset` passes the newest;
         `before` passes those that did not begin before this reading, in the same time however many they are.
         """
         conditions = [SEARCH_CONDITION] if search else []
@@ -242,14 +244,15 @@ class Journal:
         last = _NEVER if before is None else find_row(self._reader, before)[0]
         # The rows are chosen first: what is passed over need not be sound, and a checksum costs more than the rest.
         tables = READING_TABLES if search or document else "FROM readings"
-        where = " AND ".join([*conditions, "number < ?6"])
+        by_way = "(?7 IS NULL OR instr('+' || way || '+', '+' || ?7 || '+'))"
+        where = " AND ".join([*conditions, "number < ?6", by_way])
         chosen = f"SELECT number {tables} WHERE {where} ORDER BY number DESC LIMIT ?2 OFFSET ?5"
         query = f"{SELECT_READINGS} WHERE number IN ({chosen}) ORDER BY number DESC"
         query = query.replace("SELECT ", f"SELECT {READING_IS_SOUND}, ", 1)
         found: list[Reading] = []
         while limit is None or len(found) < limit:
             room = -1 if limit is None else limit - len(found)
-            values = store_text(search or ""), room, json.dumps(list(ids or ())), document, offset, last
+            values = store_text(search or ""), room, json.dumps(list(ids or ())), document, offset, last, way
             rows = self._reader.fetch_all(query, values)
             found += [parse_row(row).to_reading() for is_sound, *row in rows if is_sound]
             if limit is None or len(rows) < room:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal, StoredDocument
 from bookwheel.journal.search import SearchHit
-from bookwheel.journal.shelf import Label, LabelKind, Reach, ShelvedDocument
+from bookwheel.journal.shelf import EVERYTHING, Label, LabelKind, Reach, ShelfCounts, ShelfQuery, ShelvedDocument
 from bookwheel.serve.engine.access import Key
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.originals import Originals
@@ -82,7 +82,7 @@ class Library:
             return beginning
         if len(beginning) < _SHORTEST_ID or not set(beginning) <= _HEX:
             raise not_found("document of that name; search gives their ids")
-        documents = await self.list_shelf(key, limit=-1, offset=0, search="")
+        documents = await self.list_shelf(key)
         found = {document.id for document in documents if document.id.startswith(beginning)}
         if len(found) != 1:
             raise not_found("document of that name; search gives their ids")
@@ -97,10 +97,25 @@ class Library:
             raise not_found("document of that name; upload it again")
         return self.journal.document_at(row)
 
-    async def list_shelf(self, key: Key | None, *, limit: int, offset: int, search: str) -> list[ShelvedDocument]:
-        """Return the client's documents, those with a star first."""
-        list_ = partial(self.journal.shelf.list_documents, limit=limit, offset=offset, search=search)
+    async def list_shelf(
+        self, key: Key | None, query: ShelfQuery = EVERYTHING, *, limit: int = -1, offset: int = 0
+    ) -> list[ShelvedDocument]:
+        """Return the client's documents in the order that the query asks for."""
+        list_ = partial(self.journal.shelf.list_documents, limit=limit, offset=offset, query=query)
         return await asyncio.to_thread(lambda: list_(self._reach(key)))
+
+    async def count_shelf(self, key: Key | None) -> ShelfCounts:
+        return await asyncio.to_thread(lambda: self.journal.shelf.count_documents(self._reach(key)))
+
+    async def list_collections(self, key: Key | None, documents: Sequence[ShelvedDocument]) -> dict[str, list[str]]:
+        """Return the client's collections that each of these documents is in."""
+        ids = [document.id for document in documents]
+        return await asyncio.to_thread(self.journal.shelf.list_collections, self.owner(key), ids)
+
+    async def choose_on_shelf(self, key: Key | None, ids: Sequence[str]) -> list[ShelvedDocument]:
+        """Return those of these documents that the client has."""
+        wanted = {*ids}
+        return [document for document in await self.list_shelf(key) if document.id in wanted]
 
     async def find_on_shelf(self, sha: str, key: Key | None) -> ShelvedDocument:
         """Return the client's document of this SHA-256, or raise a 404."""
@@ -109,14 +124,15 @@ class Library:
             raise not_found("document of that name")
         return document
 
-    async def delete_document(self, document: ShelvedDocument, key: Key | None) -> None:
-        """Delete a document with all readings of it that the client has; others' stay, and with them its text."""
-        readings = await asyncio.to_thread(self.journal.readings, document=document.id, ids=self._list_owned(key))
-        for reading in readings:
-            await self.delete_reading(reading.id)
-        self.usage.delete_document(self.owner(key), document.id)
-        if not self.usage.is_owned(document.row):
-            await asyncio.to_thread(self.journal.shelf.drop_document, document.row)
+    async def delete_documents(self, documents: Sequence[ShelvedDocument], key: Key | None) -> None:
+        """Delete documents with all readings of them that the client has; others' stay, and with them their texts."""
+        for document in documents:
+            readings = await asyncio.to_thread(self.journal.readings, document=document.id, ids=self._list_owned(key))
+            for reading in readings:
+                await self.delete_reading(reading.id)
+            self.usage.delete_document(self.owner(key), document.id)
+            if not self.usage.is_owned(document.row):
+                await asyncio.to_thread(self.journal.shelf.drop_document, document.row)
         await asyncio.to_thread(self.journal.forget_deleted)
         self._drop_copies()
 
@@ -148,6 +164,7 @@ class Library:
         document: str | None = None,
         offset: int = 0,
         before: str | None = None,
+        way: str | None = None,
     ) -> list[Reading]:
         if before is not None:
             before = (await self.get_reading(before, key)).id
@@ -159,6 +176,7 @@ class Library:
             document=document,
             offset=offset,
             before=before,
+            way=way,
         )
 
     async def find_id(self, name: str, key: Key | None) -> str:

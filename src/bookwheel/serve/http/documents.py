@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal
 
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
+from bookwheel.claims import Fit, Sign, Verdict
 from bookwheel.journal import StoredDocument
 from bookwheel.journal.search import SearchHit
-from bookwheel.journal.shelf import LabelKind, ShelvedDocument
+from bookwheel.journal.shelf import DOCUMENT_TYPES, LabelKind, ShelfOrder, ShelfQuery, ShelvedDocument
 from bookwheel.schema import to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import find_places
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import SPAN, UPLOADS, operation
-from bookwheel.serve.http.requests import LabelShape, parse_body, parse_number, store_upload
+from bookwheel.serve.http.requests import Body, LabelShape, parse_body, parse_flag, parse_number, store_upload
 from bookwheel.types import Status
 
 _MOST_CHARACTERS: Final = 200_000
@@ -27,10 +30,35 @@ _MOST_HITS: Final = 100
 _MOST_PLACES: Final = 1000
 _LONGEST_SEARCH: Final = 300
 _DEFAULT_COUNT: Final = 50
-_PAGE: Final = {"search": str, "limit": int, "offset": int}
+_MOST_CHANGED: Final = 5000
+_ORDERS: Final = Literal["used", "added", "name", "length", "questions"]
+_PAGE: Final = {
+    "search": str,
+    "sort": _ORDERS,
+    "type": str,
+    "collection": str,
+    "starred": int,
+    "after": str,
+    "limit": int,
+    "offset": int,
+}
 _FIND: Final = {"text": str, "start": int, "limit": int}
 _SEARCH: Final = {"query": str, "limit": int}
 _UPLOAD: Final = {"X-Filename": "The document's name, percent-encoded."}
+
+
+class DocumentsShape(Body):
+    """What to do with several documents."""
+
+    documents: Annotated[list[Annotated[str, Field(max_length=64)]], Field(max_length=_MOST_CHANGED)]
+    """Their SHA-256."""
+    starred: bool | None = None
+    add: Annotated[str, Field(max_length=300, pattern=r"\S")] | None = None
+    """The collection to put them into; it is begun where there is none of this name."""
+    take_out: Annotated[str, Field(max_length=300)] | None = None
+    """The collection to take them out of."""
+    removed: bool = False
+    """Delete them with their readings."""
 
 
 class UploadJson(TypedDict):
@@ -60,6 +88,11 @@ class NewestJson(TypedDict):
     question: str
     status: Status
     created: str
+    verdict: Verdict | None
+    """On its answer; null where there is none to judge."""
+    answers: Fit | None
+    sign: Sign
+    """The colour of both, as of the reading itself."""
 
 
 class ShelvedDocumentJson(TypedDict):
@@ -70,6 +103,9 @@ class ShelvedDocumentJson(TypedDict):
     name: str
     """The one that it was given, or its own."""
     starred: bool
+    type: str
+    """By its own name: pdf, word, slides, sheet, web, book, mail, picture; else text."""
+    collections: list[str]
     length: int
     """Characters."""
     kept: str
@@ -78,6 +114,28 @@ class ShelvedDocumentJson(TypedDict):
     """How many there are of it."""
     newest: NewestJson | None
     """Null where nothing was asked yet."""
+
+
+class CollectionJson(TypedDict):
+    """A collection, and how many documents are in it."""
+
+    collection: str
+    documents: int
+
+
+class ShelfJson(TypedDict):
+    """How many documents there are, of each type and in each collection."""
+
+    documents: int
+    starred: int
+    types: dict[str, int]
+    collections: list[CollectionJson]
+
+
+class ChangedJson(TypedDict):
+    """How many documents were changed."""
+
+    changed: int
 
 
 class PlaceJson(TypedDict):
@@ -104,17 +162,63 @@ class DocumentRoutes:
         }
         return JsonResponse(payload, 201)
 
-    # Those with a star first, then the last used.
+    # Those with a star first, then the last used, if nothing else is asked for.
     @operation("GET", "/documents", "List the documents", list[ShelvedDocumentJson], query=_PAGE)
     async def list_documents(self, request: Request) -> Response:
+        key, wanted = request.state.key, request.query_params
+        order, type_ = wanted.get("sort", "used"), wanted.get("type", "")
+        if order not in set(ShelfOrder):
+            raise ApiError(400, f"sort is {', '.join(ShelfOrder)}", param="sort")
+        if type_ not in {"", *DOCUMENT_TYPES}:
+            raise ApiError(400, f"type is {', '.join(DOCUMENT_TYPES)}", param="type")
+        after = wanted.get("after", "")
+        if after:
+            await self._service.find_on_shelf(after, key)
+        query = ShelfQuery(
+            search=wanted.get("search", ""),
+            type=type_,
+            collection=wanted.get("collection", ""),
+            is_starred=parse_flag(request, "starred"),
+            order=ShelfOrder(order),
+            after=after,
+        )
         limit = min(parse_number(request, "limit", _DEFAULT_COUNT), _MOST_DOCUMENTS)
-        offset, search = parse_number(request, "offset", 0), request.query_params.get("search", "")
-        documents = await self._service.list_shelf(request.state.key, limit=limit, offset=offset, search=search)
-        return JsonResponse([_document_to_json(document) for document in documents])
+        documents = await self._service.list_shelf(key, query, limit=limit, offset=parse_number(request, "offset", 0))
+        return JsonResponse(await self._to_json(documents, request))
+
+    @operation("PATCH", "/documents", "Change several documents at once", ChangedJson, body=DocumentsShape)
+    async def change_documents(self, request: Request) -> Response:
+        """Star, collect or delete documents; what the client does not have is passed over."""
+        body, key = await parse_body(DocumentsShape, request), request.state.key
+        owner, shelf = self._service.owner(key), self._service.journal.shelf
+        documents = await self._service.choose_on_shelf(key, body.documents)
+        ids = [document.id for document in documents]
+        if body.add:
+            await asyncio.to_thread(shelf.collect, owner, body.add.strip(), ids)
+        if body.take_out:
+            await asyncio.to_thread(shelf.take_out, owner, body.take_out, ids)
+        if body.starred is not None:
+            for id_ in ids:
+                await self._service.set_label(key, LabelKind.DOCUMENT, id_, name=None, is_starred=body.starred)
+        if body.removed:
+            await self._service.delete_documents(documents, key)
+        payload: ChangedJson = {"changed": len(ids)}
+        return JsonResponse(payload)
+
+    @operation("GET", "/shelf", "Count the documents by type and collection", ShelfJson)
+    async def count_documents(self, request: Request) -> Response:
+        counts = await self._service.count_shelf(request.state.key)
+        payload: ShelfJson = {
+            "documents": counts.documents,
+            "starred": counts.starred,
+            "types": dict(counts.types),
+            "collections": [{"collection": name, "documents": count} for name, count in counts.collections.items()],
+        }
+        return JsonResponse(payload)
 
     @operation("GET", "/documents/{sha}", "A document", ShelvedDocumentJson)
     async def get_document(self, request: Request) -> Response:
-        return JsonResponse(_document_to_json(await self._find_document(request)))
+        return JsonResponse(*await self._to_json([await self._find_document(request)], request))
 
     @operation("PATCH", "/documents/{sha}", "Name or star a document", ShelvedDocumentJson, body=LabelShape)
     async def label_document(self, request: Request) -> Response:
@@ -122,11 +226,11 @@ class DocumentRoutes:
         body = await parse_body(LabelShape, request)
         key, kind = request.state.key, LabelKind.DOCUMENT
         await self._service.set_label(key, kind, document.id, name=body.name, is_starred=body.starred)
-        return JsonResponse(_document_to_json(await self._find_document(request)))
+        return JsonResponse(*await self._to_json([await self._find_document(request)], request))
 
     @operation("DELETE", "/documents/{sha}", "Delete a document with its readings", status=204)
     async def delete_document(self, request: Request) -> Response:
-        await self._service.delete_document(await self._find_document(request), request.state.key)
+        await self._service.delete_documents([await self._find_document(request)], request.state.key)
         return Response(status_code=204)
 
     @operation("GET", "/documents/{sha}/text", "A part of its text", TextSpanJson, query=SPAN)
@@ -148,6 +252,10 @@ class DocumentRoutes:
         hits = await self._service.search(request.state.key, _parse_search(request, "query"), limit)
         return JsonResponse([to_plain(hit) for hit in hits])
 
+    async def _to_json(self, documents: Sequence[ShelvedDocument], request: Request) -> list[ShelvedDocumentJson]:
+        collections = await self._service.list_collections(request.state.key, documents)
+        return [_document_to_json(document, collections.get(document.id, [])) for document in documents]
+
     async def _find_document(self, request: Request) -> ShelvedDocument:
         return await self._service.find_on_shelf(request.path_params["sha"], request.state.key)
 
@@ -161,7 +269,7 @@ def slice_text(request: Request, document: StoredDocument) -> TextSpanJson:
     return {"start": start, "end": start + len(text), "text": text}
 
 
-def _document_to_json(document: ShelvedDocument) -> ShelvedDocumentJson:
+def _document_to_json(document: ShelvedDocument, collections: list[str]) -> ShelvedDocumentJson:
     newest: NewestJson | None = None
     if document.reading:
         newest = {
@@ -169,11 +277,16 @@ def _document_to_json(document: ShelvedDocument) -> ShelvedDocumentJson:
             "question": document.question,
             "status": Status(document.status),
             "created": document.asked,
+            "verdict": document.verdict,
+            "answers": document.answers,
+            "sign": document.sign,
         }
     return {
         "document": document.id,
         "name": document.name,
         "starred": document.is_starred,
+        "type": document.type,
+        "collections": collections,
         "length": document.length,
         "kept": document.kept,
         "readings": document.readings,

@@ -42,7 +42,7 @@ _DEFAULT_READINGS: Final = 100
 _MOST_DIGITS: Final = 8
 _ENDINGS: Final = {"html": "html", "markdown": "md"}
 _CHANGES: Final = {"changes": int}
-_LISTING: Final = {"search": str, "document": str, "limit": int, "offset": int, "before": str}
+_LISTING: Final = {"search": str, "document": str, "limit": int, "offset": int, "before": str, "way": str}
 
 
 class ReadingUnderWayJson(ReadingJson):
@@ -104,6 +104,7 @@ class ReadingRoutes:
             document=wanted.get("document"),
             offset=parse_number(request, "offset", 0),
             before=wanted.get("before"),
+            way=wanted.get("way"),
         )
         labels = await self._service.load_labels(key, [reading.id for reading in readings])
         return JsonResponse(

@@ -12,7 +12,7 @@ def test_an_answer_that_the_document_does_not_bear_out_is_not_green(page, expect
     page.fill("#memory-text", "Zora Pell delivered 900 crates of ink to the north gate")
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(".thread ol a[aria-current]")
-    page.wait_for_selector(".status.answered.unproved")
+    page.wait_for_selector(".status.answered.grey, .status.answered.amber, .status.answered.red")
     page.locator(".why summary").click()
     by_hand = page.locator(".claims li", has_text="written by hand at step")
     expect(by_hand.first).to_be_visible()

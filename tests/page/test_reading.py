@@ -181,9 +181,9 @@ def test_a_passage_that_is_held_stays_while_the_reading_goes_on(page, gate, expe
 def test_each_sentence_of_the_answer_has_its_verdict(page, expect):
     read_to_the_end(page)
     told = page.evaluate("async () => (await fetch(`/readings/${location.hash.split(/[/?]/)[2]}`)).json()")
-    assert told["verdict"] == "quoted"
+    assert (told["verdict"], told["sign"]) == ("quoted", "amber")
     page.locator(".why summary").click()
-    expect(page.locator(".eyebrow .support")).to_contain_text("word for word in the document")
+    expect(page.locator(".eyebrow .trust")).to_contain_text("In the document; may not answer")
     expect(page.locator(".claims > li")).to_have_count(len(told["claims"]))
     quotes = [len(claim["evidence"]) for claim in told["claims"]]
     assert [item.locator(".proof").count() for item in page.locator(".claims > li").all()] == quotes
@@ -215,7 +215,7 @@ def test_a_stopped_reading_is_read_on(page, gate):
 def test_a_reading_that_its_budget_stopped_goes_on_with_twice_as_much(page):
     page.fill("#text", TEXT)
     page.fill("#question-0", QUESTION)
-    page.get_by_text("How to read").click()
+    page.get_by_text("Expert: way").click()
     page.fill("#tokens", "4500")
     page.locator("button.big").click()
     page.wait_for_selector(".status.stopped")

@@ -2,7 +2,7 @@
 // quote under the pointer or the focus; pressed, it leads to the passage in the document.
 
 import { h, refill } from "./dom.js";
-import { advantageMark, signOf, statusChip, supportChip, verdict } from "./marks.js";
+import { advantageMark, claimChip, signOf, trustBadge, verdict } from "./marks.js";
 import { flagChip } from "./memory.js";
 import { explainScore } from "./reasons.js";
 import { figure, number, percent, t } from "./words.js";
@@ -28,7 +28,7 @@ export class Answer {
     const told = JSON.stringify([reading.status, reading.answer, why, reading.evidence, reading.claims, reading.name]);
     if (told === this.told) return;
     this.told = told;
-    refill(this.chips, statusChip(reading.status, reading.sign), reading.verdict && supportChip(reading, reading.sign));
+    refill(this.chips, trustBadge(reading));
     refill(this.question, reading.name || reading.question);
     this.question.title = reading.question;
     this.text.classList.toggle("none", !reading.answer);
@@ -75,7 +75,7 @@ export class Answer {
       "li",
       { dir: "auto" },
       named && h("p", { class: "sentence" }, claim.text),
-      h("p", { class: "small" }, supportChip(claim, signOf(claim), text), unsaid && ` ${unsaid}`, missing && ` ${missing}`),
+      h("p", { class: "small" }, claimChip(claim, signOf(claim), text), unsaid && ` ${unsaid}`, missing && ` ${missing}`),
       quotes(claim).map((at) => h("button", { class: "proof", type: "button", dir: "auto", onclick: () => this.proof(evidence[at]) }, evidence[at].quote)),
     );
   }

@@ -2,6 +2,7 @@
 
 import { h, refill } from "./dom.js";
 import { draft, saveDraft } from "./drafts.js";
+import { presetsOf, sectionsOf } from "./presets.js";
 import { Questions, started, wanted } from "./questions.js";
 import * as service from "./service.js";
 import { knows, number, size, t } from "./words.js";
@@ -30,7 +31,7 @@ export class AskForm {
 
   keep() {
     const budgets = this.budgets.map((field) => field.value);
-    return { text: this.text.value, questions: this.questions.all, budgets, model: this.model.value, way: this.way.value, open: this.how.open };
+    return { text: this.text.value, questions: this.questions.all, budgets, model: this.model.value, way: this.way.value, preset: this.preset, open: this.how.open };
   }
 
   restore(state) {
@@ -41,7 +42,7 @@ export class AskForm {
       this.budgets[at].value = value;
     });
     this.model.value = state.model || this.models[0]?.name;
-    this.#ways(state.way);
+    this.#ways(state.way, state.preset);
     this.how.open = state.open;
     if (state.sources) this.sources = state.sources;
     this.#list();
@@ -50,6 +51,14 @@ export class AskForm {
   take(files) {
     for (const file of files) this.sources.push({ file, name: file.name });
     this.#list();
+  }
+
+  // Documents that are here already.
+  takeDocuments(books) {
+    for (const { document: id, name, length } of books) if (!this.sources.some((source) => source.id === id)) this.sources.push({ id, name, length });
+    this.#list();
+    this.node.scrollIntoView({ block: "start" });
+    this.questions.first.focus({ preventScroll: true });
   }
 
   // The sample is pasted, so that its reader sees what is read.
@@ -78,6 +87,7 @@ export class AskForm {
       h("label", { for: "text" }, t("ask.document")),
       zone,
       this.questions.node,
+      this.presets,
       this.how,
       this.problem,
       h("div", { class: "row" }, this.button, this.told),
@@ -86,7 +96,8 @@ export class AskForm {
 
   #how() {
     this.model = h("select", { id: "model", onchange: () => this.#ways() }, this.models.map((model) => h("option", { value: model.name }, model.window ? `${model.name} · ${number(model.window)}` : model.name)));
-    this.way = h("select", { id: "way", onchange: () => this.#line() });
+    this.presets = h("fieldset", { class: "presets" });
+    this.way = h("select", { id: "way", onchange: () => this.#choose(this.way.value ? "expert" : undefined) });
     this.line = h("p", { class: "small", id: "way-line" });
     this.way.setAttribute("aria-describedby", "way-line");
     const plan = this.models[0]?.plan ?? {};
@@ -101,22 +112,51 @@ export class AskForm {
     );
   }
 
-  #ways(chosen = "") {
+  #ways(chosen = "", preset = undefined) {
     const model = this.models.find(({ name }) => name === this.model.value) ?? this.models[0];
     const own = model?.way ?? "sequential";
     const names = [...new Set([own, ...(model?.ways ?? [])])].filter((name) => name !== "closed-book");
     refill(this.way, names.map((name) => h("option", { value: name === own ? "" : name }, name === own ? t("ask.way.own", { way: name }) : name)));
     this.own = own;
     this.way.value = names.includes(chosen) ? chosen : "";
-    this.#line();
+    this.offered = presetsOf(model);
+    this.#choose(this.way.value ? "expert" : preset);
   }
 
-  #line() {
-    const name = this.way.value || this.own;
-    refill(this.line, wayLine(name));
+  // One of the ways in plain words; without a name, the one that the server would choose. The first line says what it costs.
+  #choose(name) {
+    const known = this.offered.find((one) => one.name === name) ?? (name === "expert" ? null : this.offered.find(({ way }) => way === ""));
+    this.preset = known?.name ?? "expert";
+    if (known) this.way.value = "";
+    const option = (one, label) => [
+      h("input", { type: "radio", class: "unseen", name: "preset", id: `preset-${one}`, value: one, checked: one === this.preset, onchange: () => this.#choose(one) }),
+      h("label", { class: "button", for: `preset-${one}` }, label),
+    ];
+    if (this.presets.contains(document.activeElement)) this.presets.querySelectorAll("input").forEach((input) => (input.checked = input.value === this.preset));
+    else refill(this.presets, h("legend", {}, t("preset")), this.offered.map((one) => option(one.name, t(`preset.${one.name}`))), this.preset === "expert" && option("expert", t("preset.expert")), (this.cost = h("p", { class: "small", role: "status" })));
+    this.questions.first.placeholder = t(this.preset === "table" ? "preset.table.hint" : "ask.question.hint");
+    refill(this.line, wayLine(this.way.value || this.own));
+    this.#tellCost();
+  }
+
+  get #way() {
+    return this.way.value || this.offered.find(({ name }) => name === this.preset)?.way || "";
+  }
+
+  #tellCost() {
+    const known = this.offered.find(({ name }) => name === this.preset);
+    const lengths = this.sources.map(({ length }) => length);
+    const isKnown = !ADDRESS.test(this.text.value.trim()) && lengths.every(Boolean);
+    const length = this.text.value.length + lengths.reduce((sum, one) => sum + (one ?? 0), 0);
+    const plan = this.models.find(({ name }) => name === this.model.value)?.plan ?? {};
+    const sections = isKnown && length ? sectionsOf(this.text.value, length, Number(this.budgets[0].value) || plan.chunk_tokens || 4096) : 0;
+    const here = sections && t("preset.here", { count: number(sections) });
+    const lines = known ? [t(`preset.${known.name}.cost`), known.name === "thorough" && known.own === "quotes" && t("preset.small"), here] : [t("preset.expert.cost"), here];
+    refill(this.cost, lines.filter(Boolean).join(" "));
   }
 
   #save() {
+    this.#tellCost();
     saveDraft("ask", this.keep());
   }
 
@@ -126,13 +166,14 @@ export class AskForm {
   }
 
   #list() {
+    this.#tellCost();
     const out = (source) => {
       this.sources = this.sources.filter((other) => other !== source);
       this.#list();
     };
     refill(
       this.chosen,
-      this.sources.map((source) => h("li", {}, t("ask.chosen", { name: source.name, size: size(source.file.size) }), h("button", { type: "button", class: "quiet", "aria-label": t("ask.take-out", { name: source.name }), onclick: () => out(source) }, "×"))),
+      this.sources.map((source) => h("li", {}, source.file ? t("ask.chosen", { name: source.name, size: size(source.file.size) }) : source.name, h("button", { type: "button", class: "quiet", "aria-label": t("ask.take-out", { name: source.name }), onclick: () => out(source) }, "×"))),
     );
   }
 
@@ -143,7 +184,7 @@ export class AskForm {
       if (value && name === "tokens") plan.budget = { tokens: value };
       else if (value) plan[name] = value;
     });
-    return { ...(this.model.value && { model: this.model.value }), ...(this.way.value && { way: this.way.value }), ...(Object.keys(plan).length && { plan }) };
+    return { ...(this.model.value && { model: this.model.value }), ...(this.#way && { way: this.#way }), ...(Object.keys(plan).length && { plan }) };
   }
 
   // The id of an upload is stored with its file, so that a second try does not send it again.

@@ -31,7 +31,7 @@ export class Cards {
     const page = found.pages?.[0];
     const address = this.drawn?.has(found.source, page) && this.drawn.picture(found.source, page, THUMB);
     const quote = found.quote.length > SHORT ? `${found.quote.slice(0, SHORT)}…` : found.quote;
-    const where = [found.source && found.source !== document.name && found.source, pages(found.pages), !page && share(found, document)].filter(Boolean).join(" · ");
+    const where = [found.source && found.source !== document.name && found.source, pages(found.pages), !page && shareOf(found.start, document.length)].filter(Boolean).join(" · ");
     const image = address && h("img", { src: address, alt: "", loading: "lazy", width: 54, onerror: (event) => event.target.remove() });
     return h("li", {}, h("button", { type: "button", class: "card", onclick: () => this.go(found) }, image, h("span", { class: "card-words" }, h("span", { class: "card-quote", dir: "auto" }, quote), h("span", { class: "small" }, `${number(at + 1)} · ${where}`))));
   }
@@ -44,4 +44,4 @@ function unique(evidence) {
 }
 
 // How far into the text a passage stands, where there are no pages.
-const share = ({ start }, { length }) => t("cards.share", { share: `${number(Math.round((100 * start) / Math.max(1, length)))} %` });
+export const shareOf = (start, length) => t("cards.share", { share: `${number(Math.round((100 * start) / Math.max(1, length)))} %` });

@@ -3,7 +3,7 @@
 
 import { against } from "./differences.js";
 import { eachFrame, h, refill } from "./dom.js";
-import { statusChip } from "./marks.js";
+import { trustBadge } from "./marks.js";
 import { Ribbon, stepOfKey } from "./ribbon.js";
 import * as service from "./service.js";
 import { Trace } from "./trace.js";
@@ -109,8 +109,8 @@ class Side {
   }
 
   #tell() {
-    const { status, model, way, answer, sign } = this.reading;
-    refill(this.eyebrow, statusChip(status, sign), h("span", {}, `${model} · ${way}`));
+    const { model, way, answer } = this.reading;
+    refill(this.eyebrow, trustBadge(this.reading), h("span", {}, `${model} · ${way}`));
     this.answer.className = answer ? "answer" : "answer none";
     refill(this.answer, answer || t(`none.${status}`));
   }

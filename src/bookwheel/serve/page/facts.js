@@ -2,13 +2,14 @@
 
 import { h, refill } from "./dom.js";
 import { explain } from "./refusals.js";
-import { duration, moment, number, t } from "./words.js";
+import { duration, moment, number, pages, t } from "./words.js";
 
 export class Facts {
   constructor() {
     this.bar = h("progress", { max: 1, "aria-label": t("reading.progress") });
     this.line = h("span", { class: "took" });
     this.list = h("dl", { class: "facts" });
+    this.missed = h("p", { class: "small missed", role: "note" });
     this.node = h("details", { class: "menu about", ontoggle: () => this.node.open && this.tell?.() }, h("summary", { class: "quiet" }, t("reading.about")), h("div", { class: "choices" }, this.list));
   }
 
@@ -20,6 +21,9 @@ export class Facts {
     const left = reads ? secondsLeft(reading, trace) : null;
     const remains = left === null ? t("reading.left.unknown") : duration(left);
     refill(this.line, reads ? t("reading.clock", { took: duration(elapsed), left: remains }) : `${reading.model} · ${reading.way} · ${duration(usageSoFar(reading, trace).seconds)}`);
+    const missed = reads ? [] : listMissed(reading, trace);
+    this.missed.hidden = !missed.length;
+    refill(this.missed, missed.map((one) => h("span", {}, one)));
     // While a reading goes on, nobody pays for facts that nobody looks at.
     this.tell = () => this.#tell(reading, trace);
     if (!reads || this.node.open) this.tell();
@@ -44,6 +48,21 @@ export class Facts {
     ];
     refill(this.list, facts.filter(([, fact]) => fact).map(([name, fact]) => h("div", {}, h("dt", {}, t(name)), h("dd", {}, fact))));
   }
+}
+
+// What the answer does not rest on: sections that were not taken in, left out or never read, pages that have no text.
+function listMissed(reading, trace) {
+  const all = number(new Set(trace.own.map(({ start, end }) => `${start}-${end}`)).size);
+  const gaps = reading.gaps ?? [];
+  const flagged = (flag) => trace.own.filter(({ flags, start, end }) => end > start && flags.includes(flag)).length;
+  const left = Math.round(100 * (1 - share(reading, trace)));
+  const told = [["missed.gaps", gaps.length], ["missed.skipped", flagged("skipped")], ["missed.unread", flagged("unread")]];
+  const where = gaps.slice(0, 3).map(({ start, end, pages: on }) => pages(on) || t("source.span", { start: number(start), end: number(end) }));
+  return [
+    ...told.filter(([, count]) => count).map(([key, count]) => t(key, { count: number(count), all, where: where.join(t("list.comma")) })),
+    trace.own.length && left > 0 && t(reading.status === "answered" ? "missed.share" : "missed.rest", { share: `${number(left)} %` }),
+    ...(reading.document.notes ?? []).map(explain),
+  ].filter(Boolean);
 }
 
 // A section that the memory does not have, and why.

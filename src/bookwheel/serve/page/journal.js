@@ -3,7 +3,7 @@
 import { h, refill } from "./dom.js";
 import { Star } from "./labels.js";
 import { SearchedList } from "./lists.js";
-import { statusChip, supportChip } from "./marks.js";
+import { trustBadge } from "./marks.js";
 import * as service from "./service.js";
 import { moment, number, t } from "./words.js";
 
@@ -18,7 +18,7 @@ export function journalView(query, kept) {
 class Journal {
   constructor(kept) {
     this.picked = new Set();
-    this.list = new SearchedList({ words: "journal", id: "search", typed: kept?.search, fetch: service.readings, entry: (reading) => this.#entry(reading), key: ({ reading }) => reading, goes: ({ status }) => status === "reading" });
+    this.list = new SearchedList({ words: "journal", id: "search", typed: kept?.search, fetch: (wanted, last) => service.readings({ ...wanted, before: last?.reading }), entry: (reading) => this.#entry(reading), key: ({ reading }) => reading, goes: ({ status }) => status === "reading" });
     this.compare = h("button", { type: "button", hidden: true, onclick: () => this.#compare() }, t("journal.compare"));
     this.hint = h("p", { class: "small", role: "status" });
     this.node = h("section", { class: "home journal" }, h("h1", {}, t("journal")), h("div", { class: "pane-head" }, this.list.search, this.compare), this.hint, this.list.told, this.list.rows);
@@ -38,7 +38,7 @@ class Journal {
         {},
         h("a", { href: service.own.place(reading.reading), class: "question", dir: "auto" }, reading.name || reading.question),
         h("p", { class: reading.answer ? "said" : "said none", dir: "auto" }, reading.answer || t("journal.no-answer")),
-        h("p", { class: "small" }, statusChip(reading.status, reading.sign), " ", reading.verdict && [supportChip(reading, reading.sign), " "], facts.join(" · ")),
+        h("p", { class: "small" }, trustBadge(reading), " ", facts.join(" · ")),
       ),
     );
   }

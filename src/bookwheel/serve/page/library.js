@@ -1,13 +1,12 @@
-// The library: what this is, what reads here, the form, and the shelf of documents.
+// The library: what this is, what reads here, the form, and the shelf with its documents, memories and tables.
 
 import { AskForm } from "./ask.js";
-import { h } from "./dom.js";
-import { Star } from "./labels.js";
-import { SearchedList } from "./lists.js";
-import { statusChip } from "./marks.js";
+import { h, refill, rememberAddress } from "./dom.js";
 import * as service from "./service.js";
-import { compact, knows, moment, number, t } from "./words.js";
+import { DocumentShelf } from "./shelf.js";
+import { knows, number, t } from "./words.js";
 
+const SHELVES = ["documents", "memories", "tables"];
 let dropped = [];
 
 // Files that were dropped on another view wait here for the form.
@@ -15,11 +14,10 @@ export const receive = (files) => dropped.push(...files);
 
 export async function libraryView(query, kept) {
   const models = await service.models();
-  const shelf = makeShelf(kept?.search);
-  const form = new AskForm(models, () => shelf.load());
+  const form = new AskForm(models, () => shelves.open("documents"));
+  const shelves = new Shelves(query, kept?.shelf, (books) => form.takeDocuments(books));
   if (kept) form.restore(kept.form);
   form.take(dropped.splice(0));
-  shelf.load();
   const sample = async (event) => {
     event.currentTarget.disabled = true;
     await form.sample(await service.recorded());
@@ -37,10 +35,12 @@ export async function libraryView(query, kept) {
   addEventListener("files", take);
   const close = () => {
     removeEventListener("files", take);
-    shelf.close();
+    shelves.close();
   };
-  const node = h("div", { class: "home" }, hero, form.node, shelf.node);
-  return { node, close, keep: () => ({ form: { ...form.keep(), sources: form.sources }, search: shelf.search.value }) };
+  const node = h("div", { class: "home" }, hero, form.node, shelves.node);
+  await shelves.open(shelves.name);
+  if (query.size && !kept) requestAnimationFrame(() => shelves.node.scrollIntoView({ block: "start" }));
+  return { node, close, keep: () => ({ form: { ...form.keep(), sources: form.sources }, shelf: shelves.keep() }) };
 }
 
 // Which model reads here, how much it sees at once, and what it can do.
@@ -49,27 +49,52 @@ function reader({ name, window: room, abilities, way }) {
   return h("span", {}, h("b", {}, name), ` · ${room ? t("first.window", { tokens: number(room) }) : t("first.no-window")} · ${[t("ability.reply"), ...can].join(t("list.comma"))} · ${t("first.way", { way })}`);
 }
 
-function makeShelf(typed) {
-  const list = new SearchedList({ words: "shelf", id: "shelf-search", typed, fetch: service.documents, entry, key: ({ document }) => document, goes: ({ newest }) => newest?.status === "reading" });
-  const head = h("div", { class: "pane-head" }, h("h2", { id: "shelf-title" }, t("shelf")), list.search, h("a", { class: "button", href: "#/memories" }, t("memories")), h("a", { class: "button", href: "#/search" }, t("shelf.texts")));
-  list.node = h("section", { class: "shelf", "aria-labelledby": "shelf-title" }, head, list.told, list.rows);
-  return list;
-}
+// One shelf at a time: the documents, the lasting memories, or the tables that readings have collected.
+class Shelves {
+  constructor(query, kept, ask) {
+    Object.assign(this, { query, kept, ask, visit: 0 });
+    const wanted = query.get("shelf");
+    this.name = SHELVES.includes(wanted) ? wanted : "documents";
+    this.choice = h("div", { class: "looks shelves", role: "group", "aria-label": t("shelf") });
+    this.head = h("div", { class: "pane-head" }, h("h2", { id: "shelf-title" }, t("shelf")), this.choice, h("a", { class: "button", href: "#/search" }, t("shelf.texts")));
+    this.body = h("div", {});
+    this.node = h("section", { class: "shelf", "aria-labelledby": "shelf-title" }, this.head, this.body);
+  }
 
-function entry(book) {
-  const star = new Star(book.starred, (starred) => service.labelDocument(book.document, { starred }));
-  const { newest } = book;
-  const facts = [t("shelf.length", { length: compact(book.length) }), t("shelf.readings", { count: number(book.readings) }), moment(newest?.created ?? book.kept)];
-  return h(
-    "li",
-    {},
-    star.node,
-    h(
-      "div",
-      {},
-      h("a", { href: `#/document/${book.document}`, class: "question", dir: "auto" }, book.name),
-      h("p", { class: "said", dir: "auto" }, newest ? newest.question : t("shelf.unasked")),
-      h("p", { class: "small" }, newest && [statusChip(newest.status), " "], facts.join(" · ")),
-    ),
-  );
+  keep() {
+    return this.shown?.keep?.();
+  }
+
+  close() {
+    this.visit += 1;
+    this.shown?.close?.();
+  }
+
+  async open(name) {
+    const again = name === this.name && this.shown;
+    this.name = name;
+    const button = (one) => h("button", { type: "button", class: "quiet", "aria-pressed": String(one === name), onclick: () => this.#choose(one) }, t(`shelf.${one}`));
+    refill(this.choice, SHELVES.map(button));
+    if (again) return void this.shown.load?.();
+    this.close();
+    const mine = this.visit;
+    const shown = await this.#make(name);
+    if (mine !== this.visit) return shown.close?.();
+    this.shown = shown;
+    refill(this.body, shown.node);
+    return undefined;
+  }
+
+  #choose(name) {
+    [this.query, this.kept] = [new URLSearchParams(), null];
+    rememberAddress(name === "documents" ? "#/" : `#/?shelf=${name}`);
+    this.open(name);
+    this.choice.querySelector("[aria-pressed=true]")?.focus();
+  }
+
+  async #make(name) {
+    if (name === "memories") return (await import("./memories.js")).memoryShelf();
+    if (name === "tables") return (await import("./table.js")).tableShelf();
+    return new DocumentShelf(this.query, this.kept, this.ask);
+  }
 }

@@ -4,16 +4,27 @@ import { h } from "./dom.js";
 import { explainScore } from "./reasons.js";
 import { percent, signed, t } from "./words.js";
 
-// An answer is green only where the document bears it out and it answers the question.
-export const statusChip = (status, sign = "green") => h("span", { class: `status ${status}${status === "answered" && sign !== "green" ? " unproved" : ""}` }, t(`status.${status}`));
+const BORNE_OUT = ["quoted", "supported"];
+
+// What an answer is worth, in plain words: green only where the document bears it out and it answers the question. A
+// reading without an answer says how it ended.
+export function trustBadge(reading) {
+  const { status, sign } = reading;
+  if (status !== "answered") return h("span", { class: `status ${status}` }, t(`status.${status}`));
+  const words = trustOf(reading);
+  return h("span", { class: `status answered trust ${sign ?? "grey"}`, title: t(`trust.${words}.why`) }, h("span", { "aria-hidden": "true" }, words === "table" ? "▦ " : `${SIGNS[sign] ?? "?"} `), t(`trust.${words}`));
+}
+
+export const trustOf = ({ verdict, answers, sign, way }) =>
+  way?.split("+").includes("collect") ? "table" : BORNE_OUT.includes(verdict) ? (sign === "green" ? "yes" : answers === "no" ? "off" : "maybe") : (verdict ?? "unchecked");
+
+const SIGNS = { green: "✓", amber: "!", red: "✕", grey: "?" };
 
 export const advantageMark = (advantage) => h("span", { class: `chip ${advantage > 0 ? "new" : advantage < 0 ? "gone" : "nought"}` }, signed(advantage));
 
-// How far the document bears out an answer, or one sentence of it, and whether that answers the question.
-export const supportChip = ({ verdict, answers }, sign, text = t(`verdict.${verdict}`)) =>
+// How far the document bears out one sentence of an answer, and whether that answers the question.
+export const claimChip = ({ verdict, answers }, sign, text = t(`verdict.${verdict}`)) =>
   h("span", { class: `status support ${sign}` }, [text, answers && answers !== "yes" && verdict !== "absent" && t(`answers.${answers}`)].filter(Boolean).join(" · "));
-
-const BORNE_OUT = ["quoted", "supported"];
 
 // The colour of one sentence; that of the whole answer comes with the reading.
 export const signOf = ({ verdict, answers }) =>
@@ -22,6 +33,6 @@ export const signOf = ({ verdict, answers }) =>
 export function verdict({ outcome, score, reason }) {
   const title = reason ? explainScore(reason) : null;
   if (outcome !== "scored") return h("span", { class: "status stopped", title }, t(`outcome.${outcome}`));
-  const kind = score >= 1 ? "answered" : score > 0 ? "stopped" : "failed";
+  const kind = score >= 1 ? "green" : score > 0 ? "stopped" : "failed";
   return h("span", { class: `status ${kind}`, title }, score >= 1 ? t("samples.right") : score > 0 ? percent(score) : t("samples.not"));
 }

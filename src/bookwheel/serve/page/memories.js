@@ -8,10 +8,32 @@ import { knows, moment, number, t } from "./words.js";
 const MOST = 100; // versions that are shown at first
 
 export async function memoriesView() {
+  const { node } = await memoryShelf();
+  return { node: h("section", { class: "home" }, h("h1", {}, t("memories")), node), title: t("memories") };
+}
+
+// The list with a way to begin one, for the library and for its own address.
+export async function memoryShelf() {
   const rows = await service.memories();
-  const list = h("ol", { class: "list" }, rows.map(entry));
-  const node = h("section", { class: "home" }, h("h1", {}, t("memories")), rows.length ? list : h("p", { class: "soft" }, t("memories.empty")));
-  return { node, title: t("memories") };
+  const list = h("ul", { class: "readings" }, rows.map(entry));
+  return { node: h("div", {}, beginForm(), rows.length ? list : h("p", { class: "soft" }, t("memories.empty"))) };
+}
+
+function beginForm() {
+  const name = h("input", { id: "memory-name", required: true, maxlength: 64, placeholder: t("memories.name.hint"), autocomplete: "off", dir: "auto" });
+  const about = h("input", { id: "memory-about", required: true, placeholder: t("memories.about.hint"), autocomplete: "off", dir: "auto" });
+  const problem = h("p", { class: "small problem", role: "alert" });
+  const begin = async (event) => {
+    event.preventDefault();
+    try {
+      const begun = await service.beginMemory(name.value.trim(), about.value.trim());
+      location.hash = `#/memory/${encodeURIComponent(begun.memory)}`;
+    } catch (refused) {
+      refill(problem, refused.message);
+    }
+  };
+  const field = (label, input) => h("div", {}, h("label", { for: input.id }, t(label)), input);
+  return h("details", { class: "begin" }, h("summary", {}, t("memories.begin")), h("form", { class: "fields", onsubmit: begin }, field("memories.name", name), field("memories.about", about), h("div", {}, h("button", { class: "main" }, t("memories.begin.go"))), problem));
 }
 
 const facts = (one) =>
@@ -19,7 +41,7 @@ const facts = (one) =>
 
 function entry(one) {
   const link = h("a", { href: `#/memory/${encodeURIComponent(one.memory)}`, class: "question", dir: "auto" }, one.memory);
-  return h("li", {}, h("span", {}), h("div", {}, link, h("p", { class: "said", dir: "auto" }, one.about), h("p", { class: "small" }, facts(one), " · ", moment(one.created))));
+  return h("li", { class: "book-row" }, h("span", { "aria-hidden": "true" }, "◈"), h("div", {}, link, h("p", { class: "said", dir: "auto" }, one.about), h("p", { class: "small" }, facts(one), " · ", moment(one.created))));
 }
 
 export async function memoryView(name, kept) {
@@ -37,16 +59,57 @@ class Memory {
     this.said = h("div", { role: "status" });
     this.question = h("input", { id: "memory-question", value: typed, required: true, placeholder: t("memory.ask.hint"), autocomplete: "off" });
     this.send = h("button", { class: "main" }, t("memory.ask"));
-    const form = h("form", { class: "row", onsubmit: (event) => this.#ask(event) }, h("label", { for: "memory-question" }, t("ask.question")), this.question, this.send);
-    this.node = h("section", { class: "home memory" }, this.head, this.now, form, this.said, this.timeline);
+    const form = h("form", { class: "memory-ask", onsubmit: (event) => this.#ask(event) }, h("label", { for: "memory-question" }, t("ask.question")), this.question, this.send);
+    this.node = h("section", { class: "home memory" }, this.head, this.now, form, this.said, this.#addForm(), this.timeline);
+  }
+
+  // A text that is told it: read now, and the memory drawn anew.
+  #addForm() {
+    const text = h("textarea", { id: "memory-text-add", rows: 3, required: true, dir: "auto" });
+    const source = h("input", { id: "memory-source", placeholder: t("memory.source.hint"), autocomplete: "off", dir: "auto" });
+    const button = h("button", { class: "main" }, t("memory.add.go"));
+    const problem = h("p", { class: "small problem", role: "alert" });
+    const add = async (event) => {
+      event.preventDefault();
+      button.disabled = true;
+      refill(problem);
+      try {
+        await service.addText(this.name, text.value, source.value.trim());
+        text.value = "";
+        await this.load();
+      } catch (refused) {
+        refill(problem, refused.message);
+      }
+      button.disabled = false;
+    };
+    return h("details", { class: "begin" }, h("summary", {}, t("memory.add")), h("form", { class: "memory-add", onsubmit: add }, h("label", { for: text.id }, t("memory.add.text")), text, h("label", { for: source.id }, t("memory.source")), source, h("div", { class: "row" }, button), problem));
   }
 
   async load(most = MOST) {
     const [log, shown] = await Promise.all([service.memoryLog(this.name), service.memory(this.name)]);
     refill(this.head, h("h1", { dir: "auto" }, log.memory), h("p", { class: "soft", dir: "auto" }, log.about), h("p", { class: "small" }, facts(log), shown.waiting ? ` · ${t("memory.waiting", { count: number(shown.waiting) })}` : ""));
     const lines = shown.text.split("\n").filter(Boolean);
-    refill(this.now, h("h2", {}, t("memory.now")), lines.length ? h("ul", { class: "noted" }, lines.map((line) => h("li", { dir: "auto" }, h("p", {}, line)))) : h("p", { class: "soft" }, t("memory.nothing")));
+    refill(this.now, h("h2", {}, t("memory.now")), lines.length ? h("ul", { class: "noted" }, lines.map((line) => this.#drawLine(line))) : h("p", { class: "soft" }, t("memory.nothing")));
     this.#drawTimeline(log, most);
+  }
+
+  // A line of what it says now; a press opens it to be put right.
+  #drawLine(line) {
+    const node = h("li", { dir: "auto" });
+    const show = () => refill(node, h("p", {}, line), h("button", { type: "button", class: "quiet", "aria-label": t("memory.correct", { line }), title: t("memory.correct", { line }), onclick: edit }, "✎"));
+    const edit = () => {
+      const field = h("input", { value: line, "aria-label": t("memory.correct", { line }), dir: "auto" });
+      const enter = async (event) => {
+        event.preventDefault();
+        if (field.value.trim() === line) return show();
+        await service.correctMemory(this.name, line, field.value.trim());
+        return this.load();
+      };
+      refill(node, h("form", { class: "row correct", onsubmit: enter }, field, h("button", { class: "main" }, t("table.save")), h("button", { type: "button", onclick: show }, t("memory.edit.leave"))));
+      field.focus();
+    };
+    show();
+    return node;
   }
 
   #drawTimeline(log, most) {

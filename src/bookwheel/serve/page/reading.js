@@ -16,6 +16,7 @@ import { Modes } from "./modes.js";
 import { Ribbon, stepOfKey } from "./ribbon.js";
 import * as service from "./service.js";
 import { SourcePane } from "./source.js";
+import { TablePane, hasTable } from "./table.js";
 import { Trace } from "./trace.js";
 import { Transport } from "./transport.js";
 import { duration, number, pages, t } from "./words.js";
@@ -49,6 +50,7 @@ export class ReadingView {
       tools: own ? [this.prompt, this.edit] : null,
     });
     this.editor = new MemoryEditor(this);
+    this.table = shelf.rows && hasTable(reading) ? new TablePane(reading, (row) => this.#hold({ ...row, pages: row.page ? [row.page] : [], step: this.trace.stepAt(row.start) }, row.quote), own) : null;
     this.source = new SourcePane(reading.document, shelf, (span) => this.#pinned(span));
     this.find = new FindBar(this.source, shelf.find && ((text) => shelf.find(reading.document.id, text)));
     this.acts = h("div", { class: "actions" });
@@ -64,9 +66,9 @@ export class ReadingView {
 
   #node() {
     this.timeline = h("section", { class: "timeline", "aria-label": t("timeline") }, this.ribbon.node, this.transport.node);
-    this.columns = h("div", { class: "columns" }, this.memory.node, this.source.node);
+    this.columns = h("div", { class: this.table ? "columns with-table" : "columns" }, this.table?.node ?? this.memory.node, this.source.node);
     const top = h("div", { class: "eyebrow" }, this.answer.chips, this.facts.line, this.modes.node, this.acts, this.facts.node);
-    this.headline = h("div", { class: "headline" }, top, this.facts.bar, this.line, h("div", { class: "said-so" }, this.answer.node, this.cards.node, this.modes.found));
+    this.headline = h("div", { class: "headline" }, top, this.facts.bar, this.line, h("div", { class: "said-so" }, this.answer.node, this.facts.missed, this.cards.node, this.modes.found));
     return h("article", { class: "sheet" }, this.headline, this.timeline, this.columns, this.calls.node);
   }
 
@@ -234,6 +236,7 @@ export class ReadingView {
     this.answer.draw(this.reading, this.reading.error && explain(this.reading.error));
     this.cards.draw(this.reading, this.source.pages);
     this.modes.draw(reads, this.trace);
+    this.table?.draw(this.trace.length, this.reading.status);
     this.facts.draw(this.reading, this.trace, this.elapsed);
     this.ribbon.flight = reads ? this.trace.flight(this.reading) : null;
     this.ribbon.draw(at, this.marked);

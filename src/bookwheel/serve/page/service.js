@@ -35,6 +35,8 @@ export const models = () => (asked ??= ask("/models").catch((problem) => ((asked
 export const enter = (key) => post("/session", { key });
 export const readings = (wanted = {}) => ask(`/readings?${query(wanted)}`);
 export const documents = (wanted = {}) => ask(`/documents?${query(wanted)}`);
+export const changeDocuments = (documents, change) => send("PATCH", "/documents", { documents, ...change });
+export const shelf = () => ask("/shelf");
 export const document = (sha) => ask(book(sha));
 export const find = (sha, text) => ask(`${book(sha)}/find?${query({ text, limit: 500 })}`);
 export const search = (words, limit) => ask(`/search?${query({ query: words, limit })}`);
@@ -51,23 +53,30 @@ export const cancel = (id) => post(`${at(id)}/cancel${CHANGES}`);
 export const resume = (id, budget) => post(`${at(id)}/resume${CHANGES}`, budget ? { plan: { budget } } : {});
 export const fork = (id, step, memory) => post(`${at(id)}/fork`, { step, memory });
 export const remove = (id) => ask(at(id), { method: "DELETE" });
+export const rows = (id, limit) => ask(`${at(id)}/rows?limit=${limit}`);
+export const rowsBy = (id, sql) => ask(`${at(id)}/rows?${query({ sql })}`);
+export const rowsFile = (id, format) => `${at(id)}/rows?format=${format}`;
+export const changeRow = (id, change) => send("PATCH", `${at(id)}/rows`, change);
 const lasting = (name) => `/memories/${encodeURIComponent(name)}`;
 export const memories = () => ask("/memories");
+export const beginMemory = (name, about) => post("/memories", { name, about });
+export const addText = (name, text, source) => post(`${lasting(name)}/texts`, { text, source });
+export const correctMemory = (name, old, changed) => post(`${lasting(name)}/edits`, { old, new: changed });
 export const memory = (name) => ask(lasting(name));
 export const memoryLog = (name) => ask(`${lasting(name)}/log`);
 export const askMemory = (name, question) => post(`${lasting(name)}/questions`, { question });
 export const forgetSource = (name, source, preview) => post(`${lasting(name)}/forgets`, { source, preview });
 export const runs = () => ask("/runs");
-export const samples = (run, wanted) => ask(`${shelf(run)}/samples?${new URLSearchParams(wanted)}`);
-export const matrix = (run, wanted) => ask(`${shelf(run)}/matrix?${query(wanted)}`);
+export const samples = (run, wanted) => ask(`${runAt(run)}/samples?${new URLSearchParams(wanted)}`);
+export const matrix = (run, wanted) => ask(`${runAt(run)}/matrix?${query(wanted)}`);
 // One run as a file that opens without a server.
-export const share = (run) => `${shelf(run)}/page`;
-export const rollouts = (run, step) => ask(`${shelf(run)}/rollouts?step=${step}`);
-const shelf = (run) => `/runs/${encodeURIComponent(run)}`;
+export const share = (run) => `${runAt(run)}/page`;
+export const rollouts = (run, step) => ask(`${runAt(run)}/rollouts?step=${step}`);
+const runAt = (run) => `/runs/${encodeURIComponent(run)}`;
 
 // A run and its ETag; null where it has not changed since the given ETag.
 export async function run(id, tag = null) {
-  const response = await answer(shelf(id), tag ? { headers: { "If-None-Match": tag } } : {});
+  const response = await answer(runAt(id), tag ? { headers: { "If-None-Match": tag } } : {});
   return response.status === 304 ? null : { told: await response.json(), tag: response.headers.get("ETag") };
 }
 
@@ -76,6 +85,7 @@ export const own = {
   place: (id) => `#/reading/${encodeURIComponent(id)}`,
   file: at,
   reading,
+  rows: true,
   origins,
   text,
   find,
@@ -85,10 +95,10 @@ export const own = {
 };
 export const keptIn = (run) => ({
   place: (id) => `#/run/${encodeURIComponent(run)}/reading/${encodeURIComponent(id)}`,
-  file: (id) => at(id, shelf(run)),
-  reading: (id) => ask(`${at(id, shelf(run))}${CHANGES}`),
-  origins: (id) => ask(`${at(id, shelf(run))}/origins`),
-  text: (document, start, end) => span(document, start, end, shelf(run)),
+  file: (id) => at(id, runAt(run)),
+  reading: (id) => ask(`${at(id, runAt(run))}${CHANGES}`),
+  origins: (id) => ask(`${at(id, runAt(run))}/origins`),
+  text: (document, start, end) => span(document, start, end, runAt(run)),
 });
 
 // The recorded reading that comes with the page; it needs no model and no journal.

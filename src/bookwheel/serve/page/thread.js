@@ -3,6 +3,7 @@
 import { h, refill } from "./dom.js";
 import { draft, saveDraft } from "./drafts.js";
 import { Star, confirmed, rename } from "./labels.js";
+import { trustOf } from "./marks.js";
 import { Questions, started, wanted } from "./questions.js";
 import * as service from "./service.js";
 import { compact, number, t } from "./words.js";
@@ -110,11 +111,12 @@ export class Thread {
   #line(reading) {
     const open = reading.reading === this.reading;
     if (open && this.held) return h("div", { class: "turn", "aria-current": "true" }, this.held);
+    const worth = reading.status === "answered" ? t(`trust.${trustOf(reading)}`) : t(`status.${reading.status}`);
     return h(
       "a",
       { href: service.own.place(reading.reading), class: "asked", "aria-current": open ? "page" : null, dir: "auto" },
-      h("span", { class: `dot ${reading.status} ${reading.sign ?? ""}`, title: t(`status.${reading.status}`) }),
-      h("span", { class: "unseen" }, `${t(`status.${reading.status}`)}: `),
+      h("span", { class: `dot ${reading.status} ${reading.sign ?? ""}`, title: worth }),
+      h("span", { class: "unseen" }, `${worth}: `),
       reading.starred && "★ ",
       h("b", {}, reading.name || reading.question),
       reading.parent && !reading.name && h("i", {}, ` ${t(this.#isFork(reading) ? "thread.fork" : "thread.carried")}`),

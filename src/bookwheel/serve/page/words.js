@@ -2,10 +2,12 @@
 
 import english from "./words-en.js";
 import englishDesk from "./words-en-desk.js";
+import englishShelf from "./words-en-shelf.js";
 import chinese from "./words-zh.js";
 import chineseDesk from "./words-zh-desk.js";
+import chineseShelf from "./words-zh-shelf.js";
 
-const LANGUAGES = { en: { ...english, ...englishDesk }, zh: { ...chinese, ...chineseDesk } };
+const LANGUAGES = { en: { ...english, ...englishDesk, ...englishShelf }, zh: { ...chinese, ...chineseDesk, ...chineseShelf } };
 
 // Private windows may refuse storage; the page works without it.
 export const kept = {

@@ -1,0 +1,125 @@
+// The rows that a reading collects: a table that fills while it reads. A row leads to its place in the document; a person
+// may change or remove one; SQL counts them. Beside it, the shelf of all tables.
+
+import { shareOf } from "./cards.js";
+import { h, later, refill } from "./dom.js";
+import { SearchedList } from "./lists.js";
+import { trustBadge } from "./marks.js";
+import * as service from "./service.js";
+import { moment, number, pages, t } from "./words.js";
+
+const PAGE = 200;
+const FILES = ["csv", "xlsx", "jsonl", "md"];
+
+export const hasTable = ({ way }) => way.split("+").includes("collect");
+
+export class TablePane {
+  // `go(row)` leads to a row's place in the document; `own`: it may be changed.
+  constructor({ reading, document: { length } }, go, own) {
+    Object.assign(this, { reading, length, go, own, wanted: PAGE, asked: 0, steps: -1 });
+    this.title = h("h2", {}, t("table"));
+    this.told = h("p", { class: "small", role: "status" });
+    this.problem = h("p", { class: "small problem", role: "alert" });
+    this.body = h("div", { class: "table rows", tabindex: "0", role: "region", "aria-label": t("table") });
+    this.more = h("button", { type: "button", class: "plain", hidden: true, onclick: () => this.load((this.wanted += PAGE)) }, t("list.more"));
+    this.found = h("div", {});
+    const files = FILES.map((kind) => h("a", { class: "choice", href: service.rowsFile(reading, kind), download: `rows.${kind}` }, kind.toUpperCase()));
+    this.head = h("div", { class: "pane-head" }, this.title, this.told, own && h("details", { class: "menu" }, h("summary", { class: "button" }, t("table.export")), h("div", { class: "choices" }, files)));
+    this.node = h("section", { class: "pane table-pane", "aria-label": t("table") }, this.head, h("div", { class: "pane-body" }, this.problem, this.body, this.more, own && this.#questions(), this.found));
+    this.again = later(400, () => this.load());
+  }
+
+  // Another step may have brought rows.
+  draw(steps, status) {
+    if (steps === this.steps && status === this.status) return;
+    Object.assign(this, { steps, status });
+    this.again();
+  }
+
+  async load() {
+    const mine = (this.asked += 1);
+    try {
+      const table = await service.rows(this.reading, this.wanted);
+      if (mine !== this.asked || this.body.contains(document.activeElement?.closest?.("form"))) return;
+      this.#show(table);
+    } catch (problem) {
+      if (mine === this.asked) refill(this.problem, problem.message);
+    }
+  }
+
+  #show(table) {
+    this.table = table;
+    refill(this.problem);
+    const marks = [t("table.rows", { count: number(table.count) }), table.unproven && t("table.unproven", { count: number(table.unproven) }), table.removed && t("table.removed", { count: number(table.removed) })];
+    refill(this.told, marks.filter(Boolean).join(" · "));
+    const names = table.columns.map(({ name }) => name);
+    const open = document.activeElement?.closest?.("tr")?.dataset.row;
+    const rows = table.rows.map((row) => this.#row(row, names));
+    const head = h("tr", {}, names.map((name) => h("th", { scope: "col", dir: "auto" }, name)), h("th", { scope: "col" }, t("table.place")), this.own && h("th", { scope: "col" }, h("span", { class: "unseen" }, t("table.change"))));
+    refill(this.body, rows.length ? h("table", {}, h("thead", {}, head), h("tbody", {}, rows)) : h("p", { class: "soft" }, t(table.status === "reading" ? "table.yet" : "table.none")));
+    if (open) this.body.querySelector(`tr[data-row="${CSS.escape(open)}"] button`)?.focus({ preventScroll: true });
+    this.more.hidden = table.count <= table.rows.length;
+  }
+
+  #row(row, names) {
+    const cells = names.map((name) => h("td", { dir: "auto" }, row[name] ?? ""));
+    const where = [row.page ? pages([row.page]) : row.start !== null && shareOf(row.start, this.length)].filter(Boolean).join(" · ") || t("table.nowhere");
+    const marks = [!row.proven && h("span", { class: "chip" }, t("table.unproven.row")), row.contradicts && h("span", { class: "chip gone" }, t("table.contradicts")), row["by hand"] && h("span", { class: "chip nought" }, t("memory.by-hand")), row.places > 1 && h("span", { class: "chip nought" }, t("table.places", { count: number(row.places) }))];
+    const place = h("button", { type: "button", class: "plain", title: row.quote, "aria-label": t("proof.show", { quote: String(row.quote).slice(0, 200) }), onclick: () => this.go(row) }, where);
+    const tools = h("td", { class: "row-tools" }, h("button", { type: "button", class: "quiet", title: t("table.change"), "aria-label": t("table.change"), onclick: () => this.#edit(line, row, names) }, "✎"), h("button", { type: "button", class: "quiet", title: t("table.remove"), "aria-label": t("table.remove"), onclick: () => this.#change(row, { removed: true }) }, "×"));
+    const line = h("tr", { "data-row": row.row, class: row.start === null ? "" : "leads", onclick: (event) => row.start !== null && !event.target.closest("button, input") && this.go(row) }, cells, h("td", {}, place, marks), this.own && tools);
+    return line;
+  }
+
+  #edit(line, row, names) {
+    const fields = names.map((name) => h("input", { value: row[name] ?? "", "aria-label": name, dir: "auto" }));
+    const enter = (event) => {
+      event.preventDefault();
+      const cells = Object.fromEntries(names.map((name, at) => [name, fields[at].value]).filter(([name, value]) => value !== String(row[name] ?? "")).map(([name, value]) => [name, value || null]));
+      if (Object.keys(cells).length) this.#change(row, { cells });
+      else this.#show(this.table);
+    };
+    const form = h("form", { class: "row", onsubmit: enter }, names.map((name, at) => h("label", {}, name, fields[at])), h("button", { class: "main" }, t("table.save")), h("button", { type: "button", onclick: () => this.#show(this.table) }, t("memory.edit.leave")));
+    refill(line, h("td", { colspan: names.length + 2 }, form));
+    fields[0].focus();
+  }
+
+  async #change(row, change) {
+    try {
+      await service.changeRow(this.reading, { row: row.row, ...change });
+      document.activeElement?.blur?.();
+      await this.load();
+    } catch (problem) {
+      refill(this.problem, problem.message);
+    }
+  }
+
+  #questions() {
+    const field = h("input", { "aria-label": t("table.sql"), placeholder: "select count(*) from rows", spellcheck: "false", dir: "ltr" });
+    const enter = async (event) => {
+      event.preventDefault();
+      try {
+        const { columns, rows } = await service.rowsBy(this.reading, field.value);
+        refill(this.problem);
+        refill(this.found, h("div", { class: "table", tabindex: "0", role: "region", "aria-label": t("table.sql") }, h("table", {}, h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", { dir: "auto" }, cell === null ? "" : String(cell)))))))));
+      } catch (problem) {
+        refill(this.problem, problem.message);
+      }
+    };
+    return h("details", {}, h("summary", {}, t("table.sql")), h("form", { class: "row sql", onsubmit: enter }, field, h("button", {}, t("table.count"))));
+  }
+}
+
+// All tables that readings have collected.
+export function tableShelf() {
+  const entry = (reading) =>
+    h(
+      "li",
+      { class: "book-row" },
+      h("span", { "aria-hidden": "true" }, "▦"),
+      h("div", {}, h("a", { href: service.own.place(reading.reading), class: "question", dir: "auto" }, reading.name || reading.question), h("p", { class: "said", dir: "auto" }, reading.answer ?? t(`none.${reading.status}`)), h("p", { class: "small" }, trustBadge(reading), " ", [reading.document.name, moment(reading.created)].join(" · "))),
+    );
+  const list = new SearchedList({ words: "tables", id: "tables-search", fetch: (wanted, last) => service.readings({ ...wanted, way: "collect", before: last?.reading }), entry, key: ({ reading }) => reading, goes: ({ status }) => status === "reading" });
+  list.load();
+  return { node: h("div", {}, h("div", { class: "shelf-tools" }, list.search), list.told, list.rows), close: () => list.close(), load: () => list.load(true) };
+}

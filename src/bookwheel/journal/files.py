@@ -33,6 +33,20 @@ COMMITS: Final = ".commits"
 _MOST_NAMED: Final = 4
 # Windows denies reading a locked byte, so the lock is on one far behind the process id.
 _LOCKED_BYTE: Final = 1 << 30
+_TYPES: Final = {
+    "pdf": "pdf",
+    "word": "docx doc odt rtf",
+    "slides": "pptx ppt odp",
+    "sheet": "xlsx xls xlsb ods csv tsv",
+    "web": "html htm xhtml",
+    "book": "epub",
+    "mail": "eml mbox",
+    "picture": "png jpg jpeg tif tiff webp",
+}
+_TYPE_OF: Final = {suffix: type_ for type_, suffixes in _TYPES.items() for suffix in suffixes.split()}
+_WEB: Final = ("http://", "https://")
+DOCUMENT_TYPES: Final = ("text", *_TYPES)
+"""What a document is by its name; text is what says nothing else."""
 
 
 class LockTaken(Exception):
@@ -189,7 +203,7 @@ def _connect(name: str) -> sqlite3.Connection:
     connection = sqlite3.connect(name, uri=is_uri, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     connection.create_function("mentions", -1, _mentions, deterministic=True)
     connection.create_function("fold", 1, _fold, deterministic=True)
-    connection.create_function("type_of", 1, _find_type, deterministic=True)
+    connection.create_function("type_of", 1, find_type, deterministic=True)
     add_functions(connection)
     return connection
 
@@ -200,10 +214,12 @@ def _mentions(wanted: str | bytes, *texts: str | bytes | None) -> bool:
     return any(folded in (_fold(text) if isinstance(text, bytes) else text.casefold()) for text in texts if text)
 
 
-def _find_type(name: str | bytes) -> str:
-    from bookwheel.journal.shelf import find_type
-
-    return find_type(name.decode("utf-8", "surrogatepass") if isinstance(name, bytes) else name)
+def find_type(name: str | bytes) -> str:
+    """Return the type of a document with this name."""
+    text = name.decode("utf-8", "surrogatepass") if isinstance(name, bytes) else name
+    if text.startswith(_WEB):
+        return "web"
+    return _TYPE_OF.get(text.rpartition(".")[2].casefold(), "text")
 
 
 def _fold(text: str | bytes) -> str:

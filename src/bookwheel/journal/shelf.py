@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.claims import Claim, Fit, Sign, Verdict, choose_sign, sum_up_fits, sum_up_verdicts
 from bookwheel.journal.documents import delete_unread
+from bookwheel.journal.files import DOCUMENT_TYPES, find_type
 from bookwheel.journal.rows import from_json, load_text, store_text
 from bookwheel.schema import from_plain
 
@@ -74,27 +75,6 @@ _ORDERS: Final = {
     ShelfOrder.LENGTH: ("characters", "text"),
     ShelfOrder.QUESTIONS: ("count", "used", "text"),
 }
-_TYPES: Final = {
-    "pdf": "pdf",
-    "word": "docx doc odt rtf",
-    "slides": "pptx ppt odp",
-    "sheet": "xlsx xls xlsb ods csv tsv",
-    "web": "html htm xhtml",
-    "book": "epub",
-    "mail": "eml mbox",
-    "picture": "png jpg jpeg tif tiff webp",
-}
-_TYPE_OF: Final = {suffix: type_ for type_, suffixes in _TYPES.items() for suffix in suffixes.split()}
-_WEB: Final = ("http://", "https://")
-DOCUMENT_TYPES: Final = ("text", *_TYPES)
-"""What a document is by its name; text is what says nothing else."""
-
-
-def find_type(name: str) -> str:
-    """Return the type of a document with this name."""
-    if name.startswith(_WEB):
-        return "web"
-    return _TYPE_OF.get(name.rpartition(".")[2].casefold(), "text")
 
 
 class LabelKind(StrEnum):
@@ -210,8 +190,8 @@ class Shelf:
         order = ", ".join(f"{column} {way}" for column in _ORDERS[query.order])
         behind = f"(?9 = '' OR ({columns}) {beyond} (SELECT {columns} FROM books WHERE sha256 = ?9))"
         chosen = f"SELECT * FROM books WHERE {_IS_WANTED} AND {behind} ORDER BY {order} LIMIT ?6 OFFSET ?7"
-        values = (*_values(reach), store_text(query.search), None, limit, offset)
-        values = (*values, query.type, query.after, store_text(query.collection), query.is_starred)
+        wanted = query.type, query.after, store_text(query.collection), query.is_starred
+        values = (*_values(reach), store_text(query.search), None, limit, offset, *wanted)
         rows = self._reader.fetch_all(_BOOKS + _SHOWN.format(chosen=chosen, order=order), values)
         return [_shelved_from_row(*row) for row in rows]
 

@@ -13,8 +13,9 @@ from typing_extensions import TypedDict  # pydantic cannot read that of typing b
 
 from bookwheel.claims import Fit, Sign, Verdict
 from bookwheel.journal import StoredDocument
+from bookwheel.journal.files import DOCUMENT_TYPES
 from bookwheel.journal.search import SearchHit
-from bookwheel.journal.shelf import DOCUMENT_TYPES, LabelKind, ShelfOrder, ShelfQuery, ShelvedDocument
+from bookwheel.journal.shelf import LabelKind, ShelfOrder, ShelfQuery, ShelvedDocument
 from bookwheel.schema import to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import find_places
@@ -218,7 +219,7 @@ class DocumentRoutes:
 
     @operation("GET", "/documents/{sha}", "A document", ShelvedDocumentJson)
     async def get_document(self, request: Request) -> Response:
-        return JsonResponse(*await self._to_json([await self._find_document(request)], request))
+        return JsonResponse((await self._to_json([await self._find_document(request)], request))[0])
 
     @operation("PATCH", "/documents/{sha}", "Name or star a document", ShelvedDocumentJson, body=LabelShape)
     async def label_document(self, request: Request) -> Response:
@@ -226,7 +227,7 @@ class DocumentRoutes:
         body = await parse_body(LabelShape, request)
         key, kind = request.state.key, LabelKind.DOCUMENT
         await self._service.set_label(key, kind, document.id, name=body.name, is_starred=body.starred)
-        return JsonResponse(*await self._to_json([await self._find_document(request)], request))
+        return JsonResponse((await self._to_json([await self._find_document(request)], request))[0])
 
     @operation("DELETE", "/documents/{sha}", "Delete a document with its readings", status=204)
     async def delete_document(self, request: Request) -> Response:

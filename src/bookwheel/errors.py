@@ -151,6 +151,10 @@ class BudgetReached(BookwheelError):
     exit_code = 4
 
 
+class BrokenReading(BookwheelError):
+    """Code of ours, or of a plug-in, failed in a way that nobody foresaw; finished steps are kept."""
+
+
 class ModelError(BookwheelError):
     """The model did not give a usable reply."""
 

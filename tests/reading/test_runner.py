@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bookwheel.documents.opening import TextDocument
-from bookwheel.errors import PlanError, Refused
+from bookwheel.errors import BrokenReading, PlanError, Refused
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Budget, Plan
@@ -147,6 +147,18 @@ def test_a_ways_refusal_is_kept_and_raised(tmp_path: Path) -> None:
     with Journal(tmp_path / "journal.sqlite") as journal, pytest.raises(PlanError):
         asyncio.run(run(journal))
     assert (kept(tmp_path).status, kept(tmp_path).error) == (Status.FAILED, "too long for this way")
+
+
+def test_what_nobody_foresaw_is_kept_and_told_in_our_words_and_the_reading_goes_on(tmp_path: Path) -> None:
+    def break_at_second(event: object) -> None:
+        if isinstance(event, Step) and event.chunk.index == 1:
+            raise MemoryError
+
+    with pytest.raises(BrokenReading, match=r"nobody foresaw \(MemoryError in test_runner.py, line \d+\). Resume"):
+        read(tmp_path, ScriptedModel(keyword_reader), watch=break_at_second)
+    found = kept(tmp_path)
+    assert (found.status, found.error_kind, len(found.steps)) == (Status.FAILED, "BrokenReading", 2)
+    assert read(tmp_path, ScriptedModel(keyword_reader), go_on="last").status is Status.ANSWERED
 
 
 def test_without_a_journal_the_reading_holds_everything(tmp_path: Path) -> None:

@@ -9,13 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import traceback
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from inspect import isawaitable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from bookwheel.errors import BookwheelError, BudgetReached, EmptyReply, InputError, ModelError, WorkCancelled
+from bookwheel.errors import (
+    BookwheelError,
+    BrokenReading,
+    BudgetReached,
+    EmptyReply,
+    InputError,
+    ModelError,
+    WorkCancelled,
+)
 from bookwheel.models.patience import Patience, PatientModel, persist
 from bookwheel.models.registry import BUILT_IN, find_companions, find_gate
 from bookwheel.plan import VerdictMode
@@ -100,7 +110,8 @@ async def run_reading(
     """Read from where `reading` stands to its end; return it answered, stopped or failed.
 
     The budget counts from zero, or from `counted`, the usage of an earlier run under the same limits.
-    An interrupt is stored as `cancelled` and a refused input as `failed`; both are raised again.
+    An interrupt is stored as `cancelled` and a refused input as `failed`; both are raised again. So is what nobody
+    foresaw, as BrokenReading.
     With a journal, the returned steps have no texts and prompts: those stay in the journal.
     """
     run = _Run(reading, BudgetedModel(model, reading.plan.budget, counted), journal, watch)
@@ -116,6 +127,13 @@ async def run_reading(
     except InputError as fault:
         await run.end(Status.FAILED, fault)
         raise
+    except (BookwheelError, AssertionError, OSError):
+        # Whoever watches may be a pipe that was closed, or a full disk: that is told where it is known.
+        raise
+    except Exception as fault:
+        broken = BrokenReading(_describe_break(fault))
+        await run.end(Status.FAILED, broken)
+        raise broken from fault
     if run.answer and not run.answer.text:
         unanswered = EmptyReply("the model gave no answer, however often it was asked; resume asks again")
         return await run.end(Status.FAILED, unanswered)
@@ -126,6 +144,16 @@ async def run_reading(
         await run.end(Status.ANSWERED)
         raise
     return await run.end(Status.ANSWERED)
+
+
+def _describe_break(fault: Exception) -> str:
+    """Return what a person can do, and where it broke, for whoever mends it."""
+    *_, last = traceback.extract_tb(fault.__traceback__)
+    return (
+        f"the reading broke in a way that nobody foresaw ({type(fault).__name__} in {Path(last.filename).name}, line "
+        f"{last.lineno}). Resume goes on from its last step; if it breaks again, report that, with what "
+        f"`bookwheel doctor` prints"
+    )
 
 
 class _Run:

@@ -15,7 +15,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from bookwheel.errors import BookwheelError, InputError
+from bookwheel.errors import BookwheelError, BrokenReading, InputError
 from bookwheel.journal import Journal, StoredDocument
 from bookwheel.models.base import Model
 from bookwheel.models.patience import Patience, Retry, format_duration
@@ -321,9 +321,9 @@ class ReadingRunner:
         except InputError as error:
             running.error = error
             return await asyncio.to_thread(self.journal.reading, id_)
-        except BookwheelError:
-            raise
-        except Exception:  # noqa: BLE001 - one reading is recorded as failed; the others continue
+        except Exception as error:
+            if isinstance(error, BookwheelError) and not isinstance(error, BrokenReading):
+                raise
             _log.exception("reading %s broke", id_)
             status, message = Status.FAILED, str(server_error())
         stored = await asyncio.to_thread(self.journal.reading, id_)

@@ -20,6 +20,7 @@ from bookwheel.lab.training.rollouts import (
     RolloutOutcome,
     RolloutSettings,
     collect_rollouts,
+    measure,
     roll_group,
     rows_of_groups,
 )
@@ -231,3 +232,10 @@ def test_a_failure_ends_the_run_and_leaves_nothing_behind():
         return len(asyncio.all_tasks())
 
     assert asyncio.run(train()) == 1
+
+
+def test_a_sample_can_be_measured_several_times():
+    scores = asyncio.run(measure([sample("a"), sample("b")], rolling(), repeats=4))
+    assert scores["n"] == 8
+    assert 0 < scores["accuracy"] < 1
+    assert asyncio.run(measure([sample("a")], rolling()))["n"] == 1

@@ -14,7 +14,7 @@ from bookwheel.lab.training import samples as sample_module
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.policy_model import PolicyModel
-from bookwheel.lab.training.samples import SampleFile, check_sources, toy_records
+from bookwheel.lab.training.samples import SampleFile, SampleOrder, check_sources, toy_records
 from bookwheel.text.chunks import split
 
 
@@ -103,3 +103,28 @@ def test_a_chunk_of_sixteen_tokens_is_four_whole_lines(still_policy):
         chunks = list(split(sample.document, tokenizer, 16))
         assert [chunk.text.count("\n") for chunk in chunks] == [4] * 6
         assert ideal_memories(sample, chunks)[-1] == f"{sample.question} {sample.golds[0]}"
+
+
+def test_samples_are_drawn_as_they_stand_where_nothing_is_shuffled():
+    samples = toy_records(tokens=16, count=4, seed=0)
+    order = SampleOrder(samples, 0, shuffle=False)
+    assert [order.pick(number).id for number in range(6)] == [one.id for one in (*samples, *samples[:2])]
+
+
+class EndingSeries(list):
+    def __getitem__(self, place):
+        self.tried = [*getattr(self, "tried", []), place]
+        if place >= 1046:
+            raise InputError("hotpotqa_train holds 1046 questions")
+        return "a sample"
+
+
+@pytest.mark.parametrize(("count", "tries"), [(32768, 17), (1047, 12), (1046, 1)])
+def test_data_for_fewer_samples_than_are_asked_for_are_named_with_their_number(count, tries):
+    series = EndingSeries(range(count))
+    if count > 1046:
+        with pytest.raises(ConfigError, match=r"enough for 1,046 of .* set count = 1046, .*holds 1046 questions"):
+            sample_module._check_count("hqa", series)
+    else:
+        sample_module._check_count("hqa", series)
+    assert len(series.tried) <= tries

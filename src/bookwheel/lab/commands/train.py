@@ -16,6 +16,7 @@ from bookwheel.cli.options import Count, FilePath, OutPath, PositiveInt, Text, W
 from bookwheel.errors import MissingExtra
 from bookwheel.lab.commands.training_view import Observer
 from bookwheel.lab.training.config import TrainConfig
+from bookwheel.lab.training.errors import ConfigError
 from bookwheel.models.base import Model
 from bookwheel.plugins import require_extra
 
@@ -28,6 +29,7 @@ def train(
     *,
     out: OutPath | None = None,
     resume: Annotated[bool, Parameter(negative="")] = False,
+    dry: Annotated[bool, Parameter(negative="")] = False,
     engine: Literal["embedded", "verl"] = "embedded",
     seed: WholeNumber | None = None,
     steps: Count | None = None,
@@ -50,6 +52,9 @@ def train(
         The run's folder; runs/NAME-SEED by default.
     resume
         Continue from the folder's newest checkpoint.
+    dry
+        Train nothing: check settings and data, build the model without its weights' values, and print what the run
+        would take and what would not fit. The exit code is 2 where something does not.
     engine
         What trains: this process, or verl on the machines of [verl] (bookwheel[verl], docs/verl.md).
     seed
@@ -78,12 +83,20 @@ def train(
     from bookwheel.lab.training.samples import check_sources
 
     config = _load_config(settings, seed, steps)
-    check_sources(config, data)
+    problem = ""
+    try:
+        check_sources(config, data)
+    except ConfigError as error:
+        if not dry:
+            raise
+        problem = str(error)
     try:
         import torch
         import transformers  # noqa: F401 - imported here for a clear message where it is missing
     except ImportError as error:
         raise MissingExtra("training", "train") from error
+    if dry:
+        return _print_forecast(config, settings, problem, as_json=as_json)
     folder = out or Path("runs") / f"{Path(settings).stem}-{config.seed}"
     chosen = {"tensorboard": with_tensorboard, "wandb": with_wandb, "trackio": with_trackio}
     trackers = [name for name, is_chosen in chosen.items() if is_chosen]
@@ -112,6 +125,39 @@ def train(
     _export_policy(trainer, gguf_like)
     _print_result(result, as_json=as_json)
     return 0
+
+
+def _print_forecast(config: TrainConfig, settings: str, problem: str, *, as_json: bool) -> int:
+    import json
+    from dataclasses import asdict
+
+    from bookwheel.lab.training.forecast import Machines, forecast, read_shape
+    from bookwheel.lab.training.verl.settings import ClusterSettings
+
+    if not config.policy.path:
+        raise ConfigError("a new model costs minutes and fits everywhere: --dry is for [train.policy] path")
+    cluster = ClusterSettings.load(settings)
+    machines = Machines(
+        ranks=cluster.ranks,
+        sampling_share=cluster.rollout_memory,
+        gpus_a_copy=cluster.rollout_gpus,
+        offload=cluster.offload,
+    )
+    found = forecast(config, read_shape(config.policy.path), machines)
+    found = replace(found, problems=(*filter(None, [problem]), *found.problems))
+    if as_json:
+        print(json.dumps({"gpus": cluster.ranks, **asdict(found)}))
+        return 2 if found.problems else 0
+    print(f"{config.policy.path}: {found.weights / 1e9:.2f} billion weights on {cluster.ranks} GPUs of 80 GB")
+    print(f"a step: {config.samples} x {config.group_size} readings of {found.updates} sections and an answer")
+    print(f"  at most {found.prompt_tokens / 1e6:,.0f} million prompt and {found.reply_tokens / 1e6:,.1f} reply tokens")
+    print(f"{config.steps} steps: {found.gpu_hours:,.0f} GPU hours, {found.days:.1f} days, at most")
+    print(f"  sampling {found.sampling_hours:,.0f} hours, {found.at_once} readings at once on a copy")
+    print(f"  training {found.training_hours:,.0f} hours")
+    print(f"memory of a GPU: {found.training_gb:.0f} GB to train, {found.sampling_gb:.0f} to sample")
+    for sentence in found.problems:
+        print(f"does not fit: {sentence}")
+    return 2 if found.problems else 0
 
 
 def open_folder(folder: Path) -> Model:

@@ -115,6 +115,8 @@ class TaskSettings:
     count: NotNegative = 0
     """How many samples there are; of a file, 0 takes all."""
     seed: Seed = 0
+    shuffle: bool = True
+    """Draw every epoch in an order of its own; else as the samples stand."""
     options: dict[str, Any] = field(default_factory=dict)
     """Further arguments of the task, by its own names."""
     file: str = ""
@@ -241,6 +243,8 @@ class EvaluationSettings:
     every: NotNegative = 20
     """Steps between two evaluations; 0 evaluates only before the first and after the last."""
     samples: AtLeastOne = 64
+    repeats: AtLeastOne = 1
+    """Readings of each sample; the accuracy is the mean over all."""
     temperature: Temperature = 0.7
     top_p: TopP = 0.95
 

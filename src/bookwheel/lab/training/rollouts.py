@@ -246,12 +246,17 @@ def derive_seed(seed: int, name: str) -> int:
     return int.from_bytes(blake2b(f"{seed}/{name}".encode(), digest_size=6).digest(), "big")
 
 
-async def measure(samples: Sequence[Sample], settings: RolloutSettings) -> dict[str, float]:
-    """Roll out each sample once and return the share that the verifier accepts; failed rollouts count as wrong.
+async def measure(samples: Sequence[Sample], settings: RolloutSettings, repeats: int = 1) -> dict[str, float]:
+    """Roll out each sample `repeats` times and return the share that the verifier accepts; failed ones count as wrong.
 
     What became of the evidence in the memories is returned as evaluation reports it, where it is followed.
     """
-    groups = await asyncio.gather(*(roll_group(one, [f"held-out/{one.id}"], settings) for one in ranks.share(samples)))
+    groups = await asyncio.gather(
+        *(
+            roll_group(one, [f"held-out/{one.id}{f'/{k}' if k else ''}" for k in range(repeats)], settings)
+            for one in ranks.share(samples)
+        )
+    )
     rollouts = [rollout for group in ranks.gather(groups) for rollout in group.rollouts]
     traces = [
         trace

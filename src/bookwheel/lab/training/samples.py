@@ -161,9 +161,10 @@ class SampleOrder:
     In place of a sample that cannot be made or read comes the next one, and the log names it.
     """
 
-    def __init__(self, samples: Sequence[Sample], seed: int) -> None:
+    def __init__(self, samples: Sequence[Sample], seed: int, *, shuffle: bool = True) -> None:
         self._samples = samples
         self._seed = seed
+        self._shuffle = shuffle
         self._epoch = -1
         self._order: list[int] = []
 
@@ -172,7 +173,8 @@ class SampleOrder:
         epoch, place = divmod(number, len(self._samples))
         if self._epoch != epoch:
             order = list(range(len(self._samples)))
-            Random(f"{self._seed}/epoch/{epoch}").shuffle(order)  # noqa: S311 - reproducible, no secrets
+            if self._shuffle:
+                Random(f"{self._seed}/epoch/{epoch}").shuffle(order)  # noqa: S311 - reproducible, no secrets
             self._epoch, self._order = epoch, order
         for at in range(len(self._order)):
             try:
@@ -200,10 +202,10 @@ def check_sources(config: TrainConfig, data: Path | None = None) -> None:
         raise ConfigError(f"the task {TASK} has no option {unknown[0]!r}; it takes: {', '.join(sorted(known))}")
     if not task.file and task.name != TASK:
         try:
-            sample_series(
+            series = sample_series(
                 task.name,
                 tokens=task.tokens,
-                count=1,
+                count=task.count,
                 seed=task.seed,
                 tokenizer=WordTokenizer(),
                 data=data,
@@ -217,6 +219,35 @@ def check_sources(config: TrainConfig, data: Path | None = None) -> None:
             f"a new model knows only the words of the {TASK} task, and [train.task] names "
             f"{task.file or task.name!r}: set train.policy.path to a model"
         )
+    if not task.file and task.name != TASK:
+        _check_count(task.name, series)
+
+
+def _check_count(name: str, series: SampleSeries) -> None:
+    """Raise ConfigError where the data are enough for fewer samples than are asked for: it would end days later."""
+    reason = _find_reason(series, len(series) - 1)
+    if reason is None:
+        return
+    # The samples of a set of questions end at some number: find it in as many tries as that has binary digits.
+    good, bad = -1, len(series) - 1
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        found = _find_reason(series, middle)
+        good, bad, reason = (middle, bad, reason) if found is None else (good, middle, found)
+    if bad == 0:
+        raise ConfigError(f"train.task: {reason}")
+    raise ConfigError(
+        f"train.task: the data are enough for {bad:,} of {len(series):,} samples of {name}: set count = {bad}, or "
+        f"point --data to larger files ({reason})"
+    )
+
+
+def _find_reason(series: SampleSeries, place: int) -> InputError | None:
+    try:
+        series[place]
+    except InputError as error:
+        return error
+    return None
 
 
 def check_inputs(

@@ -111,7 +111,7 @@ class Trainer:
         self._lessons = LessonFile(Path(lessons), config.seed) if lessons else None
         self._likelihood = LikelihoodCredit(self.model, samples, config) if config.uses_likelihood else None
         self._meter = SpeedMeter(policy, config)
-        self._order = SampleOrder(samples, config.seed)
+        self._order = SampleOrder(samples, config.seed, shuffle=config.task.shuffle)
         self._optimizer: PolicyOptimizer | None = None
         self._files = TrainingFolder(folder, config)
         self._sync = WeightSync(policy, server, folder, config)
@@ -266,7 +266,9 @@ class Trainer:
         began = time.perf_counter()
         await self._sync.refresh()
         with self._sync.sampling():
-            scores = await measure(self.held_out, self._rollout_settings(self.config.evaluation.sampling))
+            scores = await measure(
+                self.held_out, self._rollout_settings(self.config.evaluation.sampling), self.config.evaluation.repeats
+            )
         self._log({"kind": kind, "step": self.progress.step, **scores}, began)
         accuracy = float(scores["accuracy"])
         # Of equally good policies the last is kept: it has seen more.

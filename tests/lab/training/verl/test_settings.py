@@ -25,7 +25,7 @@ def test_a_file_holds_the_machines_beside_what_is_trained(tmp_path):
     assert ClusterSettings.from_tables({"verl": cluster.to_json()}) == cluster
 
 
-@pytest.mark.parametrize(("preset", "ranks"), [("paper-7b", 8), ("paper-14b", 32)])
+@pytest.mark.parametrize(("preset", "ranks"), [("paper-7b", 32), ("paper-14b", 32)])
 def test_the_papers_presets_name_their_machines(preset, ranks):
     assert ClusterSettings.load(preset).ranks == ranks
 

@@ -1,0 +1,99 @@
+"""Costs by formula, against sums made by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from bookwheel.cli.main import main
+from bookwheel.lab.training.config import PolicySettings, TaskSettings, TrainConfig
+from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.forecast import Machines, ModelShape, forecast, read_shape
+
+SHAPE = ModelShape(weights=7_000_000_000, layers=28, hidden=3584, vocabulary=152064, state_bytes=57344, window=32768)
+CONFIG = TrainConfig(
+    policy=PolicySettings(path="m", gradient_checkpointing=True, sharded=True),
+    task=TaskSettings(name="hqa", tokens=28672, count=128),
+    updates=16,
+)
+
+
+def test_the_shape_of_the_papers_model_is_its_makers():
+    shape = read_shape("Qwen/Qwen2.5-7B-Instruct")
+    assert shape.weights == 7_615_616_512
+    assert (shape.layers, shape.hidden, shape.state_bytes) == (28, 3584, 57344)
+    assert read_shape("Qwen/Qwen2.5-14B-Instruct").weights == 14_770_033_664
+
+
+def test_a_folder_gives_its_own_shape_and_no_folder_is_an_error(make_policy, tmp_path):
+    policy = make_policy()
+    policy.save(tmp_path)
+    assert read_shape(str(tmp_path)).weights == sum(one.numel() for one in policy.model.parameters())
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_shape(str(tmp_path / "nothing"))
+
+
+def test_tokens_are_those_of_every_conversation():
+    plan = CONFIG.plan
+    found = forecast(CONFIG, SHAPE, Machines(ranks=32))
+    readings = 128 * 16
+    updates = -(-28672 // plan.chunk_tokens)
+    notes = plan.question_tokens + plan.memory_tokens + 200
+    assert found.updates == updates
+    assert found.prompt_tokens == readings * (updates * (notes + plan.chunk_tokens) + notes)
+    assert found.reply_tokens == readings * (updates * plan.memory_tokens + plan.answer_tokens)
+
+
+def test_training_costs_twelve_operations_a_weight_and_token_with_old_reference_and_recomputed_passes():
+    found = forecast(CONFIG, SHAPE, Machines(ranks=32))
+    tokens = found.prompt_tokens + found.reply_tokens
+    assert found.training_hours == pytest.approx(400 * 12 * 7e9 * tokens / (9.89e14 * 0.33 * 32) / 3600)
+    assert found.gpu_hours == pytest.approx(32 * (found.training_hours + found.sampling_hours))
+    alone = forecast(replace(CONFIG, updates=1, loss=replace(CONFIG.loss, kl=0.0)), SHAPE, Machines(ranks=32))
+    assert alone.training_hours == pytest.approx(found.training_hours * 8 / 12)
+
+
+def test_twice_the_document_is_about_twice_the_cost():
+    one = forecast(CONFIG, SHAPE, Machines(ranks=32), document=50_000)
+    two = forecast(CONFIG, SHAPE, Machines(ranks=32), document=100_000)
+    assert 1.9 < two.gpu_hours / one.gpu_hours < 2.0
+
+
+def test_states_are_shared_by_the_ranks_and_what_does_not_fit_is_said():
+    many, few = forecast(CONFIG, SHAPE, Machines(ranks=32, offload=True)), forecast(CONFIG, SHAPE, Machines(ranks=1))
+    assert few.training_gb - many.training_gb == pytest.approx(18 * 7 * (1 - 1 / 32))
+    assert many.problems == ()
+    assert any("training takes" in one for one in few.problems)
+    assert any("sampling takes" in one for one in few.problems)
+    narrow = forecast(CONFIG, replace(SHAPE, window=4096), Machines(ranks=32, offload=True))
+    assert any("window holds 4,096" in one for one in narrow.problems)
+    large = forecast(CONFIG, replace(SHAPE, weights=70_000_000_000), Machines(ranks=512, offload=True))
+    assert any("no room for a single reading" in one for one in large.problems)
+
+
+def test_a_dry_run_says_what_a_run_takes_and_what_is_missing(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BOOKWHEEL_DATA", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        main(["train", "paper-7b", "--dry", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert ended.value.code == 2
+    assert (told["gpus"], told["weights"], told["updates"]) == (32, 7_615_616_512, 6)
+    (problem,) = told["problems"]
+    assert "hotpotqa_train" in problem
+    with pytest.raises(SystemExit):
+        main(["train", "paper-7b", "--dry"])
+    assert "does not fit: train.task" in capsys.readouterr().out
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_new_model_needs_no_dry_run(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["train", "tiny-cpu", "--dry"])
+    assert ended.value.code == 2
+    assert "costs minutes" in capsys.readouterr().err

@@ -69,7 +69,7 @@ class Train:
             {"name": "a", "colour": 1},
             r"unknown setting 'colour' in \[train\]; known: name, engines, lead, fast, layout",
         ),
-        ({"name": "a", "layout": "sideways"}, r"train\.layout must be memory-first or section-first"),
+        ({"name": "a", "layout": "sideways"}, r"train\.layout must be memory-first, section-first or question-section"),
     ],
 )
 def test_an_error_names_place_key_and_what_is_allowed(values: object, message: str) -> None:

@@ -48,6 +48,9 @@ class Layout(StrEnum):
     """Question, memory, section: the paper's order."""
     SECTION_FIRST = "section-first"
     """Section, question, memory: a server can reuse the section's KV cache across questions and repeats."""
+    QUESTION_SECTION = "question-section"
+    """Question, section, memory, question: repeats of one question share all but memory and reply, and the section is
+    read by a model that knows what is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

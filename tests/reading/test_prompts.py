@@ -32,9 +32,16 @@ def test_every_part_stands_in_the_prompt_once(layout: Layout, language: str) -> 
     prompts = prompts_for(Plan(language=language), QUESTION)
     (message,) = prompts.update(QUESTION, memory("a lamp"), chunk("the section's text"), layout)
     for part in (QUESTION, "a lamp", "the section's text"):
-        assert message.content.count(part) == 1
-    order = [message.content.index(f"<{tag}>") for tag in ("question", "memory", "section")]
-    assert order == sorted(order) if layout is Layout.MEMORY_FIRST else order[2] == min(order)
+        assert message.content.count(part) == 1 + (layout is Layout.QUESTION_SECTION and part == QUESTION)
+    order = re.findall(r"<(question|memory|section)>", message.content)
+    assert (
+        order
+        == {
+            Layout.MEMORY_FIRST: ["question", "memory", "section"],
+            Layout.SECTION_FIRST: ["section", "question", "memory"],
+            Layout.QUESTION_SECTION: ["question", "section", "memory", "question"],
+        }[layout]
+    )
 
 
 def test_section_first_shares_its_beginning_across_questions_and_memories() -> None:
@@ -43,6 +50,16 @@ def test_section_first_shares_its_beginning_across_questions_and_memories() -> N
     (two,) = prompts.update("Second?", memory("y"), chunk("same text"), Layout.SECTION_FIRST)
     shared = one.content.index("</section>")
     assert one.content[:shared] == two.content[:shared]
+
+
+@pytest.mark.parametrize("name", ["standard", "tiny"])
+def test_question_section_shares_all_but_the_memory_among_readings_of_one_question(name: str) -> None:
+    prompts = prompts_for(Plan(language="en", prompts=name), QUESTION)
+    (one,) = prompts.update(QUESTION, memory("x"), chunk("same text"), Layout.QUESTION_SECTION)
+    (two,) = prompts.update(QUESTION, memory("y"), chunk("same text"), Layout.QUESTION_SECTION)
+    shared = one.content.index("same text") + len("same text")
+    assert one.content[:shared] == two.content[:shared]
+    assert one.content.index(QUESTION) < shared < one.content.rindex(QUESTION)
 
 
 def test_the_answer_turn_sees_question_and_memory_only() -> None:

@@ -88,7 +88,11 @@ def test_a_toml_file_says_all_there_is_to_say(tmp_path):
         ("chunk_tokens = 900", "budget = 5", "plan.budget must be a table, not 5"),
         ("chunk_tokens = 900", "budget = { tokens = -5 }", "plan.budget.tokens must be above 0, not -5"),
         ("chunk_tokens = 900", 'sampling = { temperature = "hot" }', "plan.sampling.temperature must be a number"),
-        ("chunk_tokens = 900", 'layout = "sideways"', "plan.layout must be memory-first or section-first"),
+        (
+            "chunk_tokens = 900",
+            'layout = "sideways"',
+            "plan.layout must be memory-first, section-first or question-section",
+        ),
         ("[eval]", "[eval", "not valid TOML"),
         ("count = 128", "count = ", "not valid TOML"),
     ],

@@ -40,7 +40,10 @@ BAD = [
     ("[plan]\nchunk_tokens = '900'", "plan.chunk_tokens must be a whole number, not '900'"),
     ("[plan]\nchunk_tokens = 900.5", "plan.chunk_tokens must be a whole number, not 900.5"),
     ("[plan]\nchunk_tokens = 0", "plan.chunk_tokens must be at least 8, not 0"),
-    ("[plan]\nlayout = 'sideways'", "plan.layout must be memory-first or section-first, not 'sideways'"),
+    (
+        "[plan]\nlayout = 'sideways'",
+        "plan.layout must be memory-first, section-first or question-section, not 'sideways'",
+    ),
     ("[plan.sampling]\ntemperature = 'hot'", "plan.sampling.temperature must be a number, not 'hot'"),
     ("[plan.sampling]\ntemperature = -1", "plan.sampling.temperature must be at least 0, not -1"),
     ("[plan.sampling]\ntop_p = 2", "plan.sampling.top_p must be at most 1, not 2"),

@@ -113,6 +113,8 @@ def test_dense_credit_stands_beside_one_advantage_for_each_rollout():
     rows = rows_of_groups([group], settings().estimator, 0.1)
     assert [row.advantage for row in rows] == pytest.approx([0.475, 0.55, 0.5, -0.475, -0.55, -0.5])
     assert [row.advantage for row in rows_of_groups([group], settings().estimator)] == [0.5] * 3 + [-0.5] * 3
+    unjudged = rows_of_groups([group], settings().estimator, 0.1, judges_answers=False)
+    assert [row.advantage for row in unjudged] == pytest.approx([0.475, 0.55, -0.475, -0.55])
 
 
 def test_a_cloze_asks_for_the_end_of_a_sentence_whose_beginning_stands_once():

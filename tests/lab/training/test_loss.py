@@ -51,6 +51,49 @@ def test_clipped_tokens_give_no_gradient():
     assert new.grad.tolist() == pytest.approx([0.0, -0.5])
 
 
+def test_gspo_has_one_ratio_for_a_reply_by_hand():
+    # Two replies, of two tokens and of one: their ratios are the geometric means sqrt(1.2 * 1.25) and 0.5.
+    new, old = logs(0.6, 0.5, 0.25).requires_grad_(), logs(0.5, 0.4, 0.5)
+    how = LossSettings(kl=0.0, form="gspo", clip_low=0.6, clip_high=0.6)
+    loss, tally = loss_of(new, old, [1.0, 1.0, -2.0], how, lengths=[2, 1])
+    ratio = math.sqrt(1.2 * 1.25)
+    assert loss.item() == pytest.approx(-(2 * ratio - 2 * 0.5) / 3, rel=1e-6)
+    assert tally.means()["ratio"] == pytest.approx((2 * ratio + 0.5) / 3, rel=1e-6)
+    loss.backward()
+    assert new.grad.tolist() == pytest.approx([-ratio / 3, -ratio / 3, 2 * 0.5 / 3], rel=1e-5)
+
+
+def test_gspo_clips_a_reply_as_a_whole():
+    new = logs(0.9, 0.45).requires_grad_()
+    how = LossSettings(kl=0.0, form="gspo", clip_high=0.2)
+    # One token of it moved by 1.8 and the other by 0.9: the reply by 1.27.
+    loss, tally = loss_of(new, logs(0.5, 0.5), [1.0, 1.0], how, lengths=[2])
+    assert loss.item() == pytest.approx(-1.2, rel=1e-6)
+    assert tally.means()["clipped"] == 1.0
+    loss.backward()
+    assert new.grad.tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="replies of 3 tokens"):
+        loss_of(new, logs(0.5, 0.5), [1.0, 1.0], how, lengths=[3])
+
+
+def test_cispo_keeps_the_gradient_of_every_token_and_bounds_its_weight_by_hand():
+    new = logs(0.8, 0.1).requires_grad_()
+    how = LossSettings(kl=0.0, form="cispo", clip_high=0.2)
+    loss, tally = loss_of(new, logs(0.5, 0.5), [1.0, -1.0], how)
+    assert loss.item() == pytest.approx(-(1.2 * math.log(0.8) - 0.2 * math.log(0.1)) / 2, rel=1e-6)
+    assert tally.means()["clipped"] == 0.5
+    loss.backward()
+    assert new.grad.tolist() == pytest.approx([-1.2 / 2, 0.2 / 2], rel=1e-6)
+
+
+@pytest.mark.parametrize("form", ["dapo", "gspo", "cispo"])
+def test_at_the_first_update_every_form_has_the_same_gradient(form):
+    new = logs(0.5, 0.25, 0.1).requires_grad_()
+    loss, _ = loss_of(new, new.detach(), [1.0, 1.0, -0.5], LossSettings(kl=0.0, form=form), lengths=[2, 1])
+    loss.backward()
+    assert new.grad.tolist() == pytest.approx([-1 / 3, -1 / 3, 0.5 / 3], rel=1e-6)
+
+
 def test_the_kl_to_the_reference_is_k3_by_hand():
     gap = math.log(0.25 / 0.5)
     loss, tally = loss_of(logs(0.5), logs(0.5), [0.0], LossSettings(kl=0.1), reference=logs(0.25))

@@ -160,11 +160,13 @@ class RolloutServerSettings:
 class LossSettings:
     """The bounds and weights of the loss; the paper's by default."""
 
+    form: Literal["dapo", "gspo", "cispo"] = "dapo"
+    """What is clipped: each token's ratio, a whole reply's, or the ratio as a weight of the gradient."""
     # Above 1 the lower bound of the ratio would be negative, and no ratio is.
     clip_low: Share = 0.2
     clip_high: Weight = 0.2
     dual_clip: Weight = 3.0
-    """The most a bad token's ratio counts, times its advantage; 0 leaves it without bound."""
+    """The most a bad token's ratio counts, times its advantage; 0 leaves it without bound. Of dapo alone."""
     kl: Weight = 1e-3
     """beta; 0 needs no reference model."""
     importance_cap: Annotated[float, Gt(0), Lt(inf)] | None = 2.0

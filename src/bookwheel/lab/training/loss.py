@@ -7,8 +7,9 @@
     w_t  = min(exp(old_t - rollout_t), cap)        only where sampler and trainer differ (truncated importance sampling)
     k3_t = exp(ref_t - new_t) - (ref_t - new_t) - 1        the low-variance estimate of KL(new || reference)
 
-Without the dual clip, one token that became likely and was bad has a loss without bound. Differences of
-log-probabilities are clamped before exp, and k3 after it.
+s_t above is DAPO's; `train.loss.form` takes GSPO's (gspo.py) or CISPO's (cispo.py) in its place. Without the dual clip,
+one token that became likely and was bad has a loss without bound. Differences of log-probabilities are clamped before
+exp, and k3 after it.
 
 T counts the sampled tokens of the WHOLE mini-batch: all conversations of all its rollouts on all ranks. Callers cut it
 as they like and add the losses and the sums; neither notices the cut. Tensors are flat, one entry a sampled token:
@@ -17,12 +18,15 @@ prompts, tool output and padding never come here, so they cannot be counted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final, Self
 
 import torch
 
+from bookwheel.lab.training.cispo import score_weighted
 from bookwheel.lab.training.config import LossSettings
+from bookwheel.lab.training.gspo import score_sequences
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,6 +49,8 @@ class Logprobs:
     reference: Tensor | None = None
     entropy: Tensor | None = None
     """Of the new policy at each token, for the metrics."""
+    lengths: Sequence[int] = ()
+    """The tokens of each reply, which GSPO needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +83,22 @@ def policy_loss(
 ) -> tuple[Tensor, LossSums]:
     """Return this part's share of the batch's loss, and its sums. `denominator` is the batch's T."""
     new, old = logprobs.new, logprobs.old.detach()
-    ratio = torch.exp((new - old).clamp(-_LARGEST_GAP, _LARGEST_GAP))
-    bounded = ratio.clamp(1 - how.clip_low, 1 + how.clip_high)
-    pessimistic = torch.minimum(ratio * advantages, bounded * advantages)
-    # Where A >= 0 the surrogate is above this anyway: the floor acts on bad tokens alone.
-    floor = -advantages.abs() * how.dual_clip if how.dual_clip else torch.full_like(pessimistic, -torch.inf)
+    gap = (new - old).clamp(-_LARGEST_GAP, _LARGEST_GAP)
+    floor = torch.full_like(new, -torch.inf)
+    match how.form:
+        case "gspo":
+            pessimistic, ratio, clipped = score_sequences(
+                gap, advantages, logprobs.lengths, how.clip_low, how.clip_high
+            )
+        case "cispo":
+            pessimistic, ratio, clipped = score_weighted(new, gap, advantages, how.clip_high)
+        case _:
+            ratio = torch.exp(gap)
+            bounded = ratio.clamp(1 - how.clip_low, 1 + how.clip_high)
+            pessimistic = torch.minimum(ratio * advantages, bounded * advantages)
+            clipped = ratio * advantages > bounded * advantages
+            # Where A >= 0 the surrogate is above this anyway: the floor acts on bad tokens alone.
+            floor = -advantages.abs() * how.dual_clip if how.dual_clip else floor
     surrogate = torch.maximum(pessimistic, floor)
     if logprobs.rollout is not None and how.importance_cap is not None:
         surrogate = surrogate * torch.exp(old - logprobs.rollout).clamp(max=how.importance_cap)
@@ -94,7 +111,7 @@ def policy_loss(
             tokens=float(new.numel()),
             loss=loss.item(),
             ratio=ratio.sum().item(),
-            clipped=(ratio * advantages > bounded * advantages).sum().item(),
+            clipped=clipped.sum().item(),
             entropy=0.0 if logprobs.entropy is None else logprobs.entropy.sum().item(),
             kl=k3.sum().item(),
             mismatch=drift.sum().item(),

@@ -278,10 +278,13 @@ async def measure(samples: Sequence[Sample], settings: RolloutSettings, repeats:
     }
 
 
-def rows_of_groups(groups: Sequence[Group], estimator: Estimator, dense: float = 0.0) -> list[Row]:
+def rows_of_groups(
+    groups: Sequence[Group], estimator: Estimator, dense: float = 0.0, *, judges_answers: bool = True
+) -> list[Row]:
     """Return the rows of all scored rollouts, each with its rollout's advantage.
 
-    With a weight `dense`, a row has `dense` times the credit of its own step beside it.
+    With a weight `dense`, a row has `dense` times the credit of its own step beside it. Where nothing judges the
+    answers, their conversations are left out: the advantage of a memory says nothing of them, and would be noise.
     """
     rows: list[Row] = []
     for group in groups:
@@ -289,10 +292,11 @@ def rows_of_groups(groups: Sequence[Group], estimator: Estimator, dense: float =
         steps = step_credits([one.result.changes if one.result and dense else () for one, _ in credit])
         for (rollout, advantage), own in zip(credit, steps, strict=True):
             conversations = rollout.episode.conversations if rollout.episode else ()
+            trained = conversations if judges_answers else conversations[:-1]
             if not own:
-                rows += rows_of(conversations, advantage, rollout.id)
+                rows += rows_of(trained, advantage, rollout.id)
                 continue
-            for conversation, change in zip(conversations, own, strict=True):
+            for conversation, change in zip(trained, own, strict=False):
                 rows += rows_of([conversation], advantage + dense * change, rollout.id)
     return rows
 

@@ -180,6 +180,7 @@ class PolicyOptimizer:
             rollout=torch.tensor([one for row in micro.rows for one in row.logprobs], device=device),
             reference=micro.reference,
             entropy=scored.entropy,
+            lengths=[row.tokens for row in micro.rows],
         )
         advantages = torch.tensor([row.advantage for row in micro.rows for _ in row.logprobs], device=device)
         return policy_loss(logprobs, advantages, denominator, self.config.loss)

@@ -106,7 +106,11 @@ class Trainer:
         self.model = PolicyModel(policy, plan=config.plan, budget=config.policy.rollout_tokens, sampler=server)
         self.progress = TrainingProgress()
         self._observe, self._store = observe, store
-        self._rows_of = rows_of or (lambda groups: rows_of_groups(groups, config.estimator, config.reward.dense))
+        weights = config.reward
+        judges = bool(weights.answer or weights.boxed or not config.uses_likelihood)
+        self._rows_of = rows_of or (
+            lambda groups: rows_of_groups(groups, config.estimator, weights.dense, judges_answers=judges)
+        )
         lessons = config.warm_start.lessons
         self._lessons = LessonFile(Path(lessons), config.seed) if lessons else None
         self._likelihood = LikelihoodCredit(self.model, samples, config) if config.uses_likelihood else None

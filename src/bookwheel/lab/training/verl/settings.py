@@ -129,6 +129,7 @@ def check_supported(config: TrainConfig, cluster: ClusterSettings) -> None:
         (bool(config.server.address), "train.server.address must be empty: [verl] names the engine that samples"),
         (config.staleness > 0, "train.staleness must be 0: rollouts and steps take turns"),
         (policy.quantized, "train.policy.quantized must be false"),
+        (config.loss.form != "dapo", "train.loss.form must be dapo"),
         (config.uses_likelihood, "train.reward.recovered, train.reward.dense and train.task.clozes must be 0"),
         (
             smallest * 2 < cluster.ranks,

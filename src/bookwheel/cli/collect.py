@@ -12,7 +12,7 @@ from cyclopts import Group, Parameter
 from bookwheel.cli.ask import begin_readings, find_reading_name, open_sources, split_words
 from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.options import FilePath, OutPath, ReadingOptions, Switch, Text, Texts
-from bookwheel.cli.output import find_exit_code, print_line, print_note
+from bookwheel.cli.output import EXIT_CODES, print_line, print_note
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from bookwheel.plan import Plan
     from bookwheel.session import Session
     from bookwheel.tables.columns import TableRequest
-    from bookwheel.tables.table import Table
+    from bookwheel.tables.shown import ShownTable
 
 _MOST_SHOWN: Final = 30
 _INCOMPLETE: Final = 5
+_FACTS_SHOWN: Final = ("quote", "proven", "contradicts", "by hand", "row")
 
 
 @Parameter(name="*", group=Group("Table", sort_key=1))
@@ -92,6 +93,7 @@ async def collect(*words: str, table: TableOptions = TableOptions(), options: Re
     """
     from bookwheel.tables.build import edit_row, load_rows
     from bookwheel.tables.output import check_target
+    from bookwheel.tables.shown import load_shown
 
     changes, name = table.list_changes(), find_reading_name(words)
     if changes and not name:
@@ -105,12 +107,17 @@ async def collect(*words: str, table: TableOptions = TableOptions(), options: Re
     if not name:
         return 0
     with options.output.require_journal(name) as journal:
-        reading = journal.reading(find_reading_id(journal, name))
-        found = load_rows(journal, reading, table.key)
-        for row, values in changes.items():
-            edit_row(journal, found, row, values)
-    _show(found, table, options.output)
-    return find_exit_code(reading) or (_INCOMPLETE if found.unproven or found.list_skipped() else 0)
+        id_ = find_reading_id(journal, name)
+        if changes:
+            found = load_rows(journal, journal.reading(id_), table.key)
+            for row, values in changes.items():
+                edit_row(journal, found, row, values)
+        shown = load_shown(journal, id_, table.key)
+        if table.out:
+            (shown.table or load_rows(journal, journal.reading(id_), table.key)).write(table.out)
+        _show(shown, table, options.output)
+    code = EXIT_CODES.get(shown.facts["status"], _INCOMPLETE)
+    return code or (0 if shown.is_whole else _INCOMPLETE)
 
 
 async def read_table(
@@ -146,10 +153,8 @@ async def _propose_columns(session: Session, sentence: str, plan: Plan, output: 
     return complete.request
 
 
-def _show(table: Table, wanted: TableOptions, output: OutputOptions) -> None:
-    """Print the table, or what SQL says of it; write it where that is wanted."""
-    if wanted.out:
-        table.write(wanted.out)
+def _show(table: ShownTable, wanted: TableOptions, output: OutputOptions) -> None:
+    """Print the table, or what SQL says of it."""
     if wanted.sql:
         names, rows = table.query(wanted.sql)
         if output.as_json:
@@ -164,19 +169,28 @@ def _show(table: Table, wanted: TableOptions, output: OutputOptions) -> None:
     else:
         _print_rows(table)
     if not output.quiet and not output.as_json:
-        for note in table.list_notes():
+        for note in table.facts["notes"]:
             print_note(f"note: {note}")
 
 
-def _print_rows(table: Table) -> None:
-    from bookwheel.tables.output import describe_row
+def _print_rows(table: ShownTable) -> None:
+    from bookwheel.tables.output import describe_marks
 
-    names = [*(column.name for column in table.columns), "quote", "row"]
-    shown = table.rows[:_MOST_SHOWN]
-    cells = [[*(cell or "" for cell in row.cells), row.places[0].quote + describe_row(row), row.id] for row in shown]
+    columns = [column["name"] for column in table.facts["columns"]]
+    names = [*columns, "quote", "row"]
+    shown = list(table.list_records(0, _MOST_SHOWN))
+    quote, proven, contradicts, by_hand, row = (table.name_fact(name) for name in _FACTS_SHOWN)
+    cells = [
+        [
+            *(one[name] or "" for name in columns),
+            one[quote] + describe_marks(is_proven=one[proven], contradicts=one[contradicts], is_by_hand=one[by_hand]),
+            one[row],
+        ]
+        for one in shown
+    ]
     print_grid(names, cells)
-    if len(table.rows) > len(shown):
-        print_line(f"{len(shown)} of {len(table.rows)} rows are shown; --out FILE writes all")
+    if table.facts["count"] > len(shown):
+        print_line(f"{len(shown)} of {table.facts['count']} rows are shown; --out FILE writes all")
 
 
 def print_grid(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -257,3 +257,16 @@ CREATE INDEX collections_of ON collections(sha256);
 CREATE TRIGGER collections_of_texts AFTER DELETE ON texts BEGIN
     DELETE FROM collections WHERE sha256 = old.sha256;
 END;
+
+-- version 15: long tables as they are shown, made of the replies and of what people changed
+CREATE TABLE kept_tables (
+    reading INTEGER PRIMARY KEY REFERENCES readings(number) ON DELETE CASCADE,
+    made_of TEXT NOT NULL,
+    facts TEXT NOT NULL
+);
+CREATE TABLE kept_rows (
+    reading INTEGER NOT NULL REFERENCES readings(number) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    content TEXT NOT NULL,
+    PRIMARY KEY (reading, number)
+) WITHOUT ROWID;

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from bookwheel.journal.kept_rows import KeptRows
     from bookwheel.journal.memories import MemoryTables
     from bookwheel.journal.search import SearchHit
     from bookwheel.plan import Plan
@@ -132,6 +133,13 @@ class Journal:
         number = "(SELECT coalesce(max(number), 0) + 1 FROM row_edits WHERE reading = ?1)"
         query = f"INSERT INTO row_edits (reading, number, row, cells, made) VALUES (?1, {number}, ?2, ?3, ?4)"
         self._writer.execute_now(query, (found.number, row, kept, _now()))
+
+    def kept_rows(self, reading: str) -> KeptRows:
+        """Return the kept table of a reading."""
+        from bookwheel.journal.kept_rows import KeptRows
+
+        number = find_reading(self._reader, reading).number
+        return KeptRows(self.path, number, self._reader, None if self._is_read_only else self._writer)
 
     @property
     def memories(self) -> MemoryTables:

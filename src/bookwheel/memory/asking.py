@@ -22,7 +22,9 @@ from bookwheel.claims import Fit, Verdict, sum_up_fits, sum_up_verdicts
 from bookwheel.errors import InputError
 from bookwheel.journal.memory_rows import BY_HAND, MemoryText, blank_version
 from bookwheel.memory.files import split_line
+from bookwheel.memory.passages import DatedQuote, MemoryPassage, PassageDocument, cut_passages, leave_out_others
 from bookwheel.memory.pieces import format_header, read_time, subtract_usage
+from bookwheel.memory.speakers import find_speaker
 from bookwheel.reading import loop
 from bookwheel.reading.follow_up import asks_for_more
 from bookwheel.reading.prompts import prompts_for
@@ -34,33 +36,19 @@ from bookwheel.text.matching import parse_words
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
 from bookwheel.text.sentences import split_sentences
-from bookwheel.types import DocumentInfo, Flag, Part, Status, Usage
+from bookwheel.types import DocumentInfo, Flag, Status, Usage
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from bookwheel.claims import Claim
     from bookwheel.journal.memory_rows import MemoryVersion
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.plan import Plan
 
-# Characters of a passage of a text.
-_PASSAGE: Final = 1200
 # Two sentences are about the same where they share this part of the words of the shorter one.
 _SAME: Final = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatedQuote:
-    """The words of a text, with where and when they are from."""
-
-    quote: str
-    source: str
-    at: str
-    start: int
-    """Character offset into the text."""
-    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,63 +73,6 @@ class MemoryAnswer:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Passage:
-    """A passage of a text, and where it stands in the document of passages."""
-
-    text: MemoryText
-    start: int
-    words: str
-    place: int = 0
-    """The character of the document where its words begin."""
-
-
-class PassageDocument:
-    """The passages that a question is put to, newest first, each below a line with its source and date."""
-
-    def __init__(self, passages: Sequence[_Passage], *, has_headers: bool) -> None:
-        self.name = "passages"
-        self.passages: list[_Passage] = []
-        self._parts: list[Part] = []
-        length = 0
-        for passage in sorted(passages, key=lambda one: (one.text.instant, one.text.number, -one.start), reverse=True):
-            header = format_header(passage.text) if has_headers else ""
-            self.passages.append(replace(passage, place=length + len(header)))
-            self._parts.append(Part(text=f"{header}{passage.words.rstrip()}\n\n", source=passage.text.source))
-            length += len(self._parts[-1].text)
-        self.length = length
-
-    def parts(self, start: int = 0) -> Iterator[Part]:
-        """Yield the text from character `start` on."""
-        for part in self._parts:
-            if start < len(part.text):
-                yield replace(part, text=part.text[start:]) if start > 0 else part
-            start = max(0, start - len(part.text))
-
-    def slice(self, start: int, end: int) -> str:
-        """Return the characters from `start` up to `end`."""
-        return "".join(part.text for part in self.parts())[start:end]
-
-    def pages(self, start: int, end: int) -> tuple[int, ...]:
-        """Return no pages."""
-        del start, end
-        return ()
-
-    def find(self, place: int) -> _Passage | None:
-        """Return the passage at a character."""
-        return next((one for one in reversed(self.passages) if one.place <= place), None)
-
-    def quote(self, start: int, end: int) -> DatedQuote | None:
-        """Return a span of the document as words of a text."""
-        # A sentence may begin in the header line above its passage.
-        if (passage := self.find(end - 1)) is None:
-            return None
-        start = max(start, passage.place)
-        words = passage.words[start - passage.place : end - passage.place]
-        at = passage.start + start - passage.place
-        return DatedQuote(quote=words, source=passage.text.source, at=passage.text.at, start=at, end=at + len(words))
-
-
 async def ask(
     opened: OpenMemory, question: str, *, as_of: datetime | str | None = None, is_kept: bool = True
 ) -> MemoryAnswer:
@@ -159,6 +90,8 @@ async def ask(
     version = tables.newest_version(record.number, limit, known) or blank_version(limit)
     prompts = prompts_for(record.plan, question)
     passages = await asyncio.to_thread(_rank_passages, opened, question, version, until)
+    if prompts.quotes:
+        passages = leave_out_others(passages, question)
     document = PassageDocument(passages, has_headers=not prompts.quotes)
     spent = opened.model.spent
     answer: MemoryAnswer | None = None
@@ -199,7 +132,9 @@ async def keep_answer(opened: OpenMemory, answer: MemoryAnswer) -> None:
     await asyncio.to_thread(opened.tables.add_answer, opened.record.number, answer.version, kept, tokens)
 
 
-def _rank_passages(opened: OpenMemory, question: str, version: MemoryVersion, until: datetime | None) -> list[_Passage]:
+def _rank_passages(
+    opened: OpenMemory, question: str, version: MemoryVersion, until: datetime | None
+) -> list[MemoryPassage]:
     """Return the passages with the rarest words of the question that fit a chunk; without any, the newest ones."""
     memory, plan, asked = opened.record.number, opened.record.plan, QuestionWords(question)
     texts = [one for one in opened.tables.list_texts(memory) if until is None or one.instant <= until]
@@ -209,12 +144,12 @@ def _rank_passages(opened: OpenMemory, question: str, version: MemoryVersion, un
     held = [*(words for *_, words in places), *(words for _, words in written)]
     ranked = asked.rank(held)
     ranked = [at for at in ranked if held[at]] or ranked
-    chosen, room = list[_Passage](), plan.chunk_tokens
+    chosen, room = list[MemoryPassage](), plan.chunk_tokens
     for at in ranked:
         if at < len(places):
             text, start, end, _ = places[at]
             words = opened.tables.load_text(memory, text.number)[start:end]
-            passage = _Passage(text=text, start=start, words=words)
+            passage = MemoryPassage(text=text, start=start, words=words)
         else:
             passage = written[at - len(places)][0]
         room -= opened.session.model.tokenizer.count(format_header(passage.text) + passage.words) + 2
@@ -230,16 +165,16 @@ def _find_places(opened: OpenMemory, asked: QuestionWords, text: MemoryText) -> 
     if key not in places:
         content = opened.tables.load_text(opened.record.number, text.number)
         places[key] = [
-            (start, start + len(words), frozenset(asked.find(words))) for start, words in _cut_passages(content)
+            (start, start + len(words), frozenset(asked.find(words))) for start, words in cut_passages(content)
         ]
     return places[key]
 
 
-def _list_written(opened: OpenMemory, version: MemoryVersion) -> list[_Passage]:
+def _list_written(opened: OpenMemory, version: MemoryVersion) -> list[MemoryPassage]:
     """Return the lines of a version that were written by hand, newest first, as passages of a text of their own."""
     edits = opened.tables.list_edits(opened.record.number, version.version)
     left = set(version.memory.text.splitlines()) if edits else set()
-    passages = list[_Passage]()
+    passages = list[MemoryPassage]()
     for kept, changes in reversed(edits):
         written = dict[str, list[str]]()
         for new in (new for _, new in changes if new.strip() and new in left):
@@ -251,21 +186,8 @@ def _list_written(opened: OpenMemory, version: MemoryVersion) -> list[_Passage]:
             text = MemoryText(
                 number=0, source=source, at=kept, arrived=kept, sha256="", characters=len(words), position=len(words)
             )
-            passages += [_Passage(text=text, start=start, words=part) for start, part in _cut_passages(words)]
+            passages += [MemoryPassage(text=text, start=start, words=part) for start, part in cut_passages(words)]
     return passages
-
-
-def _cut_passages(content: str) -> Iterator[tuple[int, str]]:
-    """Yield the passages of a text, cut at line ends where there are any."""
-    start = 0
-    while start < len(content):
-        end = min(len(content), start + _PASSAGE)
-        if end < len(content):
-            line_end = content.rfind("\n", start + _PASSAGE // 2, end)
-            end = line_end + 1 if line_end > 0 else end
-        if content[start:end].strip():
-            yield start, content[start:end]
-        start = end
 
 
 def _plan_questions(opened: OpenMemory) -> Plan:
@@ -322,7 +244,8 @@ async def _ask_texts(
             error=ended.error,
         )
     text = ended.answer.text
-    is_quoted = prompts_for(plan, question).quotes and not is_absence(text.casefold())
+    prompts = prompts_for(plan, question)
+    is_quoted = prompts.quotes and not is_absence(text.casefold())
     if is_quoted:
         # A short answer has none of the question's words; the passage that it is from has.
         passage = ended.answer.passage or text
@@ -333,6 +256,9 @@ async def _ask_texts(
         # Who quotes cannot weigh: of sentences that say the same of another value, the newest holds.
         newer = max(answer.newer, key=lambda quote: datetime.fromisoformat(quote.at))
         answer = await asyncio.to_thread(_judge, newer.quote, question, version, document, "texts")
+    if is_quoted and answer.answers is Fit.NO:
+        # The nearest words are of another matter: what was asked for is not there, or no longer.
+        return replace(answer, answer=prompts.not_found, verdict=Verdict.ABSENT, claims=(), superseded=(), newer=())
     return answer
 
 
@@ -367,6 +293,7 @@ def _find_rivals(
     rivals: list[DatedQuote] = []
     for quote in quotes:
         mine, wanted = _list_stems(quote.quote), asked.find(quote.quote)
+        speaker = document.find_speaker(quote)
         if not wanted:
             continue
         for passage in document.passages:
@@ -376,7 +303,14 @@ def _find_rivals(
                 words = passage.words[start:end].strip()
                 theirs = _list_stems(words)
                 shared = len(mine & theirs) / max(1, min(len(mine), len(theirs)))
-                if wanted <= asked.find(words) and shared >= _SAME and mine - theirs and theirs - mine - said:
+                is_same = find_speaker(passage.words, start) in {speaker, ""} or not speaker
+                if (
+                    is_same
+                    and wanted <= asked.find(words)
+                    and shared >= _SAME
+                    and mine - theirs
+                    and theirs - mine - said
+                ):
                     at = passage.start + start
                     rivals.append(
                         DatedQuote(

@@ -29,11 +29,16 @@ _LEAST_SHARED = 2
 
 def load_rows(journal: Journal, reading: Reading, key: Sequence[str] = ()) -> Table:
     """Return the table of a reading of the journal, as a person has edited it; InputError where it has none."""
-    if not makes_table(reading.way):
-        raise InputError(f"reading {reading.id[:8]} has no table: it was read by the way {reading.way}")
+    require_table(reading)
     table = build_table(reading, journal.document_of(reading.id), key)
     apply_edits(table, dict(journal.row_edits(reading.id)))
     return table
+
+
+def require_table(reading: Reading) -> None:
+    """Raise InputError for a reading by a way that makes no table."""
+    if not makes_table(reading.way):
+        raise InputError(f"reading {reading.id[:8]} has no table: it was read by the way {reading.way}")
 
 
 def edit_row(journal: Journal, table: Table, row: str, values: Mapping[str, str | None] | None) -> None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from bookwheel.tables.table import Table, TableRow
 
-_MOST_SQL_ROWS: Final = 10_000
-_SQL_STEPS: Final = 50_000_000
+MOST_SQL_ROWS: Final = 10_000
+SQL_STEPS: Final = 50_000_000
 """Instructions of SQLite's machine, after which a query is ended."""
 
 
@@ -47,8 +47,13 @@ def format_markdown(table: Table) -> str:
 
 def describe_row(row: TableRow) -> str:
     """Return what is to be known of a row, in brackets; empty for one that is proven and alone."""
-    marks = {"by hand": row.is_by_hand, "unproven": not row.is_proven and not row.is_by_hand}
-    named = [mark for mark, holds in (*marks.items(), ("contradicts another", row.contradicts)) if holds]
+    return describe_marks(is_proven=row.is_proven, contradicts=row.contradicts, is_by_hand=row.is_by_hand)
+
+
+def describe_marks(*, is_proven: bool, contradicts: bool, is_by_hand: bool) -> str:
+    """Return the marks of a row in brackets."""
+    marks = {"by hand": is_by_hand, "unproven": not is_proven and not is_by_hand, "contradicts another": contradicts}
+    named = [mark for mark, holds in marks.items() if holds]
     return f" ({', '.join(named)})" if named else ""
 
 
@@ -70,7 +75,7 @@ def escape_cell(text: str) -> str:
 def query(table: Table, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Return the names and rows that a SELECT gives, with the rows of a table in `rows`."""
     with sqlite3.connect(":memory:") as connection:
-        names = _name_for_sql(table.fields)
+        names = name_for_sql(table.fields)
         connection.execute("create table rows ({})".format(", ".join(f'"{name}"' for name in names)))
         places = ", ".join("?" * len(names))
         connection.executemany(
@@ -79,16 +84,21 @@ def query(table: Table, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         connection.commit()
         connection.execute("pragma query_only = on")
         connection.set_authorizer(_allow_reading)
-        left = iter(range(_SQL_STEPS // 1_000_000))
+        left = iter(range(SQL_STEPS // 1_000_000))
         connection.set_progress_handler(lambda: int(next(left, None) is None), 1_000_000)
         try:
             cursor = connection.execute(sql)
-            return [one[0] for one in cursor.description or ()], cursor.fetchmany(_MOST_SQL_ROWS)
+            return [one[0] for one in cursor.description or ()], cursor.fetchmany(MOST_SQL_ROWS)
         except (sqlite3.Error, sqlite3.Warning) as error:
-            raise InputError(f"{error}; the table is called rows, and its columns {', '.join(names)}") from error
+            raise make_sql_error(error, names) from error
 
 
-def _name_for_sql(fields: Sequence[str]) -> list[str]:
+def make_sql_error(error: Exception, names: Sequence[str]) -> InputError:
+    """Return what is wrong with a query, with the names that it may use."""
+    return InputError(f"{error}; the table is called rows, and its columns {', '.join(names)}")
+
+
+def name_for_sql(fields: Sequence[str]) -> list[str]:
     """Return names that SQL takes without quotes, each once: `until when (date)` is `until_when_date`."""
     names: list[str] = []
     for field in fields:

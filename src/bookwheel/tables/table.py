@@ -152,11 +152,15 @@ class Table:
 
     def to_json(self) -> TableJson:
         """Return the table as `bookwheel collect --json` prints it."""
+        return {**self.describe(), "rows": list(self.list_records())}
+
+    def describe(self) -> TableJson:
+        """Return what is to be known of the table, without its rows."""
         return {
             "reading": self.reading.id,
             "status": str(self.reading.status),
             "columns": [{"name": column.name, "kind": str(column.kind)} for column in self.columns],
-            "rows": list(self.list_records()),
+            "rows": [],
             "count": len(self.rows),
             "unproven": self.unproven,
             "removed": self.removed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -140,14 +141,16 @@ class Library:
 
     async def get_reading(self, id_: str, key: Key | None) -> Reading:
         """Return the key's reading of exactly this id, or raise a 404."""
+        await self.check_reading(id_, key)
+        return await asyncio.to_thread(self.journal.reading, id_)
+
+    async def check_reading(self, id_: str, key: Key | None) -> None:
+        """Raise a 404 unless there is a reading of exactly this id that the key may see."""
         # The journal also takes the beginning of an id and "last", which must not reach someone else's reading.
         if _READING_ID.fullmatch(id_) and id_ != "last" and await asyncio.to_thread(self.owns, id_, key):
-            try:
-                reading = await asyncio.to_thread(self.journal.reading, id_)
-            except JournalError as error:
-                raise not_found("reading of that name") from error
-            if reading.id == id_:
-                return reading
+            with suppress(JournalError):
+                if await asyncio.to_thread(self.journal.find_id, id_) == id_:
+                    return
         raise not_found("reading of that name")
 
     def owns(self, id_: str, key: Key | None) -> bool:

@@ -24,6 +24,7 @@ from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.readings import start_questions
 from bookwheel.serve.http.requests import Body, SourceShape, parse_body, parse_number
 from bookwheel.tables.build import edit_row, load_rows
+from bookwheel.tables.shown import load_shown
 from bookwheel.tables.table import Table, TableJson
 from bookwheel.tables.way import join_parts
 
@@ -81,20 +82,21 @@ class RowRoutes:
     )
     async def get_rows(self, request: Request) -> Response:
         """Return the rows that a reading has collected so far, or what SQL says of them."""
-        table, wanted = await self._load(request), request.query_params
+        id_, wanted = request.path_params["id"], request.query_params
+        await self._service.check_reading(id_, request.state.key)
+        shown = await asyncio.to_thread(load_shown, self._service.journal, id_, _parse_key(request))
         if sql := wanted.get("sql"):
-            names, rows = await asyncio.to_thread(table.query, sql)
+            names, rows = await asyncio.to_thread(shown.query, sql)
             return JsonResponse({"columns": names, "rows": rows})
         kind = wanted.get("format", "json")
         if kind != "json":
             if kind not in _KINDS:
                 raise InputError(f"format is json, {', '.join(_KINDS)}, not {kind!r}")
+            table = shown.table or await self._load(request)
             return Response(await asyncio.to_thread(_write, table, kind), media_type=_KINDS[kind])
-        payload = table.to_json()
         start = parse_number(request, "offset", 0)
-        limit = parse_number(request, "limit", len(table.rows))
-        payload["rows"] = payload["rows"][start : start + limit]
-        return JsonResponse(payload)
+        limit = parse_number(request, "limit", shown.facts["count"])
+        return JsonResponse(await asyncio.to_thread(shown.to_json, start, limit))
 
     @operation("PATCH", "/readings/{id}/rows", "Change or remove a row by hand", TableJson, body=RowShape)
     async def change_row(self, request: Request) -> Response:
@@ -146,8 +148,11 @@ class RowRoutes:
 
     async def _load(self, request: Request) -> Table:
         reading = await self._service.get_reading(request.path_params["id"], request.state.key)
-        key = [name for name in request.query_params.get("key", "").split(",") if name]
-        return await asyncio.to_thread(load_rows, self._service.journal, reading, key)
+        return await asyncio.to_thread(load_rows, self._service.journal, reading, _parse_key(request))
+
+
+def _parse_key(request: Request) -> list[str]:
+    return [name for name in request.query_params.get("key", "").split(",") if name]
 
 
 def _write(table: Table, kind: str) -> bytes:

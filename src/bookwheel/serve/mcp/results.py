@@ -21,7 +21,7 @@ from bookwheel.journal import StoredDocument
 from bookwheel.journal.search import SearchHit
 from bookwheel.models.patience import format_duration
 from bookwheel.serve.engine.running_reading import RunningReading, Waiting
-from bookwheel.tables.table import Table
+from bookwheel.tables.shown import ShownTable
 from bookwheel.tables.way import makes_table
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Reading, Status
@@ -214,13 +214,16 @@ def list_entries(reading: Reading, document: StoredDocument, part: Part) -> list
     return clean(entries)
 
 
-def show_rows(table: Table, sql: str, cursor: str, room: int) -> Json:
+def show_rows(table: ShownTable, sql: str, cursor: str, room: int) -> Json:
     """Return a page of a table, or of what SQL says of it, with what is to be known of the table."""
+    facts, start = table.facts, parse_cursor(cursor)
     if sql:
         names, found = table.query(sql)
         records = [dict(zip(names, row, strict=True)) for row in found]
+        start = 0
     else:
-        records = list(table.list_records())
+        # No more have room; the next one tells whether there is another page.
+        records = list(table.list_records(start, room // 10))
     entries = [
         drop_empty(
             {name: cut(one) if isinstance(one, str) else one for name, one in row.items()} | {"proven": row["proven"]}
@@ -229,9 +232,10 @@ def show_rows(table: Table, sql: str, cursor: str, room: int) -> Json:
         )
         for row in clean(records)
     ]
-    about: Json = {"reading": table.reading.id, "status": str(table.reading.status), "count": len(table.rows)}
-    about |= {"unproven": table.unproven, "notes": clean([cut(note, 150) for note in table.list_notes()[:3]])}
-    return about | make_page("rows", entries, cursor, room - measure(about))
+    about: Json = {"reading": facts["reading"], "status": facts["status"], "count": facts["count"]}
+    about |= {"unproven": facts["unproven"], "notes": clean([cut(note, 150) for note in facts["notes"][:3]])}
+    page = make_page("rows", entries, cursor if sql else "", room - measure(about))
+    return about | page | ({"cursor": str(start + int(page["cursor"]))} if "cursor" in page else {})
 
 
 def _list_changes(number: int, reading: Reading) -> Iterator[Json]:

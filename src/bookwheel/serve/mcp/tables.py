@@ -20,7 +20,7 @@ from bookwheel.serve.engine.running_reading import Caller
 from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.mcp.results import ROOM, Json, clean, cut, drop_empty, make_page, measure, show_rows
 from bookwheel.serve.mcp.tools import Cursor, ReadingId, WaitSeconds, get_key
-from bookwheel.tables.build import load_rows
+from bookwheel.tables.shown import load_shown
 from bookwheel.tables.way import NAME
 
 _SHOWN_OF_FACTS: Final = ("subject", "relation", "object", "since", "until", "superseded", "quote", "source", "page")
@@ -47,8 +47,7 @@ class TableTools:
         id_ = await self._service.find_id(reading, get_key(ctx))
 
         def load() -> Json:
-            journal = self._service.journal
-            return show_rows(load_rows(journal, journal.reading(id_)), sql, cursor, ROOM)
+            return show_rows(load_shown(self._service.journal, id_), sql, cursor, ROOM)
 
         return await asyncio.to_thread(load)
 

@@ -1,0 +1,107 @@
+"""Long tables as they are shown, kept beside the replies that they are made of: a page opens without these.
+
+What is kept says what it was made of. Whoever asks with other words makes it anew; it goes with its reading.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, suppress
+from itertools import islice
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.errors import JournalError
+from bookwheel.journal.files import connect_read_only
+from bookwheel.journal.rows import from_json, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from bookwheel.journal.access import ReadPool, Writer
+
+# Other writes have their turn after so many rows.
+_AT_ONCE: Final = 10_000
+_READS: Final = frozenset(
+    {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+)
+
+
+class KeptRows:
+    """The kept table of one reading."""
+
+    def __init__(self, path: Path, reading: int, reader: ReadPool, writer: Writer | None) -> None:
+        self._path, self._reading, self._reader, self._writer = path, reading, reader, writer
+
+    def load_facts(self, made_of: str) -> dict[str, Any] | None:
+        """Return what is known of the whole table, where it was made of the same; else None."""
+        with suppress(JournalError):  # A journal that is only read may be of a version before.
+            query = "SELECT facts FROM kept_tables WHERE reading = ? AND made_of = ?"
+            row = self._reader.fetch_one(query, (self._reading, made_of))
+            return from_json(row[0]) if row else None
+        return None
+
+    def list_rows(self, start: int = 0, limit: int | None = None) -> Iterator[list[Any]]:
+        """Yield the values of the rows from number `start` on."""
+        end = None if limit is None else start + limit
+        query = "SELECT number, content FROM kept_rows WHERE reading = ? AND number >= ? AND number < ? LIMIT ?"
+        while end is None or start < end:
+            values = self._reading, start, 2**62 if end is None else end, _AT_ONCE
+            found = self._reader.fetch_all(query, values)
+            yield from (from_json(content) for _, content in found)
+            if len(found) < _AT_ONCE:
+                return
+            start = found[-1][0] + 1
+
+    def keep(self, made_of: str, facts: Mapping[str, Any], rows: Iterable[Sequence[Any]]) -> None:
+        """Keep a table in the place of what was kept before; not in a journal that is only read."""
+        if self._writer is None:
+            return
+        # The facts come last: without them, rows that a kill left are made anew.
+        with suppress(JournalError):
+            for table in ("kept_tables", "kept_rows"):
+                self._writer.execute_now(f"DELETE FROM {table} WHERE reading = ?", (self._reading,))
+            numbered = ((self._reading, at, to_json(list(row))) for at, row in enumerate(rows))
+            while some := list(islice(numbered, _AT_ONCE)):
+                self._writer.write_now(_insert(some))
+            query = "INSERT INTO kept_tables (reading, made_of, facts) VALUES (?, ?, ?)"
+            self._writer.execute_now(query, (self._reading, made_of, to_json(dict(facts))))
+
+    def select(self, names: Sequence[str], sql: str, limit: int, steps: int) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Return the names and rows of a SELECT over `rows` with columns of these names; nothing else can be read."""
+        columns = ", ".join(f"json_extract(content, '$[{at}]') AS \"{name}\"" for at, name in enumerate(names))
+        # What a query may read is told by the view that reads it, so nobody may name that view.
+        secret = f"kept_{token_hex(16)}"
+        with closing(connect_read_only(self._path)) as connection:
+            tables = {name for (name,) in connection.execute("SELECT name FROM main.sqlite_schema")}
+            own = f"SELECT content FROM main.kept_rows WHERE reading = {self._reading:d}"
+            connection.execute("PRAGMA query_only = OFF")  # Views of the connection's own; the file stays closed to it.
+            connection.execute(f"CREATE TEMP VIEW {secret} AS {own}")
+            connection.execute(f"CREATE TEMP VIEW rows AS SELECT {columns} FROM temp.{secret}")
+            connection.execute("PRAGMA query_only = ON")
+            connection.set_authorizer(_make_guard(secret, tables))
+            left = iter(range(steps // 1_000_000))
+            connection.set_progress_handler(lambda: int(next(left, None) is None), 1_000_000)
+            cursor = connection.execute(sql)
+            return [one[0] for one in cursor.description or ()], cursor.fetchmany(limit)
+
+
+def _insert(rows: Sequence[tuple[int, int, str]]) -> Callable[[sqlite3.Connection], None]:
+    query = "INSERT INTO kept_rows (reading, number, content) VALUES (?, ?, ?)"
+    return lambda connection: connection.executemany(query, rows).close()
+
+
+def _make_guard(secret: str, tables: Collection[str]) -> Callable[..., int]:
+    """Return what allows a query to read the rows of one reading, through the view of the secret name."""
+
+    def allow(action: int, table: str | None, _column: str | None, schema: str | None, view: str | None) -> int:
+        if action != sqlite3.SQLITE_READ:
+            return sqlite3.SQLITE_OK if action in _READS else sqlite3.SQLITE_DENY
+        is_through_view = schema == "main" and table == "kept_rows" and view == secret
+        is_view = schema == "temp" and table in {"rows", secret}
+        # A table of the query's own, made by WITH or in brackets, has no schema.
+        is_own = schema is None and table not in tables
+        return sqlite3.SQLITE_OK if is_through_view or is_view or is_own else sqlite3.SQLITE_DENY
+
+    return allow

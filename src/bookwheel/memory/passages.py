@@ -1,0 +1,116 @@
+"""Passages of a memory's texts: what a question is put to, and how words of it become quotes with source and date."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.memory.pieces import format_header
+from bookwheel.memory.speakers import find_speaker, keep_spans, list_speakers
+from bookwheel.types import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bookwheel.journal.memory_rows import MemoryText
+
+# Characters of a passage of a text.
+_PASSAGE: Final = 1200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedQuote:
+    """The words of a text, with where and when they are from."""
+
+    quote: str
+    source: str
+    at: str
+    start: int
+    """Character offset into the text."""
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPassage:
+    """A passage of a text, and where it stands in the document of passages."""
+
+    text: MemoryText
+    start: int
+    words: str
+    place: int = 0
+    """The character of the document where its words begin."""
+
+
+class PassageDocument:
+    """The passages that a question is put to, newest first, each below a line with its source and date."""
+
+    def __init__(self, passages: Sequence[MemoryPassage], *, has_headers: bool) -> None:
+        self.name = "passages"
+        self.passages: list[MemoryPassage] = []
+        self._parts: list[Part] = []
+        length = 0
+        for passage in sorted(passages, key=lambda one: (one.text.instant, one.text.number, -one.start), reverse=True):
+            header = format_header(passage.text) if has_headers else ""
+            self.passages.append(replace(passage, place=length + len(header)))
+            self._parts.append(Part(text=f"{header}{passage.words.rstrip()}\n\n", source=passage.text.source))
+            length += len(self._parts[-1].text)
+        self.length = length
+
+    def parts(self, start: int = 0) -> Iterator[Part]:
+        """Yield the text from character `start` on."""
+        for part in self._parts:
+            if start < len(part.text):
+                yield replace(part, text=part.text[start:]) if start > 0 else part
+            start = max(0, start - len(part.text))
+
+    def slice(self, start: int, end: int) -> str:
+        """Return the characters from `start` up to `end`."""
+        return "".join(part.text for part in self.parts())[start:end]
+
+    def pages(self, start: int, end: int) -> tuple[int, ...]:
+        """Return no pages."""
+        del start, end
+        return ()
+
+    def find(self, place: int) -> MemoryPassage | None:
+        """Return the passage at a character."""
+        return next((one for one in reversed(self.passages) if one.place <= place), None)
+
+    def find_speaker(self, quote: DatedQuote) -> str:
+        """Return who says a quote, in a talk."""
+        homes = (one for one in self.passages if (one.text.source, one.text.at) == (quote.source, quote.at))
+        home = next((one for one in homes if one.start <= quote.start < one.start + len(one.words)), None)
+        return find_speaker(home.words, quote.start - home.start) if home else ""
+
+    def quote(self, start: int, end: int) -> DatedQuote | None:
+        """Return a span of the document as words of a text."""
+        # A sentence may begin in the header line above its passage.
+        if (passage := self.find(end - 1)) is None:
+            return None
+        start = max(start, passage.place)
+        words = passage.words[start - passage.place : end - passage.place]
+        at = passage.start + start - passage.place
+        return DatedQuote(quote=words, source=passage.text.source, at=passage.text.at, start=at, end=at + len(words))
+
+
+def leave_out_others(passages: Sequence[MemoryPassage], question: str) -> list[MemoryPassage]:
+    """Return the passages without turns in which another than the one who is asked about speaks of themselves."""
+    speakers = list_speakers(one.words for one in passages)
+    return [
+        replace(one, start=one.start + start, words=one.words[start:end])
+        for one in passages
+        for start, end in keep_spans(one.words, question, speakers)
+    ]
+
+
+def cut_passages(content: str) -> Iterator[tuple[int, str]]:
+    """Yield the passages of a text, cut at line ends where there are any."""
+    start = 0
+    while start < len(content):
+        end = min(len(content), start + _PASSAGE)
+        if end < len(content):
+            line_end = content.rfind("\n", start + _PASSAGE // 2, end)
+            end = line_end + 1 if line_end > 0 else end
+        if content[start:end].strip():
+            yield start, content[start:end]
+        start = end

@@ -1,0 +1,79 @@
+"""Of whom a turn of a talk speaks: who says "my doctor" speaks of nobody else's.
+
+    Ilse: I saw my doctor today.                      of Ilse
+    Dorian: My doctor is called Naicksteand.          of Dorian: no answer to "Who is Ilse's doctor?"
+    Dorian: Ilse's doctor was here.                   of Ilse too
+    Dorian: I met him at your place.                  of somebody else: it may be of Ilse
+
+A reader that only quotes takes the words as they stand, and cannot see whose they are. Only what surely speaks of
+another than the one who is asked about is left out for it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_TURN: Final = re.compile(
+    r"^[ \t]*(?:\[[^\]\n]{1,40}\]\s*)?(?P<who>[^\W\d_][^\n:：\[\]{}<>|\"“”.,;，。；]{0,30}?)[ \t]*[:：][ \t]*"
+    r"(?P<words>\S.*)$",
+    re.MULTILINE,
+)
+_MOST_WORDS: Final = 3
+"""Of a name before a colon; a longer run is no name."""
+_FIRST: Final = re.compile(r"\b(?:i|my|mine|me|we|our|ours|us)\b|我", re.IGNORECASE)
+_OTHERS: Final = re.compile(r"\b(?:you|yours?|he|him|his|she|hers?|they|them|theirs?)\b|[你您他她]", re.IGNORECASE)
+_OF: Final = r"(?:['’]s?\s+|的)(?P<what>[^\s?？,，。的]+(?:\s+[^\s?？,，.]+)?)"
+
+
+def find_speaker(text: str, place: int) -> str:
+    """Return who speaks at a character of a text; empty where it is no turn."""
+    start = text.rfind("\n", 0, place) + 1
+    turn = _TURN.match(text, start)
+    return turn["who"].strip() if turn and _is_name(turn["who"]) else ""
+
+
+def list_speakers(texts: Iterable[str]) -> set[str]:
+    """Return all who speak in some texts."""
+    return {turn["who"].strip() for text in texts for turn in _TURN.finditer(text) if _is_name(turn["who"])}
+
+
+def keep_spans(text: str, question: str, speakers: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Yield the spans of a text without the turns that speak of another speaker than the question asks about."""
+    asked = {who for who in speakers if _names(question, who)}
+    start = 0
+    for turn in _TURN.finditer(text) if asked else ():
+        who, words = turn["who"].strip(), turn["words"]
+        if who in asked or not _is_name(who) or any(_names(words, one) for one in asked):
+            continue
+        if _is_own(words, question, asked):
+            if text[start : turn.start()].strip():
+                yield start, turn.start()
+            start = turn.end()
+    if text[start:].strip():
+        yield start, len(text)
+
+
+def _is_own(words: str, question: str, asked: Iterable[str]) -> bool:
+    """Return whether a turn speaks of the speaker alone, or of the speaker's own of what is asked for."""
+    if not _FIRST.search(words):
+        return False
+    if not _OTHERS.search(words):
+        return True
+    things = [found["what"].split()[0] for one in asked for found in re.finditer(re.escape(one) + _OF, question)]
+    return any(
+        re.search(rf"\b(?:my|our)\s+(?:\w+\s+)?{re.escape(one)}|我们?的?{re.escape(one[:2])}", words, re.IGNORECASE)
+        for one in things
+    )
+
+
+def _names(text: str, who: str) -> bool:
+    """Return whether a text names somebody; Chinese words have no blanks between them."""
+    return bool(re.search(rf"(?<![A-Za-z]){re.escape(who)}(?![A-Za-z])", text))
+
+
+def _is_name(who: str) -> bool:
+    return len(who.split()) <= _MOST_WORDS

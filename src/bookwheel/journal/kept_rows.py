@@ -87,7 +87,7 @@ class KeptRows:
             return [one[0] for one in cursor.description or ()], cursor.fetchmany(limit)
 
 
-def _insert(rows: Sequence[tuple[int, int, str]]) -> Callable[[sqlite3.Connection], None]:
+def _insert(rows: Sequence[tuple[int, int, str | bytes]]) -> Callable[[sqlite3.Connection], None]:
     query = "INSERT INTO kept_rows (reading, number, content) VALUES (?, ?, ?)"
     return lambda connection: connection.executemany(query, rows).close()
 

@@ -127,7 +127,7 @@ def test_a_full_disk_is_told_and_loses_no_earlier_step(tmp_path):
 
 def test_a_full_database_is_told_and_takes_steps_again_when_there_is_room(journal):
     reading = begin_reading(journal)
-    journal._writer.write_now(lambda connection: connection.execute("PRAGMA max_page_count = 60").fetchall())
+    journal._writer.write_now(lambda connection: connection.execute("PRAGMA max_page_count = 80").fetchall())
 
     async def fill():
         for index in range(100):
@@ -137,7 +137,7 @@ def test_a_full_database_is_told_and_takes_steps_again_when_there_is_room(journa
         asyncio.run(fill())
     kept = journal.progress(reading.id)[0]
     assert kept > 0
-    journal._writer.write_now(lambda connection: connection.execute("PRAGMA max_page_count = 60000").fetchall())
+    journal._writer.write_now(lambda connection: connection.execute("PRAGMA max_page_count = 80000").fetchall())
     asyncio.run(journal.add_step(reading.id, step(kept, "note " * 2000)))
     assert journal.progress(reading.id)[0] == kept + 1
 

@@ -48,9 +48,9 @@ async def read_by_graph(
 ) -> AsyncGenerator[Step | Answer]:
     """Yield a step for each chunk, one that joins memory and graph, and the answer."""
     check_request(question, model, plan)
-    collector = Collector.open(_make_request(question), model, plan)
-    context = collector.make_context(document, question)
     steps = [step.without_texts() for step in done]
+    collector = Collector.open(_make_request(question), model, plan, steps)
+    context = collector.make_context(document, question)
     if not (steps and steps[-1].conversation.reply.text == _NOTE):
         async with aclosing(read_in_order(context, collector.write, collector.write, None, steps)) as events:
             async for event in events:

@@ -61,7 +61,18 @@ def build_table(
     request = request or TableRequest.parse(reading.question)
     rows = _join_rows(_list_rows(reading.steps, request, document), request.columns)
     _mark_contradictions(rows, request.columns, check_key(request, key))
-    return Table(reading=reading, request=request, rows=rows, key=tuple(key))
+    waited = sum(_count_waiting(step, request) for step in reading.steps)
+    return Table(reading=reading, request=request, rows=rows, key=tuple(key), waited=waited)
+
+
+def _count_waiting(step: Step, request: TableRequest) -> int:
+    """Return how many lines that the model wrote for the memory found no room there."""
+    text = step.conversation.reply.text
+    if not step.after.text or step.after.tokens < step.after.limit // 2 or '"memory": ""' in text:
+        return 0
+    kept = set(step.after.text.splitlines())
+    wrote = parse_stored(text, request).memory.splitlines()
+    return sum(bool(line.strip()) and line not in kept for line in wrote)
 
 
 def check_key(request: TableRequest, key: Sequence[str]) -> list[int]:

@@ -97,6 +97,8 @@ class Table:
     """Columns whose values name a row; none: rows that differ in one number or date alone contradict each other."""
     removed: int = 0
     """Rows that a person removed."""
+    waited: int = 0
+    """Lines that found no room in the memory, and waited beside it."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -185,6 +187,10 @@ class Table:
             *self._list_unread(),
             (len(self.reading.gaps), f"{len(self.reading.gaps)} sections were not taken in; their rows are missing"),
             (len(self.list_skipped()), f"{len(self.list_skipped())} sections were skipped by the gate and not read"),
+            (
+                self.waited,
+                f"{self.waited} lines had no room in the memory and came back where a section shares their rare words",
+            ),
             (self.removed, f"{self.removed} rows were removed by hand"),
             (
                 "parallel" in self.reading.way,

@@ -3,9 +3,10 @@
     rows_k, m_k = model(columns, m_{k-1}, chunk_k)      one fresh conversation a chunk
     table       = rows_1 + … + rows_K                   unbounded; the memory stays fixed
 
-The memory holds rows that are still open, aliases ("the Tenant" = Ada Quill) and the running heading. A reply that was
-cut off at its limit is not used: the section is read again in two halves, so that no row is lost. Rows whose quote does
-not stand in the section are asked for once more; what is then not proven stays in the table and is counted.
+The memory holds rows that are still open, aliases ("the Tenant" = Ada Quill) and the running heading; lines that have
+no room wait beside it (`carried`). A reply that was cut off at its limit is not used: the section is read again in
+two halves, so that no row is lost. Rows whose quote does not stand in the section are asked for once more; what is then
+not proven stays in the table and is counted.
 
 It goes together with parts of other ways: `collect+parallel` reads segments side by side, and what a word stands for is
 known only within each; `collect+gated` and `collect+cascade` skip sections, which the table says.
@@ -26,6 +27,7 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import ComposedWay, number_step, read_in_order
 from bookwheel.reading.ways.parallel import SEGMENTS, open_segments, run_segments
 from bookwheel.reading.ways.spec import ReadingContext, WaySpec
+from bookwheel.tables.carried import WaitingLines
 from bookwheel.tables.columns import TableRequest
 from bookwheel.tables.quoted import QuotedRows
 from bookwheel.tables.rows import SectionRows, UnreadableRowsError, parse_rows, place_rows
@@ -115,7 +117,7 @@ class CollectWay(ComposedWay):
             plain = (await asyncio.to_thread(QuotedRows.find, document, request)).write
             context = _make_context(document, question, model, plan, prompts)
         else:
-            collector = Collector.open(request, model, plan)
+            collector = Collector.open(request, model, plan, steps, is_alone=not self.course)
             plain, context = collector.write, collector.make_context(document, question)
         opening = self.gate.open(context, plain) if self.gate else nullcontext(plain)
         async with opening as write, aclosing(self._read_sections(context, write, plain, steps)) as events:
@@ -187,12 +189,23 @@ class Collector:
     plan: Plan
     prompts: Prompts
     room: Room
+    waiting: WaitingLines | None = None
+    """None where segments are read side by side: which lines wait would hang on which is faster."""
 
     @classmethod
-    def open(cls, request: TableRequest, model: Model, plan: Plan) -> Self:
-        """Return the collector of a request; PlanError where the window has no room."""
-        prompts = prompts_for(plan, request.sentence)
-        return cls(request=request, model=model, plan=plan, prompts=prompts, room=find_room(request, model, plan))
+    def open(
+        cls, request: TableRequest, model: Model, plan: Plan, done: Sequence[Step] = (), *, is_alone: bool = True
+    ) -> Self:
+        """Return the collector of a request that goes on after some steps; PlanError where the window has no room."""
+        prompts, room = prompts_for(plan, request.sentence), find_room(request, model, plan)
+        waiting = WaitingLines(tokenizer=model.tokenizer) if is_alone else None
+        last = Memory.blank(plan.memory_tokens)
+        for step in done if waiting else ():
+            assert waiting  # It is there.
+            wrote = parse_stored(step.conversation.reply.text, request).memory
+            waiting.follow(last, step.before, wrote, step.after)
+            last = step.after
+        return cls(request=request, model=model, plan=plan, prompts=prompts, room=room, waiting=waiting)
 
     def make_context(self, document: Document, question: str) -> ReadingContext:
         """Return what the parts of other ways are told of the reading; chunks are as long as a reply has room for."""
@@ -201,20 +214,29 @@ class Collector:
 
     async def write(self, _context: ReadingContext, before: Memory, chunk: Chunk) -> Step:
         """Read one chunk, in as many calls as it takes."""
+        if self.waiting:
+            before = self.waiting.recall(before, chunk.text)
         reader = _ChunkReader(collector=self)
         said, first = await reader.read(chunk.text, before.text)
         flags = reader.flags
-        text, tokens, is_trimmed = trim(said.memory or before.text, before.limit, self.model.tokenizer)
+        after, is_trimmed = self._keep(said.memory or before.text, before)
         if is_trimmed:
             flags.append(Flag.TRIMMED)
         reply = Reply(text=said.to_json(self.request.columns), usage=reader.usage)
         return Step(
             chunk=chunk,
             before=before,
-            after=Memory(text=text, tokens=tokens, limit=before.limit),
+            after=after,
             conversation=replace(first, reply=reply),
             flags=tuple(dict.fromkeys(flags)),
         )
+
+    def _keep(self, text: str, before: Memory) -> tuple[Memory, bool]:
+        """Return the memory of what was written, and whether something of it is lost."""
+        if self.waiting:
+            return self.waiting.keep(text, before.text, before.limit)[0], False
+        text, tokens, is_trimmed = trim(text, before.limit, self.model.tokenizer)
+        return Memory(text=text, tokens=tokens, limit=before.limit), is_trimmed
 
     def find_limit(self, messages: Sequence[Message]) -> int:
         """Return the tokens that a reply to these messages may have."""
@@ -245,7 +267,11 @@ class _ChunkReader:
             left, _ = await self.read(section[:cut], memory)
             between, *_ = trim(left.memory or memory, plan.memory_tokens, model.tokenizer)
             right, _ = await self.read(section[cut:], between)
-            return SectionRows(rows=(*left.rows, *right.rows), memory=right.memory or left.memory), first
+            # What the second half was not given is no less known.
+            kept = set(between.splitlines())
+            spilled = [line for line in left.memory.splitlines() if line not in kept]
+            notes = "\n".join(dict.fromkeys((*spilled, *(right.memory or left.memory).splitlines())))
+            return SectionRows(rows=(*left.rows, *right.rows), memory=notes), first
         # The section was not taken in, which is a gap of the reading.
         self.flags.append(Flag.FILTERED if first.reply.finish is Finish.FILTER else Flag.KEPT_EMPTY)
         return SectionRows(), first

@@ -51,11 +51,10 @@ def test_the_root_is_what_stands_before_v1(url, root):
     assert Endpoint.resolve(url).root == root
 
 
-def test_retries_and_patience_are_the_sdks_own():
-    client = Endpoint.resolve("http://h/v1", timeout=3, retries=2).open_client()
-    assert client.max_retries == 2
-    assert (client.timeout.read, client.timeout.connect) == (3, 3)
-    assert Endpoint.resolve("http://h/v1").open_client().timeout.connect < 60
+def test_a_client_waits_as_long_as_its_endpoint_says_and_less_for_a_connection():
+    timeout = Endpoint.resolve("http://h/v1", timeout=3).open_http_client().timeout
+    assert (timeout.read, timeout.connect) == (3, 3)
+    assert Endpoint.resolve("http://h/v1").open_http_client().timeout.connect < 60
 
 
 PAGE = "<html><body>nginx</body></html>"

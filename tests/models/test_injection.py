@@ -87,7 +87,7 @@ async def read(monkeypatch, fails_at, error, *, stream):
     """Read a document of three chunks; return the reading and the points that were passed."""
     injected = Injected(fails_at, error)
     monkeypatch.setattr(
-        transport._BoundedAioHttpClient,
+        transport.BoundedClient,
         "_init_transport",
         lambda self, **_: transport.BoundedTransport(injected, self._endpoint),
     )

@@ -26,7 +26,7 @@ FAULTS = (OSError(24, "too many open files"), RecursionError(), MemoryError(), R
 def test_a_reading_over_http_is_answered_all_the_same(monkeypatch, tmp_path, error, fails_at):
     injected = Injected(fails_at, error)
     monkeypatch.setattr(
-        transport._BoundedAioHttpClient,
+        transport.BoundedClient,
         "_init_transport",
         lambda self, **_: transport.BoundedTransport(injected, self._endpoint),
     )

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bookwheel.errors import BadReply, InputError, MissingAbility, ModelError, Rejected, UnknownModel
 from bookwheel.models.base import EmbeddingModel, Embeddings, Vector, embed_texts, missing_embeddings, unwrap
 from bookwheel.models.completion import as_mapping, parse_count, settle_count
-from bookwheel.models.sdk_errors import request_errors, translate_error
+from bookwheel.models.server_errors import request_errors, translate_error
 from bookwheel.text.tokens import EstimatingTokenizer, replace_surrogates
 from bookwheel.types import Usage
 
@@ -69,7 +69,7 @@ class ServerEmbedder:
     def __init__(self, name: str, endpoint: Endpoint) -> None:
         self.name = name
         self.endpoint = endpoint
-        # A try of the SDK's own would multiply those of the reading.
+        # A try of the client's own would multiply those of the reading.
         self._client = replace(endpoint, retries=0).open_client()
         self._slots = asyncio.Semaphore(_CALLS_AT_ONCE)
 
@@ -85,7 +85,7 @@ class ServerEmbedder:
         async with self._slots:
             started = time.perf_counter()
             try:
-                reply = await self._client.post("/embeddings", cast_to=object, body=body)
+                reply = await self._client.post("/embeddings", body)
             except request_errors() as error:
                 raise self._translate(error) from error
         vectors = self._parse_vectors(reply, len(texts))

@@ -16,7 +16,7 @@ from bookwheel.errors import BookwheelError, ModelError, TimedOut
 from bookwheel.models.base import Ability, JudgingModel, unwrap
 from bookwheel.models.completion import as_mapping, parse_count
 from bookwheel.models.openai import OpenAIModel
-from bookwheel.models.sdk_errors import request_errors, translate_error
+from bookwheel.models.server_errors import request_errors, translate_error
 from bookwheel.plan import Sampling
 from bookwheel.types import Message
 
@@ -147,7 +147,7 @@ async def _try_prefix_cache(model: OpenAIModel) -> tuple[bool | None, str]:
     body = {"model": model.name, "messages": [{"role": "user", "content": f"{text}\nReply with OK."}]}
     try:
         for _ in range(2):
-            reply = await client.post("/chat/completions", cast_to=object, body={**body, "max_tokens": 1})
+            reply = await client.post("/chat/completions", {**body, "max_tokens": 1})
     except request_errors() as error:
         raise translate_error(error, model.endpoint, model.name) from error
     finally:

@@ -1,7 +1,7 @@
-"""Any OpenAI-compatible endpoint as a model, through the official SDK: vLLM, llama.cpp, SGLang, Ollama, hosted ones.
+"""Any OpenAI-compatible endpoint as a model: vLLM, llama.cpp, SGLang, Ollama, hosted ones.
 
-The SDK does HTTP and streaming. This module does the rest: it drops settings that a server rejects, parses replies. It
-asks once; `bookwheel.models.patience` asks again.
+`bookwheel.models.client` does HTTP and streaming. This module does the rest: it drops settings that a server rejects,
+parses replies. It asks once; `bookwheel.models.patience` asks again.
 
     model = await OpenAIModel.connect("Qwen/Qwen3-8B", base_url="http://localhost:8000/v1")
     reply = await model.reply([Message(role="user", content="Hello")], limit=64, sampling=Sampling())
@@ -21,8 +21,9 @@ from bookwheel.errors import TimedOut, WindowExceeded
 from bookwheel.models.base import REPLY_WATCHER
 from bookwheel.models.completion import Completion, StreamedReply, parse_completion
 from bookwheel.models.embeddings import ServerEmbedder
-from bookwheel.models.endpoint import DEFAULT_RETRIES, DEFAULT_TIMEOUT, Endpoint, RepeatedPost
-from bookwheel.models.sdk_errors import (
+from bookwheel.models.endpoint import DEFAULT_RETRIES, DEFAULT_TIMEOUT, Endpoint
+from bookwheel.models.server_errors import (
+    StatusError,
     find_rejected_setting,
     is_html,
     parse_error_body,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from bookwheel.types import Message
 
 _CHAT_ROUTE: Final = "/chat/completions"
+# What servers answer to a setting that they do not know.
+_UNPROCESSABLE: Final = frozenset({400, 422})
 # Assumed when the server cannot measure its template; the longest common templates are shorter.
 _TEMPLATE_TOKENS: Final = 128
 # Tokens can fall differently where message and template meet than in the measured conversation.
@@ -118,10 +121,8 @@ class OpenAIModel:
         self._streams_for_watchers = True
         self._software: ServerSoftware | None = None
         self._slots = asyncio.Semaphore(concurrency)
-        # A try of the SDK's own would multiply those of the reading, and would pass its budget unseen.
-        http = self.endpoint.open_http_client()
-        self._client = replace(self.endpoint, retries=0).open_client(http)
-        self._chat = RepeatedPost(self._client, http, _CHAT_ROUTE)
+        # A try of the client's own would multiply those of the reading, and would pass its budget unseen.
+        self._client = replace(self.endpoint, retries=0).open_client()
         self._scores = ServerScores(self._client, self.endpoint, name, self._find_software)
         self._recorder = TokenRecorder(self._client, self.endpoint, self._find_software)
 
@@ -222,14 +223,14 @@ class OpenAIModel:
         stream: StreamedReply | None,
     ) -> object:
         """Return the reply's JSON. Drop a setting that the server rejects, from then on, and log it."""
-        from openai import BadRequestError, UnprocessableEntityError
-
         while True:
             settings = self._settings(limit, sampling)
             body = {"model": self.name, "messages": messages, **extras, **settings, **self._extra}
             try:
                 return await self._send(body, stream)
-            except (BadRequestError, UnprocessableEntityError) as error:
+            except StatusError as error:
+                if error.status_code not in _UNPROCESSABLE:
+                    raise translate_error(error, self.endpoint, self.name) from error
                 unsupported = find_rejected_setting(
                     error, {name: body[name] for name in _OPTIONAL_SETTINGS if name in settings}
                 )
@@ -266,19 +267,15 @@ class OpenAIModel:
         return settings if "max_tokens" in settings else settings | {"max_completion_tokens": limit}
 
     async def _send(self, body: Mapping[str, Any], stream: StreamedReply | None) -> object:
-        """Send one request and return plain JSON: the SDK's types would drop the fields that servers add."""
+        """Send one request and return its JSON."""
         if stream:
-            from openai import AsyncStream
-
             streamed = {**body, "stream": True, "stream_options": {"include_usage": True}}
-            pieces = await self._client.post(
-                _CHAT_ROUTE, cast_to=object, body=streamed, stream=True, stream_cls=AsyncStream[object]
-            )
+            pieces = await self._client.open_stream(_CHAT_ROUTE, streamed)
             if "html" in pieces.response.headers.get("content-type", ""):
                 await pieces.close()
                 raise wrong_address_error(self.endpoint, "it answers with a web page")
-            return await stream.join(pieces)
-        answer = await self._chat.post(body)
+            return await stream.join(aiter(pieces))
+        answer = await self._client.post_raw(_CHAT_ROUTE, body)
         # A long reply is not decoded twice: JSON begins with no "<".
         if answer.content.lstrip().startswith(b"<") and is_html(answer.text):
             raise wrong_address_error(self.endpoint, "it answers with a web page")

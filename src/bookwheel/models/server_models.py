@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import UnknownModel
 from bookwheel.models.completion import parse_count
-from bookwheel.models.sdk_errors import is_html, request_errors, translate_error, wrong_address_error
+from bookwheel.models.server_errors import StatusError, is_html, request_errors, translate_error, wrong_address_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openai import AsyncOpenAI
-
+    from bookwheel.models.client import Client
     from bookwheel.models.endpoint import Endpoint
 
 _WINDOWS: Final = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx")
@@ -56,16 +55,14 @@ class ServedModel:
 
 async def list_served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
     """Return the server's models, or an empty tuple if it chats but lists none. Raise a ModelError otherwise."""
-    from openai import APIStatusError
-
     async with replace(endpoint, retries=min(endpoint.retries, 1)).open_client() as client:
         try:
-            body = await client.get("/models", cast_to=object)
+            body = await client.get("/models")
             if isinstance(body, str):
                 raise wrong_address_error(
                     endpoint, "it answers with a web page" if is_html(body) else "its answer is not JSON"
                 )
-        except APIStatusError as error:
+        except StatusError as error:
             if error.status_code not in _NO_LIST:
                 raise translate_error(error, endpoint) from error
             body = None
@@ -80,14 +77,12 @@ async def list_served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
         )
 
 
-async def _check_chat_route(client: AsyncOpenAI, endpoint: Endpoint) -> None:
+async def _check_chat_route(client: Client, endpoint: Endpoint) -> None:
     """Raise a ModelError if the server has no chat route."""
-    from openai import APIStatusError
-
     try:
         # Every server rejects an empty request; only a missing route gives 404.
-        await client.post("/chat/completions", cast_to=object, body={})
-    except APIStatusError as error:
+        await client.post("/chat/completions", {})
+    except StatusError as error:
         fault = translate_error(error, endpoint)
         if error.status_code in _NO_LIST | _REFUSALS or is_html(error.response.text):
             raise fault from error

@@ -27,7 +27,7 @@ from bookwheel.errors import (
 from bookwheel.models.base import Ability, Judgement, Likelihood
 from bookwheel.models.completion import as_mapping, parse_ids, parse_number, settle_usage
 from bookwheel.models.engine import force_tokens, parse_forced_tokens
-from bookwheel.models.sdk_errors import is_missing_route, request_errors, translate_error
+from bookwheel.models.server_errors import is_missing_route, request_errors, translate_error
 from bookwheel.models.server_models import ServerSoftware
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Message, TokenRecord, Usage
@@ -35,8 +35,7 @@ from bookwheel.types import Message, TokenRecord, Usage
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from openai import AsyncOpenAI
-
+    from bookwheel.models.client import Client
     from bookwheel.models.completion import Completion
     from bookwheel.models.endpoint import Endpoint
     from bookwheel.plan import Sampling
@@ -60,7 +59,7 @@ class ServerScores:
     """The scores that one model behind an endpoint gives."""
 
     def __init__(
-        self, client: AsyncOpenAI, endpoint: Endpoint, name: str, software: Callable[[], Awaitable[ServerSoftware]]
+        self, client: Client, endpoint: Endpoint, name: str, software: Callable[[], Awaitable[ServerSoftware]]
     ) -> None:
         self._client = client
         self._endpoint = endpoint
@@ -177,7 +176,7 @@ class ServerScores:
 
     async def _post(self, route: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
-            reply = await self._client.post(route, cast_to=object, body={"model": self._name, **body})
+            reply = await self._client.post(route, {"model": self._name, **body})
         except request_errors() as error:
             raise translate_error(error, self._endpoint, self._name) from error
         if not isinstance(reply, dict):
@@ -189,7 +188,7 @@ class TokenRecorder:
     """Requests the exact tokens of a reply, and records them where the server's counts agree."""
 
     def __init__(
-        self, client: AsyncOpenAI, endpoint: Endpoint, find_software: Callable[[], Awaitable[ServerSoftware]]
+        self, client: Client, endpoint: Endpoint, find_software: Callable[[], Awaitable[ServerSoftware]]
     ) -> None:
         self._client = client
         self._endpoint = endpoint
@@ -217,11 +216,9 @@ class TokenRecorder:
         """Return the prompt's ids from llama.cpp's template and tokenizer: its chat route does not send them."""
         root = self._endpoint.root
         try:
-            rendered: Any = await self._client.post(
-                f"{root}/apply-template", cast_to=object, body={"messages": messages}
-            )
+            rendered: Any = await self._client.post(f"{root}/apply-template", {"messages": messages})
             body = {"content": rendered["prompt"], "add_special": True, "parse_special": True}
-            reply: Any = await self._client.post(f"{root}/tokenize", cast_to=object, body=body)
+            reply: Any = await self._client.post(f"{root}/tokenize", body)
             return parse_ids(reply["tokens"])
         except request_errors():
             return None

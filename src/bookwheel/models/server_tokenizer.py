@@ -19,15 +19,14 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from bookwheel.errors import BadReply, ModelError
 from bookwheel.models.completion import parse_count, parse_ids
-from bookwheel.models.sdk_errors import request_errors, translate_error
+from bookwheel.models.server_errors import request_errors, translate_error
 from bookwheel.text.tokens import replace_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
     from concurrent.futures import Future
 
-    from openai import AsyncOpenAI
-
+    from bookwheel.models.client import Client
     from bookwheel.models.endpoint import Endpoint
     from bookwheel.text.tokens import ScannedText
 
@@ -136,7 +135,7 @@ class ServerTokenizer:
         return self._submit(work).result()
 
     @cached_property
-    def _client(self) -> AsyncOpenAI:
+    def _client(self) -> Client:
         return self._endpoint.open_client()
 
     async def _tokenize_once(self, text: str) -> _TokenizedText:
@@ -199,9 +198,7 @@ class ServerTokenizer:
 
     async def _post(self, route: str, body: dict[str, Any]) -> dict[str, Any]:
         try:
-            reply = await self._client.post(
-                f"{self._endpoint.root}/{route}", cast_to=object, body={"model": self._model, **body}
-            )
+            reply = await self._client.post(f"{self._endpoint.root}/{route}", {"model": self._model, **body})
         except request_errors() as error:
             raise translate_error(error, self._endpoint, self._model) from error
         return reply if isinstance(reply, dict) else {}

@@ -3,27 +3,30 @@
 A server's reply is untrusted. Each of these limits is far above what an honest server sends, and what passes one is a
 `ModelError` like any other: it is told, and tried again where that makes sense.
 
-aiohttp bounds the headers (128 lines of 8 KiB), httpx2 the redirects (20) and each unpacked piece (1 MiB).
+httpx2 bounds the headers (100 KiB), the redirects (20) and each unpacked piece (1 MiB).
+
+The first calls go through httpx2's own transport. aiohttp's takes 0.7 of its CPU time with one call at a time and half
+with 64, because httpx2 looks at every idle connection for each request. But its import, with the SDK that brings it,
+costs more than the calls of one document save, so it is loaded when many calls have been made.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+import sys
 import time
 from contextlib import aclosing
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-import aiohttp
 import httpx2
-from openai import DefaultAioHttpClient, DefaultAsyncHttpxClient
 
 from bookwheel.errors import BadReply, ModelError, Refused, TimedOut
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from bookwheel.models.endpoint import Endpoint
 
@@ -45,31 +48,39 @@ _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _STEPS: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _BLANK_LINE: Final = re.compile(rb"\n\n|\r\r|\r\n\r\n")
 _LONGEST_BLANK_LINE: Final = 4
-_OURS: Final = (ModelError, httpx2.TransportError, aiohttp.ClientError)
+_OURS: Final = (ModelError, httpx2.TransportError)
+# As the SDK has them: more than a server's readings need, and kept for the next calls.
+_CONNECTIONS: Final = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+# The import costs as much as this many calls save. The SDK may be there already, for its types.
+_CALLS_BEFORE_AIOHTTP: Final = 1000
 
 
 def open_http_client(endpoint: Endpoint, timeout: httpx2.Timeout) -> httpx2.AsyncClient:
     """Return an HTTP client. It opens its first connection in the event loop that first uses it."""
-    # 0.7 of the CPU time of the default with one call at a time and half with 64: the default looks at every idle
-    # connection for each request. It takes no password in an address beside a key.
-    has_password = "@" in urlsplit(endpoint.url).netloc
-    return (_BoundedHttpxClient if has_password else _BoundedAioHttpClient)(endpoint, timeout)
+    return BoundedClient(endpoint, timeout)
 
 
-class _BoundedClient(httpx2.AsyncClient):
+class BoundedClient(httpx2.AsyncClient):
     """A client with bounded transports, also those to proxies."""
 
     def __init__(self, endpoint: Endpoint, timeout: httpx2.Timeout) -> None:
         self._endpoint = endpoint
-        super().__init__(
-            timeout=timeout, event_hooks={"request": [self._check_host], "response": [self._bound_cookies]}
-        )
+        hooks = {"request": [self._check_host], "response": [self._bound_cookies]}
+        super().__init__(timeout=timeout, limits=_CONNECTIONS, follow_redirects=True, event_hooks=hooks)
 
     def _init_transport(self, **settings: Any) -> httpx2.AsyncBaseTransport:  # type: ignore[override]
-        return BoundedTransport(super()._init_transport(**settings), self._endpoint)
+        return self._bound(super()._init_transport(**settings), None, settings)
 
-    def _init_proxy_transport(self, *proxy: Any, **settings: Any) -> httpx2.AsyncBaseTransport:
-        return BoundedTransport(super()._init_proxy_transport(*proxy, **settings), self._endpoint)
+    def _init_proxy_transport(self, proxy: httpx2.Proxy, **settings: Any) -> httpx2.AsyncBaseTransport:  # type: ignore[override]
+        return self._bound(super()._init_proxy_transport(proxy, **settings), proxy, settings)
+
+    def _bound(
+        self, light: httpx2.AsyncBaseTransport, proxy: httpx2.Proxy | None, settings: dict[str, Any]
+    ) -> BoundedTransport:
+        # aiohttp takes no password in an address beside a key.
+        if "@" not in urlsplit(self._endpoint.url).netloc:
+            light = GrowingTransport(light, lambda: _open_aiohttp(proxy, settings))
+        return BoundedTransport(light, self._endpoint)
 
     async def _check_host(self, request: httpx2.Request) -> None:
         _check_host(request, self._endpoint)
@@ -80,12 +91,62 @@ class _BoundedClient(httpx2.AsyncClient):
             self.cookies.clear()
 
 
-class _BoundedHttpxClient(_BoundedClient, DefaultAsyncHttpxClient):
-    """The SDK's default."""
+class GrowingTransport(httpx2.AsyncBaseTransport):
+    """A transport that is cheap to load, and one that is cheap to use from when many calls have been made."""
+
+    def __init__(self, light: httpx2.AsyncBaseTransport, open_heavy: Callable[[], httpx2.AsyncBaseTransport]) -> None:
+        self._light = light
+        self._open_heavy = open_heavy
+        self._heavy: asyncio.Future[httpx2.AsyncBaseTransport] | None = None
+        self._calls = 0
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send the request by the heavy transport where that is loaded."""
+        self._calls += 1
+        if self._heavy is None and (self._calls > _CALLS_BEFORE_AIOHTTP or "openai" in sys.modules):
+            # In a thread: an import takes half a second.
+            self._heavy = asyncio.get_running_loop().run_in_executor(None, self._open_heavy)
+        if self._heavy and self._heavy.done():
+            return await self._heavy.result().handle_async_request(request)
+        return await self._light.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Close the connections of both."""
+        await self._light.aclose()
+        if self._heavy:
+            await (await self._heavy).aclose()
 
 
-class _BoundedAioHttpClient(_BoundedClient, DefaultAioHttpClient):
-    """The one that stands on aiohttp."""
+def _open_aiohttp(proxy: httpx2.Proxy | None, settings: dict[str, Any]) -> httpx2.AsyncBaseTransport:
+    """Return the SDK's transport on aiohttp, whose failures are those of httpx2's own."""
+    import aiohttp
+    from openai import DefaultAioHttpClient
+
+    never_made = aiohttp.ClientConnectorError | aiohttp.ServerTimeoutError
+
+    class AiohttpTransport(httpx2.AsyncBaseTransport):
+        def __init__(self) -> None:
+            client = DefaultAioHttpClient()
+            # The SDK offers its transport as a part of a client only.
+            if proxy:
+                self._inner = client._init_proxy_transport(proxy, **settings)  # noqa: SLF001
+            else:
+                self._inner = client._init_transport(**settings)  # noqa: SLF001
+
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            try:
+                return await self._inner.handle_async_request(request)
+            except httpx2.TransportError as error:
+                cause = error.__cause__
+                # One that was there and broke is reported like one that was never made.
+                if isinstance(cause, aiohttp.ClientConnectionError) and not isinstance(cause, never_made):
+                    raise _broken_connection(cause) from error
+                raise
+
+        async def aclose(self) -> None:
+            await self._inner.aclose()
+
+    return AiohttpTransport()
 
 
 def _check_host(request: httpx2.Request, endpoint: Endpoint) -> None:
@@ -204,14 +265,22 @@ class _Body(httpx2.AsyncByteStream):
                 lines, rest = bytes(rest), bytearray(piece[end:])
                 size = len(rest) if _BLANK_LINE.search(tail + lines) else size
                 tail = (tail + lines)[1 - _LONGEST_BLANK_LINE :]
-                self._check_depth(lines)
+                self._check_event(lines)
                 yield lines
             else:
                 rest += piece
             if size > _MOST_EVENT_BYTES:
                 raise self._too_much(f"an event of more than {_MOST_EVENT_BYTES:,} bytes")
-        self._check_depth(bytes(rest))
+        self._check_event(bytes(rest))
         yield bytes(rest)
+
+    def _check_event(self, lines: bytes) -> None:
+        """Raise BadReply for what no event can have. The parser of events would replace bytes that are no text."""
+        try:
+            lines.decode()
+        except UnicodeDecodeError as error:
+            raise BadReply(f"{self._endpoint.display_url} sent a stream that is not UTF-8", is_charged=True) from error
+        self._check_depth(lines)
 
     def _check_depth(self, content: bytes) -> None:
         """Raise BadReply for JSON too deep to be parsed, shown or compared without the end of Python's stack."""
@@ -243,5 +312,6 @@ def _late_reply(endpoint: Endpoint) -> TimedOut:
 
 
 def _broken_connection(error: Exception) -> httpx2.ReadError:
-    """Return a known error for any other that comes out of the network: the SDK and we tell it alike."""
-    return httpx2.ReadError(str(error) or type(error).__name__)
+    """Return a known error for any other that comes out of the network."""
+    known = error.strerror if isinstance(error, OSError) else None
+    return httpx2.ReadError(known or str(error) or type(error).__name__)

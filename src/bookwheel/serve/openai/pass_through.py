@@ -21,7 +21,7 @@ from bookwheel.models.base import Model, unwrap
 from bookwheel.models.completion import parse_count
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.patience import Patience, PatientModel, persist
-from bookwheel.models.sdk_errors import request_errors, translate_error
+from bookwheel.models.server_errors import StatusError, request_errors, translate_error
 from bookwheel.plan import Budget
 from bookwheel.reading.budget import worst_usage
 from bookwheel.serve.engine.access import Key, TokenQuota
@@ -36,7 +36,7 @@ from bookwheel.text.tokens import EstimatingTokenizer, least_tokens
 from bookwheel.types import Message, Usage
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, AsyncOpenAI
+    from bookwheel.models.client import Client
 
 
 _ROUTE: Final = "/chat/completions"
@@ -66,7 +66,7 @@ class PassThrough:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._clients: dict[str, AsyncOpenAI] = {}
+        self._clients: dict[str, Client] = {}
         self._closing: set[asyncio.Future[None]] = set()
 
     async def aclose(self) -> None:
@@ -191,17 +191,14 @@ class PassThrough:
 
     async def _send(self, model: OpenAIModel, body: dict[str, Any], route: str) -> Any:
         """Send the chat once; return the answer's JSON, or the chunks of a stream."""
-        from httpx2 import Response as HttpResponse
-        from openai import AsyncStream
-
         client = self._clients.get(model.name)
         if client is None:
             endpoint = replace(model.endpoint, retries=0)
             client = self._clients.setdefault(model.name, endpoint.open_client())
         try:
             if body.get("stream"):
-                return await client.post(route, cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object])
-            answer = await client.post(route, cast_to=HttpResponse, body=body)
+                return await client.open_stream(route, body)
+            answer = await client.post_raw(route, body)
             return json.loads(answer.content)
         except request_errors() as error:
             fault = translate_error(error, model.endpoint, model.name)
@@ -242,11 +239,9 @@ class PassThrough:
         return ChatResult(payload=payload, status=status, headers={"x-should-retry": "false"})
 
 
-def _find_status_error(error: BaseException | None) -> APIStatusError | None:
+def _find_status_error(error: BaseException | None) -> StatusError | None:
     """Return the endpoint's refusal that an error of ours came from."""
-    from openai import APIStatusError
-
-    while error is not None and not isinstance(error, APIStatusError):
+    while error is not None and not isinstance(error, StatusError):
         error = error.__cause__
     return error
 

@@ -1,4 +1,4 @@
-"""Translate the SDK's exceptions into our errors, with advice and without the key.
+"""What a server answers in place of a reply, and its translation into our errors, with advice and without the key.
 
 connection refused, no such host      Unreachable       401, 403, 407             Refused
 connection broke in mid-reply         Unreachable       404 for a model           UnknownModel
@@ -12,6 +12,7 @@ An HTML page with 400, 403 or 404 is a proxy's and not the model server's: it sa
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -36,7 +37,7 @@ from bookwheel.errors import (
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
-    from openai import APIStatusError
+    from httpx2 import Response
 
     from bookwheel.models.endpoint import Endpoint
 
@@ -44,7 +45,7 @@ _LONGEST_QUOTE: Final = 400
 # Seconds: a server that asks for more is asked again all the same.
 _LONGEST_WAIT: Final = 3600.0
 _LONGEST_WISH: Final = 40
-# aiohttp quotes the bytes that it could not parse.
+# An HTTP library may quote the bytes that it could not parse.
 _LONGEST_CAUSE: Final = 120
 _HTML: Final = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 _TOO_LONG: Final = re.compile(
@@ -64,16 +65,38 @@ _NO_KEY: Final = frozenset({401, 403, 407})
 _REJECTED: Final = frozenset({400, 406, 410, 411, 413, 414, 415, 417, 422, 431, 451})
 
 
+class StatusError(Exception):
+    """An answer with a bad status."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(f"HTTP {response.status_code}")
+        self.response = response
+        self.status_code = response.status_code
+        try:
+            body = json.loads(response.content)
+        except (ValueError, RecursionError):
+            body = response.text.strip()
+        # OpenAI's own field; most servers have it.
+        self.body: object = body.get("error", body) if isinstance(body, dict) else body
+        fields = self.body if isinstance(self.body, dict) else {}
+        self.code, self.param, self.type = (fields.get(name) for name in ("code", "param", "type"))
+
+
+class StreamedError(Exception):
+    """An error that a stream brings after a good status."""
+
+    def __init__(self, body: object) -> None:
+        super().__init__(str(body))
+        self.body = body
+
+
 def request_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions that `translate_error` takes, for an `except` around a request."""
-    import aiohttp
     import httpx2
-    from openai import OpenAIError
 
-    # The SDK's transport lets some of aiohttp's through: answers that are not HTTP, chunks that are none. JSON can be
-    # anything, and so can what the SDK raises where it looks into it.
+    # JSON can be anything, and so can what is raised where we look into it.
     return (
-        *(OpenAIError, httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, aiohttp.ClientError, OSError, EOFError),
+        *(StatusError, StreamedError, httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, OSError, EOFError),
         *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError),
     )
 
@@ -81,21 +104,15 @@ def request_errors() -> tuple[type[Exception], ...]:
 def translate_error(
     error: Exception, endpoint: Endpoint, model: str = "", *, received: str | None = None
 ) -> ModelError:
-    """Return our error for an SDK exception. `received` is the text that had arrived when a stream broke."""
-    import aiohttp
+    """Return our error for one of `request_errors`. `received` is the text that had arrived when a stream broke."""
     import httpx2
-    import openai
 
-    if isinstance(error, ModelError):
-        return error
-    if isinstance(error, aiohttp.ClientError | httpx2.HTTPError | httpx2.StreamError | OSError | EOFError):
-        return _disconnection_error(error, endpoint, received)
-    if isinstance(error, openai.APITimeoutError | openai.APIConnectionError):
+    if isinstance(error, httpx2.HTTPError | httpx2.StreamError | httpx2.InvalidURL | OSError | EOFError):
         return _translate_connection_error(error, endpoint, received)
-    if isinstance(error, openai.APIStatusError):
+    if isinstance(error, StatusError):
         return _translate_status_error(error, endpoint, model)
-    if isinstance(error, openai.APIError):  # sent inside a stream, after a good status
-        return parse_error_body(error.body or error.message, endpoint, received=received)
+    if isinstance(error, StreamedError):
+        return parse_error_body(error.body, endpoint, received=received)
     # Only the parser's own words say where in the reply it is; the others are about our code.
     where = f" ({endpoint.hide_key(str(error))[:_LONGEST_CAUSE]})" if isinstance(error, ValueError) else ""
     return BadReply(
@@ -109,31 +126,21 @@ def translate_error(
 def _translate_connection_error(error: Exception, endpoint: Endpoint, received: str | None) -> ModelError:
     import httpx2
 
-    cause = error.__cause__
-    if isinstance(cause, ModelError):  # raised by the endpoint itself, before anything was sent
-        return cause
-    if cause and _is_disconnect(cause):
-        return _disconnection_error(cause, endpoint, received)
-    if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
-        why = endpoint.hide_key(str(cause)) or "no answer"
+    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+        why = endpoint.hide_key(_find_cause(error)) or "no answer"
         return Unreachable(
             f"no server answers at {endpoint.display_url}: {why}. Is it running, and is the base URL right? "
             f"Set it with --base-url or OPENAI_BASE_URL."
         )
-    if isinstance(cause, httpx2.TimeoutException):
+    if isinstance(error, httpx2.TimeoutException):
         return TimedOut(
             f"{endpoint.display_url} sent nothing for {endpoint.timeout:g} s. The server hangs or is too busy: "
             f"check it, raise the timeout, or request fewer tokens at once.",
             is_charged=True,
             received=received,
         )
-    return _disconnection_error(cause or error, endpoint, received)
-
-
-def _disconnection_error(cause: BaseException, endpoint: Endpoint, received: str | None) -> Unreachable:
-    known = cause.strerror if isinstance(cause, OSError) else None
-    text = sanitize(endpoint.hide_key(known or str(cause)))
-    why = text[:_LONGEST_CAUSE] or type(cause).__name__
+    text = sanitize(endpoint.hide_key(_find_cause(error)))
+    why = text[:_LONGEST_CAUSE] or type(error).__name__
     return Unreachable(
         f"the connection to {endpoint.display_url} broke in mid-reply: {why}. "
         f"Resume when the server and the network work again.",
@@ -142,15 +149,17 @@ def _disconnection_error(cause: BaseException, endpoint: Endpoint, received: str
     )
 
 
-def _is_disconnect(error: BaseException) -> bool:
-    """Return True for a connection that was there and broke, which the SDK's client reports like one never made."""
-    import aiohttp
+def _find_cause(error: BaseException) -> str:
+    """Return the system's own words for what failed, or the library's."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return str(error)
 
-    never_made = aiohttp.ClientConnectorError | aiohttp.ServerTimeoutError
-    return isinstance(error.__cause__, aiohttp.ClientConnectionError) and not isinstance(error.__cause__, never_made)
 
-
-def _translate_status_error(error: APIStatusError, endpoint: Endpoint, model: str) -> ModelError:
+def _translate_status_error(error: StatusError, endpoint: Endpoint, model: str) -> ModelError:
     status, message = error.status_code, format_server_message(error.body, endpoint)
     if final := _find_account_error(error, endpoint, message):
         return final
@@ -174,7 +183,7 @@ def _translate_status_error(error: APIStatusError, endpoint: Endpoint, model: st
     )
 
 
-def _find_account_error(error: APIStatusError, endpoint: Endpoint, message: str) -> ModelError | None:
+def _find_account_error(error: StatusError, endpoint: Endpoint, message: str) -> ModelError | None:
     """Return the error of a wrong key or an empty account, if it is one."""
     status = error.status_code
     if status in _NO_KEY and not (status == HTTPStatus.FORBIDDEN and is_html(error.response.text)):
@@ -187,7 +196,7 @@ def _find_account_error(error: APIStatusError, endpoint: Endpoint, message: str)
     return None
 
 
-def _overload_error(error: APIStatusError, endpoint: Endpoint, message: str) -> Overloaded:
+def _overload_error(error: StatusError, endpoint: Endpoint, message: str) -> Overloaded:
     after = error.response.headers.get("retry-after", "")
     seconds = " s" if re.fullmatch(r"[0-9.]+", after) else ""
     wait = f"It asks to wait: {sanitize(after)[:_LONGEST_WISH]}{seconds}." if after else "Try again later."
@@ -244,7 +253,7 @@ def is_html(text: str) -> bool:
     return bool(_HTML.match(text))
 
 
-def find_rejected_setting(error: APIStatusError, settings: Mapping[str, Any]) -> str | None:
+def find_rejected_setting(error: StatusError, settings: Mapping[str, Any]) -> str | None:
     """Return the request's setting that the server rejects, if that is what the error is about."""
     message = str(error.body)
     if _TOO_LONG.search(message) or not _UNSUPPORTED.search(f"{message} {error.code}"):
@@ -274,7 +283,7 @@ def format_server_message(body: object, endpoint: Endpoint) -> str:
     return text if text[-1] in ".!?…。" else f"{text}."
 
 
-def _is_unknown_model(error: APIStatusError) -> bool:
+def _is_unknown_model(error: StatusError) -> bool:
     """Return True if the error is about the model's name, not the address."""
     if error.status_code not in {400, 404} or not isinstance(error.body, Mapping):
         return False

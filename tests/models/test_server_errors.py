@@ -24,7 +24,7 @@ from bookwheel.errors import (
 )
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.openai import OpenAIModel
-from bookwheel.models.sdk_errors import find_retry_after, format_server_message
+from bookwheel.models.server_errors import find_retry_after, format_server_message
 
 KEY = "sk-very-secret-4711"
 

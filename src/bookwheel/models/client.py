@@ -1,0 +1,162 @@
+"""JSON over HTTP to the routes of one OpenAI-compatible server.
+
+A reading needs three routes and one kind of stream. The official SDK speaks many more, and importing it takes half a
+second, which every command would wait for.
+
+Errors are `StatusError` for a bad status, `StreamedError` for one that a stream brings, those of httpx2 for what fails
+on the way, and a `ModelError` for what passes a limit. `bookwheel.models.server_errors` translates them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import httpx2
+
+from bookwheel.models.server_errors import StatusError, StreamedError, find_retry_after
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    from bookwheel.models.endpoint import Endpoint
+
+# OpenAI's own names for the account that pays, which its SDK reads too.
+_ACCOUNT: Final = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+_TRIED_AGAIN: Final = frozenset({408, 409, 429})
+_FIRST_FAULT: Final = 500
+_FIRST_WAIT: Final = 0.5
+_LONGEST_WAIT: Final = 8.0
+# A server that asks for more is not waited for.
+_LONGEST_WISH: Final = 120.0
+# Seconds for what follows the last event, after which the connection can be used again.
+_SECONDS_TO_DRAIN: Final = 0.1
+
+
+class Client:
+    """Sends JSON to one server. `retries` of its endpoint are for small requests; replies need 0."""
+
+    def __init__(self, endpoint: Endpoint, http: httpx2.AsyncClient) -> None:
+        self._url = endpoint.url
+        self._retries = endpoint.retries
+        self._http = http
+        named = {header: os.environ.get(variable) for header, variable in _ACCOUNT.items()}
+        key = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+        self._headers = {"Accept": "application/json", **key, **{name: one for name, one in named.items() if one}}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def get(self, route: str) -> object:
+        """Return what a route answers: JSON, or its text where it is none."""
+        return _parse(await self._send(self._build("GET", route)))
+
+    async def post(self, route: str, body: Mapping[str, Any]) -> Any:
+        """Return what a route answers to JSON: JSON, or its text where it is none."""
+        return _parse(await self.post_raw(route, body))
+
+    async def post_raw(self, route: str, body: Mapping[str, Any]) -> httpx2.Response:
+        """Return a route's answer to JSON as it came."""
+        return await self._send(self._build("POST", route, body))
+
+    async def open_stream(self, route: str, body: Mapping[str, Any]) -> JsonStream:
+        """Return the events that a route answers to JSON. Whoever opens them closes them."""
+        return JsonStream(await self._send(self._build("POST", route, body), stream=True))
+
+    def _build(self, method: str, route: str, body: Mapping[str, Any] | None = None) -> httpx2.Request:
+        url = route if route.startswith("http") else f"{self._url}{route}"
+        if body is None:
+            return self._http.build_request(method, url, headers=self._headers)
+        content = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        headers = {**self._headers, "Content-Type": "application/json"}
+        return self._http.build_request(method, url, headers=headers, content=content)
+
+    async def _send(self, request: httpx2.Request, *, stream: bool = False) -> httpx2.Response:
+        """Send a request, again where another try may help. Raise StatusError for a bad status."""
+        for tries_left in range(self._retries, -1, -1):
+            wait = min(_FIRST_WAIT * 2.0 ** (self._retries - tries_left), _LONGEST_WAIT) * random.uniform(0.75, 1)  # noqa: S311
+            try:
+                answer = await self._http.send(request, stream=stream)
+            except httpx2.TransportError:
+                if not tries_left:
+                    raise
+            else:
+                if answer.is_success:
+                    return answer
+                if stream:
+                    await _read_all(answer)
+                asked = find_retry_after(answer.headers)
+                if not tries_left or not _may_pass(answer) or (asked or 0) > _LONGEST_WISH:
+                    raise StatusError(answer)
+                wait = asked or wait
+            await asyncio.sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
+
+async def _read_all(answer: httpx2.Response) -> None:
+    try:
+        await answer.aread()
+    finally:
+        await answer.aclose()
+
+
+def _may_pass(answer: httpx2.Response) -> bool:
+    """Return True for a status that another try can mend, by its number or by what the server says of it."""
+    said = answer.headers.get("x-should-retry")
+    if said in {"true", "false"}:
+        return bool(said == "true")
+    return answer.status_code in _TRIED_AGAIN or answer.status_code >= _FIRST_FAULT
+
+
+def _parse(answer: httpx2.Response) -> Any:
+    kind = answer.headers.get("content-type", "").partition(";")[0].strip()
+    return json.loads(answer.content) if kind.endswith("json") else answer.text
+
+
+class JsonStream:
+    """The JSON of a stream's events, up to the one that ends it."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self.response = response
+
+    async def close(self) -> None:
+        """Give the connection back, or close it where the reply is not over."""
+        await self.response.aclose()
+
+    async def __aiter__(self) -> AsyncGenerator[Any]:
+        # The type is not checked: a server that answers with a whole reply sends no event.
+        self.response.headers["content-type"] = "text/event-stream"
+        events = httpx2.EventSource(self.response, max_event_size=None).__aiter__()
+        try:
+            async with aclosing(events):  # type: ignore[type-var]
+                async for event in events:
+                    if event.data.startswith("[DONE]"):
+                        await self._drain(events)
+                        return
+                    body = json.loads(event.data)
+                    if isinstance(body, dict) and body.get("error"):
+                        raise StreamedError(body["error"])
+                    yield body
+        finally:
+            await self.close()
+
+    @staticmethod
+    async def _drain(events: Any) -> None:
+        """Read the end of the body, without which the connection could not be used again."""
+        try:
+            async with asyncio.timeout(_SECONDS_TO_DRAIN):
+                async for _ in events:
+                    pass
+        except (TimeoutError, httpx2.TransportError):
+            pass

@@ -65,7 +65,7 @@ class BoundedClient(httpx2.AsyncClient):
 
     def __init__(self, endpoint: Endpoint, timeout: httpx2.Timeout) -> None:
         self._endpoint = endpoint
-        hooks = {"request": [self._check_host], "response": [self._bound_cookies]}
+        hooks: dict[str, list[Callable[..., Any]]] = {"request": [self._check_host], "response": [self._bound_cookies]}
         super().__init__(timeout=timeout, limits=_CONNECTIONS, follow_redirects=True, event_hooks=hooks)
 
     def _init_transport(self, **settings: Any) -> httpx2.AsyncBaseTransport:  # type: ignore[override]

@@ -42,7 +42,9 @@ class ListedReading(NamedTuple):
 def list_rows(path: Path, *, limit: int | None = None, search: str | None = None) -> list[ListedReading]:
     """Return the newest readings of a journal first. An older journal is brought up to date."""
     where = f" WHERE {SEARCH_CONDITION}" if search else ""
-    is_sound = f"{IS_SOUND['readings']} AND {IS_SOUND['documents']}"
+    # A document is checked once, however many readings it has.
+    damaged = f"SELECT id FROM documents WHERE NOT {IS_SOUND['documents']}"
+    is_sound = f"{IS_SOUND['readings']} AND document NOT IN ({damaged})"
     query = (
         f"SELECT {is_sound}, {_COLUMNS} FROM readings JOIN documents ON documents.id = document{where} "
         "ORDER BY number DESC LIMIT ?2"

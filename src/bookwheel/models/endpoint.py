@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from bookwheel.models.client import Client
 
 _SECONDS_TO_CONNECT: Final = 15.0
+# The name is looked up in a thread, which a busy machine lets wait.
+_LEAST_SECONDS_TO_CONNECT: Final = 1.0
 DEFAULT_TIMEOUT: Final = 600.0
 DEFAULT_RETRIES: Final = 4
 # A reply may take this many times the silence that is allowed within it, and a minute at least.
@@ -90,7 +92,8 @@ class Endpoint:
 
         from bookwheel.models.transport import open_http_client
 
-        return open_http_client(self, Timeout(self.timeout, connect=min(self.timeout, _SECONDS_TO_CONNECT)))
+        connect = min(max(self.timeout, _LEAST_SECONDS_TO_CONNECT), _SECONDS_TO_CONNECT)
+        return open_http_client(self, Timeout(self.timeout, connect=connect))
 
 
 def _is_web_address(url: str) -> bool:

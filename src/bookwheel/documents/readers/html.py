@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
 
-# Bytes at most: the parsed tree takes a multiple of that in memory.
-_MOST_HTML: Final = 32 << 20
+# Bytes at most: the parsed tree takes about nine times that in memory.
+_MOST_HTML: Final = 64 << 20
 _CHARSET: Final = re.compile(
     rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,80}encoding=[\"']([\w.-]+)", re.IGNORECASE
 )

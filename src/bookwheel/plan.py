@@ -6,7 +6,7 @@ and the reply. The template takes what is left (about 200 tokens with the questi
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
@@ -250,7 +250,7 @@ class Plan:
         if window is None or window >= _PAPER_WINDOW:
             return self
         share = window / _PAPER_WINDOW
-        return self.with_values({name: max(_LEAST_TOKENS, int(getattr(self, name) * share)) for name in _TOKEN_FIELDS})
+        return replace(self, **{name: max(_LEAST_TOKENS, int(getattr(self, name) * share)) for name in _TOKEN_FIELDS})
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, nested; `from_json` takes them back."""
@@ -274,7 +274,8 @@ class Plan:
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
         """Return this plan with some values replaced: `plan.with_values({"chunk_tokens": 900})`."""
-        return self.from_json(merge_tables(self.to_json(), values))
+        # Nothing is to be checked then, and pydantic's import is a tenth of what `bookwheel ask` takes to start.
+        return self.from_json(merge_tables(self.to_json(), values)) if values else self
 
 
 def _make_gate(values: Mapping[str, Any] | None) -> GatePlan | None:

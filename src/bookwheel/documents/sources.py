@@ -19,15 +19,14 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from pathspec import GitIgnoreSpec
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
-
 from bookwheel.documents.cancellation import check_cancelled
 from bookwheel.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO
+
+    from pathspec import GitIgnoreSpec
 
 # Names in one warning; the rest is only counted, and more than the most are not told apart.
 _LISTED_PLACES: Final = 5
@@ -311,6 +310,9 @@ def _load_rules(folder: Path) -> tuple[_Rules, ...]:
 
 def parse_rules(lines: Iterable[str]) -> GitIgnoreSpec:
     """Return the rules of a file's lines, matched in bounded time; like git, leave out a line that is not a pattern."""
+    from pathspec import GitIgnoreSpec
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
     patterns = []
     for line in lines:
         try:

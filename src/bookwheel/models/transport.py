@@ -13,10 +13,12 @@ costs more than the calls of one document save, so it is loaded when many calls 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sys
 import time
 from contextlib import aclosing
+from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -26,6 +28,7 @@ import httpx2
 from bookwheel.errors import BadReply, ModelError, Refused, TimedOut
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncGenerator, Callable
 
     from bookwheel.models.endpoint import Endpoint
@@ -51,6 +54,8 @@ _LONGEST_BLANK_LINE: Final = 4
 _OURS: Final = (ModelError, httpx2.TransportError)
 # As the SDK has them: more than a server's readings need, and kept for the next calls.
 _CONNECTIONS: Final = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+# The variables that name other certificates than the system's.
+_CERTIFICATES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 # The import costs as much as this many calls save. The SDK may be there already, for its types.
 _CALLS_BEFORE_AIOHTTP: Final = 1000
 
@@ -60,13 +65,20 @@ def open_http_client(endpoint: Endpoint, timeout: httpx2.Timeout) -> httpx2.Asyn
     return BoundedClient(endpoint, timeout)
 
 
+@cache
+def _open_tls(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+    """Return the context of all clients: to load the system's certificates takes 25 ms, and a model has three clients."""
+    return httpx2.create_ssl_context()
+
+
 class BoundedClient(httpx2.AsyncClient):
     """A client with bounded transports, also those to proxies."""
 
     def __init__(self, endpoint: Endpoint, timeout: httpx2.Timeout) -> None:
         self._endpoint = endpoint
         hooks: dict[str, list[Callable[..., Any]]] = {"request": [self._check_host], "response": [self._bound_cookies]}
-        super().__init__(timeout=timeout, limits=_CONNECTIONS, follow_redirects=True, event_hooks=hooks)
+        tls = _open_tls(*map(os.environ.get, _CERTIFICATES))
+        super().__init__(verify=tls, timeout=timeout, limits=_CONNECTIONS, follow_redirects=True, event_hooks=hooks)
 
     def _init_transport(self, **settings: Any) -> httpx2.AsyncBaseTransport:  # type: ignore[override]
         return self._bound(super()._init_transport(**settings), None, settings)

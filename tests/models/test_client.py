@@ -149,7 +149,7 @@ class Counting(httpx2.AsyncBaseTransport):
 @pytest.mark.parametrize("is_loaded", [False, True])
 def test_the_heavy_transport_is_loaded_after_many_calls_or_where_the_sdk_is(monkeypatch, is_loaded):
     monkeypatch.setattr(transport, "_CALLS_BEFORE_AIOHTTP", 5)
-    monkeypatch.setattr(transport.sys, "modules", {"openai": None} if is_loaded else {})
+    monkeypatch.setattr(transport, "_is_sdk_loaded", lambda: is_loaded)
     light, heavy = Counting(), Counting()
 
     async def call():

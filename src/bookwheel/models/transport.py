@@ -67,7 +67,7 @@ def open_http_client(endpoint: Endpoint, timeout: httpx2.Timeout) -> httpx2.Asyn
 
 @cache
 def _open_tls(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    """Return the context of all clients: to load the system's certificates takes 25 ms, and a model has three clients."""
+    """Return the context of all clients: certificates take 25 ms to load, and a model has three clients."""
     return httpx2.create_ssl_context()
 
 
@@ -115,7 +115,7 @@ class GrowingTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send the request by the heavy transport where that is loaded."""
         self._calls += 1
-        if self._heavy is None and (self._calls > _CALLS_BEFORE_AIOHTTP or "openai" in sys.modules):
+        if self._heavy is None and (self._calls > _CALLS_BEFORE_AIOHTTP or _is_sdk_loaded()):
             # In a thread: an import takes half a second.
             self._heavy = asyncio.get_running_loop().run_in_executor(None, self._open_heavy)
         if self._heavy and self._heavy.done():
@@ -127,6 +127,10 @@ class GrowingTransport(httpx2.AsyncBaseTransport):
         await self._light.aclose()
         if self._heavy:
             await (await self._heavy).aclose()
+
+
+def _is_sdk_loaded() -> bool:
+    return "openai" in sys.modules
 
 
 def _open_aiohttp(proxy: httpx2.Proxy | None, settings: dict[str, Any]) -> httpx2.AsyncBaseTransport:

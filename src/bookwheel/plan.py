@@ -250,7 +250,8 @@ class Plan:
         if window is None or window >= _PAPER_WINDOW:
             return self
         share = window / _PAPER_WINDOW
-        return replace(self, **{name: max(_LEAST_TOKENS, int(getattr(self, name) * share)) for name in _TOKEN_FIELDS})
+        budgets: dict[str, Any] = {name: max(_LEAST_TOKENS, int(getattr(self, name) * share)) for name in _TOKEN_FIELDS}
+        return replace(self, **budgets)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, nested; `from_json` takes them back."""

@@ -62,7 +62,7 @@ class GatedModel(ScriptedModel):
 
 
 @contextmanager
-def serving(folder: Path, seconds: float, *, model: GatedModel | None = None, **settings: object):
+def serving(folder: Path, seconds: float, *, model: ScriptedModel | None = None, **settings: object):
     model = model or GatedModel(seconds)
     with Journal(folder / "journal.sqlite") as journal:
         app = build_app(journal=journal, models={"scripted": model}, **settings)
@@ -196,10 +196,10 @@ def fresh_at(chromium, tmp_path):
     """The page of a server that nobody has used, at a width and in a scheme and a language."""
 
     @contextmanager
-    def open_fresh(width: int, scheme: str, locale: str):
+    def open_fresh(width: int = 1280, scheme: str = "light", locale: str = "en-GB", mode: str = "inspect", model=None):
         with (
-            serving(tmp_path, 0.0) as address,
-            opened_page(chromium, address, width=width, scheme=scheme, locale=locale) as page,
+            serving(tmp_path, 0.0, model=model) as address,
+            opened_page(chromium, address, width=width, scheme=scheme, locale=locale, mode=mode) as page,
         ):
             yield page
 

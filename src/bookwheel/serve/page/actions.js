@@ -3,6 +3,7 @@
 import { h, refill } from "./dom.js";
 import { Star, confirmed, rename } from "./labels.js";
 import * as service from "./service.js";
+import { titleOf } from "./marks.js";
 import { moment, t } from "./words.js";
 
 // `own`: changed(reading), ask(), copy(), and the heading that is written over.
@@ -30,7 +31,7 @@ export function actions(reading, shelf, own) {
   const budget = nextBudget(reading);
   const onward = ["stopped", "failed", "cancelled"].includes(reading.status);
   const star = new Star(Boolean(reading.starred), (starred) => service.labelReading(id, { starred }));
-  const name = act(t("label.rename"), () => rename(own.heading, reading.name || reading.question, async (given) => own.changed({ ...reading, ...(await service.labelReading(id, { name: given })) })), "choice");
+  const name = act(t("label.rename"), () => rename(own.heading, titleOf(reading), async (given) => own.changed({ ...reading, ...(await service.labelReading(id, { name: given })) })), "choice");
   const copied = act(t("act.copy"), async (button) => {
     await own.copy();
     refill(button, t("act.copied"));
@@ -80,7 +81,7 @@ function compareMenu(reading) {
   const open = async () => {
     if (!box.open) return;
     const others = (await service.readings({ document: reading.document.id, limit: 500 })).filter((other) => other.reading !== reading.reading);
-    const link = (other) => h("a", { class: "choice", href: `#/compare/${encodeURIComponent(reading.reading)}/${encodeURIComponent(other.reading)}`, dir: "auto" }, other.name || other.question, h("span", { class: "small" }, ` ${moment(other.created)}`));
+    const link = (other) => h("a", { class: "choice", href: `#/compare/${encodeURIComponent(reading.reading)}/${encodeURIComponent(other.reading)}`, dir: "auto" }, titleOf(other), h("span", { class: "small" }, ` ${moment(other.created)}`));
     refill(list, others.length ? others.map(link) : h("p", { class: "small" }, t("compare.none")));
   };
   const box = h("details", { class: "deeper", ontoggle: open }, h("summary", {}, t("act.compare")), list);

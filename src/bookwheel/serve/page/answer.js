@@ -2,7 +2,7 @@
 // quote under the pointer or the focus; pressed, it leads to the passage in the document.
 
 import { h, refill } from "./dom.js";
-import { advantageMark, claimChip, signOf, trustBadge, verdict } from "./marks.js";
+import { advantageMark, claimChip, signOf, titleOf, trustBadge, verdict } from "./marks.js";
 import { flagChip } from "./memory.js";
 import { explainScore } from "./reasons.js";
 import { figure, number, percent, t } from "./words.js";
@@ -29,7 +29,7 @@ export class Answer {
     if (told === this.told) return;
     this.told = told;
     refill(this.chips, trustBadge(reading));
-    refill(this.question, reading.name || reading.question);
+    refill(this.question, titleOf(reading));
     this.question.title = reading.question;
     this.text.classList.toggle("none", !reading.answer);
     refill(this.text, reading.answer ? this.#marked(reading) : t(`none.${reading.status}`));

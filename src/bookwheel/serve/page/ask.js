@@ -134,6 +134,7 @@ export class AskForm {
     ];
     if (this.presets.contains(document.activeElement)) this.presets.querySelectorAll("input").forEach((input) => (input.checked = input.value === this.preset));
     else refill(this.presets, h("legend", {}, t("preset")), this.offered.map((one) => option(one.name, t(`preset.${one.name}`))), this.preset === "expert" && option("expert", t("preset.expert")), (this.cost = h("p", { class: "small", role: "status" })));
+    this.questions.node.hidden = this.#way === service.GRAPH;
     this.questions.first.placeholder = t(this.preset === "table" ? "preset.table.hint" : "ask.question.hint");
     refill(this.line, wayLine(this.way.value || this.own));
     this.#tellCost();
@@ -198,7 +199,8 @@ export class AskForm {
   async #start(event) {
     event?.preventDefault();
     refill(this.problem);
-    const questions = this.questions.asked;
+    const isGraph = this.#way === service.GRAPH;
+    const questions = isGraph ? [t("graph")] : this.questions.asked;
     if (!this.text.value.trim() && !this.sources.length) return void refill(this.problem, t("ask.no-document"));
     if (!questions.length) return void refill(this.problem, t("ask.no-question"));
     this.button.disabled = true;

@@ -1,10 +1,9 @@
 // Plots as SVG, redrawn when their width changes. Series differ by colour and by mark. Pointing at a plot shows the
 // figures there; a table beside every plot has the same figures.
 
-import { h, refill, shown } from "./dom.js";
+import { h, refill, svg as s } from "./dom.js";
 import { exact } from "./words.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const EDGE = { top: 10, right: 14, bottom: 30, left: 46 };
 const COLOURS = 8;
 const LETTER = 6.4; // pixels of one character of a label, about
@@ -17,13 +16,6 @@ const MARKS = [
   "M-4.4-1.5h2.9v-2.9h3v2.9h2.9v3h-2.9v2.9h-3v-2.9h-2.9z",
   "M-4.2-4.2 4.2 4.2M-4.2 4.2 4.2-4.2",
 ];
-
-function s(tag, props = {}, ...children) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(props)) node.setAttribute(name, value);
-  node.append(...children.flat(Infinity).filter(Boolean).map((child) => (child instanceof Node ? child : shown(child))));
-  return node;
-}
 
 export const ink = (index) => `series c${index % COLOURS}`;
 const mark = (index, x, y) => s("path", { class: "mark", d: MARKS[index % MARKS.length], transform: `translate(${x} ${y})` });

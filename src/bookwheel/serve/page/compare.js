@@ -3,7 +3,7 @@
 
 import { against } from "./differences.js";
 import { eachFrame, h, refill } from "./dom.js";
-import { trustBadge } from "./marks.js";
+import { titleOf, trustBadge } from "./marks.js";
 import { Ribbon, stepOfKey } from "./ribbon.js";
 import * as service from "./service.js";
 import { Trace } from "./trace.js";
@@ -71,7 +71,7 @@ class Side {
       "section",
       {},
       this.eyebrow,
-      h("h2", { class: "question", dir: "auto" }, h("a", { href: service.own.place(reading.reading) }, reading.name || reading.question)),
+      h("h2", { class: "question", dir: "auto" }, h("a", { href: service.own.place(reading.reading) }, titleOf(reading))),
       this.answer,
       h("p", { class: "small" }, t("reading.of", { name: reading.document.name, length: number(reading.document.length) })),
       this.line,

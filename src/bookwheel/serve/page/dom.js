@@ -27,6 +27,14 @@ export function fill(node, ...children) {
   return node;
 }
 
+const SVG = "http://www.w3.org/2000/svg";
+
+export function svg(tag, props = {}, ...children) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(props)) node.setAttribute(name, value);
+  return fill(node, ...children);
+}
+
 export function refill(node, ...children) {
   node.replaceChildren();
   return fill(node, ...children);

@@ -3,7 +3,7 @@
 import { h, refill } from "./dom.js";
 import { Star } from "./labels.js";
 import { SearchedList } from "./lists.js";
-import { trustBadge } from "./marks.js";
+import { titleOf, trustBadge } from "./marks.js";
 import * as service from "./service.js";
 import { moment, number, t } from "./words.js";
 
@@ -36,7 +36,7 @@ class Journal {
       h(
         "div",
         {},
-        h("a", { href: service.own.place(reading.reading), class: "question", dir: "auto" }, reading.name || reading.question),
+        h("a", { href: service.own.place(reading.reading), class: "question", dir: "auto" }, titleOf(reading)),
         h("p", { class: reading.answer ? "said" : "said none", dir: "auto" }, reading.answer || t("journal.no-answer")),
         h("p", { class: "small" }, trustBadge(reading), " ", facts.join(" · ")),
       ),

@@ -20,6 +20,9 @@ export const trustOf = ({ verdict, answers, sign, way }) =>
 
 const SIGNS = { green: "✓", amber: "!", red: "✕", grey: "?" };
 
+// The columns of a table stand behind its question, for the model.
+export const titleOf = ({ name, question }) => name || question.split("\n{")[0];
+
 export const advantageMark = (advantage) => h("span", { class: `chip ${advantage > 0 ? "new" : advantage < 0 ? "gone" : "nought"}` }, signed(advantage));
 
 // How far the document bears out one sentence of an answer, and whether that answers the question.

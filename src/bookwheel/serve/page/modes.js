@@ -2,7 +2,7 @@
 // "inspect": it stands above the timeline, the memory and the document.
 
 import { h, refill } from "./dom.js";
-import { kept, t } from "./words.js";
+import { kept, number, t } from "./words.js";
 
 const FOUND = 5; // lines of what was found so far
 
@@ -43,10 +43,18 @@ export class Modes {
   }
 
   // What was found so far, for whoever waits for the answer without the memory before them.
-  draw(reads, trace) {
-    this.found.hidden = !reads || this.inspects || !trace.length;
+  draw(reads, trace, length) {
+    this.found.hidden = !reads || this.inspects;
     if (this.found.hidden) return;
-    const lines = trace.steps.at(-1).memory.split("\n").filter((line) => line.trim());
-    refill(this.found, h("li", { class: "small" }, t(lines.length ? "live.sofar" : "live.nothing")), lines.slice(-FOUND).map((line) => h("li", { dir: "auto" }, line)));
+    const lines = (trace.steps.at(-1)?.memory ?? "").split("\n").filter((line) => line.trim());
+    refill(this.found, h("li", { class: "small" }, h("b", {}, sectionOf(trace, length)), " · ", t(lines.length ? "live.sofar" : "live.nothing")), lines.slice(-FOUND).map((line) => h("li", { dir: "auto" }, line)));
   }
+}
+
+// "Section 12 of about 80", by the sections that were read so far.
+export function sectionOf({ own }, length) {
+  const read = own.filter(({ start, end }) => end > start);
+  const characters = read.reduce((sum, { start, end }) => sum + end - start, 0);
+  const all = characters ? Math.max(read.length, Math.round((length * read.length) / characters)) : 0;
+  return all ? t("live.section", { at: number(Math.min(all, read.length + 1)), all: number(all) }) : t("timeline.begin");
 }

@@ -1,6 +1,8 @@
 // The ways of reading in plain words. What a model cannot do is not offered.
 
-const NAMES = ["fast", "thorough", "quotes", "table"];
+import { GRAPH } from "./service.js";
+
+const NAMES = ["fast", "thorough", "quotes", "table", "graph"];
 
 // Those of a model, each with its way; an empty way is the server's own choice.
 export function presetsOf({ way: own = "sequential", ways = [] } = {}) {
@@ -11,6 +13,7 @@ export function presetsOf({ way: own = "sequential", ways = [] } = {}) {
     thorough: own === "quotes" ? "sequential" : "",
     quotes: own === "quotes" ? "" : has("quotes") ? "quotes" : undefined,
     table: "collect",
+    graph: own === "quotes" ? undefined : GRAPH, // its facts must be written
   };
   return NAMES.filter((name) => found[name] !== undefined).map((name) => ({ name, way: found[name], own }));
 }

@@ -3,6 +3,7 @@
 
 import { actions } from "./actions.js";
 import { Answer } from "./answer.js";
+import { Axis } from "./axis.js";
 import { CallDialog } from "./calls.js";
 import { Cards } from "./cards.js";
 import { copy, eachFrame, h, later, refill, rememberAddress } from "./dom.js";
@@ -37,6 +38,7 @@ export class ReadingView {
     this.cards = new Cards((found) => this.#hold(found, t("source.proof")));
     this.facts = new Facts();
     this.ribbon = new Ribbon({ trace: this.trace, length: reading.document.length, proofs: () => this.reading.evidence ?? [], move: (at) => this.go(at) });
+    this.axis = new Axis();
     this.transport = new Transport({ trace: this.trace, shown: () => this.shown, newest: () => this.at === null, go: (at) => this.go(at) });
     this.edit = h("button", { type: "button", onclick: () => this.editor.open() }, t("memory.edit"));
     this.prompt = h("button", { type: "button", onclick: () => this.#openCall() }, t("call"));
@@ -52,6 +54,7 @@ export class ReadingView {
     this.editor = new MemoryEditor(this);
     this.table = shelf.rows && hasTable(reading) ? new TablePane(reading, (row) => this.#hold({ ...row, pages: row.page ? [row.page] : [], step: this.trace.stepAt(row.start) }, row.quote), own) : null;
     this.source = new SourcePane(reading.document, shelf, (span) => this.#pinned(span));
+    this.source.ready.then(() => this.draw());
     this.find = new FindBar(this.source, shelf.find && ((text) => shelf.find(reading.document.id, text)));
     this.acts = h("div", { class: "actions" });
     this.line = h("p", { class: "small problem", role: "status" });
@@ -65,7 +68,7 @@ export class ReadingView {
   }
 
   #node() {
-    this.timeline = h("section", { class: "timeline", "aria-label": t("timeline") }, this.ribbon.node, this.transport.node);
+    this.timeline = h("section", { class: "timeline", "aria-label": t("timeline") }, h("div", {}, this.ribbon.node, this.axis.node), this.transport.node);
     this.columns = h("div", { class: this.table ? "columns with-table" : "columns" }, this.table?.node ?? this.memory.node, this.source.node);
     const top = h("div", { class: "eyebrow" }, this.answer.chips, this.facts.line, this.modes.node, this.acts, this.facts.node);
     this.headline = h("div", { class: "headline" }, top, this.facts.bar, this.line, h("div", { class: "said-so" }, this.answer.node, this.facts.missed, this.cards.node, this.modes.found));
@@ -235,9 +238,10 @@ export class ReadingView {
     const reads = this.reading.status === "reading";
     this.answer.draw(this.reading, this.reading.error && explain(this.reading.error));
     this.cards.draw(this.reading, this.source.pages);
-    this.modes.draw(reads, this.trace);
+    this.modes.draw(reads, this.trace, this.reading.document.length);
     this.table?.draw(this.trace.length, this.reading.status);
     this.facts.draw(this.reading, this.trace, this.elapsed);
+    this.axis.draw(this.source.outline, this.reading.document.length);
     this.ribbon.flight = reads ? this.trace.flight(this.reading) : null;
     this.ribbon.draw(at, this.marked);
     if (this.drawn !== step || this.origins !== this.drawnOrigins || !step) this.memory.draw(at);

@@ -56,6 +56,8 @@ export const remove = (id) => ask(at(id), { method: "DELETE" });
 export const rows = (id, limit) => ask(`${at(id)}/rows?limit=${limit}`);
 export const rowsBy = (id, sql) => ask(`${at(id)}/rows?${query({ sql })}`);
 export const rowsFile = (id, format) => `${at(id)}/rows?format=${format}`;
+export const graph = (id, wanted) => ask(`${at(id)}/graph?${query(wanted)}`);
+export const graphFile = (id, format) => `${at(id)}/graph?format=${format}`;
 export const changeRow = (id, change) => send("PATCH", `${at(id)}/rows`, change);
 const lasting = (name) => `/memories/${encodeURIComponent(name)}`;
 export const memories = () => ask("/memories");
@@ -125,13 +127,18 @@ export const upload = (file) =>
     body: file,
   });
 
+// What a form asks for where no question is needed: a graph of the document.
+export const GRAPH = "graph of all";
+
 // A random idempotency key, so that a request sent twice starts one reading.
 export const start = (wanted) => {
+  const isGraph = wanted.way === GRAPH;
+  const { way, question, questions, ...rest } = wanted;
   const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0"));
-  return ask("/readings", {
+  return ask(isGraph ? "/graphs" : "/readings", {
     method: "POST",
     headers: { "Content-Type": "application/json", "Idempotency-Key": key.join("") },
-    body: JSON.stringify(wanted),
+    body: JSON.stringify(isGraph ? rest : wanted),
   });
 };
 

@@ -3,7 +3,7 @@
 import { h, refill, rememberAddress } from "./dom.js";
 import { Star, confirmed } from "./labels.js";
 import { SearchedList } from "./lists.js";
-import { trustBadge } from "./marks.js";
+import { titleOf, trustBadge } from "./marks.js";
 import * as service from "./service.js";
 import { offered } from "./tables.js";
 import { compact, moment, number, t } from "./words.js";
@@ -110,7 +110,7 @@ export class DocumentShelf {
         "div",
         {},
         h("a", { href: `#/document/${book.document}`, class: "question", dir: "auto" }, book.name),
-        h("p", { class: "said", dir: "auto" }, newest ? newest.question : t(stays ? "shelf.unasked.stays" : "shelf.unasked")),
+        h("p", { class: "said", dir: "auto" }, newest ? titleOf(newest) : t(stays ? "shelf.unasked.stays" : "shelf.unasked")),
         h("p", { class: "small" }, newest && [trustBadge(newest), " "], facts.filter(Boolean).join(" · "), book.collections.map((name) => [" ", within(name)])),
       ),
     );

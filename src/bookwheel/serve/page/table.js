@@ -4,12 +4,14 @@
 import { shareOf } from "./cards.js";
 import { h, later, refill } from "./dom.js";
 import { SearchedList } from "./lists.js";
-import { trustBadge } from "./marks.js";
+import { titleOf, trustBadge } from "./marks.js";
 import * as service from "./service.js";
 import { moment, number, pages, t } from "./words.js";
 
 const PAGE = 200;
 const FILES = ["csv", "xlsx", "jsonl", "md"];
+
+const GRAPH_COLUMNS = ["subject", "relation", "object"];
 
 export const hasTable = ({ way }) => way.split("+").includes("collect");
 
@@ -26,6 +28,8 @@ export class TablePane {
     const files = FILES.map((kind) => h("a", { class: "choice", href: service.rowsFile(reading, kind), download: `rows.${kind}` }, kind.toUpperCase()));
     this.head = h("div", { class: "pane-head" }, this.title, this.told, own && h("details", { class: "menu" }, h("summary", { class: "button" }, t("table.export")), h("div", { class: "choices" }, files)));
     this.node = h("section", { class: "pane table-pane", "aria-label": t("table") }, this.head, h("div", { class: "pane-body" }, this.problem, this.body, this.more, own && this.#questions(), this.found));
+    this.looks = h("span", { class: "looks", role: "group", "aria-label": t("table.look"), hidden: true });
+    this.title.after(this.looks);
     this.again = later(400, () => this.load());
   }
 
@@ -53,12 +57,39 @@ export class TablePane {
     const marks = [t("table.rows", { count: number(table.count) }), table.unproven && t("table.unproven", { count: number(table.unproven) }), table.removed && t("table.removed", { count: number(table.removed) })];
     refill(this.told, marks.filter(Boolean).join(" · "));
     const names = table.columns.map(({ name }) => name);
+    if (this.own) this.#offerGraph(GRAPH_COLUMNS.every((name) => names.includes(name)));
     const open = document.activeElement?.closest?.("tr")?.dataset.row;
     const rows = table.rows.map((row) => this.#row(row, names));
     const head = h("tr", {}, names.map((name) => h("th", { scope: "col", dir: "auto" }, name)), h("th", { scope: "col" }, t("table.place")), this.own && h("th", { scope: "col" }, h("span", { class: "unseen" }, t("table.change"))));
     refill(this.body, rows.length ? h("table", {}, h("thead", {}, head), h("tbody", {}, rows)) : h("p", { class: "soft" }, t(table.status === "reading" ? "table.yet" : "table.none")));
     if (open) this.body.querySelector(`tr[data-row="${CSS.escape(open)}"] button`)?.focus({ preventScroll: true });
     this.more.hidden = table.count <= table.rows.length;
+  }
+
+  // The columns of a graph are drawn as one; the table stays beside it.
+  async #offerGraph(is) {
+    this.looks.hidden = !is;
+    if (!is) return;
+    this.look ??= "graph";
+    const button = (name) => h("button", { type: "button", class: "quiet", "aria-pressed": String(this.look === name), onclick: () => this.#turn(name) }, t(name));
+    if (!this.looks.contains(document.activeElement)) refill(this.looks, ["graph", "table"].map(button));
+    await this.#drawGraph();
+  }
+
+  #turn(look) {
+    this.look = look;
+    this.looks.querySelectorAll("button").forEach((button, at) => button.setAttribute("aria-pressed", String(["graph", "table"][at] === look)));
+    this.#drawGraph();
+  }
+
+  async #drawGraph() {
+    const isDrawn = this.look === "graph";
+    if (isDrawn && !this.graph) {
+      const { GraphPane } = await import("./graph.js");
+      if (!this.graph) this.body.before((this.graph = new GraphPane(this.reading, this.go)).node);
+    }
+    this.node.classList.toggle("drawn", isDrawn);
+    if (isDrawn) await this.graph.load();
   }
 
   #row(row, names) {
@@ -117,7 +148,7 @@ export function tableShelf() {
       "li",
       { class: "book-row" },
       h("span", { "aria-hidden": "true" }, "▦"),
-      h("div", {}, h("a", { href: service.own.place(reading.reading), class: "question", dir: "auto" }, reading.name || reading.question), h("p", { class: "said", dir: "auto" }, reading.answer ?? t(`none.${reading.status}`)), h("p", { class: "small" }, trustBadge(reading), " ", [reading.document.name, moment(reading.created)].join(" · "))),
+      h("div", {}, h("a", { href: service.own.place(reading.reading), class: "question", dir: "auto" }, titleOf(reading)), h("p", { class: "said", dir: "auto" }, reading.answer ?? t(`none.${reading.status}`)), h("p", { class: "small" }, trustBadge(reading), " ", [reading.document.name, moment(reading.created)].join(" · "))),
     );
   const list = new SearchedList({ words: "tables", id: "tables-search", fetch: (wanted, last) => service.readings({ ...wanted, way: "collect", before: last?.reading }), entry, key: ({ reading }) => reading, goes: ({ status }) => status === "reading" });
   list.load();

@@ -3,7 +3,7 @@
 import { h, refill } from "./dom.js";
 import { draft, saveDraft } from "./drafts.js";
 import { Star, confirmed, rename } from "./labels.js";
-import { trustOf } from "./marks.js";
+import { titleOf, trustOf } from "./marks.js";
 import { Questions, started, wanted } from "./questions.js";
 import * as service from "./service.js";
 import { compact, number, t } from "./words.js";
@@ -118,7 +118,7 @@ export class Thread {
       h("span", { class: `dot ${reading.status} ${reading.sign ?? ""}`, title: worth }),
       h("span", { class: "unseen" }, `${worth}: `),
       reading.starred && "★ ",
-      h("b", {}, reading.name || reading.question),
+      h("b", {}, titleOf(reading)),
       reading.parent && !reading.name && h("i", {}, ` ${t(this.#isFork(reading) ? "thread.fork" : "thread.carried")}`),
       h("span", { class: "said" }, reading.answer ?? t("journal.no-answer")),
     );

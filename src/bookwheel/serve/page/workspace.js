@@ -6,6 +6,7 @@ import { ReadingView } from "./reading.js";
 import * as service from "./service.js";
 import { SourcePane } from "./source.js";
 import { Thread } from "./thread.js";
+import { titleOf } from "./marks.js";
 import { kept as stored, t } from "./words.js";
 
 export async function readingWorkspace(id, query, kept) {
@@ -16,7 +17,7 @@ export async function readingWorkspace(id, query, kept) {
   view.modes.show(query.has("step") ? "inspect" : view.modes.name, workspace.node);
   open(view, query, kept);
   thread.load();
-  return Object.assign(workspace, { title: reading.name || reading.question, keep: () => view.keep(), close: () => (view.close(), thread.close()) });
+  return Object.assign(workspace, { title: titleOf(reading), keep: () => view.keep(), close: () => (view.close(), thread.close()) });
 }
 
 // A reading of a run or the recorded one: it stands alone.

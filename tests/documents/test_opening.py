@@ -123,6 +123,7 @@ def test_a_named_pipe_is_read_like_standard_input(tmp_path):
         (["ftp://example.org/a"], "only http and https"),
         (["a\0b"], "cannot be read"),
         (["x" * 5000], "is no file.s name"),
+        (["Ada Quill owns the mill."], "is no file.s name"),
     ],
 )
 def test_a_source_that_cannot_be_read_is_an_error_with_advice(sources, message):

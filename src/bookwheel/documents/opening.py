@@ -40,6 +40,7 @@ _LISTED_SOURCES: Final = 3
 # Of what may be meant for a path, in an error; a longer one is a text.
 _LONGEST_PATH: Final = 250
 _SHOWN_PATH: Final = 60
+_SENTENCE: Final = re.compile(r"\s\S+\s.*[.!?。！？]\s*$")
 
 
 class TextDocument:
@@ -222,9 +223,10 @@ def _open_source(
         return open_path(Path(source), notes, "" if alone else Path(source).resolve().name)
     except (OSError, ValueError) as error:
         name = to_printable(str(source))
-        if len(name) > _LONGEST_PATH or "\n" in str(source):
+        if len(name) > _LONGEST_PATH or "\n" in str(source) or _SENTENCE.search(name):
+            shown = name if len(name) <= _SHOWN_PATH else f"{name[:_SHOWN_PATH]}…"
             raise SourceError(
-                f"“{name[:_SHOWN_PATH]}…” is no file's name. To read a text itself, pipe it to the command, or give "
+                f"“{shown}” is no file's name. To read a text itself, pipe it to the command, or give "
                 f"TextDocument(text) in Python."
             ) from error
         raise _read_error(name, error) from error

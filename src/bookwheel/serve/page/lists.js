@@ -34,15 +34,17 @@ export function paged(fetch, entry, id) {
       rows = [...fresh, ...(isMore ? rows.filter((row) => !news.has(id(row))) : [])];
       if (rows.length === fresh.length) more.hidden = !isMore;
     }
-    draw();
+    draw(last ? rows.length - fresh.length : 0);
     watch.unobserve(more);
     if (!more.hidden) watch.observe(more);
     return rows;
   }
 
-  // A row that has not changed keeps its element, and with it the focus and what is ticked.
-  function draw() {
-    rows.forEach((row, at) => {
+  // A row that has not changed keeps its element, and with it the focus and what is ticked. A list that only grew is not
+  // looked through again.
+  function draw(from) {
+    rows.slice(from).forEach((row, ahead) => {
+      const at = from + ahead;
       const told = JSON.stringify(row);
       const before = drawn.get(id(row));
       if (before && (before.told === told || before.node.contains(document.activeElement))) return place(before.node, at);

@@ -227,6 +227,8 @@ class WarmStart:
     """The length of generated samples; 0 is the task's. Shorter samples have more to note."""
     lessons: str = ""
     """A file of lessons (lessons.py) for the way `quotes`; empty makes choices of passages out of the samples."""
+    traces: str = ""
+    """A teacher's readings to imitate in place of ideal ones: an evaluation's folder, or a journal (traces.py)."""
     samples: AtLeastOne = 8
     """Samples whose conversations make one step."""
     learning_rate: LearningRate = 1e-3
@@ -236,6 +238,11 @@ class WarmStart:
 
     def __post_init__(self) -> None:
         check_bounds(self, error=ConfigError, table="train.warm_start")
+
+    @property
+    def needs_evidence(self) -> bool:
+        """True where ideal memories are made from where a sample's evidence stands."""
+        return self.steps > 0 and not self.traces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

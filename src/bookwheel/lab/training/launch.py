@@ -106,7 +106,7 @@ def build_sample_sets(
             build_samples(config, policy, task.count, data=data),
             build_samples(config, policy, held_out, data=data, held_out=True),
         )
-    whole = SampleFile(Path(task.file), needs_evidence=config.warm_start.steps > 0)
+    whole = SampleFile(Path(task.file), needs_evidence=config.warm_start.needs_evidence)
     if task.held_out:
         training, measured = whole, SampleFile(Path(task.held_out))
     else:

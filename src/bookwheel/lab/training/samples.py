@@ -196,7 +196,7 @@ def check_sources(config: TrainConfig, data: Path | None = None) -> None:
         raise ConfigError("train.warm_start.tokens makes shorter samples of a task, and a file has none: leave it out")
     for file in filter(None, (task.file, task.held_out)):
         # All of them now: one that cannot be read would end the run when it is drawn, days later.
-        SampleFile(Path(file), needs_evidence=bool(config.warm_start.steps) and file == task.file).check()
+        SampleFile(Path(file), needs_evidence=config.warm_start.needs_evidence and file == task.file).check()
     known = signature(toy_records).parameters.keys() - {"tokens", "count", "seed"}
     if task.name == TASK and (unknown := sorted(task.options.keys() - known)):
         raise ConfigError(f"the task {TASK} has no option {unknown[0]!r}; it takes: {', '.join(sorted(known))}")

@@ -43,6 +43,7 @@ from bookwheel.lab.training.samples import SampleOrder, check_inputs
 from bookwheel.lab.training.servers import RolloutServer, WeightSync
 from bookwheel.lab.training.speed import SpeedMeter
 from bookwheel.lab.training.step import PolicyOptimizer, schedule
+from bookwheel.lab.training.traces import TraceFile
 from bookwheel.lab.training.warmstart import Oracle, build_lesson, build_rows, draw_samples, ideal_rows
 from bookwheel.lab.training.workflows import Workflow, build_workflow
 from bookwheel.plan import Sampling
@@ -113,6 +114,8 @@ class Trainer:
         )
         lessons = config.warm_start.lessons
         self._lessons = LessonFile(Path(lessons), config.seed) if lessons else None
+        traces = config.warm_start.traces
+        self._traces = TraceFile(Path(traces), self.model, config.plan, config.seed) if traces else None
         self._likelihood = LikelihoodCredit(self.model, samples, config) if config.uses_likelihood else None
         self._meter = SpeedMeter(policy, config)
         self._order = SampleOrder(samples, config.seed, shuffle=config.task.shuffle)
@@ -198,6 +201,8 @@ class Trainer:
         if self._lessons:
             groups = [(f"lessons-{at}", group) for at, group in enumerate(self._lessons.draw(count, step))]
             return self.optimizer.learn([build_rows(one, self.model, config.plan, name) for name, one in groups])
+        if self._traces:
+            return self.optimizer.imitate(self._traces.draw(count, step))
         samples = draw_samples(self.warm_samples, count, config.seed, step)
         if config.way == "quotes":
             posed = [(one.id, build_lesson(one, self.model.tokenizer, config.plan)) for one in samples]

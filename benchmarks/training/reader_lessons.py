@@ -39,10 +39,13 @@ if TYPE_CHECKING:
 
 Group = dict[str, Any]
 DATA = Path(os.environ.get("BOOKWHEEL_DATA", Path(__file__).parents[3] / "shared" / "data"))
+WRITTEN = Path(__file__).with_name("reader_written.txt")
 # Tokens of a window; the reader's own limit is 128.
 WINDOW = 120
 # Questions that are read together, windows that none of them is answered by, and wrong ones that each is shown.
-TOGETHER, BESIDE, WRONG = 4, 2, 2
+TOGETHER, BESIDE, WRONG = 4, 4, 3
+# Of the articles' questions, those that are shown the neighbours of their answer alone.
+ABSENT = 0.2
 LONGEST_ANSWER = 16
 F1 = load_metric("f1")
 NUMBER = re.compile(r"\d+")
@@ -75,6 +78,11 @@ def batch(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 def make_tokenizer() -> Tokenizer:
     """Return the local model's tokenizer."""
     return load_tokenizer(find_local_weights(Environment.load()), "local")
+
+
+def load_questions_of(path: Path) -> set[str]:
+    """Return the questions of a file of lessons."""
+    return {one["question"] for line in path.open(encoding="utf-8") for one in json.loads(line)["lessons"]}
 
 
 def flatten(text: str) -> str:
@@ -112,9 +120,15 @@ def make_claims(at: int, passage: str, question: str, golds: Sequence[str], answ
     """Return the right answer, and one that looks like it or a sentence that says otherwise."""
     body = passage.rpartition(" … ")[2]
     claims: list[Any] = []
-    sentence = next((one for one in re.split(r"(?<=[.!?])\s", body) if answer and answer in one), body)
-    if random.random() < 0.5 and 20 < len(sentence) < 200 and (other := change(sentence, random)):
+    sentences = re.split(r"(?<=[.!?])\s", body)
+    sentence = next((one for one in sentences if answer and answer in one), body)
+    others = [one for one in sentences if one != sentence and len(one) > 20 and not find_answer(one, golds or ["\0"])]
+    draw = random.random()
+    if draw < 0.4 and 20 < len(sentence) < 200 and (other := change(sentence, random)):
         return [[at, "", sentence, True], [at, "", other, False]]
+    if draw < 0.7 and answer and others and len(sentence) < 200:
+        # Both are true; only one of them answers.
+        return [[at, question, sentence, True], [at, question, random.choice(others), False]]
     if answer:
         near = [span.text for span in find_spans(body) if not F1(span.text, [*golds, answer]).score]
         near = [text for text in near if len(text.split()) <= len(answer.split()) + 3]
@@ -167,11 +181,25 @@ class DocumentLessons:
         return wrong
 
 
+def ask_whether(claims: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return a question for yes or no about one of two sentences that say opposite things."""
+    said = [one for one in claims if not one[1] and one[2][:1].isupper() and one[2].isascii()]
+    return [
+        {
+            "question": f"Is it true that {text.rstrip('.')}?",
+            "right": [at],
+            "shown": [],
+            "answer": "Yes." if is_right else "No.",
+        }
+        for at, _, text, is_right in said
+    ]
+
+
 def group(lessons: Sequence[dict[str, Any]], random: Random) -> Group:
     """Return lessons that are read together: each is shown its right window and the best others of the group."""
-    beside = list(dict.fromkeys(text for one in lessons for text in one["wrong"][: 1 + (not one["right"])]))
+    beside = list(dict.fromkeys(text for one in lessons for text in one["wrong"][: 2 + (not one["right"])]))
     random.shuffle(beside)
-    answerless = [text for one in lessons if not one["right"] for text in one["wrong"][:2]]
+    answerless = [text for one in lessons if not one["right"] for text in one["wrong"][:3]]
     texts = list(dict.fromkeys([text for one in lessons for text in one["right"]] + answerless))
     texts += [text for text in beside if text not in texts][:BESIDE]
     records = []
@@ -201,13 +229,15 @@ def group(lessons: Sequence[dict[str, Any]], random: Random) -> Group:
         if right and one["is_polar"] and one["language"] == "en":
             record["claims"] = [[right[0], one["question"], word, word == one["answer"]] for word in ("Yes.", "No.")]
         records.append(record)
+        records += ask_whether(record.get("claims", ()))
     records = [one for one in records if one["shown"] or one.get("answer")]
     return {"passages": texts, "lessons": records}
 
 
 def make_documents(part: str, tokenizer: Tokenizer, random: Random) -> Iterator[Group]:
     """Yield the lessons of real documents."""
-    documents, by_document = load_documents(), {}
+    documents = load_documents()
+    by_document: dict[str, list[RealQuestion]] = {}
     for one in load_questions(part):
         by_document.setdefault(one.doc, []).append(one)
     for name, questions in by_document.items():
@@ -243,12 +273,18 @@ def make_documents(part: str, tokenizer: Tokenizer, random: Random) -> Iterator[
                 }
             )
         lessons.sort(key=lambda one: one["place"])
-        for some in batch(lessons, TOGETHER):
+        for some in batch(lessons[random.randrange(TOGETHER) :], TOGETHER):
             yield group(some, random) | {"document": name, "kinds": [one["kind"] for one in some]}
 
 
 def make_squad(
-    path: Path, tokenizer: Tokenizer, random: Random, language: str = "en", part: slice = slice(None)
+    path: Path,
+    tokenizer: Tokenizer,
+    random: Random,
+    known: set[str],
+    *,
+    language: str = "en",
+    part: slice = slice(None),
 ) -> Iterator[Group]:
     """Yield the lessons of encyclopaedia articles: two neighbouring paragraphs at a time."""
     articles = json.loads(gzip.decompress(path.read_bytes()))["data"][part]
@@ -256,9 +292,8 @@ def make_squad(
     random.shuffle(paragraphs)
     for pair in paragraphs:
         source = DocumentLessons("\n\n".join(one["context"] for one in pair), tokenizer)
-        asked = random.sample(
-            [q for one in pair for q in one["qas"]], min(TOGETHER, sum(len(one["qas"]) for one in pair))
-        )
+        fresh = [asked for one in pair for asked in one["qas"] if asked["question"] not in known]
+        asked = random.sample(fresh, min(TOGETHER, len(fresh)))
         if language == "zh":
             asked = asked[:2]
         lessons = []
@@ -269,7 +304,7 @@ def make_squad(
             wrong = [text for text in source.rank(one["question"]) if text not in holders]
             if not ranked:
                 continue
-            is_absent = len(wrong) > 1 and random.random() < 0.15
+            is_absent = len(wrong) > 1 and random.random() < ABSENT
             lessons.append(
                 {
                     "question": one["question"],
@@ -286,7 +321,7 @@ def make_squad(
             yield group(lessons, random)
 
 
-def make_hotpot(path: Path, random: Random) -> Iterator[Group]:
+def make_hotpot(path: Path, random: Random, known: set[str]) -> Iterator[Group]:
     """Yield the lessons of questions that need two passages, and of those that ask for yes or no."""
     records = [json.loads(line) for line in gzip.decompress(path.read_bytes()).decode().split("\n") if line]
     random.shuffle(records)
@@ -297,7 +332,7 @@ def make_hotpot(path: Path, random: Random) -> Iterator[Group]:
             for title, at in one["supporting_facts"]
             if title in sentences and at < len(sentences[title])
         ]
-        if not 2 <= len(facts) <= 3 or sum(map(len, facts)) > 520:
+        if not 2 <= len(facts) <= 3 or sum(map(len, facts)) > 520 or one["question"] in known:
             continue
         others = [
             flatten(" ".join(texts[:2]))[:300]
@@ -324,7 +359,7 @@ def make_triples(paths: Sequence[Path], tokenizer: Tokenizer) -> Iterator[Group]
         for one in map(json.loads, path.read_text().splitlines()):
             by_snippet.setdefault(flatten(one["snippet"]), []).append(one)
     for snippet, some in by_snippet.items():
-        if tokenizer.count(snippet) > 260:
+        if tokenizer.count(snippet) > 400:
             continue
         lessons = []
         for one in some:
@@ -336,6 +371,23 @@ def make_triples(paths: Sequence[Path], tokenizer: Tokenizer) -> Iterator[Group]
             yield {"passages": [snippet], "lessons": list(part)}
 
 
+def make_written(path: Path) -> Iterator[Group]:
+    """Yield the lessons of short passages that were written for this: `reader_written.txt`, a block each.
+
+    Y and N are questions that the passage answers by yes and no, S one with its short answer, A one that it does not
+    answer; T is a sentence that it bears out in other words, F one that it does not.
+    """
+    for block in path.read_text(encoding="utf-8").strip().split("\n\n"):
+        passage, *lines = [line.removeprefix("P: ") for line in block.splitlines()]
+        claims = [[0, "", line[3:], line[0] == "T"] for line in lines if line[0] in "TF"]
+        lessons: list[dict[str, Any]] = [{"question": claims[0][2], "claims": claims}] if claims else []
+        for mark, _, text in (line.partition(": ") for line in lines if line[0] in "YNSA"):
+            question, _, answer = text.partition(" | ")
+            answer = {"Y": "Yes.", "N": "No."}.get(mark, answer)
+            lessons.append({"question": question, "shown": [0], "right": [0] if answer else [], "answer": answer})
+        yield {"passages": [passage], "lessons": lessons}
+
+
 def main() -> None:
     """Write a mixture, in an order of its own; killed runs go on in it."""
     parser = argparse.ArgumentParser()
@@ -343,19 +395,26 @@ def main() -> None:
     parser.add_argument("--part", choices=("train", "dev"), default="train")
     parser.add_argument("--claims", type=Path, nargs="*", default=[])
     parser.add_argument("--squad", type=int, default=180)
+    parser.add_argument("--hotpot", type=int, default=60, help="of each of the two kinds")
+    parser.add_argument("--without", type=Path, help="a file of lessons; its questions on articles are left out")
+    parser.add_argument("--written", type=int, default=2, help="times that the passages written for this are shown")
+    parser.add_argument("--seed", type=int, default=20261124)
     parser.add_argument("--data", type=Path, default=DATA)
     options = parser.parse_args()
-    random, tokenizer = Random(20261124), make_tokenizer()
+    random, tokenizer = Random(options.seed), make_tokenizer()
+    known = load_questions_of(options.without) if options.without else set()
     groups = list(make_documents(options.part, tokenizer, random))
     part = slice(12, None) if options.part == "train" else slice(12)
-    squad = make_squad(options.data / "qa_en/squad_v1.1_train_subset.json.gz", tokenizer, random, part=part)
+    squad = make_squad(options.data / "qa_en/squad_v1.1_train_subset.json.gz", tokenizer, random, known, part=part)
     groups += islice(squad, options.squad)
     if options.part == "train":
-        hotpot = list(make_hotpot(options.data / "qa_en/hotpotqa_train.jsonl.gz", random))
-        groups += [one for one in hotpot if one["polar"]][:60] + [one for one in hotpot if not one["polar"]][:60]
-        cmrc = make_squad(options.data / "qa_zh/cmrc2018_trial.json.gz", tokenizer, random, language="zh")
+        hotpot = list(make_hotpot(options.data / "qa_en/hotpotqa_train.jsonl.gz", random, known))
+        for is_polar in (True, False):
+            groups += [one for one in hotpot if one["polar"] is is_polar][: options.hotpot]
+        cmrc = make_squad(options.data / "qa_zh/cmrc2018_trial.json.gz", tokenizer, random, known, language="zh")
         groups += islice(cmrc, options.squad // 9)
         groups += make_triples(options.claims, tokenizer)
+        groups += [*make_written(WRITTEN)] * options.written
         random.shuffle(groups)
     with options.out.open("w", encoding="utf-8") as out:
         for one in groups:

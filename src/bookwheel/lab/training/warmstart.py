@@ -13,7 +13,8 @@ answer out of it, and tells whether a passage bears a claim out:
     z_i = log P(Yes) - log P(No)                    after passage i and the question, in the turn `answers`
     L   = -log(sum over right i of softmax(z)_i)    which passage; 0 where none answers
         + 1/2 mean over right i of -log sigmoid(z_i) + 1/2 mean over wrong i of -log sigmoid(-z_i)
-        - 0.3 * sum_t log p(a_t)                    the answer's tokens and the end, in the turn `short`
+        - w * sum_t log p(a_t)                      the answer's tokens and the end, in the turn `short`; w is 0.3,
+                                                    and 1 for a yes or no, of which one token says all
         + mean over claims of -log sigmoid(+-z)     in the turn `supports`
 
 The first part compares the passages of one question. The second gives 0 a meaning: without it a question that no
@@ -53,6 +54,8 @@ _WRONG: Final = 3
 _UNANSWERED: Final = 0.2
 # Of an answer's log-probability. Its first token, which says where it begins, counts as much whatever its length.
 _ANSWER_WEIGHT: Final = 0.3
+_POLAR: Final = ("Yes.", "No.")
+_POLAR_WEIGHT: Final = 1.0
 
 
 class Oracle(Protocol):
@@ -240,7 +243,7 @@ def lesson_loss(logprobs: Tensor, lessons: LessonRows) -> LessonLoss:
             told.loss = told.loss + choice_loss(log_odds, is_right)
             told.right += is_chosen_right(log_odds, is_right)
             told.choices += 1
-        told.loss = told.loss - _ANSWER_WEIGHT * answer.sum()
+        told.loss = told.loss - (_POLAR_WEIGHT if lesson.answer in _POLAR else _ANSWER_WEIGHT) * answer.sum()
         if lesson.claims:
             signs = logprobs.new_tensor([1.0 if one.is_right else -1.0 for one in lesson.claims])
             told.loss = told.loss + softplus(-signs * compute_log_odds(claims)).mean()

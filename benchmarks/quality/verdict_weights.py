@@ -1,19 +1,16 @@
 """Fit the weights of the verdict on labelled answers, and print what they are worth; `--write` keeps them.
 
-    python benchmarks/quality/verdict_weights.py train.jsonl open.jsonl [--write] [--precision 0.97] [--judge local]
+    python benchmarks/quality/verdict_weights.py train.jsonl open.jsonl [--write] [--precision 0.97]
 
 The first file is fitted on; the second chooses the thresholds: the lowest one at which what is called supported is so
 with the precision wanted, and the lowest one at which one in forty answers to another question passes. Rows are JSON
-objects with lang, snippet, question, answer, label and answers, as those of the task `verdict`. With `--judge`, the
-log-odds of a model's judgement are one more feature, and the table is `supported with judge`.
+objects with lang, snippet, question, answer, label and answers, as those of the task `verdict`.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +18,6 @@ import numpy as np
 
 import bookwheel.verdict
 from bookwheel.documents.opening import TextDocument
-from bookwheel.models.registry import open_model
-from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.verdicts import JUDGE_FEATURE, ModelJudge, find_log_odds
 from bookwheel.verdict.judge import Finding, examine
 from bookwheel.verdict.measure import is_vetoed
 from bookwheel.verdict.sources import PlacedParts
@@ -37,27 +31,18 @@ STRENGTHS = {"supported": 10.0, "answers": 10.0}
 # Features that can only speak for a sentence, and those whose sign the data may choose; all others speak against it.
 SUPPORT = frozenset(
     {
-        "in best",
         "in all",
         "own in all",
-        "complete",
         "verbatim",
         "order",
         "pairs",
         "run",
         "one clause",
         "one clause asked",
-        "question in best",
-        "question in passages",
         "lead",
-        "asked in claim",
-        "asked in verbatim",
         "asked in best",
-        "asked by weight",
-        "asked known",
         "has kind",
         "says yes or no",
-        "judge",
     }
 )
 FREE = ("short", "length", "signs", "numbers", "derived number", "open")
@@ -93,21 +78,6 @@ def read(path: Path) -> list[dict]:
         findings = examine(row["answer"], row["question"], PlacedParts(TextDocument(row["snippet"])))
         rows.append({**row, "findings": [finding for finding in findings if not finding.is_absent]})
     return [row for row in rows if row["findings"]]
-
-
-async def add_judge(rows: list[dict], name: str) -> None:
-    """Add the log-odds that a model gives each sentence to its features."""
-    model = await open_model(name)
-    try:
-        for row in rows:
-            judge = ModelJudge(model=model, prompts=prompts_for(model.plan, row["question"]))
-            odds = [await judge.ask_support(one, row["question"]) for one in row["findings"]]
-            row["findings"] = [
-                replace(one, features={**one.features, JUDGE_FEATURE: find_log_odds(0.5 if value is None else value)})
-                for one, value in zip(row["findings"], odds, strict=True)
-            ]
-    finally:
-        await model.aclose()
 
 
 def fit_table(
@@ -173,14 +143,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("files", nargs=2, type=Path)
     parser.add_argument("--precision", type=float, default=0.97)
-    parser.add_argument("--judge", default="", help="a model, as --model of bookwheel takes it")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     train, chosen_on = map(read, given.files)
     tables = json.loads(FILE.read_text(encoding="utf-8"))
-    if given.judge:
-        for rows in (train, chosen_on):
-            asyncio.run(add_judge(rows, given.judge))
     for name, of, is_right, fold in (
         ("supported", "features", lambda row: row["label"] == "supported", min),
         ("answers", "fit", lambda row: row["answers"] == "yes", max),
@@ -206,8 +172,7 @@ def main() -> None:
                 f"{int((passed * (1 - labels)).sum())} of {int((1 - labels).sum())} wrong ones"
             )
         weights = {key: round(float(value), 4) for key, value in zip(names, table[1], strict=True) if abs(value) > 1e-3}
-        kept = f"{name} with judge" if given.judge and fold is min else name
-        tables[kept] = {"bias": round(table[0], 4), "weights": weights, **{k: round(v, 4) for k, v in values.items()}}
+        tables[name] = {"bias": round(table[0], 4), "weights": weights, **{k: round(v, 4) for k, v in values.items()}}
         for key, value in sorted(weights.items(), key=lambda pair: -abs(pair[1])):
             print(f"   {key:24} {value:+.2f}")
     if given.write:

@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import replace
-from math import exp, log
 
 import pytest
 
@@ -11,13 +10,9 @@ from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan, VerdictMode
-from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.runner import new_reading, run_reading
-from bookwheel.reading.verdicts import ModelJudge
+from bookwheel.reading.ways.registry import estimate_cost
 from bookwheel.types import DocumentInfo, Status
-from bookwheel.verdict.judge import examine
-from bookwheel.verdict.sources import PlacedParts
-from bookwheel.verdict.weights import WeightTable
 
 TEXT = "The keeper of the lamp is Ada Quill. Her deputy winds the clock. Rain fell for weeks."
 ANSWER = "Ada Quill looks after the lamp."
@@ -98,11 +93,18 @@ def test_a_measured_verdict_asks_nobody():
     assert not asked
 
 
-def test_a_judgement_may_be_weighed_beside_the_measure():
-    (finding,) = examine(ANSWER, "Who keeps the lamp?", PlacedParts(TextDocument(TEXT)))
-    table = WeightTable(bias=-2.0, weights={"judge": 1.0}, threshold=0.9)
-    for yes, is_supported in ((-0.01, True), (-0.5, False)):
-        model = ScriptedModel(lambda _: "x", judge=lambda _messages, _options, yes=yes: (yes, log(1 - exp(yes))))
-        judge = ModelJudge(model=model, prompts=prompts_for(PLAN, "Who?"), table=table)
-        judgment = asyncio.run(judge.judge(finding, "Who keeps the lamp?"))
-        assert judgment.is_supported == is_supported
+def test_a_model_that_only_quotes_is_left_at_the_measure():
+    ended, asked = read({}, plan=replace(PLAN, prompts="small"))
+    assert not asked
+    assert ended.verdict is not Verdict.UNCHECKED
+
+
+def test_judging_is_part_of_the_estimate():
+    document, plain = TextDocument(TEXT), replace(PLAN, verdict=VerdictMode.QUOTES)
+    model = ScriptedModel(lambda _: "x", judge=lambda _messages, _options: (-0.1, -3.0))
+    without, judged = (estimate_cost(document, "Who keeps the lamp?", model, plan) for plan in (plain, PLAN))
+    assert judged.calls > without.calls
+    assert judged.prompt_tokens > without.prompt_tokens
+    assert judged.least_calls == without.least_calls
+    ended, _ = read({"supports": "Yes", "denies": "No", "responds": "Yes"})
+    assert ended.usage.calls <= judged.calls

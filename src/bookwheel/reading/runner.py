@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from inspect import isawaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bookwheel.errors import (
     BookwheelError,
@@ -27,19 +27,16 @@ from bookwheel.errors import (
     WorkCancelled,
 )
 from bookwheel.models.patience import Patience, PatientModel, persist
-from bookwheel.models.registry import BUILT_IN, find_companions, find_gate
-from bookwheel.plan import VerdictMode
+from bookwheel.models.registry import find_gate
 from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.guards import is_empty
-from bookwheel.reading.prompts import language_of, prompts_for
+from bookwheel.reading.prompts import language_of
 from bookwheel.reading.token_scale import ScaledModel, measure_scale
-from bookwheel.reading.verdicts import THRESHOLD, ModelJudge, judge_by_model
+from bookwheel.reading.verdicts import judge
 from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
 from bookwheel.types import Answer, Reading, Status, Step
-from bookwheel.verdict.judge import judge_answer
-from bookwheel.verdict.weights import load_weights
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -51,10 +48,6 @@ if TYPE_CHECKING:
 
     Watch = Callable[[Step | Answer], Awaitable[None] | None]
     """Whoever follows a reading; it may be async."""
-
-
-# Characters.
-_SHORT_DOCUMENT: Final = 1 << 18
 
 
 def new_reading(document: DocumentInfo, question: str, model: Model, plan: Plan, way: str = "sequential") -> Reading:
@@ -189,24 +182,12 @@ class _Run:
         """Compute the verdict on the answer."""
         if not self.answer:
             return
-        plan, question = self._reading.plan, self._reading.question
         # How many rows a table has is no statement of the document.
-        if plan.verdict == VerdictMode.OFF or not find_spec(self._reading.way).is_general:
+        if not find_spec(self._reading.way).is_general:
             return
-        values = self.answer.text, question, self.steps, document
-        if plan.verdict == VerdictMode.MODEL:
-            model = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
-            threshold = find_companions(self.model).find_verdict_threshold(self.model.name)
-            # The built-in model's judgement is weighed beside the measure, where that was fitted.
-            table = load_weights("supported with judge") if self.model.name == BUILT_IN[0] else None
-            prompts = prompts_for(plan, question)
-            judge = ModelJudge(model=model, prompts=prompts, threshold=threshold or THRESHOLD, table=table)
-            self.evidence, self.claims = await judge_by_model(*values, judge)
-            return
-        # A thread costs more than the verdict on a short document, whose pass takes a few milliseconds.
-        is_short = document.length is not None and document.length <= _SHORT_DOCUMENT
-        judged = judge_answer(*values) if is_short else await asyncio.to_thread(judge_answer, *values)
-        self.evidence, self.claims = judged
+        model = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
+        values = self.answer.text, self._reading.question, self.steps, document
+        self.evidence, self.claims = await judge(*values, plan=self._reading.plan, model=model)
 
     async def _consume(self, events: AsyncGenerator[Step | Answer]) -> bool:
         """Store and show every event before asking for the next. Return True to go on with a new plan."""

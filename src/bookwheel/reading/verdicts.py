@@ -1,22 +1,26 @@
-"""Let the model that reads judge its own answer: `--verdict model`.
+"""The verdict on a reading's answer, by the plan: not at all, by measure, or by the model that reads.
 
-For each sentence that is no quotation the model is shown the best passages and asked whether they say it, where they do
-not, whether they say otherwise; and for each sentence whether it answers the question. A model with log-probabilities
-answers with one token, any other with a short reply. What it was not asked, or did not answer, is unchecked.
+With `--verdict model`, for each sentence that is no quotation the model is shown the best passages and asked whether
+they say it, where they do not, whether they say otherwise; and for each sentence whether it answers the question. A
+model with log-probabilities answers with one token, any other with a short reply. What it was not asked, or did not
+answer, is unchecked. A model that only quotes, as the built-in one, is left at the measure: its judgements add nothing
+to that (lab/2026-11-24-verdict.md).
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from math import log
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import Fit
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.base import Ability, JudgingModel, find_abilities
-from bookwheel.plan import Sampling
-from bookwheel.verdict.judge import Judgment, examine, weigh, write_claims
+from bookwheel.models.registry import find_companions
+from bookwheel.plan import Sampling, VerdictMode
+from bookwheel.reading.estimate import CallCost
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.verdict.judge import Judgment, examine, judge_answer, weigh, write_claims
 from bookwheel.verdict.sources import PlacedParts
 
 if TYPE_CHECKING:
@@ -24,43 +28,88 @@ if TYPE_CHECKING:
 
     from bookwheel.claims import Claim, Evidence
     from bookwheel.models.base import Model
+    from bookwheel.plan import Plan
+    from bookwheel.reading.estimate import CostInputs
     from bookwheel.reading.prompts import Prompts
-    from bookwheel.types import Step
+    from bookwheel.types import Document, Step
     from bookwheel.verdict.judge import Finding
     from bookwheel.verdict.sources import SupportsParts
-    from bookwheel.verdict.weights import WeightTable
 
 THRESHOLD: Final = 0.5
 """The probability from which on a judgement is a yes, where the model was not calibrated."""
-JUDGE_FEATURE: Final = "judge"
 _REPLY_TOKENS: Final = 8
-# Log-odds beyond these say no more.
-_MOST_ODDS: Final = 8.0
 # A passage that has less of a sentence than this cannot deny it.
 _LEAST_DENIED: Final = 0.3
 # At this probability nothing speaks for a sentence's answering the question.
 _DOUBTFUL: Final = 0.25
+# Characters. A thread costs more than the measure on a short document, whose pass takes a few milliseconds.
+_SHORT_DOCUMENT: Final = 1 << 18
+# For an estimate: tokens of a sentence of an answer, at least, and of the passages that it is shown beside, at most.
+_SENTENCE_TOKENS: Final = 8
+_PASSAGES_TOKENS: Final = 640
+
+
+async def judge(
+    answer: str, question: str, steps: Sequence[Step], document: Document, *, plan: Plan, model: Model
+) -> tuple[tuple[Evidence, ...], tuple[Claim, ...]]:
+    """Return the evidence and the claims of an answer, as the plan wants it judged."""
+    if plan.verdict == VerdictMode.OFF:
+        return (), ()
+    by = choose_judge(question, model, plan) if plan.verdict == VerdictMode.MODEL else None
+    if by:
+        return await judge_by_model(answer, question, steps, document, by)
+    if document.length is not None and document.length <= _SHORT_DOCUMENT:
+        return judge_answer(answer, question, steps, document)
+    return await asyncio.to_thread(judge_answer, answer, question, steps, document)
+
+
+def choose_judge(question: str, model: Model, plan: Plan) -> ModelJudge | None:
+    """Return the model as a judge; None for one that only quotes."""
+    prompts = prompts_for(plan, question)
+    if prompts.quotes:
+        return None
+    threshold = find_companions(model).find_verdict_threshold(model.name)
+    return ModelJudge(model=model, prompts=prompts, threshold=threshold or THRESHOLD)
+
+
+async def judge_by_model(
+    answer: str, question: str, steps: Sequence[Step], document: SupportsParts, judge: ModelJudge
+) -> tuple[tuple[Evidence, ...], tuple[Claim, ...]]:
+    """Return the evidence and the claims of an answer as the model judges them.
+
+    Where a call fails or the budget is used up, the sentences that are left are unchecked.
+    """
+    parts = PlacedParts(document)
+    findings = await asyncio.to_thread(examine, answer, question, parts)
+    judged: list[tuple[Finding, Judgment | None]] = []
+    has_failed = False
+    for finding in findings:
+        judgment = None
+        if finding.is_absent:
+            judgment = weigh(finding)
+        elif not has_failed:
+            try:
+                judgment = await judge.judge(finding, question)
+            except (ModelError, BudgetReached):
+                has_failed = True
+        judged.append((finding, judgment))
+    return await asyncio.to_thread(write_claims, judged, steps, parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelJudge:
-    """A model that judges sentences beside passages, one question a call."""
+    """A model that judges sentences beside passages, one question a call, and decides alone."""
 
     model: Model
     prompts: Prompts
     threshold: float = THRESHOLD
-    table: WeightTable | None = None
-    """Weighs the judgement beside the measure, as one more feature; without it the judgement decides alone."""
 
     async def judge(self, finding: Finding, question: str) -> Judgment | None:
         """Return what the model says to a sentence; None where its reply says nothing."""
         supported = 1.0 if finding.copy else await self.ask_support(finding, question)
         if supported is None:
             return None
-        section = _join(finding)
-        if self.table and not finding.copy:
-            supported = self.table.weigh({**finding.features, JUDGE_FEATURE: find_log_odds(supported)})
-        is_supported, denied = supported >= (self.table.threshold if self.table else self.threshold), 0.0
+        is_supported, denied, section = supported >= self.threshold, 0.0, _join(finding)
         if section and not is_supported and finding.features["in all"] >= _LEAST_DENIED:
             denied = await self.ask("denies", section=section, memory=finding.text, question=question) or 0.0
         fits = await self.ask("responds", section="", memory=finding.text, question=question)
@@ -86,35 +135,22 @@ class ModelJudge:
         return 1.0 if word.startswith(yes.casefold()) else 0.0 if word.startswith(no.casefold()) else None
 
 
-def find_log_odds(probability: float) -> float:
-    """Return the log-odds of a probability, as the feature that a table of weights takes."""
-    odds = log(max(probability, 1e-9)) - log(max(1 - probability, 1e-9))
-    return max(-_MOST_ODDS, min(_MOST_ODDS, odds))
-
-
 def _join(finding: Finding) -> str:
     return "\n\n".join(passage.text for passage in finding.passages)
 
 
-async def judge_by_model(
-    answer: str, question: str, steps: Sequence[Step], document: SupportsParts, judge: ModelJudge
-) -> tuple[tuple[Evidence, ...], tuple[Claim, ...]]:
-    """Return the evidence and the claims of an answer as the model judges them.
-
-    Where a call fails or the budget is used up, the sentences that are left are unchecked.
-    """
-    parts = PlacedParts(document)
-    findings = await asyncio.to_thread(examine, answer, question, parts)
-    judged: list[tuple[Finding, Judgment | None]] = []
-    has_failed = False
-    for finding in findings:
-        judgment = None
-        if finding.is_absent:
-            judgment = weigh(finding)
-        elif not has_failed:
-            try:
-                judgment = await judge.judge(finding, question)
-            except (ModelError, BudgetReached):
-                has_failed = True
-        judged.append((finding, judgment))
-    return await asyncio.to_thread(write_claims, judged, steps, parts)
+def list_judge_calls(given: CostInputs) -> list[CallCost]:
+    """Return the calls that judge an answer of at most so many tokens; an answer that quotes needs fewer."""
+    if given.plan.verdict != VerdictMode.MODEL or not choose_judge(given.question, given.model, given.plan):
+        return []
+    most = max(1, given.plan.answer_tokens // _SENTENCE_TOKENS)
+    return [
+        CallCost(
+            least=0,
+            most=most,
+            words=given.count_turn(name),
+            reply=_REPLY_TOKENS,
+            most_text=given.plan.answer_tokens + (0 if name == "responds" else most * _PASSAGES_TOKENS),
+        )
+        for name in ("supports", "denies", "responds")
+    ]

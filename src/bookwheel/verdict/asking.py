@@ -16,7 +16,6 @@ from bookwheel.verdict.parsing import Sentence, share_terms
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bookwheel.verdict.measure import Surroundings
 
 _TIMES: Final = lexicon.MONTHS | lexicon.words(
     "monday tuesday wednesday thursday friday saturday sunday today tomorrow yesterday morning afternoon evening night "
@@ -60,13 +59,10 @@ def find_kinds(question: Sentence) -> set[str]:
     return {kind for kind, pattern in _KINDS.items() if pattern.search(text)}
 
 
-def measure_fit(
-    claim: Sentence, question: Sentence, passages: Sequence[Sentence], around: Surroundings
-) -> dict[str, float]:
+def measure_fit(claim: Sentence, question: Sentence, passages: Sequence[Sentence]) -> dict[str, float]:
     """Return the features that tell whether a sentence answers the question."""
     kinds = find_kinds(question)
     best = passages[0].keys if passages else {}
-    new = frozenset(claim.keys) - frozenset(question.keys)
     tokens = set(claim.tokens)
     has_number = any(term.key not in question.keys for term in claim.numbers)
     says_choice = bool(claim.marks["yes"] or claim.marks[NOT] or {"no"} & set(claim.tokens[:1]))
@@ -78,8 +74,6 @@ def measure_fit(
         "why": bool(claim.marks[CAUSE]),
         "yes or no": says_choice,
     }
-    with_own = [around.share(question.asked, one.keys) for one in around.sentences if new & set(one.keys)]
-    without = [around.share(question.asked, one.keys) for one in around.sentences if not new & set(one.keys)]
     is_verbatim = any(claim.is_in(passage) for passage in passages)
     asked = share_terms(question.asked, claim.keys)
     is_long = len(claim.terms) > _SHORT
@@ -88,13 +82,7 @@ def measure_fit(
         "lacks counted": float(_lacks_counted(claim, question, passages)),
         "asked nowhere": sum(key not in best and key not in claim.keys for key in question.asked)
         / max(1, len(question.asked)),
-        "asked in verbatim": asked if is_verbatim and is_long else 0.0,
-        "asked in claim": asked,
         "asked in best": share_terms(question.asked, set(best) | set(claim.keys)),
-        "asked by weight": around.share(question.asked, set(best) | set(claim.keys)),
-        "asked known": sum(key in around.counts for key in question.asked) / max(1, len(question.asked)),
-        "lead": max(with_own, default=0.0) - max(without, default=0.0),
-        "lacks kind": float(bool(kinds) and not any(holds[kind] for kind in kinds)),
         "has kind": float(any(holds[kind] for kind in kinds)),
         "says yes or no": float("yes or no" in kinds and says_choice),
         "open": float(not kinds),
@@ -102,7 +90,6 @@ def measure_fit(
         "length": min(len(claim.terms), _LONG) / _LONG,
         "verbatim long": float(is_verbatim and is_long),
         "verbatim elsewhere": float(is_verbatim and is_long) * (1 - asked),
-        "echo": float(not new),
         "signs": float(claim.has_signs),
         **{f"lacks {kind}": float(kind in kinds and not holds[kind]) for kind in _KINDS},
     }

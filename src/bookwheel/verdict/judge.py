@@ -117,7 +117,7 @@ def _find(text: str, words: str, question: str, query: Query, copy: LocatedSente
         is_absent=copy is None and says_absent(text),
         passages=tuple(found[at] for at in chosen),
         features=measure(claim, asked, passages, around),
-        fit=measure_fit(claim, asked, passages, around),
+        fit=measure_fit(claim, asked, passages),
         missing=tuple(word for word in query.exact if not parse(word).keys.keys() & whole),
         unsaid=_name_clauses(text, [at for at, one in enumerate(filter(None, claim.clauses)) if one in foreign]),
     )
@@ -131,7 +131,7 @@ def _name_clauses(text: str, foreign: Sequence[int]) -> tuple[str, ...]:
 
 def weigh(finding: Finding) -> Judgment:
     """Decide on a sentence by the fitted tables."""
-    supported, answers = require_table("supported"), require_table("answers")
+    supported, answers = load_weights("supported"), load_weights("answers")
     score, fit = supported.weigh(finding.features), answers.weigh(finding.fit)
     is_denied = (
         score < _MOST_CONTRADICTED
@@ -144,13 +144,6 @@ def weigh(finding: Finding) -> Judgment:
         is_denied=is_denied,
         answers=Fit.NO if is_misfit(finding.fit) else choose_fit(fit, answers),
     )
-
-
-def require_table(name: str) -> WeightTable:
-    """Return a table that ships."""
-    if (table := load_weights(name)) is None:
-        raise LookupError(f"weights.json has no table {name!r}: run benchmarks/quality/verdict_weights.py")
-    return table
 
 
 def choose_fit(probability: float, table: WeightTable) -> Fit:

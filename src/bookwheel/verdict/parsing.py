@@ -103,10 +103,6 @@ class Sentence:
         after = (term for term in self.terms if 0 < term.at - number.at <= _NEAR and term.clause == number.clause)
         return [term.key for term in takewhile(lambda term: not term.is_number, after)]
 
-    def find_near(self, place: int) -> set[str]:
-        """Return the terms beside a place."""
-        return {term.key for term in self.terms if 0 < abs(term.at - place) <= _NEAR}
-
     def clause_keys(self, number: int) -> set[str]:
         """Return the terms of one clause."""
         return {term.key for term in self.terms if term.clause == number}

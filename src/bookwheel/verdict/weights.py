@@ -36,8 +36,7 @@ class WeightTable:
 
 
 @cache
-def load_weights(name: str) -> WeightTable | None:
-    """Return a table by its name: `supported`, `answers`, or one of these `with judge`; None where none was fitted."""
+def load_weights(name: str) -> WeightTable:
+    """Return a table by its name: `supported` or `answers`."""
     file = resources.files("bookwheel") / "verdict" / "weights.json"
-    values = json.loads(file.read_text(encoding="utf-8")).get(name)
-    return WeightTable(**values) if values else None
+    return WeightTable(**json.loads(file.read_text(encoding="utf-8"))[name])

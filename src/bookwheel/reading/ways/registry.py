@@ -19,6 +19,7 @@ from bookwheel.plan import Plan, Rank
 from bookwheel.plugins import list_names, require_plugin
 from bookwheel.reading.estimate import CostInputs, add_up, list_loop_calls
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.verdicts import list_judge_calls
 from bookwheel.reading.ways.compose import ComposedWay
 from bookwheel.reading.ways.spec import SEQUENTIAL, Threshold, WaySpec
 
@@ -179,4 +180,5 @@ def estimate_cost(document: Document, question: str, model: Model, plan: Plan, w
     size = spec.measure(document, question, model, plan)
     given = CostInputs(size=size, question=question, model=model, plan=plan, prompts=prompts_for(plan, question))
     list_calls = spec.list_calls
-    return add_up((list_calls or list_loop_calls)(given), given, way if list_calls else "sequential")
+    calls = [*(list_calls or list_loop_calls)(given), *(list_judge_calls(given) if spec.is_general else ())]
+    return add_up(calls, given, way if list_calls else "sequential")

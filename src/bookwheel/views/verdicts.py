@@ -92,7 +92,8 @@ def advise_room(tokens: int) -> str:
 
 def advise_table(reading: Reading) -> str:
     """Return how to get every item where a question asks for a list; empty where one memory holds the answer well."""
-    is_one_call = reading.way == "whole" or len(reading.steps) <= 1
+    # Who quotes shows a few passages, even of one section.
+    is_one_call = reading.way == "whole" or (len(reading.steps) <= 1 and reading.way != "quotes")
     if "collect" in reading.way or is_one_call or not asks_for_list(reading.question):
         return ""
     # A number that stands in the document, such as that of a count which it tells of, needs no counting.

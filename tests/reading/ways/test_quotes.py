@@ -379,9 +379,17 @@ def test_a_short_answer_is_what_the_model_copies_where_it_is_sure() -> None:
 @pytest.mark.parametrize(("odds", "said"), [(3.0, "Yes."), (-3.0, "No."), (0.1, "The customs men count")])
 def test_yes_or_no_is_said_where_the_model_is_sure(odds: float, said: str) -> None:
     model = copier(judge=lambda messages, options: [odds / 2, -odds / 2])
-    _, answer = read(model, question="Did the customs men count barrels?")
+    _, answer = read(model, question="Did excisemen seize casks of brandy in the cellar?")
     assert answer.text.startswith(said)
     assert "customs men count" in (answer.passage or answer.text)
+
+
+def test_yes_is_said_where_a_sentence_has_the_questions_words_and_denies_nothing() -> None:
+    _, answer = read(
+        copier(judge=lambda messages, options: [-9.0, -0.1]), question="Did the customs men count barrels?"
+    )
+    assert answer.text == "Yes."
+    assert "customs men count" in answer.passage
 
 
 def test_how_and_why_keep_their_sentences() -> None:

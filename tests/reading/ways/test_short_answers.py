@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookwheel.reading.ways.short_answers import choose_answer, find_spans, find_style
+from bookwheel.reading.ways.short_answers import choose_answer, find_polarity, find_spans, find_style
 from bookwheel.text.ranking import QuestionWords
 
 PASSAGE = "## Customs … A boat came at noon. The customs men counted sixty-four barrels in the cellar."
@@ -23,6 +23,19 @@ def test_a_span_that_is_not_far_ahead_gives_its_place_to_the_passage():
 @pytest.mark.parametrize("question", ["Did the men count barrels?", "Which things did they count and list?"])
 def test_yes_or_no_and_lists_are_answered_with_the_passage(question):
     assert choose_answer(PASSAGE, QuestionWords(question)) == PASSAGE.partition(" … ")[2]
+
+
+@pytest.mark.parametrize(
+    ("question", "is_so"),
+    [
+        ("May I keep a dog?", False),
+        ("Is a cat permitted?", True),
+        ("Are bees welcome here?", None),
+    ],
+)
+def test_yes_or_no_is_told_by_a_denial_in_the_sentence_with_the_questions_words(question, is_so):
+    passages = ["5. Animals … No dog shall be kept in the flat. A cat is permitted."]
+    assert find_polarity(passages, QuestionWords(question)) is is_so
 
 
 def test_why_keeps_its_sentence():

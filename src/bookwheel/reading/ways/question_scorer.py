@@ -29,11 +29,11 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.models.base import Copies, copy_spans
+from bookwheel.models.base import Ability, Copies, copy_spans, find_abilities
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.gates import ask_judgement, score_question
 from bookwheel.reading.ways.passages import GAP, overlaps, split_windows
-from bookwheel.reading.ways.short_answers import choose_answer, find_style
+from bookwheel.reading.ways.short_answers import choose_answer, find_polarity, find_style
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Usage
 
@@ -56,10 +56,10 @@ MEASURED: Final = 4
 JUDGED: Final = 2
 SURE: Final = -2.0
 """The least log-probability of a short answer. Below it more are wrong than right, and a wrong word misleads."""
-SURE_POLAR: Final = 3.0
-"""The least difference between the log-probabilities of yes and no; below it the weights here guess."""
 # A question with one fact seldom gains that much by a second passage; one with two nearly always does.
 _ENOUGH: Final = 0.4
+SURE_POLAR: Final = 3.0
+"""The least difference between the log-probabilities of yes and no; below it the weights here guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,20 +120,29 @@ class QuestionScorer:
         """Return the short answer out of a passage, or of two that answer together; else their own words."""
         whole, style = f"{passage} {second}" if second else passage, find_style(self.question)
         unsure = f"{passage}\n{second}" if second else passage.rpartition(GAP)[2]
+        if style == "polar":
+            is_so = find_polarity((passage, second), self.words)
+            is_so = await self._judge_polarity(whole) if is_so is None else is_so
+            word = "" if is_so is None else self.prompts.options[not is_so]
+            return f"{word}{'.' if word.isascii() else '。'}" if word else unsure
         copies = Copies()
-        if style in ("polar", "span") and "short" in self.prompts.turns:
+        if style == "span" and "short" in self.prompts.turns:
             asked = self.prompts.turn("short", question=self.question, section=whole)
             copies = await copy_spans(self._model, asked, whole, GAP)
             self.usage += copies.usage
         if not copies.spans:
             return unsure if second and style != "span" else choose_answer(second or passage, self.words)
-        if style == "polar":
-            judgement = await self._model.judge(asked, self.prompts.options)
-            self.usage += judgement.usage
-            yes, no = judgement.logprobs
-            return f"{self.prompts.options[yes < no]}." if abs(yes - no) >= SURE_POLAR else unsure
         best = copies.spans[0]
         return whole[best.start : best.end] if best.logprob >= SURE else unsure
+
+    async def _judge_polarity(self, passage: str) -> bool | None:
+        """Return whether a passage answers yes, by a model that was taught to say so; None where it is not sure."""
+        if "short" not in self.prompts.turns or Ability.JUDGE not in await find_abilities(self._model):
+            return None
+        judgement = await ask_judgement(self._model, self.prompts, "short", question=self.question, section=passage)
+        self.usage += judgement.usage
+        yes, no = judgement.logprobs
+        return yes > no if abs(yes - no) >= SURE_POLAR else None
 
     async def _measure_surprise(self, text: str) -> float:
         likelihood = await score_question(self._model, self.prompts, self.question, text)

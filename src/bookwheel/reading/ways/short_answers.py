@@ -1,11 +1,12 @@
 """A short answer: a span of the best passage's own words.
 
     how, why, lists                 the sentence that answers, or the whole passage: a gist cannot be copied
-    yes or no                       the passage, for the weights here do not tell yes from no
+    yes or no                       no, where the sentence that has most of the question's words denies something, else
+                                    yes; the passage, where no sentence has half of them
     all others                      of the spans that can be an answer, the one with the greatest sum of weights,
                                     where it is far ahead of the others; else the passage
 
-A model that was taught to copies spans and says yes or no by itself (question_scorer.py); this is for all others.
+A model that was taught to copies spans by itself (question_scorer.py); the spans here are for all others.
 
 Spans: numbers with their units, dates, names, quoted words, cells, clauses, sentences. Features: what is asked for with
 the form of the span, how near it stands to the question's words, how many of these it repeats, its length. The weights
@@ -26,9 +27,11 @@ from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import Passage
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.sentences import split_sentences
+from bookwheel.verdict.marks import NOT
+from bookwheel.verdict.parsing import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from bookwheel.text.ranking import QuestionWords
 
@@ -84,7 +87,9 @@ _HOW_WHY: Final = re.compile(
     re.IGNORECASE,
 )
 _LIST: Final = re.compile(
-    r"\b(?:list|name all|which \w+s\b|what are|what \w+s are|who all|all the)\b|哪些|哪几|有什么", re.IGNORECASE
+    r"\b(?:list|name all|which (?!is|was|has|does|takes|costs|needs|comes)\w+s\b|what are|what \w+s are|who all|"
+    r"all the)\b|哪些|哪几|有什么",
+    re.IGNORECASE,
 )
 _POLAR: Final = re.compile(
     r"^\s*(?:is|are|was|were|do|does|did|can|could|may|must|has|have|had|will|would|should|am)\b|"
@@ -128,6 +133,8 @@ _MOST: Final = 80
 # Share of exp(sum of weights) that the best span must have. Below it as many are wrong as right, and a wrong word
 # in the answer's place misleads.
 _SURE: Final = 0.6
+# Of the question's words, the share that a sentence must have to say yes or no: then four of five are right.
+_LEAST_POLAR: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +186,14 @@ def choose_answer(passage: str, words: QuestionWords) -> str:
     best = max(scores, default=0.0)
     share = 1 / sum(exp(score - best) for score in scores) if scores else 0.0
     return spans[scores.index(best)].text if share >= _SURE else body
+
+
+def find_polarity(passages: Sequence[str], words: QuestionWords) -> bool | None:
+    """Return whether passages answer yes; None where no sentence of theirs has enough of the question's words."""
+    bodies = [passage.rpartition(_GAP)[2] for passage in passages]
+    sentences = [body[start:end] for body in bodies for start, end in split_sentences(body)]
+    best = max(sentences, key=words.share, default="")
+    return None if words.share(best) < _LEAST_POLAR else not parse(best).marks[NOT]
 
 
 def find_spans(body: str) -> Iterator[Span]:

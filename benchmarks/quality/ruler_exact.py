@@ -6,6 +6,7 @@ Run RULER's scripts first (`prepare.py --model_template_type base --random_seed 
 
 CHECKOUT is the checkout with its downloaded `json` files, OUTPUT the --save_dir of the scripts, TOKENIZER the
 tokenizer.json that they counted with. `--punkt` splits essays with nltk's splitter, as they do, instead of ours.
+Beside the fields, what `bookwheel eval --task ruler_… --as-published` sends is compared with input and answer prefix.
 """
 
 from __future__ import annotations
@@ -17,15 +18,42 @@ import time
 from collections import Counter
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from bookwheel.lab.tasks.base import InfeasibleSample
+from bookwheel.lab.tasks.catalogue import sample_series
 from bookwheel.lab.tasks.data_dir import DataDir
 from bookwheel.lab.tasks.needles import VARIANTS
+from bookwheel.lab.tasks.published import PublishedSpecs
 from bookwheel.lab.tasks.ruler.resources import Resources
 from bookwheel.lab.tasks.ruler.tasks import RulerRun, to_record
 from bookwheel.text.tokens import FileTokenizer
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 TASKS = (*VARIANTS, "vt", "cwe", "fwe", "qa_1", "qa_2")
+
+
+def count_equal_messages(
+    task: str, theirs: Sequence[dict[str, Any]], options: argparse.Namespace, tokenizer: FileTokenizer
+) -> int:
+    """Return in how many samples the published prompt is theirs, byte by byte."""
+    series = sample_series(
+        f"ruler_{task}",
+        tokens=options.length,
+        count=len(theirs),
+        seed=options.seed,
+        tokenizer=tokenizer,
+        data=options.data,
+        ruler=str(options.checkout),
+        splitter="punkt" if options.punkt else "ours",
+    )
+    published = (PublishedSpecs(None).publish(sample).published for sample in series)
+    return sum(
+        call is not None and call.messages[0].content == other["input"] + other["answer_prefix"]
+        for call, other in zip(published, theirs, strict=True)
+    )
 
 
 def main() -> int:
@@ -69,9 +97,15 @@ def main() -> int:
             SequenceMatcher(None, mine["input"].split(), other["input"].split(), autojunk=False).ratio()
             for mine, other in zip(ours[:1], theirs[:1], strict=True)
         ]
+        sent = count_equal_messages(task, theirs, options, tokenizer)
+        differs |= sent < len(theirs)
         told = ", ".join(f"{name} {count}" for name, count in sorted(wrong.items())) or "every field equal"
         seconds = time.process_time() - began
-        print(f"{task:16} {len(theirs)} samples: {told}; words alike {alike[0]:.4f}; {seconds:.1f} CPU s", flush=True)
+        print(
+            f"{task:16} {len(theirs)} samples: {told}; {sent} messages equal; "
+            f"words alike {alike[0]:.4f}; {seconds:.1f} CPU s",
+            flush=True,
+        )
     return int(differs)
 
 

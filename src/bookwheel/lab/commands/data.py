@@ -301,10 +301,21 @@ def write_words(
     return 0
 
 
+def put_splitter(
+    *, out: Annotated[FilePath, Parameter(help="The folder to put it into, nltk_data of a data folder.")]
+) -> int:
+    """Put the sentence splitter there by which RULER splits its essays: nltk's punkt."""
+    from bookwheel.lab.tasks.ruler.resources import write_splitter
+
+    print(f"nltk's punkt, from {write_splitter(out)}, in {out}")
+    return 0
+
+
 app = App(name="data", help="Make samples for any task, length, seed and language, and filter them.")
 app.command(make)
 app.command(filter_file, name="filter")
 app.command(tasks)
 app.command(write_prompts, name="prompts")
 app.command(write_words, name="words")
+app.command(put_splitter, name="splitter")
 app.command(show_coverage, name="coverage")

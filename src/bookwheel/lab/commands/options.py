@@ -24,12 +24,12 @@ from bookwheel.cli.options import (
 )
 from bookwheel.configuration import Connection
 from bookwheel.errors import InputError
-from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
+from bookwheel.lab.evaluation.settings import AS_PUBLISHED, Evaluation, ModelSpec
 from bookwheel.models.registry import is_built_in
 from bookwheel.schema import list_fields
 
 # Settings of an evaluation that are one option each.
-_NUMBERS: Final = ("count", "repeats", "data", "reference")
+_NUMBERS: Final = ("count", "repeats", "data", "reference", "as_published", "official")
 
 
 @derive_options(
@@ -102,6 +102,8 @@ def merge_settings(source: str | None, options: EvalOptions) -> Evaluation:
         ModelSpec(name=name, label=Path(name).name if name.endswith(".gguf") else "") for name in models.models
     )
     given = changes.pop("options", ())
+    if changes.get("as_published"):
+        changes.setdefault("ways", (AS_PUBLISHED,))
     if source is None:
         changes["options"] = assign_task_options(given, grid.tasks)
         specs = tuple(_apply_connection(spec, models) for spec in named or (ModelSpec(name="local"),))

@@ -6,20 +6,26 @@ import asyncio
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from bookwheel.errors import BookwheelError, DocumentTooLong, JournalError, QuestionError
 from bookwheel.journal import Journal
 from bookwheel.lab.evaluation.records import Record, SampleOutcome
+from bookwheel.lab.evaluation.settings import AS_PUBLISHED
 from bookwheel.lab.evaluation.work import SampleJob
-from bookwheel.lab.scoring import score_as_published, set_f1
+from bookwheel.lab.scoring import set_f1
 from bookwheel.lab.tasks.base import MissingSample, Sample
 from bookwheel.lab.tasks.memories import RIGHT, evidence_depth, trace_evidence
+from bookwheel.lab.tasks.published import score_as_published
+from bookwheel.models.base import Model
+from bookwheel.plan import Plan, VerdictMode
+from bookwheel.reading.loop import Way, converse
+from bookwheel.reading.runner import new_reading
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.session import Prepared, Session, make_reading
-from bookwheel.types import DocumentInfo, Reading, Status
+from bookwheel.types import Answer, Document, DocumentInfo, Finish, Flag, Reading, Status, Step
 
 # The metrics whose golds are parts of one answer, so that naming too much can be measured beside them.
 _PARTS: Final = frozenset({"all_of", "share_of", "set_f1"})
@@ -37,7 +43,7 @@ async def measure_sample(job: SampleJob, journal: Journal | None) -> Record:
         reading = await _start_reading(job, sample, session)
         if reading.status is not Status.ANSWERED:
             (reading,) = await session.read_on(
-                Prepared(readings=[reading], document=sample.document, way=load_way(job.way))
+                Prepared(readings=[reading], document=sample.document, way=_find_way(job.way, sample))
             )
     except (DocumentTooLong, QuestionError) as refusal:
         outcome, error = SampleOutcome.REFUSED, str(refusal)
@@ -63,9 +69,48 @@ async def _start_reading(job: SampleJob, sample: Sample, session: Session) -> Re
         except JournalError:
             document = (await session.keep(sample.document)).info
     plan = job.candidate.plan_of_repeat(job.repeat)
-    reading = replace(await make_reading(document, sample.question, session.model, plan, job.way), id=name)
+    if job.way == AS_PUBLISHED:
+        # There are no chunks, and the question stands in the prompt: nothing of the plan has to fit.
+        reading = new_reading(document, sample.question, session.model, _plan_as_published(plan, sample), job.way)
+    else:
+        reading = await make_reading(document, sample.question, session.model, plan, job.way)
+    reading = replace(reading, id=name)
     await asyncio.to_thread(session.begin, [reading])
     return reading
+
+
+def _plan_as_published(plan: Plan, sample: Sample) -> Plan:
+    """Return the plan with the limit and the sampling that were published."""
+    call = sample.published
+    if call is None:
+        return plan
+    sampling = replace(plan.sampling, temperature=call.temperature, top_p=call.top_p)
+    return replace(
+        plan, sampling=sampling, answer_tokens=call.reply_tokens or plan.answer_tokens, verdict=VerdictMode.OFF
+    )
+
+
+def _find_way(name: str, sample: Sample) -> Way:
+    """Return the way of that name; of a sample that is asked as published, the one call of its benchmark."""
+    if name != AS_PUBLISHED:
+        return load_way(name)
+
+    async def ask(
+        document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
+    ) -> AsyncGenerator[Step | Answer]:
+        del document, question, done
+        messages = sample.published.messages if sample.published else ()
+        tokens = sum(model.tokenizer.count(one.content) for one in messages)
+        if model.window is not None and tokens + plan.answer_tokens > model.window:
+            raise DocumentTooLong(
+                f"the published prompt has {tokens} tokens, its answer may have {plan.answer_tokens}, and the window "
+                f"has {model.window}"
+            )
+        said = await converse(messages, model, plan.answer_tokens, plan.sampling)
+        flags = (Flag.TRUNCATED,) if said.reply.finish is Finish.LENGTH else ()
+        yield Answer(text=said.reply.text, conversation=said, flags=flags)
+
+    return ask
 
 
 _OUTCOMES: Mapping[Status, SampleOutcome] = {
@@ -94,11 +139,13 @@ def _describe_reading(sample: Sample, reading: Reading, outcome: SampleOutcome) 
     flags.update(map(str, reading.answer.flags if reading.answer else ()))
     score, usage = sample.score(answer), reading.usage
     trace = trace_evidence(sample, reading.steps, is_right=score.score >= RIGHT)
-    published = None if answer is None else score_as_published(sample.task, answer, sample.golds, sample.metric)
+    published = (
+        None if answer is None else score if sample.published else score_as_published(sample.task, answer, sample.golds)
+    )
     return {
         "score": score.score,
         "reason": score.reason,
-        "official": None if published is None else published.score,
+        "official": None if published is None or answer is None else published.score,
         "set_f1": set_f1(answer or "", sample.golds).score if sample.metric in _PARTS else None,
         "answer": answer or "",
         "reading": reading.id,

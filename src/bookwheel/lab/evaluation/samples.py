@@ -20,10 +20,11 @@ from typing import Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.evaluation.settings import Evaluation, SettingsError
-from bookwheel.lab.evaluation.work import ModelUnderTest, SampleSource
+from bookwheel.lab.evaluation.work import ModelUnderTest, SampleSource, open_specs
 from bookwheel.lab.tasks.base import MissingSample, Sample
 from bookwheel.lab.tasks.contamination import FilterOutcome, filter_samples
 from bookwheel.lab.tasks.definition import LazySamples, SampleSeries, make_sample
+from bookwheel.lab.tasks.published import PublishedSpecs
 from bookwheel.models.base import Model
 from bookwheel.text.tokens import FileTokenizer, Tokenizer
 
@@ -43,6 +44,20 @@ class ChosenSamples(LazySamples):
 
     def _load_sample(self, place: int) -> Sample:
         return self._series[self._places[place]]
+
+
+class PublishedSeries(LazySamples):
+    """The samples of a series, asked and judged as published."""
+
+    def __init__(self, series: Sequence[Sample], specs: PublishedSpecs) -> None:
+        self._series = series
+        self._specs = specs
+
+    def __len__(self) -> int:
+        return len(self._series)
+
+    def _load_sample(self, place: int) -> Sample:
+        return self._specs.publish(self._series[place])
 
 
 class JoinedSeries(LazySamples):
@@ -73,6 +88,7 @@ def open_task_source(
     """
     tokenizer = _open_tokenizer(evaluation, models)
     languages = list_languages(evaluation)
+    specs = open_specs(evaluation)
 
     def take(task: str, length: int, language: str) -> Sequence[Sample]:
         places = chosen.get((task, language)) if chosen else None
@@ -81,7 +97,8 @@ def open_task_source(
         return series if places is None else ChosenSamples(series, places)
 
     def samples(task: str, length: int) -> Sequence[Sample]:
-        return JoinedSeries(take(task, length, language) for language in languages[task])
+        joined = JoinedSeries(take(task, length, language) for language in languages[task])
+        return PublishedSeries(joined, specs) if specs else joined
 
     return samples
 

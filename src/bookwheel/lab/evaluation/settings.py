@@ -40,7 +40,10 @@ AtLeastOne = Annotated[int, Ge(1)]
 
 _AXES: Final = frozenset({"tasks", "lengths", "ways", "count", "models", "languages", "repeats"})
 # Settings that change the speed, the place of files or the layout of a report, but no number.
-_WITHOUT_EFFECT: Final = frozenset({"concurrency", "reference", "data", "samples", "judge"})
+# The prompts read from a checkout count with each sample's content.
+_WITHOUT_EFFECT: Final = frozenset({"concurrency", "reference", "data", "samples", "judge", "official"})
+AS_PUBLISHED: Final = "as-published"
+"""The way of a sample whose benchmark says what to send."""
 # Settings of a model that say how it is reached and which cells it fills.
 _CONNECTION: Final = frozenset({"base_url", "threads", "timeout", "concurrency", "ways", "lengths"})
 # The settings of a plan that count even where nothing is changed. All that came later count only where they are set, so
@@ -61,7 +64,8 @@ class SettingsError(InputError):
 def _check_ways(ways: tuple[str, ...], key: str) -> None:
     for way in ways:
         try:
-            load_way(way)
+            if way != AS_PUBLISHED:
+                load_way(way)
         except InputError as error:
             raise SettingsError(f"{key}: {error}") from error
 
@@ -128,6 +132,10 @@ class Evaluation:
     """On top of the plan that each model recommends."""
     concurrency: AtLeastOne = 8
     """Samples under way at once."""
+    as_published: bool = False
+    """Each sample is asked and judged as its benchmark was published: prompt, limit, temperature and measure."""
+    official: str | None = None
+    """The folder with checkouts of the benchmarks' repositories, from which as_published reads prompts."""
     judge: ModelSpec | None = None
     """A model that judges the answers beside the metrics."""
     unknown_to: ModelSpec | None = None
@@ -146,6 +154,11 @@ class Evaluation:
             raise SettingsError(
                 "unknown_to chooses among questions of tasks: for files there is `bookwheel data filter`"
             )
+        if (
+            AS_PUBLISHED in {*self.ways, *(way for model in self.models for way in model.ways)}
+            and not self.as_published
+        ):
+            raise SettingsError(f"the way {AS_PUBLISHED} is for --as-published")
         names = [model.display_name for model in self.models]
         if not names:
             raise SettingsError("models must name at least one model")
@@ -179,6 +192,7 @@ class Evaluation:
         varying = _AXES | _WITHOUT_EFFECT | {"plan"}
         # Results from before a setting existed have none of it.
         varying |= {"unknown_to"} if self.options else {"unknown_to", "options"}
+        varying |= set() if self.as_published else {"as_published"}
         settings = {name: value for name, value in asdict(self).items() if name not in varying}
         unknown_to = {"unknown_to": self.unknown_to.name} if self.unknown_to else {}
         path = Path(self.data) if self.data else None

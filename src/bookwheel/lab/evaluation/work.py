@@ -19,6 +19,7 @@ from bookwheel.lab.evaluation.records import Record, RecordKey
 from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec, SettingsError, fingerprint, model_settings
 from bookwheel.lab.tasks.base import MissingSample, Sample
 from bookwheel.lab.tasks.definition import make_sample
+from bookwheel.lab.tasks.published import PublishedSpecs
 from bookwheel.models.base import Model, ModelWrapper
 from bookwheel.models.patience import Patience, PatientModel
 from bookwheel.models.registry import is_built_in
@@ -175,7 +176,24 @@ def list_batches(evaluation: Evaluation, source: SampleSource) -> list[Batch]:
         made = partial(_iterate_samples, source, task, length, count)
         batches.append(Batch(task=task, length=length, count=count, samples=made))
     pool = Path(evaluation.data) if evaluation.data else None
-    return batches + [batch for name in evaluation.samples for batch in _read_file_batches(Path(name), pool)]
+    read = partial(_read_entries, pool=pool, published=open_specs(evaluation))
+    return batches + [batch for name in evaluation.samples for batch in _read_file_batches(Path(name), read)]
+
+
+def open_specs(evaluation: Evaluation) -> PublishedSpecs | None:
+    """Return the published settings where samples are to be asked by them."""
+    if not evaluation.as_published:
+        return None
+    return PublishedSpecs(Path(evaluation.official) if evaluation.official else None)
+
+
+ReadEntries = Callable[[Path], Iterator[Sample | MissingSample]]
+
+
+def _read_entries(path: Path, pool: Path | None, published: PublishedSpecs | None) -> Iterator[Sample | MissingSample]:
+    from bookwheel.lab.tasks.files import read_entries
+
+    return read_entries(path, pool, published)
 
 
 def iterate_jobs(
@@ -235,13 +253,11 @@ def _iterate_samples(
         yield from enumerate(islice(samples, count))
 
 
-def _read_file_batches(path: Path, pool: Path | None) -> list[Batch]:
+def _read_file_batches(path: Path, read: ReadEntries) -> list[Batch]:
     """Return the batches of a file of samples, one for each task and length."""
-    from bookwheel.lab.tasks.files import read_entries
-
     counted: Counter[tuple[str, int]] = Counter()
     seen: set[tuple[str, int, str]] = set()
-    for sample in read_entries(path, pool):
+    for sample in read(path):
         place = (sample.task, _length(sample))
         counted[place] += 1
         if (*place, sample.id) in seen:
@@ -254,7 +270,7 @@ def _read_file_batches(path: Path, pool: Path | None) -> list[Batch]:
             task=task,
             length=length,
             count=count,
-            samples=partial(_read_matching, path, pool, task, length),
+            samples=partial(_read_matching, path, read, task, length),
             file=str(path),
         )
         for (task, length), count in counted.items()
@@ -262,11 +278,9 @@ def _read_file_batches(path: Path, pool: Path | None) -> list[Batch]:
 
 
 def _read_matching(
-    path: Path, pool: Path | None, task: str, length: int
+    path: Path, read: ReadEntries, task: str, length: int
 ) -> Iterator[tuple[int, Sample | MissingSample]]:
-    from bookwheel.lab.tasks.files import read_entries
-
-    for place, sample in enumerate(read_entries(path, pool)):
+    for place, sample in enumerate(read(path)):
         if (sample.task, _length(sample)) == (task, length):
             yield place, sample
 

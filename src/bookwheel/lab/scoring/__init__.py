@@ -17,7 +17,6 @@ from bookwheel.lab.scoring.metrics import (
 )
 from bookwheel.lab.scoring.published import (
     official,
-    score_as_published,
     string_match_all,
     string_match_part,
     verbatim,
@@ -37,7 +36,6 @@ __all__ = [
     "load_metric",
     "official",
     "score_answer",
-    "score_as_published",
     "score_missing_answer",
     "set_f1",
     "share_of",

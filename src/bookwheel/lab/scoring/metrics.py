@@ -24,9 +24,9 @@ from functools import cache
 from typing import Final, cast
 
 from bookwheel.errors import InputError
+from bookwheel.lab.scoring.benchmarks import PUBLISHED
 from bookwheel.lab.scoring.choices import is_polar, list_options, picks_gold, picks_option, says_yes
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
-from bookwheel.lab.scoring.published import PUBLISHED
 from bookwheel.lab.scoring.relevance import names_person, shares_with_rival
 from bookwheel.lab.scoring.score import NOTHING, Metric, QuestionMetric, Score
 from bookwheel.plugins import list_names, require_plugin

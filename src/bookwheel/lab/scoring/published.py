@@ -12,7 +12,6 @@ number_share              LongBench: the share of the answer's numbers that are 
 locomo_f1, locomo_multi   LoCoMo: F1 over stems; for several values each gold value against the best of the answer
 locomo_absent             LoCoMo: "no information available" or "not mentioned" in the answer
 graphwalks                GraphWalks: F1 of the nodes of the last line, "Final Answer: [a, b]"
-oolong                    OOLONG: what follows the last colon; of numbers 0.75 to the power of the difference
 """
 
 import re
@@ -43,7 +42,7 @@ def verbatim(answer: str, golds: Sequence[str]) -> Score:
 
 
 _MARKS: Final = re.compile(r"[!-/:-@\[-`{-~]")
-_ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
+ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 _CONTROLS: Final = re.compile(r"[\x00-\x1f]")
 
 
@@ -55,7 +54,7 @@ def official(answer: str, golds: Sequence[str]) -> Score:
     """
     if not answer or not golds:
         return NOTHING
-    given, gold = (" ".join(_ARTICLES.sub(" ", _MARKS.sub("", text.lower())).split()) for text in (answer, golds[0]))
+    given, gold = (" ".join(ARTICLES.sub(" ", _MARKS.sub("", text.lower())).split()) for text in (answer, golds[0]))
     right = gold in given or given in gold
     return Score(score=float(right), reason="by the published metric, which takes substrings in both directions")
 
@@ -77,12 +76,14 @@ def _strip(answer: str) -> str:
     return _CONTROLS.sub("\n", answer.strip()).strip().lower()
 
 
-def _best(answer: str, golds: Sequence[str], measure: Callable[[str, str], float], name: str) -> Score:
+def best(answer: str, golds: Sequence[str], measure: Callable[[str, str], float], name: str) -> Score:
+    """Score an answer by the gold that it is nearest to."""
     score = max((measure(answer, gold) for gold in golds), default=0.0)
     return Score(score=score, reason=f"{name} {score:.2f}")
 
 
-def _harmonic_mean(given: Sequence[str], gold: Sequence[str]) -> float:
+def harmonic_mean(given: Sequence[str], gold: Sequence[str]) -> float:
+    """Return the harmonic mean of precision and recall, each item counted as often as it stands there."""
     shared = sum((Counter(given) & Counter(gold)).values())
     if not shared:
         return 0.0
@@ -90,24 +91,25 @@ def _harmonic_mean(given: Sequence[str], gold: Sequence[str]) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-_ALL_MARKS: Final = str.maketrans("", "", punctuation)
+ALL_MARKS: Final = str.maketrans("", "", punctuation)
 
 
 def qa_f1(answer: str, golds: Sequence[str]) -> Score:
     """Score F1 over the words of the best gold, as SQuAD's script and LongBench count them."""
 
     def split(text: str) -> list[str]:
-        return _ARTICLES.sub(" ", text.lower().translate(_ALL_MARKS)).split()
+        return ARTICLES.sub(" ", text.lower().translate(ALL_MARKS)).split()
 
-    return _best(answer, golds, lambda one, gold: _harmonic_mean(split(one), split(gold)), "F1")
+    return best(answer, golds, lambda one, gold: harmonic_mean(split(one), split(gold)), "F1")
 
 
 def rouge_l(answer: str, golds: Sequence[str]) -> Score:
     """Score ROUGE-L as the package rouge counts it: over the different words of all sentences' subsequences."""
-    return _best(answer, golds, _measure_rouge, "ROUGE-L")
+    return best(answer, golds, measure_rouge, "ROUGE-L")
 
 
-def _measure_rouge(answer: str, gold: str) -> float:
+def measure_rouge(answer: str, gold: str) -> float:
+    """Return ROUGE-L as the package rouge counts it."""
     given, wanted = ([" ".join(part.split()).split(" ") for part in text.split(".") if part] for text in (answer, gold))
     if not given or not wanted:
         return 0.0
@@ -147,7 +149,7 @@ def code_similarity(answer: str, golds: Sequence[str]) -> Score:
         # Rounded as fuzz.ratio rounds.
         return round(100 * SequenceMatcher(None, one, gold).ratio()) / 100
 
-    return _best(line, golds, compare, "similarity")
+    return best(line, golds, compare, "similarity")
 
 
 def classification(answer: str, golds: Sequence[str]) -> Score:
@@ -169,7 +171,7 @@ def number_share(answer: str, golds: Sequence[str]) -> Score:
         wanted = re.findall(r"(?:Paragraph |段落)(\d+)", gold)[:1] or [gold]
         return numbers.count(wanted[0]) / len(numbers) if numbers else 0.0
 
-    return _best(answer, golds, count, "share of numbers")
+    return best(answer, golds, count, "share of numbers")
 
 
 _LOCOMO_WORDS: Final = re.compile(r"\b(?:a|an|the|and)\b")
@@ -185,13 +187,13 @@ def _stem(word: str) -> str:
 
 
 def _split_locomo(text: str) -> list[str]:
-    bare = text.replace(",", "").lower().translate(_ALL_MARKS)
+    bare = text.replace(",", "").lower().translate(ALL_MARKS)
     return [_stem(word) for word in _LOCOMO_WORDS.sub(" ", bare).split()]
 
 
 def locomo_f1(answer: str, golds: Sequence[str]) -> Score:
     """Score F1 over stems."""
-    return _best(answer, golds, lambda one, gold: _harmonic_mean(_split_locomo(one), _split_locomo(gold)), "F1")
+    return best(answer, golds, lambda one, gold: harmonic_mean(_split_locomo(one), _split_locomo(gold)), "F1")
 
 
 def locomo_multi(answer: str, golds: Sequence[str]) -> Score:
@@ -200,15 +202,21 @@ def locomo_multi(answer: str, golds: Sequence[str]) -> Score:
     def compare(one: str, gold: str) -> float:
         given = [_split_locomo(part) for part in one.split(",")]
         wanted = [_split_locomo(part) for part in gold.split(",")]
-        return sum(max(_harmonic_mean(part, value) for part in given) for value in wanted) / len(wanted)
+        return sum(max(harmonic_mean(part, value) for part in given) for value in wanted) / len(wanted)
 
-    return _best(answer, golds, compare, "F1")
+    return best(answer, golds, compare, "F1")
 
 
 def locomo_absent(answer: str, golds: Sequence[str]) -> Score:
-    """Score 1 for an answer that says "no information available" or "not mentioned"."""
-    del golds
-    says = any(text in answer.lower() for text in ("no information available", "not mentioned"))
+    """Score 1 for an answer that says "no information available" or "not mentioned".
+
+    A second gold is the letter, a or b, of the option that says so.
+    """
+    said = answer.strip().lower()
+    if len(golds) > 1 and len(said) in {1, 3}:
+        picked = "a" if said == "a" or "(a)" in said else "b"
+        return Score(score=float(picked == golds[1]), reason=f"picks {picked}")
+    says = any(text in said for text in ("no information available", "not mentioned"))
     return Score(score=float(says), reason="says that it is not there" if says else "gives an answer")
 
 
@@ -219,50 +227,15 @@ def graphwalks(answer: str, golds: Sequence[str]) -> Score:
     """Score F1 of the set of nodes that the last line lists."""
     match = _FINAL.search(answer.rsplit("\n", maxsplit=1)[-1])
     given = {part.strip() for part in match[1].split(",") if part.strip()} if match else set()
-    score = _harmonic_mean(sorted(given), sorted(set(golds)))
+    score = harmonic_mean(sorted(given), sorted(set(golds)))
     return Score(score=score, reason=f"F1 {score:.2f} of {len(set(golds))} nodes")
 
 
-def oolong(answer: str, golds: Sequence[str]) -> Score:
-    """Score what follows the last colon: numbers by 0.75 to the power of the difference, others where equal."""
-    given = answer.rpartition(":")[2].strip().strip("*[].'\" ").lower()
-
-    def compare(one: str, gold: str) -> float:
-        number = re.fullmatch(r"-?\d+", one)
-        if number and re.fullmatch(r"-?\d+", gold):
-            return float(0.75 ** abs(int(gold) - int(one)))
-        return float(one == gold.strip().lower())
-
-    return _best(given, golds, compare, "score")
-
-
-PUBLISHED: Final = {
+MEASURES: Final = {
     one.__name__: one
     for one in (
         *(verbatim, official, string_match_all, string_match_part, qa_f1, rouge_l, code_similarity, classification),
-        *(number_share, locomo_f1, locomo_multi, locomo_absent, graphwalks, oolong),
+        *(number_share, locomo_f1, locomo_multi, locomo_absent, graphwalks),
     )
 }
 """The published measures by name."""
-_BY_TASK: Final = (
-    (re.compile(r"(?:ruler_)?(?:niah_\w+|vt|cwe|fwe)"), string_match_all),
-    (re.compile(r"(?:ruler_)?qa_[12]"), string_match_part),
-    (re.compile(r"(?:memagent_)?hqa\w*"), official),
-    (re.compile(r"locomo-multi-hop"), locomo_multi),
-    (re.compile(r"locomo-adversarial"), locomo_absent),
-    (re.compile(r"locomo-\S+"), locomo_f1),
-    (re.compile(r"(?:narrativeqa|qasper|multifieldqa_en|hotpotqa|2wikimqa|musique|triviaqa)(?:_e)?"), qa_f1),
-)
-# LongBench cuts the answers of these sets after their first line.
-_FIRST_LINE: Final = re.compile(r"(?:trec|triviaqa|samsum|lsht)(?:_e)?")
-
-
-def score_as_published(task: str, answer: str, golds: Sequence[str], metric: str = "") -> Score | None:
-    """Score by the judge that was published for the task; None where none was that compares strings."""
-    if _FIRST_LINE.fullmatch(task):
-        answer = answer.lstrip("\n").split("\n")[0]
-    judge = next((judge for pattern, judge in _BY_TASK if pattern.fullmatch(task)), None) or PUBLISHED.get(metric)
-    try:
-        return judge(answer, golds) if judge else None
-    except InputError:  # LoCoMo's measure without its stemmer: the report says how many were judged
-        return None

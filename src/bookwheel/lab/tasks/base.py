@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring import Score, score_answer, score_missing_answer
-from bookwheel.types import Document, Part
+from bookwheel.types import Document, Message, Part
 
 
 class MemoryRule(StrEnum):
@@ -106,6 +106,20 @@ class SampleDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedCall:
+    """The one call by which a benchmark was published to ask for a sample's answer."""
+
+    benchmark: str
+    messages: tuple[Message, ...]
+    reply_tokens: int
+    """0: none is published, and the plan's holds."""
+    temperature: float | None
+    top_p: float | None
+    first_line: bool = False
+    """Only the answer's first line is compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One question about one document, with the golds and the metric that score an answer."""
 
@@ -129,6 +143,8 @@ class Sample:
     memory: MemoryRule = MemoryRule.NOTES
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Plain JSON values, such as the split and the tokenizer."""
+    published: PublishedCall | None = None
+    """How it is asked as published; metric and golds are the published ones then. It stands in no file."""
 
     @property
     def text(self) -> str:
@@ -142,12 +158,16 @@ class Sample:
         digest = hashlib.sha256(json.dumps(asked, ensure_ascii=True).encode())
         for part in self.document.parts():
             digest.update(part.text.encode("utf-8", "surrogatepass"))
+        if self.published:
+            digest.update(repr(self.published).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()[:16]
 
     def score(self, answer: str | None) -> Score:
         """Score an answer by the sample's own metric; None, a missing answer, counts as wrong."""
         if answer is None:
             return score_missing_answer("the reading failed")
+        if self.published and self.published.first_line:
+            answer = answer.lstrip("\n").split("\n")[0]
         return score_answer(self.metric, answer, self.golds, self.question)
 
 

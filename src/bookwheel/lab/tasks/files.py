@@ -27,6 +27,7 @@ from bookwheel.lab.tasks.base import (
 )
 from bookwheel.lab.tasks.data_dir import read_records
 from bookwheel.lab.tasks.imports import adapt_record
+from bookwheel.lab.tasks.published import PublishedSpecs
 from bookwheel.schema import parse
 
 
@@ -97,14 +98,20 @@ def read_samples(path: Path, pool: Path | None = None, skipped: Counter[str] | N
             skipped[entry.reason] += 1
 
 
-def read_entries(path: Path, pool: Path | None = None) -> Iterator[Sample | MissingSample]:
-    """Yield the samples of a file, those that `bookwheel data make` could not make, and what is said of odd records."""
+def read_entries(
+    path: Path, pool: Path | None = None, published: PublishedSpecs | None = None
+) -> Iterator[Sample | MissingSample]:
+    """Yield the samples of a file, those that `bookwheel data make` could not make, and what is said of odd records.
+
+    With `published` each sample is asked and judged as its benchmark was published.
+    """
     waiting: list[MissingSample] = []
     first_error: InputError | None = None
     is_usable = False
     for number, where, values in read_records(path):
         try:
-            for entry in _read_record(values, f"{path}, {where}", path, number, pool):
+            for read in _read_record(values, f"{path}, {where}", path, number, pool):
+                entry = published.publish(read, values, path) if published and isinstance(read, Sample) else read
                 is_usable = True
                 yield from waiting
                 waiting.clear()

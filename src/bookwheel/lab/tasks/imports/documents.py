@@ -2,9 +2,9 @@
 
 MemAgent, LongBench, BABILong, InfiniteBench, OOLONG   a context and a question
 GraphWalks   a prompt that ends with an operation on the graph in it
-HELMET   questions over passages, key and value pairs, and its RULER files with context and question apart. Its citation
-         and reranking files need judges that are not string comparisons, and are refused by name. It takes book
-         questions, summaries and many-shot labels from other projects' data sets, not from files of its own
+HELMET   questions over passages, key and value pairs, documents to be ranked, and its RULER files with context and
+         question apart. Its citation files need a judge that is no string comparison, and are refused by name. It takes
+         book questions, summaries and many-shot labels from other projects' data sets, not from files of its own
 RULER    the whole prompt in one field, split here into document and question. The head of a prompt, its examples (of vt
          and cwe) and its question are no document; a reader of chunks would meet them once and forget them. The
          document is the text between the last head and the question; the question carries the beginning of the answer
@@ -135,18 +135,25 @@ def adapt_graphwalks(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     }
 
 
+_DATE: Final = re.compile(r"\[datetime\.date\((\d+), (\d+), (\d+)\)\]")
+# OOLONG's types of answers that have a measure of their own.
+_OOLONG: Final = {"ANSWER_TYPE.NUMERIC": "number", "ANSWER_TYPE.DATE": "date"}
+
+
 def adapt_oolong(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a question of OOLONG; its answer is a list in the writing of Python."""
-    answer = values["answer"]
-    if isinstance(answer, str) and answer.strip().startswith("["):
+    answer, kind = values["answer"], _OOLONG.get(str(values.get("answer_type")), "")
+    if isinstance(answer, str) and (date := _DATE.fullmatch(answer.strip())):
+        answer = "-".join(part.zfill(2) for part in date.groups())
+    elif isinstance(answer, str) and answer.strip().startswith("["):
         answer = literal_eval(answer.strip())
     yield {
         "id": values.get("id", ""),
-        "task": f"oolong-{values.get('task_group', 'all')}",
+        "task": f"oolong-{values.get('task_group', 'all')}{f'-{kind}' if kind else ''}",
         "document": values["context_window_text"],
         "question": values["question"],
         "golds": [str(one) for one in (answer if isinstance(answer, list) else [answer])],
-        "metric": "oolong",
+        "metric": f"oolong_{kind}" if kind else "oolong",
         "length": int(values.get("context_len") or 0),
     }
 
@@ -160,10 +167,25 @@ def adapt_pairs(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def adapt_passages(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a question of HELMET over passages."""
     if "qid" in values and "answers" not in values:
-        raise ValueError("a ranking of documents is asked for; this record cannot be scored")
+        yield from _adapt_ranking(values)
+        return
     titled = ((f"Passage: {one['title']}\n" if one.get("title") else "", one["text"]) for one in values["ctxs"])
     passages = "".join(f"{title}{text}\n\n" for title, text in titled)
     yield {**_rename(values, golds="answers", task="helmet-rag"), "document": passages}
+
+
+def _adapt_ranking(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a question of HELMET that asks for documents by their relevance."""
+    listed = (f"[ID: {one['id']}] {one.get('title', '')}\n{one['text']}\n\n" for one in values["ctxs"])
+    yield {
+        "id": values["qid"],
+        "task": "helmet-rerank",
+        "document": "".join(listed),
+        "question": f"Which documents help most with this? {values.get('query') or values['question']}\n"
+        "Name all by their IDs, the most relevant first: ID3 > ID1 > ID2",
+        "golds": [f"{one['id']}={one['label']}" for one in values["ctxs"]],
+        "metric": "ranking",
+    }
 
 
 def refuse_citations(_values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

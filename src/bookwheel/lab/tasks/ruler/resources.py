@@ -7,6 +7,7 @@ come from the checkout's `json` folder, or from the data folder.
 import ast
 import hashlib
 import json
+import shutil
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,6 +59,11 @@ _FAMILIES: Final = {
     "frequent": "freq_words_extraction",
     "passages": "qa",
 }
+NLTK_FOLDER: Final = "nltk_data"
+"""The folder of a data folder where nltk looks for its splitter."""
+_PUNKT: Final = "punkt_tab"
+# Packages that hold a copy of it.
+_WITH_PUNKT: Final = (("llama_index.core", f"_static/nltk_cache/tokenizers/{_PUNKT}"),)
 _WONDERWORDS: Final = "d5d824355ae7b50a"
 _SCRIPTS: Final = "scripts/data/synthetic"
 
@@ -155,6 +161,26 @@ def read_word_lists() -> dict[str, list[str]]:
     }
 
 
+def write_splitter(folder: Path) -> str:
+    """Put nltk's punkt into a folder: downloaded, or copied from a package that brings it. Return where it is from."""
+    if find_spec("nltk") is None:
+        raise InputError("the splitter is that of the package nltk; `pip install nltk`")
+    import nltk
+
+    if nltk.download(_PUNKT, download_dir=str(folder), quiet=True):
+        return "nltk's own download"
+    for package, place in _WITH_PUNKT:
+        found = find_spec(package)
+        source = Path(found.origin).parent / place if found and found.origin else None
+        if source and source.is_dir():
+            shutil.copytree(source, folder / "tokenizers" / _PUNKT, dirs_exist_ok=True)
+            return f"the package {package}"
+    raise InputError(
+        f"nltk's downloads cannot be reached; unpack its {_PUNKT}.zip into {folder / 'tokenizers'}, or "
+        "`pip install llama-index-core`, which brings it"
+    )
+
+
 class Resources:
     """The inputs of a run.
 
@@ -182,13 +208,17 @@ class Resources:
         if self._splitter == "ours":
             return split_sentences(text)
         try:
-            from nltk.tokenize import sent_tokenize
+            import nltk
 
-            return list(sent_tokenize(text))
+            own = str(self._data_dir.root / NLTK_FOLDER) if self._data_dir.root else ""
+            if own and own not in nltk.data.path:
+                nltk.data.path.insert(0, own)
+            return list(nltk.sent_tokenize(text))
         except (ImportError, LookupError) as error:
             raise InputError(
-                "RULER splits essays by nltk's punkt; `pip install nltk` and `python -m nltk.downloader punkt_tab`, or "
-                "take our rule by `--option splitter=ours`: the needles then stand elsewhere"
+                "RULER splits essays by nltk's punkt; `pip install nltk`, and `bookwheel data splitter --out "
+                f"FOLDER/{NLTK_FOLDER}` puts it there for `--data FOLDER`. Or take our rule by `--option "
+                "splitter=ours`: the needles then stand elsewhere"
             ) from error
 
     def _list_words(self, kind: str) -> list[str]:

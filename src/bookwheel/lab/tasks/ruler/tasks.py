@@ -150,6 +150,7 @@ def build(request: SampleRequest) -> SampleDraft:
         metadata={
             "prompt_tokens": sized.length,
             "head": prompt.lead + prompt.head,
+            "tail": prompt.tail,
             "answer_prefix": prompt.answer_prefix,
             "made_from": run.family.resources.origins,
         },

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bookwheel"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PACKAGE_OF = {
+    "dateutil": "python-dateutil",
     "hydra": "hydra-core",
     "llama_index": "llama-index-core",
     "docx": "python-docx",

@@ -22,7 +22,7 @@ from bookwheel.lab.scoring import (
     unanswerable,
 )
 from bookwheel.lab.scoring import metrics as metrics_module
-from bookwheel.lab.scoring.published import PUBLISHED
+from bookwheel.lab.scoring.benchmarks import PUBLISHED
 from bookwheel.text.normalization import contains_words, words
 
 OURS = [name for name in METRICS if name not in PUBLISHED]

@@ -2,8 +2,9 @@
 
 import pytest
 
-from bookwheel.lab.scoring import score_answer, score_as_published
-from bookwheel.lab.scoring.published import PUBLISHED
+from bookwheel.lab.scoring import score_answer
+from bookwheel.lab.scoring.benchmarks import PUBLISHED
+from bookwheel.lab.tasks.published import score_as_published
 
 
 @pytest.mark.parametrize(
@@ -36,8 +37,34 @@ from bookwheel.lab.scoring.published import PUBLISHED
         ("graphwalks", "Final Answer: [a]\nThat is all.", ["a"], 0),
         ("graphwalks", "Final Answer: []", ["a"], 0),
         ("oolong", "Label: spam", ["spam"], 1),
-        ("oolong", "Answer: **12**", ["10"], 0.75**2),
+        ("oolong_number", "Answer: **12**", ["10"], 0.75**2),
         ("oolong", "ham", ["spam"], 0),
+        ("oolong", "Answer: ham is less common than spam in it", ["less common than"], 1),
+        ("oolong_date", "Date: 5 May 1904", ["1904-05-05"], 1),
+        ("hotpot_em", "The Pier!", ["pier"], 1),
+        ("hotpot_f1", "yes, it is", ["yes"], 0),
+        ("hotpot_f1", "old pier", ["the pier"], 2 / 3),
+        ("letter", "**The correct answer is (B)**", ["B", "Bo"], 1),
+        ("letter", "B", ["B", "Bo"], 0),
+        ("label", "He is in the garden. Then the kitchen.", ["garden", "garden", "kitchen"], 1),
+        ("label", "garden or kitchen", ["garden", "garden", "kitchen"], 0),
+        ("holds", "It was Yuki.", ["Yuki"], 1),
+        ("holds", "yuki", ["Yuki"], 0),
+        ("helmet_match", "Answer: the old pier\nmore", ["Old pier"], 1),
+        ("ranking", "Ranking: [ID3] > [ID1]", ["3=1", "1=0", "2=0"], 1),
+        ("ranking", "none", ["3=1"], 0),
+        ("ib_word", '"value": "x-1"', ["x-1"], 1),
+        ("ib_number", "The key is 12, not 7", ["12"], 1),
+        ("ib_code_run", "It returns -7.", ["-7"], 1),
+        ("ib_code_debug", "The answer is: B", ["B", "load"], 1),
+        ("ib_speaker", "Ada.", ["ADA"], 1),
+        ("ib_choice", "Because it is C", ["C", "Bo"], 0),
+        ("ib_choice", "I say the answer is C", ["C", "Bo"], 1),
+        ("ib_math_find", "3.5", ["3"], 0),
+        ("ib_math_calc", "0, 1, 3, 8", ["1", "3", "7", "9"], 0.5),
+        ("ib_qa_zh", "在卑尔根", ["卑尔根"], 6 / 7),
+        ("locomo_absent", "(a)", ["not mentioned", "a"], 1),
+        ("locomo_absent", "b", ["not mentioned", "a"], 0),
     ],
 )
 def test_a_measure_gives_what_its_script_gives(metric, answer, golds, score):
@@ -56,10 +83,12 @@ def test_the_published_judge_is_used_only_where_it_is_that_benchmarks():
     assert score_as_published("qa_1", "It was Ada.", ["Bram", "Ada"]).score == 1
     assert score_as_published("hqa", "the", ["the harbour"]).score == 1
     assert score_as_published("triviaqa", "Ada\nBram", ["Ada"]).score == 1
-    assert score_as_published("gov_report", "a b", ["a b"], "rouge_l").score == pytest.approx(1)
-    assert score_as_published("mrcr-8-needles", "a", ["a text", "x1"], "verbatim").score == 0
-    assert score_as_published("longbench-2", "A", ["B", "Bo"], "choice") is None
-    assert score_as_published("updated", "7", ["7"], "exact") is None
+    assert score_as_published("gov_report", "a b", ("a b",)).score == pytest.approx(1)
+    assert score_as_published("mrcr-8-needles", "a", ("a text", "x1")).score == 0
+    assert score_as_published("longbench-2", "A", ("B", "Bo")).score == 0
+    assert score_as_published("longmemeval-abstention", "A", ("B",)) is None
+    assert score_as_published("babilong", "A", ("B",)) is None
+    assert score_as_published("updated", "7", ("7",)) is None
 
 
 def test_a_published_measure_sees_the_whole_answer():

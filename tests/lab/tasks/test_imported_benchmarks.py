@@ -170,10 +170,7 @@ def test_files_of_helmet_are_read_or_refused_by_name(tmp_path):
     assert rag.text == "Passage: Lease\nAda signed.\n\n"
     assert "key a" in kv.question
     assert (niah.metric, niah.golds) == ("string_match_all", ("7",))
-    for record, message in (
-        ({"question": "q", "docs": [], "qa_pairs": [], "answer": "x"}, "citations"),
-        ({"qid": "1", "query": "q", "ctxs": [{"id": "a", "text": "b", "label": 1}]}, "ranking"),
-    ):
+    for record, message in (({"question": "q", "docs": [], "qa_pairs": [], "answer": "x"}, "citations"),):
         with pytest.raises(InputError, match=rf"set.jsonl, line 1: .*{message}"):
             read(tmp_path, record)
 
@@ -204,12 +201,19 @@ def test_graphs_and_counts_of_other_benchmarks_are_read(tmp_path):
     graph, count = read(
         tmp_path,
         {"prompt": prompt, "answer_nodes": ["a", "b"], "problem_type": "bfs", "prompt_chars": 60},
-        {"context_window_text": "x: spam", "question": "How many?", "answer": "[3]", "task_group": "counting", "id": 4},
+        {
+            "context_window_text": "x: spam",
+            "question": "How many?",
+            "answer": "[3]",
+            "task_group": "counting",
+            "id": 4,
+            "answer_type": "ANSWER_TYPE.NUMERIC",
+        },
     )
     assert graph.text.endswith("a -> b")
     assert (graph.task, graph.question, graph.golds) == ("graphwalks-bfs", "Perform a BFS from a.", ("a", "b"))
     assert graph.score("Final Answer: [b, a]").score == 1
-    assert (count.task, count.golds, count.score("Answer: 4").score) == ("oolong-counting", ("3",), 0.75)
+    assert (count.task, count.golds, count.score("Answer: 4").score) == ("oolong-counting-number", ("3",), 0.75)
 
 
 def test_options_of_infinitebench_become_letters(tmp_path):

@@ -1,0 +1,148 @@
+"""A sample as published: the benchmark's own prompt, limit and sampling, read from the record or from a checkout."""
+
+import asyncio
+import json
+
+import pytest
+
+from bookwheel.errors import InputError
+from bookwheel.lab.evaluation.records import SampleOutcome
+from bookwheel.lab.evaluation.run import evaluate
+from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec, SettingsError
+from bookwheel.lab.tasks import Sample
+from bookwheel.lab.tasks.files import read_entries
+from bookwheel.lab.tasks.published import SPECS, PublishedSpecs, find_spec
+from bookwheel.models.base import ModelWrapper
+from bookwheel.models.scripted import ScriptedModel
+
+
+@pytest.fixture
+def official(tmp_path):
+    """Return a folder with checkouts, in the shape of the benchmarks' own."""
+    texts = {
+        "LongBench/LongBench/config/dataset2prompt.json": json.dumps(
+            {"trec": "Text: {context}\nAsked: {input}\nType:"}
+        ),
+        "LongBench/LongBench/config/dataset2maxlen.json": json.dumps({"trec": 64}),
+        "LongBench/prompts/0shot.txt": "<t>$DOC$</t> $Q$ (A) $C_A$ (B) $C_B$ (C) $C_C$ (D) $C_D$",
+        "InfiniteBench/src/prompt.py": 'gpt4_templates = {"code_run": "{func}: {context} {func_call}"}',
+        "InfiniteBench/src/eval_utils.py": 'DATA_NAME_TO_MAX_NEW_TOKENS = {"code_run": 5}',
+        "babilong/babilong/prompts.py": 'TASK_TEMPLATE = "{instruction} {examples} {post_prompt}"\n'
+        'USER_TEMPLATE = "C: {context} Q: {question}"\n'
+        'DEFAULT_PROMPTS = {"qa1": {"instruction": "I", "examples": "E", "post_prompt": "P"}}',
+        "babilong/babilong/metrics.py": 'TASK_LABELS = {"qa1": ["garden", "kitchen"]}',
+    }
+    for name, text in texts.items():
+        path = tmp_path / "official" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "official"
+
+
+def publish(tmp_path, official, record, name="file.jsonl"):
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record) + "\n")
+    (sample,) = read_entries(path, None, PublishedSpecs(official))
+    assert isinstance(sample, Sample)
+    return sample
+
+
+CLASSES = {
+    "input": "Why?",
+    "context": "Because.",
+    "answers": ["Reason"],
+    "all_classes": ["Reason", "Place"],
+    "dataset": "trec",
+    "_id": "1",
+}
+
+
+def test_longbench_fills_its_own_template_and_compares_the_first_line(tmp_path, official):
+    sample = publish(tmp_path, official, CLASSES)
+    call = sample.published
+    assert [one.content for one in call.messages] == ["Text: Because.\nAsked: Why?\nType:"]
+    assert (call.reply_tokens, call.temperature, sample.metric) == (64, 0.0, "classification")
+    assert sample.score("\nReason\nPlace").score == 1
+
+
+def test_choices_babilong_and_code_get_their_own_prompts(tmp_path, official):
+    choices = {f"choice_{one}": one.lower() for one in "ABCD"}
+    sample = publish(tmp_path, official, {"context": "T ", "question": "q", "answer": "B", "_id": "2", **choices})
+    assert sample.published.messages[0].content == "<t>T</t> q (A) a (B) b (C) c (D) d"
+    assert (sample.published.temperature, sample.score("The correct answer is (B).").score) == (0.1, 1)
+    record = {"input": " Ada went. ", "question": "Where is Ada?", "target": "garden"}
+    sample = publish(tmp_path, official, record, "qa1/0k.jsonl")
+    assert sample.published.messages[0].content == "I E P\n\nC: Ada went. Q: Where is Ada?"
+    assert (sample.published.reply_tokens, sample.golds) == (20, ("garden", "garden", "kitchen"))
+    record = {"context": "def func_1", "input": "Give func_1(-3).", "answer": 7, "options": [], "id": 1}
+    sample = publish(tmp_path, official, record, "code_run.jsonl")
+    assert [one.role for one in sample.published.messages] == ["system", "user"]
+    assert sample.published.messages[1].content == "func_1: def func_1 func_1(-3)"
+    assert sample.score("It is 7").score == 1
+
+
+def test_prompts_of_records_need_no_checkout(tmp_path):
+    turns = [{"role": "user", "content": "a poem"}, {"role": "assistant", "content": "la"}]
+    record = {"prompt": json.dumps([*turns, {"role": "user", "content": "again"}]), "answer": "x1la"}
+    sample = publish(tmp_path, None, {**record, "random_string_to_prepend": "x1"})
+    assert [one.content for one in sample.published.messages] == ["a poem", "la", "again"]
+    assert sample.published.temperature is None
+    graph = {"prompt": "a -> b\nOperation: parents of b", "answer_nodes": ["a"]}
+    assert publish(tmp_path, None, graph).published.messages[0].content == graph["prompt"]
+    needle = {
+        "input": "I will quiz you about the x afterwards.\nOne.\nWhat is the special x?",
+        "outputs": ["7"],
+        "answer_prefix": " It is",
+    }
+    sample = publish(tmp_path, None, needle, "niah_single_1/validation.jsonl")
+    assert sample.published.messages[0].content == f"{needle['input']} It is"
+    assert sample.published.reply_tokens == 128
+
+
+def test_what_is_missing_is_said(tmp_path, official):
+    with pytest.raises(InputError, match=r"git clone https://github\.com/THUDM/LongBench"):
+        publish(tmp_path, None, CLASSES)
+    own = {"question": "q", "document": "d", "answers": ["a"]}
+    with pytest.raises(InputError, match="nothing is published for the task"):
+        publish(tmp_path, official, own)
+    with pytest.raises(InputError, match="name the file or its folder qa1"):
+        publish(tmp_path, official, {"input": "a", "question": "q", "target": "garden"})
+    with pytest.raises(SettingsError, match="is for --as-published"):
+        Evaluation(samples=("f",), ways=("as-published",))
+
+
+def test_every_row_has_a_measure_and_a_prompt_or_says_why_not():
+    assert all(spec.prompt or spec.differs for spec in SPECS)
+    assert all(spec.metric or "--judge" in spec.differs for spec in SPECS)
+    assert find_spec("locomo-adversarial").metric == "locomo_absent"
+    assert find_spec("passage_count_e").metric == "number_share"
+
+
+def test_an_evaluation_sends_the_published_messages_under_the_published_limit(tmp_path, official):
+    path = tmp_path / "trec.jsonl"
+    path.write_text(json.dumps(CLASSES) + "\n")
+    calls = []
+
+    class Heard(ModelWrapper):
+        async def reply(self, messages, *, limit, sampling):
+            calls.append((tuple(messages), limit, sampling.temperature))
+            return await super().reply(messages, limit=limit, sampling=sampling)
+
+    async def open_model(_spec):
+        return Heard(ScriptedModel(lambda _call: "Reason"))
+
+    evaluation = Evaluation(
+        samples=(str(path),),
+        models=(ModelSpec(name="scripted"),),
+        ways=("as-published",),
+        as_published=True,
+        official=str(official),
+    )
+    results = asyncio.run(evaluate(evaluation, tmp_path / "out" / "results.jsonl", open_model))
+    ((messages, limit, temperature),) = calls
+    assert messages[0].content == "Text: Because.\nAsked: Why?\nType:"
+    assert (limit, temperature) == (64, 0.0)
+    (record,) = results.records
+    assert (record.outcome, record.way, record.metric) == (SampleOutcome.SCORED, "as-published", "classification")
+    assert record.official == record.score

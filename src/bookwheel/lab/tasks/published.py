@@ -17,9 +17,23 @@ from typing import Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring import METRICS, Score
-from bookwheel.lab.tasks import published_prompts as prompts
 from bookwheel.lab.tasks.base import PublishedCall, Sample
-from bookwheel.lab.tasks.published_prompts import AskedSample, Checkout, PublishedPrompt
+from bookwheel.lab.tasks.published_prompts import (
+    AskedSample,
+    Checkout,
+    PublishedPrompt,
+    ask_babilong,
+    ask_graphwalks,
+    ask_infinitebench,
+    ask_locomo,
+    ask_longbench,
+    ask_longbench2,
+    ask_longmemeval,
+    ask_mrcr,
+    ask_nolima,
+    ask_oolong,
+    ask_ruler,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +79,7 @@ def _longbench(tasks: str, metric: str, *, first_line: bool = False) -> Publishe
         benchmark="LongBench",
         tasks=rf"(?:{tasks})(?:_e)?",
         metric=metric,
-        prompt=prompts.ask_longbench,
+        prompt=ask_longbench,
         source="THUDM/LongBench",
         first_line=first_line,
         differs=f"{_CUT}; a chat endpoint frames every prompt, where six sets were asked without a frame",
@@ -77,7 +91,7 @@ def _infinitebench(tasks: str, metric: str) -> PublishedSpec:
         benchmark="InfiniteBench",
         tasks=tasks,
         metric=metric,
-        prompt=prompts.ask_infinitebench,
+        prompt=ask_infinitebench,
         source="OpenBMB/InfiniteBench",
         differs=f"{_CUT}; the prompts are those for GPT-4, math_calc in one message",
     )
@@ -88,7 +102,7 @@ def _ruler(tasks: str, metric: str, reply_tokens: int) -> PublishedSpec:
         benchmark="RULER",
         tasks=rf"(?:ruler_)?(?:{tasks})",
         metric=metric,
-        prompt=prompts.ask_ruler,
+        prompt=ask_ruler,
         reply_tokens=reply_tokens,
         top_p=1.0,
         differs="a chat endpoint frames the prompt; the published top_k of 32 changes nothing at temperature 0",
@@ -100,7 +114,7 @@ def _locomo(tasks: str, metric: str, *, own_golds: bool = False) -> PublishedSpe
         benchmark="LoCoMo",
         tasks=f"locomo-(?:{tasks})",
         metric=metric,
-        prompt=prompts.ask_locomo,
+        prompt=ask_locomo,
         source="snap-research/locomo",
         reply_tokens=32,
         own_golds=own_golds,
@@ -110,7 +124,7 @@ def _locomo(tasks: str, metric: str, *, own_golds: bool = False) -> PublishedSpe
 
 def _oolong(tasks: str, metric: str) -> PublishedSpec:
     return PublishedSpec(
-        benchmark="OOLONG", tasks=tasks, metric=metric, prompt=prompts.ask_oolong, temperature=None, differs=_CUT
+        benchmark="OOLONG", tasks=tasks, metric=metric, prompt=ask_oolong, temperature=None, differs=_CUT
     )
 
 
@@ -144,7 +158,7 @@ SPECS: Final = (
         benchmark="LongBench v2",
         tasks="longbench-2",
         metric="letter",
-        prompt=prompts.ask_longbench2,
+        prompt=ask_longbench2,
         source="THUDM/LongBench",
         reply_tokens=128,
         temperature=0.1,
@@ -154,7 +168,7 @@ SPECS: Final = (
         benchmark="BABILong",
         tasks="babilong",
         metric="label",
-        prompt=prompts.ask_babilong,
+        prompt=ask_babilong,
         source="booydar/babilong",
         reply_tokens=20,
         own_golds=True,
@@ -178,19 +192,17 @@ SPECS: Final = (
         benchmark="LongMemEval",
         tasks="longmemeval-.+",
         metric="",
-        prompt=prompts.ask_longmemeval,
+        prompt=ask_longmemeval,
         source="xiaowu0162/LongMemEval",
         reply_tokens=500,
         differs="its judge is a model: --judge MODEL, by rules of ours for each type; sessions as JSON, all of them",
     ),
-    PublishedSpec(
-        benchmark="MRCR", tasks="mrcr.*", metric="verbatim", prompt=prompts.ask_mrcr, temperature=None, differs=_CUT
-    ),
+    PublishedSpec(benchmark="MRCR", tasks="mrcr.*", metric="verbatim", prompt=ask_mrcr, temperature=None, differs=_CUT),
     PublishedSpec(
         benchmark="GraphWalks",
         tasks="graphwalks-.*",
         metric="graphwalks",
-        prompt=prompts.ask_graphwalks,
+        prompt=ask_graphwalks,
         temperature=None,
     ),
     _oolong("oolong-.*-number", "oolong_number"),
@@ -200,7 +212,7 @@ SPECS: Final = (
         benchmark="NoLiMa",
         tasks="nolima.*",
         metric="holds",
-        prompt=prompts.ask_nolima,
+        prompt=ask_nolima,
         source="adobe-research/NoLiMa",
         reply_tokens=192,
         top_p=1.0,

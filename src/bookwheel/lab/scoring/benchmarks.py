@@ -145,7 +145,7 @@ def ranking(answer: str, golds: Sequence[str]) -> Score:
 
 
 def _blank(text: str, marks: str) -> str:
-    return text.translate(str.maketrans(dict.fromkeys(marks, " ")))
+    return text.translate(str.maketrans(marks, " " * len(marks)))
 
 
 def ib_word(answer: str, golds: Sequence[str]) -> Score:

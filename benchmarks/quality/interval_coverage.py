@@ -5,14 +5,22 @@
 Every row draws samples from a known truth RUNS times (2,000 by default) and counts how often the 95 % interval holds
 it, how wide it is, and, for differences without an effect, how often p < .05. The rows "not clustered" give the same
 draws to the same functions without saying which scores belong to one question.
+
+    python benchmarks/quality/interval_coverage.py --documents [RUNS]
+
+Questions about documents: 2 to 100 documents with 2 to 20 questions each, shares from .02 to .98, and scores within a
+document alike by an intraclass correlation of 0 to .7 (a beta distribution of the documents' shares). 200 runs a place.
 """
 
 from __future__ import annotations
 
 import random
 import sys
+from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bookwheel.lab.evaluation.statistics import compare_pairs, estimate
 
@@ -102,8 +110,52 @@ ROWS: dict[str, Draw] = {
 }
 
 
+DOCUMENTS = (2, 3, 5, 10, 20, 50, 100)
+PLACES = tuple(product((2, 5, 20), (0.02, 0.1, 0.5, 0.9, 0.98), (0.0, 0.05, 0.3, 0.7)))
+"""Questions a document, share, intraclass correlation."""
+
+
+def hold_documents(documents: int, questions: int, share: float, alike: float, runs: int) -> tuple[float, float, float]:
+    """Return how often the interval holds the share, how often one without clusters does, and the mean width."""
+    rng = np.random.default_rng([SEED, documents, questions, round(100 * share), round(100 * alike)])
+    own = np.full((runs, documents), share)
+    if alike:
+        strength = (1 - alike) / alike
+        own = rng.beta(share * strength, (1 - share) * strength, size=(runs, documents))
+    scores = rng.random((runs, documents, questions)) < own[..., None]
+    names = [at for at in range(documents) for _ in range(questions)]
+    drawn = [row.ravel().astype(float).tolist() for row in scores]
+    found = [(estimate(one, names), estimate(one)) for one in drawn]
+    return (
+        fmean(one.low <= share <= one.high for one, _ in found),
+        fmean(one.low <= share <= one.high for _, one in found),
+        fmean(one.high - one.low for one, _ in found),
+    )
+
+
+def print_documents(runs: int) -> None:
+    """Print a row for each number of documents."""
+    print(
+        "| documents | held on average | in the worst place | places below 93 % | mean width | without clusters, worst |"
+    )
+    print("|---|---|---|---|---|---|")
+    for documents in DOCUMENTS:
+        rows = [hold_documents(documents, *place, runs) for place in PLACES]
+        held, plain, widths = zip(*rows, strict=True)
+        low = sum(one < 0.93 for one in held)
+        shown = [f"{100 * one:.1f} %" for one in (fmean(held), min(held))]
+        print(
+            f"| {documents} | {' | '.join(shown)} | {low} of {len(rows)} | {100 * fmean(widths):.1f} | "
+            f"{100 * min(plain):.1f} % |",
+            flush=True,
+        )
+
+
 def main() -> None:
     """Print the table."""
+    if "--documents" in sys.argv:
+        print_documents(int(sys.argv[2]) if len(sys.argv) > 2 else 200)
+        return
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     print("| what | held | mean width | p < .05 |\n|---|---|---|---|")
     for name, draw in ROWS.items():

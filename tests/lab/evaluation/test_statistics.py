@@ -11,6 +11,8 @@ from bookwheel.lab.evaluation.statistics import (
     clustered_error,
     compare_pairs,
     estimate,
+    find_clusters,
+    holm,
     sign_test,
     spread_of_runs,
     t_quantile,
@@ -257,3 +259,24 @@ def test_the_spread_of_runs_is_that_of_their_means():
     assert spread_of_runs([1, 1, 0, 0], [0, 0, 1, 1]) == pytest.approx(math.sqrt(0.5))
     assert spread_of_runs([1, 0, 0, 1], [0, 0, 1, 1]) == 0
     assert math.isnan(spread_of_runs([1, 0], [0, 0]))
+
+
+def test_holm_raises_p_by_the_number_of_comparisons_and_keeps_their_order():
+    # R: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm")
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_scores_that_share_a_name_over_others_are_one_cluster():
+    assert find_clusters([("q1", "d1"), ("q2", "d2"), ("q1", "d2"), ("q3",)]) == [0, 0, 0, 3]
+    assert find_clusters([("a",), ("b",)]) == [0, 1]
+
+
+def test_few_documents_that_all_score_alike_are_no_certainty():
+    names = [document for document in range(5) for _ in range(20)]
+    alike = estimate([1.0] * 80 + [0.0] * 20, names)
+    assert alike.high - alike.low > 0.5
+    nearly_all = estimate([1.0] * 98 + [0.0, 1.0], names)
+    assert nearly_all.low < estimate([1.0] * 98 + [0.0, 1.0]).low - 0.15
+    assert (nearly_all.clusters, nearly_all.n) == (5, 100)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -75,6 +76,10 @@ _SCORES: Final = (
     "counts as 0. A sample that could not be made at its length (infeasible) counts nowhere. “does not fit” stands "
     "where no document of a cell could be read in that way."
 )
+_SAME: Final = (
+    "Where some samples did not fit a way or were not read in it yet, a second table has the means over the samples "
+    "that every row has: only those may be compared with each other."
+)
 _COLUMNS: Final = (
     "Tokens, seconds and cost are means a sample. Truncated: samples with a reply that ran into its token limit. "
     "Cut: samples of whose document a part was left out to make it fit. Seconds are wall-clock; samples that were "
@@ -100,7 +105,11 @@ def _build_accuracy(report: Report) -> Section:
     tables = [_score_table([cell for cell in report.cells if cell.task == task], report) for task in tasks]
     if report.pooled:
         tables.insert(0, _score_table(report.pooled, report))
-    return Section(title="Accuracy", words=(_SCORES,), tables=tuple(tables))
+    shared = dict.fromkeys(cell.task for cell in report.shared)
+    again = [_score_table([cell for cell in report.shared if cell.task == task], report) for task in shared]
+    tables += [replace(table, caption=f"On the same samples. {table.caption}") for table in again]
+    words = (_SCORES, _SAME) if again else (_SCORES,)
+    return Section(title="Accuracy", words=words, tables=tuple(tables))
 
 
 def _score_table(cells: Sequence[Cell], report: Report) -> ReportTable:
@@ -132,31 +141,34 @@ def _format_interval(interval: IntervalEstimate) -> str:
 
 _PAIRED: Final = (
     "Points of mean score by which the first is ahead of the second on the same samples, with the 95 % interval of the "
-    "difference. The pairs of one question (at several lengths, or repeated) are not independent: the interval's "
-    "standard error is clustered by question, and p, exact and two-sided, is the sign test on the questions that "
-    "differ (McNemar's where each question has one right-or-wrong pair). p is not corrected for the number of "
-    "comparisons."
+    "difference. The pairs of one question (at several lengths, or repeated) or about one document are not "
+    "independent: the interval's standard error is clustered by them, and p, exact and two-sided, is the sign test on "
+    "the clusters that differ (McNemar's where each has one right-or-wrong pair). Holm's p is corrected for the number "
+    "of comparisons in the table."
 )
 
 
 def _contrast_table(contrasts: Iterable[Contrast]) -> ReportTable:
     header = (
-        *("first", "second", "task", "length", "pairs", "questions", "ahead", "95 % interval"),
-        *("wins", "losses", "p", "interval by"),
+        *("first", "second", "task", "length", "pairs", "clusters", "ahead", "95 % interval"),
+        *("wins", "losses", "p", "Holm's p", "interval by"),
     )
     rows: list[tuple[str, ...]] = []
     for contrast in contrasts:
         one = contrast.difference
         length = "all" if contrast.length is None else format_length(contrast.length)
-        p = f"{one.p:.3f}" if one.p >= _LEAST_P else f"{one.p:.1e}"
         rows.append(
             (
                 *(contrast.first, contrast.second, contrast.task, length, str(one.n), str(one.clusters)),
                 *(f"{100 * one.mean:+.1f}", f"[{100 * one.low:+.1f}, {100 * one.high:+.1f}]"),
-                *(str(one.ahead), str(one.behind), p, one.method),
+                *(str(one.ahead), str(one.behind), _format_p(one.p), _format_p(contrast.holm), one.method),
             )
         )
     return ReportTable(caption="Paired differences.", header=header, rows=tuple(rows))
+
+
+def _format_p(p: float) -> str:
+    return f"{p:.3f}" if p >= _LEAST_P else f"{p:.1e}"
 
 
 def _build_cells(report: Report, *, also_official: bool) -> Section:

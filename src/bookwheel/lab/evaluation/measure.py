@@ -129,6 +129,7 @@ def _describe_sample(sample: Sample) -> dict[str, Any]:
         "seed": sample.seed,
         "language": sample.language,
         "depth": evidence_depth(sample),
+        "document": sample.document_hash,
     }
 
 

@@ -52,6 +52,8 @@ class Record:
     metric: str
     content: str = ""
     """The hash of question, golds, metric and document; empty in files of older versions."""
+    document: str = ""
+    """The hash of the document; empty in files of older versions."""
     repeat: int = 0
     """The number of the reading of this sample, from 0."""
     place: int = -1
@@ -112,9 +114,13 @@ class Record:
         return (self.content or f"{self.task}\0{self.length}\0{self.sample}\0{self.question}", self.repeat)
 
     @property
-    def cluster(self) -> tuple[str, ...]:
-        """Equal for the records of one question, at every length and in every repeat: they are not independent."""
-        return (self.task, self.language, self.question, *self.golds) if self.question else (self.task, self.sample)
+    def clusters(self) -> tuple[tuple[str, ...], ...]:
+        """Names of what it belongs to: a question, at every length and in every repeat, and a document.
+
+        Records that share one are not independent.
+        """
+        asked = (self.task, self.language, self.question, *self.golds) if self.question else (self.task, self.sample)
+        return (asked, ("document", self.document)) if self.document else (asked,)
 
     @property
     def is_counted(self) -> bool:

@@ -2,7 +2,8 @@
 
 Pure functions from records to values. A sample without an answer counts as wrong and stays in the denominator; the
 number of such samples stands beside the score. A sample that could not be made is counted apart and in no score. A cell
-has no score only when no document fitted its way. Several records of one question (lengths, repeats) are one cluster.
+has no score only when no document fitted its way. Records of one question (lengths, repeats), or about one document,
+are one cluster.
 """
 
 from __future__ import annotations
@@ -24,7 +25,15 @@ from bookwheel.lab.evaluation.coverage import TaskCoverage, summarize_coverage
 from bookwheel.lab.evaluation.judge import ChoiceEffect, summarize_choices
 from bookwheel.lab.evaluation.records import Record, ResultsError, SampleOutcome
 from bookwheel.lab.evaluation.results import Results
-from bookwheel.lab.evaluation.statistics import Difference, IntervalEstimate, compare_pairs, estimate, spread_of_runs
+from bookwheel.lab.evaluation.statistics import (
+    Difference,
+    IntervalEstimate,
+    compare_pairs,
+    estimate,
+    find_clusters,
+    holm,
+    spread_of_runs,
+)
 from bookwheel.reading.ways.registry import list_ways
 
 K = TypeVar("K", bound="Hashable")
@@ -95,6 +104,14 @@ class Contrast:
     length: int | None
     """None where all lengths are pooled."""
     difference: Difference
+    holm: float = 1.0
+    """The difference's p, corrected for the number of comparisons in the table."""
+
+
+def _correct(contrasts: Sequence[Contrast]) -> list[Contrast]:
+    """Return the contrasts with the p that Holm's correction gives them among each other."""
+    corrected = holm([one.difference.p for one in contrasts])
+    return [replace(one, holm=p) for one, p in zip(contrasts, corrected, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +122,8 @@ class Report:
     cells: tuple[Cell, ...]
     pooled: tuple[Cell, ...]
     """Over all tasks of a length; empty where there is one task."""
+    shared: tuple[Cell, ...]
+    """Only over the samples that every model and way answered for, where some did not; else empty."""
     contrasts: tuple[Contrast, ...]
     coverage: tuple[TaskCoverage, ...]
     """What a search and a constant answer reach, by task and length."""
@@ -131,8 +150,10 @@ def build_report(results: Results, *, reference: str | None = None) -> Report:
     records = tuple(sorted(records, key=lambda r: (rank[r.model], rank[r.way], rank[r.task], r.length)))
     by_cell = _group_by(records, lambda r: (r.model, r.way, r.task, r.length))
     by_length = _group_by(records, lambda r: (r.model, r.way, ALL, r.length)) if len(tasks) > 1 else {}
+    shared = _group_by(_keep_shared(records), lambda r: (r.model, r.way, r.task, r.length))
     return Report(
         results=results,
+        shared=tuple(_build_cell(*place, group) for place, group in shared.items()),
         cells=tuple(_build_cell(*place, group) for place, group in by_cell.items()),
         pooled=tuple(_build_cell(*place, group) for place, group in by_length.items()),
         contrasts=tuple(compare_series(records, reference)),
@@ -143,10 +164,26 @@ def build_report(results: Results, *, reference: str | None = None) -> Report:
     )
 
 
+def _keep_shared(records: Sequence[Record]) -> list[Record]:
+    """Return the records of samples that every series of a task and length has read, where the series differ.
+
+    A sample that does not fit a way, or that was not read in it yet, is in no comparison of means.
+    """
+    kept: list[Record] = []
+    for group in _group_by(records, lambda r: (r.task, r.length)).values():
+        read = [one for one in group if one.is_counted and one.outcome is not SampleOutcome.REFUSED]
+        series = _group_by(read, lambda r: (r.model, r.way))
+        keys = [{one.pair_key for one in own} for own in series.values()]
+        common = set.intersection(*keys) if keys else set()
+        if len(keys) > 1 and common and any(one != common for one in keys):
+            kept += [one for one in read if one.pair_key in common]
+    return kept
+
+
 def _build_cell(model: str, way: str, task: str, length: int, every: Sequence[Record]) -> Cell:
     outcomes = Counter(record.outcome for record in every)
     records = [record for record in every if record.is_counted]
-    clusters = [record.cluster for record in records]
+    clusters = find_clusters([record.clusters for record in records])
     judged = [
         (record.official, one) for record, one in zip(records, clusters, strict=True) if record.official is not None
     ]
@@ -180,9 +217,7 @@ def _build_cell(model: str, way: str, task: str, length: int, every: Sequence[Re
     )
 
 
-def _list_verdicts(
-    records: Sequence[Record], clusters: Sequence[tuple[str, ...]]
-) -> list[tuple[float, tuple[str, ...]]]:
+def _list_verdicts(records: Sequence[Record], clusters: Sequence[int]) -> list[tuple[float, int]]:
     """Return what counts in the judge's mean, each with its cluster; nothing where no answer was judged."""
     if not any(record.judge for record in records):
         return []
@@ -208,7 +243,7 @@ def describe_cells(cells: Sequence[Cell], report: Report) -> str:
     """Name the task, metric, n, interval method and seeds of cells of one task."""
     metrics = "; ".join(sorted({cell.metric for cell in cells}))
     numbers = sorted({(cell.score.n, cell.score.clusters) for cell in cells})
-    counts = ", ".join(f"{n} ({clusters} questions)" if clusters < n else str(n) for n, clusters in numbers)
+    counts = ", ".join(f"{n} ({clusters} clusters)" if clusters < n else str(n) for n, clusters in numbers)
     methods = ", ".join(sorted({cell.score.method for cell in cells}))
     scores = f"Task: {cells[0].task}. Metric: {metrics}. n = {counts} a cell. 95 % intervals: {methods}."
     return f"{scores} {format_seeds(report)}"
@@ -235,7 +270,7 @@ def compare_series(records: Iterable[Record], reference: str) -> list[Contrast]:
         if other and other != (model, way):
             labels = (f"{model} · {way}", " · ".join(other))
             contrasts += compare_records(by_sample[model, way], by_sample[other], labels)
-    return contrasts
+    return _correct(contrasts)
 
 
 def compare_results(first: Results, second: Results, names: tuple[str, str]) -> list[Contrast]:
@@ -257,7 +292,7 @@ def compare_results(first: Results, second: Results, names: tuple[str, str]) -> 
             f"golds, metric and document must be equal. To compare different series, give files with one model and one "
             f"way each"
         )
-    return contrasts
+    return _correct(contrasts)
 
 
 RecordsBySample = dict[tuple[str, int, int], "Record"]
@@ -284,7 +319,9 @@ def _build_contrast(
     labels: tuple[str, str], task: str, length: int | None, pairs: Sequence[tuple[Record, Record]]
 ) -> Contrast:
     difference = compare_pairs(
-        [one.score for one, _ in pairs], [other.score for _, other in pairs], [one.cluster for one, _ in pairs]
+        [one.score for one, _ in pairs],
+        [other.score for _, other in pairs],
+        find_clusters([one.clusters for one, _ in pairs]),
     )
     return Contrast(first=labels[0], second=labels[1], task=task, length=length, difference=difference)
 
@@ -314,6 +351,7 @@ def report_to_json(report: Report) -> dict[str, Any]:
         "samples": len(report.results.records),
         "without_answer": len(report.failures),
         "cells": [_replace_nan(asdict(cell)) for cell in (*report.cells, *report.pooled)],
+        "same_samples": [_replace_nan(asdict(cell)) for cell in report.shared],
         "coverage": [asdict(row) for row in report.coverage],
         "choices": [asdict(row) for row in report.choices],
         "differences": contrasts_to_json(report.contrasts),

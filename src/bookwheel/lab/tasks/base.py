@@ -162,6 +162,14 @@ class Sample:
             digest.update(repr(self.published).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()[:16]
 
+    @property
+    def document_hash(self) -> str:
+        """A hash of the document's text."""
+        digest = hashlib.sha256()
+        for part in self.document.parts():
+            digest.update(part.text.encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()[:16]
+
     def score(self, answer: str | None) -> Score:
         """Score an answer by the sample's own metric; None, a missing answer, counts as wrong."""
         if answer is None:

@@ -135,9 +135,7 @@ def hold_documents(documents: int, questions: int, share: float, alike: float, r
 
 def print_documents(runs: int) -> None:
     """Print a row for each number of documents."""
-    print(
-        "| documents | held on average | in the worst place | places below 93 % | mean width | without clusters, worst |"
-    )
+    print("| documents | held | in the worst place | places below 93 % | mean width | worst without clusters |")
     print("|---|---|---|---|---|---|")
     for documents in DOCUMENTS:
         rows = [hold_documents(documents, *place, runs) for place in PLACES]

@@ -363,7 +363,7 @@ def test_marks_stand_at_the_height_of_their_numbers():
 
 
 def test_the_color_of_a_score_goes_from_red_over_yellow_to_green():
-    assert [mix_color(share) for share in (0, 0.5, 1)] == ["#c83c32", "#fdf0aa", "#288c50"]
+    assert [mix_color(share) for share in (0, 0.5, 1)] == ["#b34800", "#f7f7f7", "#005ab5"]
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.2, 0.9), (300, 420), (1, 1e7), (999, 1001), (0.0011, 0.0012)])

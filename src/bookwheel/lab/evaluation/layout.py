@@ -12,6 +12,7 @@ from typing import Final
 from bookwheel.errors import JournalError
 from bookwheel.journal.store import Journal
 from bookwheel.lab.evaluation.judge import ChoiceEffect
+from bookwheel.lab.evaluation.manifest import flatten_manifest, summarize_use
 from bookwheel.lab.evaluation.memory_sections import build_memory_sections, list_memory_failures
 from bookwheel.lab.evaluation.plots import draw_plots
 from bookwheel.lab.evaluation.report import Cell, Contrast, Report, describe_cells, format_seeds
@@ -309,9 +310,16 @@ def _build_provenance(report: Report) -> Section:
         header=("setting", "value"),
         rows=tuple(row for name, value in settings.items() for row in _list_settings(name, value)),
     )
+    newest = next((run.manifest for run in reversed(runs) if run.manifest), {})
+    used = {f"used by {model}": facts for model, facts in summarize_use(report.results.records).items()}
+    manifest_table = ReportTable(
+        caption="The manifest of the newest run, and what all runs used.",
+        header=("what", "value"),
+        rows=tuple(flatten_manifest({**newest, **used})),
+    )
     notes = dict.fromkeys(note for run in runs for note in run.notes)
     paragraphs = (format_seeds(report), *notes)
-    return Section(title="How this was made", words=paragraphs, tables=(runs_table, settings_table))
+    return Section(title="How this was made", words=paragraphs, tables=(runs_table, manifest_table, settings_table))
 
 
 def _list_settings(name: str, value: object) -> Iterator[tuple[str, str]]:

@@ -75,11 +75,14 @@ class Svg:
         anchor: Literal["start", "middle", "end"] = "start",
         color: str = GRAY,
         turned: bool = False,
+        size: int = FONT,
     ) -> None:
         """Write a text; `turned` writes it upwards."""
+        font = "" if size == FONT else f' font-size="{size}"'
         turn = f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turned else ""
         self._shapes.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}"{turn}>{escape(sanitize(text))}</text>'
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}"{font}{turn}>'
+            f"{escape(sanitize(text))}</text>"
         )
 
     def lengths(self, places: Iterable[tuple[float, int]], y: float, gap: float) -> None:
@@ -110,9 +113,8 @@ _CAP: Final = 3
 _LEAST_MARGIN: Final = 1.3
 _LEAST_WIDTH: Final = 260
 _LEGEND_ROW: Final = 20
-_COLORS: Final = (
-    *("#1f77b4", "#d6641c", "#2c8a3d", "#c02f33", "#7d55b0", "#8c564b", "#c9569f", "#5f6368", "#98951a", "#1396a5"),
-)
+# Okabe and Ito's, which people with any kind of colour vision can tell apart; the marks differ too.
+_COLORS: Final = (*("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#b07d00", "#000000", "#8c564b"),)
 # A tick for every decade, or for every 1, 2 and 5, whichever gives at least three.
 _MANTISSAS: Final = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))
 _LEAST_TICKS: Final = 3
@@ -266,9 +268,10 @@ _COLUMNS: Final = 3
 # Pixels: a panel, and the fields within it.
 _PANEL: Final = (240, 230)
 _PANEL_LEFT, _PANEL_TOP, _FIELDS_WIDE, _FIELDS_HIGH = 54, 24, 174, 140
-# Red, yellow and green at 0, 0.5 and 1.
-_SCALE: Final = ((200, 60, 50), (253, 240, 170), (40, 140, 80))
-_DARK_BELOW, _DARK_ABOVE = 0.2, 0.8
+# Orange, white and blue at 0, 0.5 and 1: red and green look alike to one man in twelve.
+_SCALE: Final = ((179, 72, 0), (247, 247, 247), (0, 90, 181))
+_DARK_BELOW, _DARK_ABOVE = 0.12, 0.85
+_SMALL: Final = 9
 
 
 def draw_heat_maps(records: Sequence[Record], task: str) -> dict[str, str]:
@@ -292,14 +295,15 @@ def draw_heat_maps(records: Sequence[Record], task: str) -> dict[str, str]:
     left_out = len(by_reader) - len(shown)
     more = f" {left_out} more are left out." if left_out else ""
     caption = (
-        f"Score in per cent by the depth of the evidence and the length of the document. Task: {task}. "
+        f"Score in per cent by the depth of the evidence and the length of the document, with the samples (n). "
+        f"Task: {task}. "
         f"n = {len(placed)} in all.{more}"
     )
     return {caption: str(svg)}
 
 
-def _average(records: Sequence[Record], lengths: Sequence[int]) -> dict[tuple[int, int], float]:
-    """Return the mean score of each field, by depth and column."""
+def _average(records: Sequence[Record], lengths: Sequence[int]) -> dict[tuple[int, int], tuple[float, int]]:
+    """Return the mean score of each field and its samples, by depth and column."""
     column = {length: place for place, length in enumerate(lengths)}
     sums = defaultdict[tuple[int, int], list[float]](lambda: [0.0, 0.0])
     for record in records:
@@ -307,25 +311,26 @@ def _average(records: Sequence[Record], lengths: Sequence[int]) -> dict[tuple[in
         field = sums[depth, column[record.length]]
         field[0] += record.score
         field[1] += 1
-    return {place: total / count for place, (total, count) in sums.items()}
+    return {place: (total / count, round(count)) for place, (total, count) in sums.items()}
 
 
 def _draw_panel(
     svg: Svg,
     origin: tuple[float, float],
-    fields: Mapping[tuple[int, int], float],
+    fields: Mapping[tuple[int, int], tuple[float, int]],
     lengths: Sequence[int],
     title: str,
 ) -> None:
-    """Draw the fields with their numbers; a field without a sample stays white."""
+    """Draw the fields with their scores and samples; a field without a sample has no number."""
     left, top = origin[0] + _PANEL_LEFT, origin[1] + _PANEL_TOP
     wide, high = _FIELDS_WIDE / len(lengths), _FIELDS_HIGH / _DEPTHS
     svg.text(left + _FIELDS_WIDE / 2, top - 8, title, anchor="middle")
-    for (depth, column), mean in fields.items():
+    for (depth, column), (mean, count) in fields.items():
         x, y = left + wide * column, top + high * depth
         svg.rect(x, y, wide, high, mix_color(mean))
         ink = "#1d2330" if _DARK_BELOW < mean < _DARK_ABOVE else "#ffffff"
-        svg.text(x + wide / 2, y + high / 2 + 4, f"{100 * mean:.0f}", anchor="middle", color=ink)
+        svg.text(x + wide / 2, y + high / 2, f"{100 * mean:.0f}", anchor="middle", color=ink)
+        svg.text(x + wide / 2, y + high - 4, f"n {count}", anchor="middle", color=ink, size=_SMALL)
     for edge in range(_DEPTHS + 1):
         svg.text(left - 5, top + high * edge + 4, f"{100 * edge // _DEPTHS}", anchor="end")
     places = [(left + wide * (column + 0.5), length) for column, length in enumerate(lengths)]

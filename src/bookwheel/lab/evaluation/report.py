@@ -23,6 +23,7 @@ from typing import Any, Final, TypeVar
 
 from bookwheel.lab.evaluation.coverage import TaskCoverage, summarize_coverage
 from bookwheel.lab.evaluation.judge import ChoiceEffect, summarize_choices
+from bookwheel.lab.evaluation.manifest import summarize_use
 from bookwheel.lab.evaluation.records import Record, ResultsError, SampleOutcome
 from bookwheel.lab.evaluation.results import Results
 from bookwheel.lab.evaluation.statistics import (
@@ -350,6 +351,8 @@ def report_to_json(report: Report) -> dict[str, Any]:
     return {
         "samples": len(report.results.records),
         "without_answer": len(report.failures),
+        "manifest": report.results.runs[-1].manifest if report.results.runs else {},
+        "used": summarize_use(report.results.records),
         "cells": [_replace_nan(asdict(cell)) for cell in (*report.cells, *report.pooled)],
         "same_samples": [_replace_nan(asdict(cell)) for cell in report.shared],
         "coverage": [asdict(row) for row in report.coverage],

@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -47,6 +47,8 @@ class EvaluationRun:
     settings: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     """Sentences about questions that the data have and the samples do not."""
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    """Hashes, versions, machine and models (`bookwheel.lab.evaluation.manifest`); empty in files of older versions."""
 
     def to_line(self) -> dict[str, Any]:
         """Return the line of the file."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from bookwheel.errors import BookwheelError
 from bookwheel.journal import Journal
 from bookwheel.lab.evaluation.judge import judge_records
+from bookwheel.lab.evaluation.manifest import build_manifest
 from bookwheel.lab.evaluation.measure import measure_sample
 from bookwheel.lab.evaluation.records import Record, RecordKey, SampleOutcome
 from bookwheel.lab.evaluation.results import EvaluationRun, Results, ResultsFile
@@ -110,6 +111,7 @@ async def evaluate(
             models={one.label: one.settings for one in candidates},
             settings=evaluation.to_json(),
             notes=tuple(notes),
+            manifest=await asyncio.to_thread(build_manifest, evaluation, candidates),
         )
         with ResultsFile(results, run) as file:
             done = list_done(record for record in file.results.records if record.outcome not in options.rerun)

@@ -88,10 +88,9 @@ _COLUMNS: Final = (
     "much, which the score does not see. SD of runs is the standard deviation of the repeats' scores, in points."
 )
 _OFFICIAL: Final = (
-    "The official judge is the one published for the task, where it compares strings. RULER's tasks are judged by the "
-    "share of the golds that are substrings of the answer, its questions by any of them; RULER-HQA by MemAgent's: "
-    "substrings in both directions, the first gold answer only, an empty answer wrong, and failed requests not in the "
-    "denominator. Other tasks have none, and n is 0. It is for comparison with published figures and nothing else."
+    "The official judge is the measure that was published for the task, where it compares strings, flaws included: the "
+    "table of published settings names it. Failed requests are not in its denominator. Other tasks have none, and n is "
+    "0. It is for comparison with published figures and nothing else."
 )
 
 

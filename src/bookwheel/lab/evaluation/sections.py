@@ -84,9 +84,14 @@ th, td { text-align: left; padding: .25rem .7rem; border-bottom: 1px solid #e6e9
 td { overflow-wrap: anywhere; min-width: 2.5rem; max-width: 40rem }
 td.short { white-space: nowrap }
 th { background: #f4f6fa; position: sticky; top: 0 }
+.many table { font-size: .74rem }
+.many th, .many td { padding: .2rem .3rem; min-width: 0 }
+.many td { overflow-wrap: break-word }
 """
 # Longer texts may be broken, so that tables stay as wide as a page.
 _SHORT: Final = 28
+# With more columns a table is set smaller, so that it fits a window of 1,280 pixels.
+_MOST_COLUMNS: Final = 9
 
 
 def to_html(title: str, sections: Iterable[Section], plots: Mapping[str, str]) -> str:
@@ -113,8 +118,9 @@ def to_html(title: str, sections: Iterable[Section], plots: Mapping[str, str]) -
 def _html_table(table: ReportTable) -> str:
     head = "".join(f"<th>{_escape_html(cell)}</th>" for cell in table.header)
     rows = "".join(f"<tr>{''.join(_html_cell(cell, table.links) for cell in row)}</tr>\n" for row in table.rows)
+    kind = "table many" if len(table.header) > _MOST_COLUMNS else "table"
     return (
-        f'<div class="table"><table><caption>{_escape_html(table.caption)}</caption>\n'
+        f'<div class="{kind}"><table><caption>{_escape_html(table.caption)}</caption>\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
     )
 

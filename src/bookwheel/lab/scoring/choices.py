@@ -60,7 +60,7 @@ _POLAR: Final = {
 }
 _DENIED: Final = re.compile(
     r"\b(?:not|never|neither|nor|isn't|wasn't|aren't|weren't|don't|doesn't|didn't|cannot|can't|only one|"
-    r"different|differ|unlike|whereas)\b|不|并非|没有|只有",
+    r"different|differ|unlike|whereas|(?:declined|refused|failed) to)\b|不|并非|没有|只有",
     re.IGNORECASE,
 )
 _AFFIRMED: Final = re.compile(r"\b(?:both|the same|same|also|as well|each|share)\b|都|均|相同|一样", re.IGNORECASE)
@@ -147,6 +147,9 @@ def _weigh_lead(first: str, text: str, question: str) -> bool | None:
     """Return what an answer says that opens with yes or no; None where it takes it back at once or names both."""
     rest = words(text)[1:3]
     if rest[:1] == ["or"] or rest[:1] == ["and"]:
+        return None
+    # "No auditors are mentioned" is no no; "No. It is not mentioned that …" is one.
+    if first == "no" and not re.match(r"no\s*[,.;:!—–-]", text, re.IGNORECASE) and declines(simplify(text)):
         return None
     if first == "no" and rest[:1] in (["doubt"], ["information"], ["mention"], ["answer"], ["evidence"]):
         return _weigh_statement(text, question) if rest[:1] == ["doubt"] else None

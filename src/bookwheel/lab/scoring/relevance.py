@@ -7,6 +7,9 @@
     asked who won                "Voss came second", "Voss and Maas shared the prize"
     asked who is the director    "Ada Quill was until 2019", "the former director Ada Quill"
     asked who taught her         "her mother, because her grandmother had died"
+    asked who translated it      "written by Petra and translated by Owen"
+    asked what was given first   "Saxin, followed by Tervonil"
+    asked how many were lost     "the storm of day 14"
 
 A person may be named by the family name alone, with a title or without (`names_person`).
 """
@@ -44,6 +47,10 @@ _WINS: Final = frozenset({"won", "win", "wins", "winner", "winning"})
 _PRESENT: Final = frozenset({"is", "are", "does", "do", "has"})
 _PAST: Final = frozenset({"was", "were", "did", "had"})
 _FORMER: Final = frozenset({"former", "formerly", "previous", "previously"})
+_LATER: Final = frozenset({"then", "afterwards", "later"})
+_PLACES: Final = lexicon.words("day page chapter section table figure plate line paragraph step part article clause no")
+_TO_WHOM: Final = frozenset("给向致")
+_MOST: Final = {"most": lexicon.words("maximum max most limit"), "least": lexicon.words("minimum min least")}
 _JOINTS: Final = frozenset({BREAK, "and", "but", "while", "whereas"})
 _TITLES: Final = lexicon.words(
     "mr mrs ms miss dr prof professor doctor sir dame lord lady major captain colonel general sergeant count countess "
@@ -62,6 +69,14 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
     after = list(takewhile(BREAK.__ne__, row[end:]))
     clause = before + after
     is_number = row[start][0].isdigit()
+    if (
+        _is_other_agent(row, start, asked)
+        or _is_later(before, asked)
+        or "".join(before[-2:]).endswith(tuple(_TO_WHOM - set(asked)))
+    ):
+        return True
+    if is_number and (_is_label(before, asked) or ("still" in before and "still" not in asked)):
+        return True
     return bool(
         (is_number and (_is_bound(before, asked) or _belongs_to_rival(row, start, end, asked)))
         or _has_other_period(row, asked)
@@ -72,6 +87,28 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
     )
 
 
+def _is_other_agent(row: Sequence[str], start: int, asked: Sequence[str]) -> bool:
+    """Return whether the gold did something else ("written by"), and another what is asked ("translated by")."""
+    if row[start - 1 : start] != ["by"] or start < len(("written", "by")):
+        return False
+    wanted = {lexicon.stem(word) for word in asked if word not in lexicon.FUNCTION_WORDS}
+    done = {lexicon.stem(verb): at for at, (verb, by) in enumerate(pairwise(row)) if by == "by"}
+    own = lexicon.stem(row[start - 2])
+    return own not in wanted and any(verb in wanted for verb in done if verb != own)
+
+
+def _is_later(before: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether the gold comes after another, where the first is asked for."""
+    if not {"first", "earliest"} & set(asked) or _LATER & set(asked):
+        return False
+    return list(before[-2:]) == ["followed", "by"] or bool(set(before[:2]) & _LATER)
+
+
+def _is_label(before: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether the number is a place's ("page 14"), and no such place is asked for."""
+    return bool(before) and before[-1] in _PLACES and before[-1] not in asked
+
+
 def _is_bound(before: Sequence[str], asked: Sequence[str]) -> bool:
     near = before[-3:]
     if set(near[-1:]) & _BOUND_WORDS and near[-1] not in asked:
@@ -79,6 +116,8 @@ def _is_bound(before: Sequence[str], asked: Sequence[str]) -> bool:
     if "between" in before[-4:] and "between" not in asked and before[-1] == "and":
         return True
     pair = tuple(near[-2:])
+    if set(asked) & _MOST.get(near[-1] if near else "", frozenset()):
+        return False
     return pair in _BOUNDS and near[:1] != ["no"] and pair not in set(pairwise(asked))
 
 

@@ -122,12 +122,13 @@ def test_nothing_falls_back_beside_a_checkout(checkout, data, tokenizer, tmp_pat
 
 def test_essays_are_split_as_ruler_splits_them(checkout, data, tokenizer, monkeypatch):
     asked = []
-    module = types.ModuleType("nltk.tokenize")
+    module = types.ModuleType("nltk")
+    module.data = types.SimpleNamespace(path=[])
     module.sent_tokenize = lambda text: asked.append(text) or [one + "." for one in text.split(".") if one]
-    monkeypatch.setitem(sys.modules, "nltk", types.ModuleType("nltk"))
-    monkeypatch.setitem(sys.modules, "nltk.tokenize", module)
+    monkeypatch.setitem(sys.modules, "nltk", module)
     make("ruler_niah_single_2", data, tokenizer, count=1, ruler=str(checkout))
     assert asked
+    assert module.data.path == [str(data / "nltk_data")]
 
 
 @pytest.mark.parametrize("name", ["ruler_vt", "ruler_cwe", "ruler_niah_single_1"])

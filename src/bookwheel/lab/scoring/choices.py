@@ -176,6 +176,9 @@ def _weigh_statement(text: str, question: str) -> bool | None:
 
 def _restates(statement: str, question: str) -> bool:
     """Return whether a statement says what the question asks, in most of its words."""
+    than = [set(words(text.rpartition(" than ")[2])) for text in (question, statement) if " than " in text]
+    if len(than) == 2 and not than[0] & than[1] - _ASKING:  # noqa: PLR2004 - "A than B" against "B than A"
+        return False
     asked, said = ({lexicon.stem(word) for word in words(text)} - _ASKING for text in (question, statement))
     return len(asked) >= _LEAST_ASKED and len(asked & said) >= _SHARE_ASKED * len(asked)
 

@@ -45,6 +45,7 @@ _DENYING_PAIRS: Final = frozenset(
         ("anything", "but"),
         ("different", "from"),
         ("as", "opposed"),
+        ("away", "from"),
     }
 )
 _TURNS: Final = frozenset({"but", "rather", "instead", "actually", "yet", "however"})

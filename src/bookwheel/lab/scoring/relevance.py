@@ -10,6 +10,8 @@
     asked who translated it      "written by Petra and translated by Owen"
     asked what was given first   "Saxin, followed by Tervonil"
     asked how many were lost     "the storm of day 14"
+    asked when it leaves         "it arrives at 23:10"
+    asked what the roof is of    "oak for the roof and slate for the floors"
 
 A person may be named by the family name alone, with a title or without (`names_person`).
 """
@@ -51,6 +53,22 @@ _LATER: Final = frozenset({"then", "afterwards", "later"})
 _PLACES: Final = lexicon.words("day page chapter section table figure plate line paragraph step part article clause no")
 _TO_WHOM: Final = frozenset("给向致")
 _MOST: Final = {"most": lexicon.words("maximum max most limit"), "least": lexicon.words("minimum min least")}
+_PREPOSITIONS: Final = lexicon.words("by in at to from for on")
+_COPULAS: Final = lexicon.words("is was are were")
+_LOSES: Final = lexicon.words("lost loses lose beaten defeated")
+_BEATS: Final = lexicon.words("beat beats defeated")
+_KIN: Final = lexicon.words("wife husband son daughter father mother brother sister uncle aunt")
+_OPPOSITES: Final = tuple(
+    tuple(lexicon.words(side) for side in pair)
+    for pair in (
+        ("leave leaves left depart departs departed", "arrive arrives arrived"),
+        ("begin begins began start starts started", "end ends ended expire expires expired finish finishes finished"),
+        ("open opens opened", "close closes closed"),
+        ("buy buys bought", "sell sells sold"),
+        ("born birth", "die dies died death"),
+        ("rise rises rose", "fall falls fell"),
+    )
+)
 _JOINTS: Final = frozenset({BREAK, "and", "but", "while", "whereas"})
 _TITLES: Final = lexicon.words(
     "mr mrs ms miss dr prof professor doctor sir dame lord lady major captain colonel general sergeant count countess "
@@ -69,11 +87,11 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
     after = list(takewhile(BREAK.__ne__, row[end:]))
     clause = before + after
     is_number = row[start][0].isdigit()
-    if (
-        _is_other_agent(row, start, asked)
-        or _is_later(before, asked)
-        or "".join(before[-2:]).endswith(tuple(_TO_WHOM - set(asked)))
-    ):
+    if _is_other_agent(row, start, asked) or _is_later(before, asked) or _is_loser(before, after, asked):
+        return True
+    if before and before[-1] in _TO_WHOM - set(asked):
+        return True
+    if _has_opposite(clause, asked) or _is_other_role(before, asked) or _is_said_of_rival(row, start, end, asked):
         return True
     if is_number and (_is_label(before, asked) or ("still" in before and "still" not in asked)):
         return True
@@ -88,13 +106,75 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
 
 
 def _is_other_agent(row: Sequence[str], start: int, asked: Sequence[str]) -> bool:
-    """Return whether the gold did something else ("written by"), and another what is asked ("translated by")."""
-    if row[start - 1 : start] != ["by"] or start < len(("written", "by")):
+    """Return whether the gold did something else ("written by"), and another what is asked ("translated by").
+
+    So for places: "ratified in" and "signed in".
+    """
+    joint = row[start - 1] if start > 1 else ""
+    if joint not in _PREPOSITIONS:
         return False
-    wanted = {lexicon.stem(word) for word in asked if word not in lexicon.FUNCTION_WORDS}
-    done = {lexicon.stem(verb): at for at, (verb, by) in enumerate(pairwise(row)) if by == "by"}
+    wanted = _stem_asked(asked)
+    done = {lexicon.stem(verb) for verb, word in pairwise(row) if word == joint}
     own = lexicon.stem(row[start - 2])
-    return own not in wanted and any(verb in wanted for verb in done if verb != own)
+    return own not in wanted and bool(wanted & (done - {own}))
+
+
+def _stem_asked(asked: Sequence[str]) -> set[str]:
+    return {lexicon.stem(word) for word in asked if word not in lexicon.FUNCTION_WORDS and word.isalpha()}
+
+
+def _is_loser(before: Sequence[str], after: Sequence[str], asked: Sequence[str]) -> bool:
+    if not _WINS & set(asked):
+        return False
+    return bool(set(after[:2]) & _LOSES) or bool(set(before[-1:]) & _BEATS)
+
+
+def _has_opposite(clause: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether the clause says the opposite of what is asked: of the arrival, where the departure is."""
+    said, wanted = set(clause), set(asked)
+    return any(
+        bool(one & wanted and not other & wanted and other & said and not one & said)
+        for pair in _OPPOSITES
+        for one, other in (pair, pair[::-1])
+    )
+
+
+def _is_other_role(before: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether the gold is a receiver or a place, where the one who did it is asked for; or somebody's kin."""
+    if set(before) & _KIN - set(asked) and {"his", "her", "their"} & set(before):
+        return True
+    if not asked or (asked[0] not in {"who", "whose"} and list(asked[:2]) != ["which", "team"]):
+        return False
+    if set(before[-3:]) & _LOSES:  # "Sund lost to Norvik"
+        return False
+    return bool(before) and before[-1] in {"to", "in", "at"} - set(asked) and not {"whom", "where"} & set(asked)
+
+
+def _is_said_of_rival(row: Sequence[str], start: int, end: int, asked: Sequence[str]) -> bool:
+    """Return whether what is asked is said of another in its own words, and of the gold something else."""
+    wanted = _stem_asked(asked)
+    places = groupby(range(len(row)), key=lambda at: row[at] in _JOINTS)
+    segments = [list(group) for is_joint, group in places if not is_joint]
+    own = next((one for one in segments if start in one), [])
+    others = {lexicon.stem(row[at]) for at in own if not start <= at < end and _is_content(row[at])}
+    # A question that names the options itself is judged by them.
+    if not others or others & wanted or "or" in asked:
+        return False
+    for one in segments:
+        stems = {lexicon.stem(row[at]) for at in one}
+        names = [at for at in one if _is_content(row[at]) and lexicon.stem(row[at]) not in wanted]
+        if one is own or not names or not wanted & stems:
+            continue
+        # "the capital is Lenz"; or "oak for the roof" before "slate for the floors".
+        says_so = one[0] > start and any(row[at] in _COPULAS for at in one)
+        is_parallel = one[-1] < start and bool({row[at] for at in one} & {row[at] for at in own} & _PREPOSITIONS)
+        if says_so or is_parallel:
+            return True
+    return False
+
+
+def _is_content(word: str) -> bool:
+    return word not in lexicon.FUNCTION_WORDS and word not in _PREPOSITIONS and word not in _COPULAS
 
 
 def _is_later(before: Sequence[str], asked: Sequence[str]) -> bool:

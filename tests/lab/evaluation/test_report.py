@@ -251,8 +251,7 @@ def test_the_official_figure_is_shown_when_asked_for_and_says_what_it_is():
     assert "official" not in markdown
     with_it, _ = texts(build_report(grid()), also_official=True)
     assert "official judge" in with_it
-    assert "substrings in both directions" in " ".join(with_it.split())
-    assert "string" in with_it
+    assert "published for the task, where it compares strings, flaws included" in " ".join(with_it.split())
 
 
 def test_equal_errors_are_listed_once_with_their_number():
@@ -402,3 +401,33 @@ def test_scores_by_depth_are_drawn_as_shapes_with_their_numbers():
     (svg,) = drawn.values()
     assert "<image" not in svg  # the page's policy blocks images
     assert "depth, per cent" in svg
+
+
+def test_questions_about_one_document_are_one_cluster_and_holms_p_stands_beside_the_raw_one():
+    pairs = [
+        record(way=way, sample=f"s-{n}", question=f"q{n}", content=f"c{n}", document=f"d{n % 3}", score=score)
+        for n in range(12)
+        for way, score in (("sequential", 0.0), ("whole", float(n % 4 > 0)))
+    ]
+    built = build_report(results(*pairs))
+    assert {cell.score.clusters for cell in built.cells} == {3}
+    (contrast,) = built.contrasts
+    assert (contrast.difference.clusters, contrast.holm) == (3, contrast.difference.p)
+    markdown, _ = texts(built)
+    assert "Holm's p" in markdown
+
+
+def test_means_are_compared_on_the_samples_that_all_have():
+    every = [
+        record(way=way, sample=f"s-{n}", question=f"q{n}", content=f"c{n}", score=float(n < 2))
+        for n in range(4)
+        for way in ("sequential", "whole")
+        if way == "sequential" or n < 2
+    ]
+    built = build_report(results(*every))
+    assert [(cell.way, cell.score.n, cell.score.mean) for cell in built.shared] == [
+        ("sequential", 2, 1.0),
+        ("whole", 2, 1.0),
+    ]
+    assert "On the same samples." in texts(built)[0]
+    assert build_report(results(*(one for one in every if one.way == "sequential"))).shared == ()

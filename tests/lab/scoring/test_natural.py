@@ -24,8 +24,8 @@ def test_scoring_agrees_with_a_person_and_better_than_the_published_judges(path)
 @pytest.mark.parametrize("path", LATER, ids=lambda path: path.stem)
 def test_scoring_does_not_fall_behind_what_it_reached_on_harder_answers(path):
     accuracy, precision = measure(load_answers(path))
-    assert accuracy >= 0.83
-    assert precision >= 0.75
+    assert accuracy >= 0.93
+    assert precision >= 0.93
     assert accuracy > max(measure(load_answers(path), judge)[0] for judge in ("ruler", "memagent")) + 0.1
 
 
@@ -72,6 +72,17 @@ def test_an_option_is_picked_by_its_letter_or_its_text(answer, right):
         ("Who commanded?", "Major Adair", "Colonel Adair"),
         ("Who commanded?", "Major Adair", "Adair & Sons"),
         ("Who signed?", "Ada Quill", "Bram Quill"),
+        ("Who translated it?", "Ada Quill", "It was written by Ada Quill and translated by Bram Marrow."),
+        ("Where was it signed?", "Bo", "It was ratified in Bo and signed in Karr."),
+        ("Which drug was given first?", "Saxin", "Tervonil, followed by Saxin"),
+        ("When does it leave?", "23:10", "It arrives at 23:10."),
+        ("How many ships were lost?", "14", "The storm of day 14 sank three."),
+        ("Which team won?", "Norvik", "Norvik lost 1:3 to Sund."),
+        ("Who won?", "Norvik", "Sund beat Norvik."),
+        ("Who lent it?", "Ada Quill", "The surveyor lent it to Ada Quill."),
+        ("What was used for the roof?", "slate", "They used oak for the roof and slate for the floors."),
+        ("What is the capital?", "Bo", "Bo is the largest city, but the capital is Karr."),
+        ("How old was he?", "64", "His wife was 64."),
         ("Who signed?", "Ada Quill", "The document does not say; Ada Quill only paid."),
     ],
 )

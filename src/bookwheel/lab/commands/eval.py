@@ -36,6 +36,7 @@ def evaluate(
     allow_failures: Annotated[bool, Parameter(negative="")] = False,
     compare: Annotated[tuple[FilePath, FilePath] | None, Parameter(negative="")] = None,
     report: FilePath | None = None,
+    reproduce: FilePath | None = None,
     options: EvalOptions | None = None,
 ) -> int:
     """Compare ways of reading, with intervals. A run that was killed continues with the same command.
@@ -56,6 +57,9 @@ def evaluate(
         Two results files (or folders) to compare sample by sample; nothing is read.
     report
         A results file (or folder) to write the report of again; nothing is read.
+    reproduce
+        A page of numbers: each of its commands is run below --out, and its table is printed beside what comes out. With
+        --count fewer samples are read.
 
     """
     from bookwheel.cli.output import EXIT_CODES, stderr
@@ -64,6 +68,8 @@ def evaluate(
     options = options or EvalOptions()
     if compare:
         return _compare(*compare, as_json=options.output.as_json)
+    if reproduce:
+        return _reproduce(reproduce, out or Path("runs/reproduced"), options)
     if report:
         results, path = _load_results(report), report
     else:
@@ -207,6 +213,23 @@ def _open_journal(path: Path) -> Iterator[Journal | None]:
         return
     with Journal(path, read_only=True) as journal:
         yield journal
+
+
+def _reproduce(page: Path, folder: Path, options: EvalOptions) -> int:
+    """Run a page's commands; 0 where all numbers agree, else 1."""
+    from bookwheel.cli.output import print_line
+    from bookwheel.lab.evaluation.reproduce import reproduce
+    from bookwheel.lab.evaluation.sections import Section, to_markdown
+
+    given = {"--count": options.grid.given.get("count"), "--threads": options.models.given.get("threads")}
+    extra = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+    table, agrees = reproduce(page, folder, extra)
+    if options.output.as_json:
+        rows = [dict(zip(table.header, row, strict=True)) for row in table.rows]
+        print_line(json.dumps({"page": str(page), "agrees": agrees, "rows": rows}))
+    else:
+        print_line(to_markdown("Reproduced", [Section(title="Numbers", tables=(table,))]))
+    return 0 if agrees else 1
 
 
 def _compare(first: Path, second: Path, *, as_json: bool) -> int:

@@ -1,0 +1,60 @@
+"""A page of numbers is run again: its commands, and its table beside what comes out."""
+
+import pytest
+
+from bookwheel.cli.main import main
+from bookwheel.errors import InputError
+from bookwheel.lab.evaluation.reproduce import read_page
+
+COMMAND = (
+    "bookwheel eval --task vt --length 400 --count 2 --way whole --model scripted --window 2000 --chunk-tokens 200 "
+    "--memory-tokens 60 --answer-tokens 60 --question-tokens 200"
+)
+PAGE = """# Numbers
+
+```console
+$ {command} --out runs/x
+```
+
+| model | way | task | length | n | score | 95 % interval |
+|---|---|---|---|---|---|---|
+| scripted | `whole` | `vt` | 400 | 2 | {score} | {interval} |
+"""
+
+
+def write(tmp_path, *, score="0.0", interval="0.0 to 65.8"):
+    path = tmp_path / "numbers.md"
+    path.write_text(PAGE.format(command=COMMAND, score=score, interval=interval))
+    return path
+
+
+def test_a_page_has_commands_with_their_numbers(tmp_path):
+    (run,) = read_page(write(tmp_path))
+    assert "--out" not in run.words
+    assert run.words[:4] == ("--task", "vt", "--length", "400")
+    (number,) = run.numbers
+    assert (number.model, number.way, number.task, number.length) == ("scripted", "whole", "vt", "400")
+    assert (number.score, number.low, number.high) == (0.0, 0.0, 65.8)
+
+
+def test_a_page_without_numbers_is_said(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text("# Nothing\n\n| a | b |\n|---|---|\n")
+    with pytest.raises(InputError, match="followed by a table"):
+        read_page(path)
+
+
+def run(page, tmp_path):
+    with pytest.raises(SystemExit) as ended:
+        main(["eval", "--reproduce", str(page), "--out", str(tmp_path / "out")])
+    return ended.value.code
+
+
+@pytest.mark.slow
+def test_numbers_that_agree_and_that_do_not(tmp_path, capsys):
+    page = write(tmp_path)
+    assert run(page, tmp_path) == 0
+    assert "| yes |" in capsys.readouterr().out
+    page = write(tmp_path, score="99.0", interval="98.0 to 99.9")
+    assert run(page, tmp_path) == 1
+    assert "| no |" in capsys.readouterr().out

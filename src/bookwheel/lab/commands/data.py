@@ -311,6 +311,24 @@ def put_splitter(
     return 0
 
 
+def write_nolima(
+    folder: Annotated[FilePath, Parameter(help="NoLiMa's downloaded data: needlesets and haystack.")],
+    *,
+    out: Annotated[FilePath, Parameter(help="The file of samples to write.")],
+    tokens: Annotated[PositiveInt, Parameter(help="Tokens of each document, without its needle.")] = 1000,
+    tokenizer: Annotated[Text, Parameter(help="The path of the model's tokenizer.json.")],
+    force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
+) -> int:
+    """Write NoLiMa's samples of one length: every needle at 26 depths of every book."""
+    from bookwheel.lab.tasks import load_tokenizer
+    from bookwheel.lab.tasks.files import write_samples
+    from bookwheel.lab.tasks.nolima import make_nolima
+
+    count = write_samples(make_nolima(folder, tokens, load_tokenizer(tokenizer)), out, force=force)
+    _print_note(f"{count} samples of NoLiMa, {tokens} tokens, in {out}")
+    return 0
+
+
 app = App(name="data", help="Make samples for any task, length, seed and language, and filter them.")
 app.command(make)
 app.command(filter_file, name="filter")
@@ -318,4 +336,5 @@ app.command(tasks)
 app.command(write_prompts, name="prompts")
 app.command(write_words, name="words")
 app.command(put_splitter, name="splitter")
+app.command(write_nolima, name="nolima")
 app.command(show_coverage, name="coverage")

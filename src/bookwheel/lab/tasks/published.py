@@ -216,7 +216,8 @@ SPECS: Final = (
         source="adobe-research/NoLiMa",
         reply_tokens=192,
         top_p=1.0,
-        differs="needles stand at the nearest line break by characters, where theirs is found by tokens",
+        differs="`bookwheel data nolima` makes the samples; sets with distractors are not made; tokens that a model "
+        "puts before a text are not counted",
     ),
     PublishedSpec(benchmark="HELMET", tasks="helmet-rerank", metric="ranking", reply_tokens=200, differs=_HELMET),
     PublishedSpec(benchmark="HELMET", tasks="helmet-niah", metric="string_match_all", reply_tokens=50, differs=_HELMET),

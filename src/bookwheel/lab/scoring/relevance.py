@@ -69,6 +69,7 @@ _OPPOSITES: Final = tuple(
         ("rise rises rose", "fall falls fell"),
     )
 )
+_BESIDE: Final = frozenset({"and", "but", "while", "whereas"})
 _JOINTS: Final = frozenset({BREAK, "and", "but", "while", "whereas"})
 _TITLES: Final = lexicon.words(
     "mr mrs ms miss dr prof professor doctor sir dame lord lady major captain colonel general sergeant count countess "
@@ -114,9 +115,10 @@ def _is_other_agent(row: Sequence[str], start: int, asked: Sequence[str]) -> boo
     if joint not in _PREPOSITIONS:
         return False
     wanted = _stem_asked(asked)
-    done = {lexicon.stem(verb) for verb, word in pairwise(row) if word == joint}
-    own = lexicon.stem(row[start - 2])
-    return own not in wanted and bool(wanted & (done - {own}))
+    places = [at for at, (verb, word) in enumerate(pairwise(row)) if word == joint and lexicon.stem(verb) in wanted]
+    if lexicon.stem(row[start - 2]) in wanted:
+        return False
+    return any(_BESIDE & set(row[min(at, start) : max(at, start)]) for at in places)
 
 
 def _stem_asked(asked: Sequence[str]) -> set[str]:
@@ -163,7 +165,9 @@ def _is_said_of_rival(row: Sequence[str], start: int, end: int, asked: Sequence[
     for one in segments:
         stems = {lexicon.stem(row[at]) for at in one}
         names = [at for at in one if _is_content(row[at]) and lexicon.stem(row[at]) not in wanted]
-        if one is own or not names or not wanted & stems:
+        between = row[min(one[-1], own[-1]) + 1 : max(one[0], own[0])]
+        # Sentences may be the steps of an answer; only what "and" or "but" sets beside the gold is another's.
+        if one is own or not names or not wanted & stems or not _BESIDE & set(between):
             continue
         # "the capital is Lenz"; or "oak for the roof" before "slate for the floors".
         says_so = one[0] > start and any(row[at] in _COPULAS for at in one)

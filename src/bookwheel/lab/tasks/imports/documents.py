@@ -90,7 +90,8 @@ def adapt_choices(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     named = [values[f"choice_{letter}"] for letter in _LETTERS if f"choice_{letter}" in values]
     options = values.get("options") or named
     if not options:  # InfiniteBench has the field in every file
-        yield from adapt_context(values)
+        given = str(values.get("input") or values.get("question") or "")
+        yield from adapt_context(values if given.strip() else {**values, "input": _ask_of(str(values["context"]))})
         return
     letters = _LETTERS[: len(options)]
     given = values["answer"][0] if isinstance(values["answer"], list) and values["answer"] else values["answer"]
@@ -107,6 +108,22 @@ def adapt_choices(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         "golds": [letter, str(options[letters.index(letter)])],
         "metric": "choice",
     }
+
+
+_MASK: Final = "$$MASK$$"
+_SUM: Final = re.compile(r"[\d\s+-]+")
+
+
+def _ask_of(context: str) -> str:
+    """Return what InfiniteBench's sets without a question ask: they ask it in their prompts alone."""
+    if _MASK in context:
+        return f"Which character's name stands for {_MASK}? Give the name alone."
+    if _SUM.fullmatch(context[:_HEAD]):
+        return "Which values has the expression after each operation? Give all of them, as a list."
+    return "Write a summary of the book."
+
+
+_HEAD: Final = 1000
 
 
 def _rename(values: Mapping[str, Any], *, task: str, **fields: str) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from bookwheel.claims import Verdict
 from bookwheel.memory.append import append
 from bookwheel.memory.asking import ask
+from bookwheel.memory.forgetting import forget
 from bookwheel.memory.opened import begin_memory, open_memory
 from bookwheel.models.patience import Patience
 from bookwheel.models.scripted import ScriptedModel, keyword_likelihood
@@ -72,3 +74,29 @@ async def test_a_model_that_quotes_gives_the_newest_value(journal):
     then = await ask(opened, "What is the fee for visitors?", as_of="2031-05-10")
     assert "17" not in then.answer
     assert "14" in then.answer
+
+
+TALK = (
+    ("Ilse: My doctor is called Vix.\nDorian: The weather turns.\n", "session 1"),
+    ("Dorian: By the way, my doctor is called Naicksteand.\nIlse: I have been thinking about it.\n", "session 2"),
+    ("Dorian: My doctor is called Orm now.\nIlse: That is how it goes.\n", "session 3"),
+)
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+async def test_a_model_that_quotes_says_that_what_was_forgotten_is_not_there(journal, forgets):
+    model = ScriptedModel(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
+    model.default_way = "quotes"
+    quoting = Session(model=model, journal=journal, patience=Patience(seconds=0))
+    await begin_memory(quoting, "talk", "what they say", QUOTING)
+    opened = open_memory(quoting, "talk")
+    for text, source in TALK:
+        await append(opened, text, source=source)
+    if forgets:
+        await forget(opened, source="session 1")
+    answer = await ask(opened, "What is the name of Ilse's doctor?")
+    if forgets:
+        assert (answer.answer, answer.verdict) == ("The document does not say.", Verdict.ABSENT)
+    else:
+        assert "Vix" in answer.answer
+    assert "Orm" in (await ask(opened, "What is the name of Dorian's doctor?")).answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import subprocess
 from types import SimpleNamespace
@@ -49,6 +50,21 @@ def test_a_proven_file_is_loaded_in_a_child_once_until_it_changes(environment, r
     file.write_bytes(b"GGUF one, changed")
     proof.prove_weights(file, None, environment)
     assert len(ran.commands) == 3
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
+def test_a_change_far_behind_the_header_is_seen_though_size_and_time_are_the_same(environment, ran, tmp_path, share):
+    file = tmp_path / "a.gguf"
+    words = bytearray(4 << 20)
+    file.write_bytes(words)
+    proof.prove_weights(file, None, environment)
+    time = file.stat().st_mtime_ns
+    at = int((len(words) - 1) * share)
+    words[at - (64 << 10) : at] = b"x" * (64 << 10)
+    file.write_bytes(words)
+    os.utime(file, ns=(time, time))
+    proof.prove_weights(file, None, environment)
+    assert len(ran.commands) == 2
 
 
 @pytest.mark.parametrize("status", [-6, -11, 1])

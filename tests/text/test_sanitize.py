@@ -108,6 +108,8 @@ def test_characters_that_are_ignored_hide_no_name(tag: str, data: st.DataObject)
         "<unused0>",
         "</section",
         "<tag|><SOME_NEW_TOKEN>",
+        "<\u03bcem\u03bfry>",
+        "</\u00b5emory>",
     ],
 )
 def test_markup_that_is_bent_is_escaped_all_the_same(text: str) -> None:

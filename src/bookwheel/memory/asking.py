@@ -256,10 +256,19 @@ async def _ask_texts(
         # Who quotes cannot weigh: of sentences that say the same of another value, the newest holds.
         newer = max(answer.newer, key=lambda quote: datetime.fromisoformat(quote.at))
         answer = await asyncio.to_thread(_judge, newer.quote, question, version, document, "texts")
-    if is_quoted and answer.answers is Fit.NO:
+    if is_quoted and (answer.answers is Fit.NO or not _is_of_matter(answer, question, document)):
         # The nearest words are of another matter: what was asked for is not there, or no longer.
         return replace(answer, answer=prompts.not_found, verdict=Verdict.ABSENT, claims=(), superseded=(), newer=())
     return answer
+
+
+def _is_of_matter(answer: MemoryAnswer, question: str, document: PassageDocument) -> bool:
+    """Return whether the quotes have more of the question than the names of those who speak in a talk."""
+    names = {stem(word.index_key) for who in document.speakers for word in parse_words(who)}
+    asked = QuestionWords(question)
+    own = asked.stems & names
+    # A question that names nobody who speaks is not of a talk.
+    return not own or any((asked.find(quote.quote) & asked.stems) - own for quote in answer.evidence)
 
 
 def _judge(text: str, question: str, version: MemoryVersion, document: PassageDocument, origin: str) -> MemoryAnswer:

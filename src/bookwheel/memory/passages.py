@@ -76,6 +76,11 @@ class PassageDocument:
         """Return the passage at a character."""
         return next((one for one in reversed(self.passages) if one.place <= place), None)
 
+    @property
+    def speakers(self) -> set[str]:
+        """All who speak in the passages, where they are of a talk."""
+        return list_speakers(one.words for one in self.passages)
+
     def find_speaker(self, quote: DatedQuote) -> str:
         """Return who says a quote, in a talk."""
         homes = (one for one in self.passages if (one.text.source, one.text.at) == (quote.source, quote.at))

@@ -1,7 +1,7 @@
 """Load strange weights in a child process first: where a file is damaged, llama.cpp may end its process.
 
 Our own weights need no proof. A file that was proven once needs none until it changes: its size, its time and the hash
-of its header are kept in the cache.
+of its header and of blocks of the rest are kept in the cache.
 
     python -m bookwheel.models.proof WEIGHTS [ADAPTER]       what the child does
 """
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from bookwheel.environment import Environment
 
 _HEADER: Final = 1 << 20
+# Blocks of the rest that are hashed too: whole files of many gigabytes would take longer than the proof.
+_SAMPLES: Final = 64
+_SAMPLE: Final = 1 << 16
 _SECONDS: Final = 900.0
 _WINDOW: Final = 256
 _REFUSED: Final = 3
@@ -68,6 +71,11 @@ def _fingerprint(*paths: Path | None) -> str:
         found = path.stat()
         with path.open("rb") as file:
             digest.update(file.read(_HEADER))
+            # The last one ends where the file ends.
+            last = max(0, found.st_size - _SAMPLE)
+            for at in sorted({last * number // (_SAMPLES - 1) for number in range(_SAMPLES)}):
+                file.seek(at)
+                digest.update(file.read(_SAMPLE))
         digest.update(f"\n{path.resolve()} {found.st_size} {found.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()[:32]
 

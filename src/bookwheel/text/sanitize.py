@@ -42,6 +42,8 @@ _SHAPES: Final = {
     "|": "\uff5c\u01c0\u2223\u2502\u2503\u2758\u2759\u275a\u23d0\u23ae\uffe8\ufe31\ufe33\u05c0\u23fd",
     "/": "\uff0f\uff3c\ufe68\u2216\u29f5\u29f9\u2572",
     " ": "\u2800",
+    # The Greek letter that is called so: it has no look of an m, and readers of mixed alphabets take it for one.
+    "m": "\u00b5\u03bc",
 }
 _NAME: Final = rf"(?P<name>(?:[\w:=.@~!|-]|[{_IGNORED}])*+)"
 # Possessive throughout: no character is looked at twice, whatever the text.

@@ -216,6 +216,15 @@ async def measure_reading(reading: Reading, document: Document, model: Model) ->
     return ReadingWorth(model=model.name, steps=tuple(steps), lines=tuple(lines), usage=scorer.usage)
 
 
+async def measure_recovered(reading: Reading, text: str, model: Model) -> float | None:
+    """Return R of a reading's last memory for what its question points at in a text; None where that is nothing."""
+    scoring = await require_ability(model, Ability.LIKELIHOOD, "of measuring a memory")
+    targets = find_targets(reading.question, text)
+    prompts = prompts_for(replace(reading.plan, language=reading.language), reading.question)
+    scorer = MemoryScorer(scoring, prompts)
+    return (await scorer.score(reading.memory.text, targets)).recovered if targets else None
+
+
 def _answer_target(reading: Reading) -> Target | None:
     if reading.answer is None or not reading.answer.text.strip():
         return None

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.errors import InputError, PlanError, Refused
+from bookwheel.errors import InputError, MissingAbility, PlanError, Refused
 from bookwheel.journal import Journal
+from bookwheel.lab.evaluation.memory_sections import build_memory_sections
 from bookwheel.lab.evaluation.records import ResultsError, SampleOutcome
 from bookwheel.lab.evaluation.report import build_report, compare_results
 from bookwheel.lab.evaluation.results import Results
@@ -20,7 +21,7 @@ from bookwheel.lab.evaluation.run import RunOptions, evaluate
 from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec, SettingsError
 from bookwheel.lab.tasks import InfeasibleSample
 from bookwheel.lab.tasks.files import write_samples
-from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_likelihood, keyword_reader
 
 
 def go(evaluation, path, source, reader, **options) -> Results:
@@ -403,3 +404,19 @@ def test_models_that_only_read_differently_share_one(tmp_path, settings, source)
     results = asyncio.run(evaluate(evaluation, tmp_path / "r.jsonl", open_model, source=source))
     assert {record.model for record in results.records} == {"scripted", "narrow", "threads"}
     assert [model.closed for model in opened] == [1, 1]
+
+
+def test_what_memories_recover_stands_beside_the_accuracy_without_gold_answers(tmp_path, settings, source):
+    model = ScriptedModel(keyword_reader, likelihood=keyword_likelihood)
+    evaluation = settings(lengths=(300,), ways=("sequential", "closed-book"), worth=True)
+    found = go(evaluation, tmp_path / "r.jsonl", source, opener(model))
+    recovered = {way: [one.recovered for one in found.records if one.way == way] for way in evaluation.ways}
+    # The memory holds the sentence itself; a way without a memory recovers nothing.
+    assert recovered["sequential"] == [pytest.approx(1.0)] * 5
+    assert all(one <= 0 for one in recovered["closed-book"])
+    (section,) = [one for one in build_memory_sections(build_report(found)) if "recover" in one.title]
+    assert ("1.00 (5)", "1.00 (5)", "") in [row[-3:] for row in section.tables[0].rows]
+    plain = go(settings(lengths=(300,)), tmp_path / "plain.jsonl", source, opener(ScriptedModel(keyword_reader)))
+    assert {one.recovered for one in plain.records} == {None}
+    with pytest.raises(MissingAbility):
+        go(evaluation, tmp_path / "none.jsonl", source, opener(ScriptedModel(keyword_reader)))

@@ -24,6 +24,7 @@ from bookwheel.plan import Plan, VerdictMode
 from bookwheel.reading.loop import Way, converse
 from bookwheel.reading.runner import new_reading
 from bookwheel.reading.ways.registry import load_way
+from bookwheel.reading.worth import measure_recovered
 from bookwheel.session import Prepared, Session, make_reading
 from bookwheel.types import Answer, Document, DocumentInfo, Finish, Flag, Reading, Status, Step
 
@@ -45,6 +46,8 @@ async def measure_sample(job: SampleJob, journal: Journal | None) -> Record:
             (reading,) = await session.read_on(
                 Prepared(readings=[reading], document=sample.document, way=_find_way(job.way, sample))
             )
+        if job.candidate.worth and reading.status is Status.ANSWERED:
+            facts["recovered"] = await measure_recovered(reading, sample.text, session.model)
     except (DocumentTooLong, QuestionError) as refusal:
         outcome, error = SampleOutcome.REFUSED, str(refusal)
     except BookwheelError:
@@ -53,7 +56,7 @@ async def measure_sample(job: SampleJob, journal: Journal | None) -> Record:
         outcome, error = SampleOutcome.FAILED, f"{type(fault).__name__}: {fault}"
     else:
         outcome, error = _OUTCOMES.get(reading.status, SampleOutcome.FAILED), reading.error
-        facts = await asyncio.to_thread(_describe_reading, sample, reading, outcome)
+        facts |= await asyncio.to_thread(_describe_reading, sample, reading, outcome)
     seconds = time.perf_counter() - began
     return _build_record(job, outcome, error=error, seconds=seconds, **_describe_sample(sample), **facts)
 

@@ -9,7 +9,7 @@ from typing import Final
 from bookwheel.lab.evaluation.records import Record
 from bookwheel.lab.evaluation.report import Cell, Report
 from bookwheel.lab.evaluation.sections import ReportTable, Section, format_length, format_percent
-from bookwheel.lab.tasks.memories import MemoryOutcome
+from bookwheel.lab.tasks.memories import RIGHT, MemoryOutcome
 
 # Rows of the list of samples; all samples are in the results file.
 _MOST_SAMPLES: Final = 100
@@ -40,13 +40,46 @@ def build_memory_sections(report: Report, pages: Collection[str] = ()) -> list[S
 
     `pages` names the readings that have a page beside the report.
     """
+    worth = _worth_sections(report)
     cells = [cell for cell in report.cells if cell.memory]
     if not cells:
-        return []
+        return worth
     tables = [_outcome_table(cells)]
     if records := list_memory_failures(report):
         tables.append(_sample_table(records, pages))
-    return [Section(title="Where the memory failed", words=(_EXPLANATION, _LIST), tables=tuple(tables))]
+    return [Section(title="Where the memory failed", words=(_EXPLANATION, _LIST), tables=tuple(tables)), *worth]
+
+
+def _worth_sections(report: Report) -> list[Section]:
+    """Return what the last memories recover, where that was measured: it needs no gold answer and no evidence."""
+    rows = []
+    for cell in report.cells:
+        place = (cell.model, cell.way, cell.task, cell.length)
+        measured = [
+            (record.recovered, record.score >= RIGHT)
+            for record in report.records
+            if (record.model, record.way, record.task, record.length) == place and record.recovered is not None
+        ]
+        if measured:
+            parts = [
+                [value for value, _ in measured],
+                *([value for value, is_right in measured if is_right is wanted] for wanted in (True, False)),
+            ]
+            means = (f"{sum(part) / len(part):.2f} ({len(part)})" if part else "" for part in parts)
+            rows.append((*place[:3], format_length(cell.length), *means))
+    if not rows:
+        return []
+    header = ("model", "way", "task", "length", "R (n)", "where right (n)", "where wrong (n)")
+    caption = (
+        "Mean R of the last memories: 1 tells the question's sentences as well as the document does, 0 not at all."
+    )
+    return [
+        Section(
+            title="What the memories recover",
+            words=(),
+            tables=(ReportTable(caption=caption, header=header, rows=tuple(rows)),),
+        )
+    ]
 
 
 def _outcome_table(cells: list[Cell]) -> ReportTable:

@@ -93,6 +93,8 @@ class Record:
     """The share of the evidence that was in the memory at some time."""
     evidence_kept: float | None = None
     """The share of the evidence that was in the last memory."""
+    recovered: float | None = None
+    """R of the last memory (`bookwheel.reading.worth`); None where it was not measured or nothing could be known."""
     steps: int = 0
     flags: Mapping[str, int] = field(default_factory=dict)
     """The number of steps and answers with each flag."""

@@ -41,7 +41,7 @@ AtLeastOne = Annotated[int, Ge(1)]
 _AXES: Final = frozenset({"tasks", "lengths", "ways", "count", "models", "languages", "repeats"})
 # Settings that change the speed, the place of files or the layout of a report, but no number.
 # The prompts read from a checkout count with each sample's content.
-_WITHOUT_EFFECT: Final = frozenset({"concurrency", "reference", "data", "samples", "judge", "official"})
+_WITHOUT_EFFECT: Final = frozenset({"concurrency", "reference", "data", "samples", "judge", "official", "worth"})
 AS_PUBLISHED: Final = "as-published"
 """The way of a sample whose benchmark says what to send."""
 # Settings of a model that say how it is reached and which cells it fills.
@@ -138,6 +138,8 @@ class Evaluation:
     """The folder with checkouts of the benchmarks' repositories, from which as_published reads prompts."""
     judge: ModelSpec | None = None
     """A model that judges the answers beside the metrics."""
+    worth: bool = False
+    """Also measure how much of what the question asks each last memory makes likelier, by the model itself."""
     unknown_to: ModelSpec | None = None
     """A model that must not know the answers: what it answers without the document is not asked."""
     reference: str = "sequential"

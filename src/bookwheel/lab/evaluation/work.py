@@ -47,6 +47,8 @@ class ModelUnderTest:
     settings: Mapping[str, Any]
     """The settings that all its results share."""
     fingerprint: str
+    worth: bool = False
+    """The worth of its last memories is measured too."""
 
     def plan_of_repeat(self, repeat: int) -> Plan:
         """Return the plan of a sample's reading number `repeat`: each has a seed of its own, if the plan has one."""
@@ -123,6 +125,7 @@ def _prepare_model(evaluation: Evaluation, spec: ModelSpec, model: Model) -> Mod
         lengths=spec.lengths,
         settings=settings,
         fingerprint=fingerprint([evaluation.fixed_settings(), settings]),
+        worth=evaluation.worth,
     )
 
 

@@ -96,7 +96,13 @@ class EvaluationJson(RunJson):
 
     samples: int
     without_answer: int
+    manifest: dict[str, Any]
+    """What the newest run was made with."""
+    used: dict[str, dict[str, Any]]
+    """What each model's readings used."""
     cells: list[CellJson]
+    same_samples: list[CellJson]
+    """Over the samples that every model and way has, where some have not all."""
     coverage: list[TaskCoverage]
     """What a search and a constant answer reach, by task and length."""
     choices: list[ChoiceEffect]

@@ -310,11 +310,11 @@ def _build_provenance(report: Report) -> Section:
         rows=tuple(row for name, value in settings.items() for row in _list_settings(name, value)),
     )
     newest = next((run.manifest for run in reversed(runs) if run.manifest), {})
-    used = {f"used by {model}": facts for model, facts in summarize_use(report.results.records).items()}
+    used = summarize_use(report.results.records)
     manifest_table = ReportTable(
         caption="The manifest of the newest run, and what all runs used.",
         header=("what", "value"),
-        rows=tuple(flatten_manifest({**newest, **used})),
+        rows=tuple(flatten_manifest({**newest, "used": used})),
     )
     notes = dict.fromkeys(note for run in runs for note in run.notes)
     paragraphs = (format_seeds(report), *notes)

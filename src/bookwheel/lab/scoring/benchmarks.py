@@ -141,7 +141,7 @@ def ranking(answer: str, golds: Sequence[str]) -> Score:
         return sum(value / math.log2(rank + 1) for rank, value in enumerate(values[:_DEPTH], start=1))
 
     score = discount(gains) / discount(ideal) if discount(ideal) else 0.0
-    return Score(score=score, reason=f"NDCG@10 {score:.2f} of {len(gains)} documents")
+    return Score(score=score, reason=f"NDCG@10 {score:.2f}")
 
 
 def _blank(text: str, marks: str) -> str:
@@ -208,7 +208,7 @@ def ib_math_calc(answer: str, golds: Sequence[str]) -> Score:
         if mine != int(gold):
             break
         right += 1
-    return Score(score=right / len(golds), reason=f"{right} of {len(golds)} values")
+    return Score(score=right / len(golds), reason=f"share {right / len(golds):.2f}")
 
 
 def ib_speaker(answer: str, golds: Sequence[str]) -> Score:
@@ -275,7 +275,7 @@ def oolong_number(answer: str, golds: Sequence[str]) -> Score:
         score = 1.0 if given == golds[0] else float(0.75 ** abs(int(golds[0]) - int(given)))
     except ValueError:
         score = 0.0
-    return Score(score=score, reason="0.75 to the power of the difference")
+    return Score(score=score, reason=f"score {score:.2f}")
 
 
 def oolong_date(answer: str, golds: Sequence[str]) -> Score:

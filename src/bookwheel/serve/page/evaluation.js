@@ -148,9 +148,10 @@ export class EvaluationView {
 
   #differences() {
     if (!this.run.differences.length) return null;
-    const header = ["first", "second", "task", "length", "pairs", "ahead", "wins", "losses", "p"].map((name) => t(`eval.${name}`));
+    const header = ["first", "second", "task", "length", "pairs", "ahead", "wins", "losses", "p", "holm"].map((name) => t(`eval.${name}`));
+    const chance = (p) => (p >= 0.001 ? p.toFixed(3) : p.toExponential(1));
     const signed = (value) => (value === null ? "–" : `${value > 0 ? "+" : value < 0 ? "−" : "±"}${points(Math.abs(value))}`);
-    const rows = this.run.differences.map(({ first, second, task, length, difference: one }) => [
+    const rows = this.run.differences.map(({ first, second, task, length, difference: one, holm }) => [
       first,
       second,
       task === ALL ? t("eval.all-tasks") : task,
@@ -159,7 +160,8 @@ export class EvaluationView {
       `${signed(one.mean)} [${signed(one.low)}, ${signed(one.high)}]`,
       number(one.ahead),
       number(one.behind),
-      one.p >= 0.001 ? one.p.toFixed(3) : one.p.toExponential(1),
+      chance(one.p),
+      chance(holm),
     ]);
     return folded(t("eval.differences"), () => figures({ caption: t("eval.differences.told"), header, rows }));
   }

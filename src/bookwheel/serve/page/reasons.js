@@ -45,7 +45,8 @@ const REPORT = [
   [/^Sample seed (.*)\.$/, "report.seeds"],
   [/^Runs that this results file comes from\.$/, "report.runs"],
   [/^What the numbers depend on\.$/, "report.settings"],
-  [/^(model|way|outcome|error|samples|for example|started|bookwheel|command|setting|value)$/, "report.$"],
+  [/^The manifest of the newest run, and what all runs used\.$/, "report.manifest"],
+  [/^(model|way|outcome|error|samples|for example|started|bookwheel|command|setting|value|what)$/, "report.$"],
   [/^(refused|failed|stopped|infeasible)$/, "outcome.$"],
 ];
 

@@ -102,6 +102,8 @@ def stream(steps: int, seconds: float) -> None:
         serving(Path(folder), model) as address,
         opened(address) as (browser, page),
     ):
+        # To be inspected, which draws the most.
+        page.add_init_script("localStorage['bookwheel.mode'] = 'inspect'")
         page.goto("/#/")
         page.fill("#text", text)
         page.fill("#question-0", "How many crates of ink came to the north gate?")

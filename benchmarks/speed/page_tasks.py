@@ -142,9 +142,7 @@ def follow_up(who: Newcomer) -> None:
 
 def correct(who: Newcomer) -> None:
     before = who.page.url.split("?")[0]
-    if who.has("Inspect"):
-        who.click("Inspect", exact=True)
-    who.click("Edit", exact=True)
+    who.click("Correct" if who.has("Correct") else "Edit", exact=True)
     who.type("#memory-text", "Ada Quill delivered 90 crates of ink to the north gate.")
     who.click("Read on with this memory")
     who.wait(f"!location.href.startsWith({json.dumps(before)})")

@@ -44,6 +44,7 @@ export function actions(reading, shelf, own) {
     reads && act(t("act.stop"), async () => own.changed(await service.cancel(id))),
     onward && act(t(budget && reading.status === "stopped" ? "act.resume.more" : "act.resume"), async () => own.changed(await service.resume(id, budget)), "main"),
     reading.answer && copied,
+    own.correct && !reads && act(t("act.correct"), async () => own.correct(), "to-correct"),
     star.node,
     menu(t("act.more"), [name, compareMenu(reading), file("html", t("act.html")), file("markdown", t("act.markdown")), json, !reads && remove]),
     problem,

@@ -6,8 +6,8 @@ import * as service from "./service.js";
 import { number, pages, t } from "./words.js";
 
 const MOST = 240; // facts that are drawn at first
-const WIDE = 1000;
-const TALL = 640;
+const SIZES = { wide: [1000, 640], narrow: [440, 560] }; // a phone gets fewer units, so that names stay legible
+const NARROW = 640; // pixels
 const ROUNDS = 260;
 const SHOWN = 60; // facts in the list below
 const LONG = 26; // characters of a name in the drawing
@@ -34,7 +34,8 @@ export class GraphPane {
       if (mine !== this.asked) return;
       refill(this.problem);
       this.graph = graph;
-      this.places = layOut(graph.nodes.map(({ name }) => name), graph.facts);
+      this.size = SIZES[this.drawing.clientWidth && this.drawing.clientWidth < NARROW && innerWidth < NARROW ? "narrow" : "wide"];
+      this.places = layOut(graph.nodes.map(({ name }) => name), graph.facts, this.size);
       const dates = [...new Set(graph.facts.flatMap(({ begins, ends }) => [begins, ends]).filter(Boolean))].sort();
       this.dates = dates;
       this.times.hidden = dates.length < 2;
@@ -74,12 +75,14 @@ export class GraphPane {
   #picture(held, named) {
     const near = this.chosen && new Set(held.filter(({ subject, object }) => [subject, object].includes(this.chosen)).flatMap(({ subject, object }) => [subject, object]));
     const faint = (...names) => (near && !names.includes(this.chosen) ? " faint" : "");
+    const labels = new Map(); // between two names stands one label, with all that joins them
     const lines = held.map((fact) => {
       const [a, b] = [this.places.get(fact.subject), this.places.get(fact.object)];
       if (!a || !b || a === b) return null;
       const kind = `${fact.proven ? "" : " unproven"}${fact.superseded ? " superseded" : ""}${faint(fact.subject, fact.object)}`;
-      const label = this.chosen && !faint(fact.subject, fact.object) && svg("text", { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 - 3, class: "relation" }, cut(fact.relation));
-      return [svg("line", { x1: a.x, y1: a.y, x2: b.x, y2: b.y, class: `edge${kind}` }, svg("title", {}, `${fact.subject} · ${fact.relation} · ${fact.object}`)), label];
+      const pair = [fact.subject, fact.object].sort().join(" ");
+      if (this.chosen && !faint(fact.subject, fact.object)) labels.set(pair, { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 - 3, told: new Set([...(labels.get(pair)?.told ?? []), fact.relation]) });
+      return svg("line", { x1: a.x, y1: a.y, x2: b.x, y2: b.y, class: `edge${kind}` }, svg("title", {}, `${fact.subject} · ${fact.relation} · ${fact.object}`));
     });
     const nodes = this.graph.nodes.filter(({ name }) => named.has(name)).map(({ name, aliases, facts }) => {
       const { x, y } = this.places.get(name);
@@ -95,10 +98,11 @@ export class GraphPane {
       node.addEventListener("keydown", press);
       return node;
     });
-    const at = (this.chosen && this.places.get(this.chosen)) ?? { x: WIDE / 2, y: TALL / 2 };
-    const [wide, tall] = [WIDE / this.zoom, TALL / this.zoom];
-    const middle = this.zoom > 1 ? at : { x: WIDE / 2, y: TALL / 2 };
-    return svg("svg", { viewBox: `${middle.x - wide / 2} ${middle.y - tall / 2} ${wide} ${tall}`, role: "group", "aria-label": t("graph") }, lines, nodes);
+    const told = [...labels.values()].map(({ x, y, told: relations }) => svg("text", { x, y, class: "relation" }, cut([...relations].join(t("list.comma")))));
+    const centre = { x: this.size[0] / 2, y: this.size[1] / 2 };
+    const middle = (this.zoom > 1 && this.chosen && this.places.get(this.chosen)) || centre;
+    const [wide, tall] = this.size.map((one) => one / this.zoom);
+    return svg("svg", { viewBox: `${middle.x - wide / 2} ${middle.y - tall / 2} ${wide} ${tall}`, role: "group", "aria-label": t("graph") }, lines, told, nodes);
   }
 
   // The facts of the chosen name, or the first ones, each with the place of its quote.
@@ -116,11 +120,11 @@ export class GraphPane {
 const cut = (text) => (text.length > LONG ? `${text.slice(0, LONG - 1)}…` : text);
 
 // Where each name stands: the same names stand at the same places every time, so nothing is left to chance.
-export function layOut(names, facts) {
-  const at = names.map((name, rank) => ({ name, x: WIDE / 2 + 22 * Math.sqrt(rank + 0.5) * Math.cos(rank * 2.399963), y: TALL / 2 + 16 * Math.sqrt(rank + 0.5) * Math.sin(rank * 2.399963), dx: 0, dy: 0 }));
+export function layOut(names, facts, [wide, tall]) {
+  const at = names.map((name, rank) => ({ name, x: wide / 2 + 22 * Math.sqrt(rank + 0.5) * Math.cos(rank * 2.399963), y: tall / 2 + 16 * Math.sqrt(rank + 0.5) * Math.sin(rank * 2.399963), dx: 0, dy: 0 }));
   const places = new Map(at.map((one) => [one.name, one]));
   const springs = facts.map(({ subject, object }) => [places.get(subject), places.get(object)]).filter(([a, b]) => a && b && a !== b);
-  const room = Math.sqrt((WIDE * TALL) / Math.max(1, at.length)) * 0.75;
+  const room = Math.sqrt((wide * tall) / Math.max(1, at.length)) * 0.75;
   for (let round = 0; round < ROUNDS; round += 1) {
     const heat = (1 - round / ROUNDS) * room * 0.35;
     for (let i = 0; i < at.length; i += 1) {
@@ -136,12 +140,12 @@ export function layOut(names, facts) {
       push(a, b, dx * force, dy * force);
     }
     for (const one of at) {
-      one.dx += (WIDE / 2 - one.x) * 0.06;
-      one.dy += (TALL / 2 - one.y) * 0.12;
+      one.dx += (wide / 2 - one.x) * 0.06;
+      one.dy += (tall / 2 - one.y) * 0.12;
       const far = Math.hypot(one.dx, one.dy) || 1;
       const step = Math.min(far, heat) / far;
-      one.x = Math.max(60, Math.min(WIDE - 60, one.x + one.dx * step));
-      one.y = Math.max(30, Math.min(TALL - 20, one.y + one.dy * step));
+      one.x = Math.max(60, Math.min(wide - 60, one.x + one.dx * step));
+      one.y = Math.max(30, Math.min(tall - 20, one.y + one.dy * step));
       [one.dx, one.dy] = [0, 0];
     }
   }

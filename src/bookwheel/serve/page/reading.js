@@ -140,8 +140,14 @@ export class ReadingView {
   }
 
   #acts() {
-    const own = { changed: (told) => this.#changed(told), ask: () => this.thread?.ask(), copy: () => copy(this.reading.answer ?? ""), heading: this.answer.question };
+    const own = { changed: (told) => this.#changed(told), ask: () => this.thread?.ask(), copy: () => copy(this.reading.answer ?? ""), correct: this.table ? null : () => this.#correct(), heading: this.answer.question };
     refill(this.acts, actions(this.reading, this.shelf, own));
+  }
+
+  // To put right what was noted, from where the answer is read.
+  #correct() {
+    this.modes.choose("inspect");
+    if (this.trace.length) this.editor.open();
   }
 
   // A reading that goes on is followed again, wherever somebody stood in it.

@@ -119,4 +119,5 @@ export default {
   "graph.none": "No facts hold then.",
   "graph.node": "{name}, {count} facts|{name}, {count} fact",
   "live.section": "Section {at} of about {all}",
+  "act.correct": "Correct",
 };

@@ -119,4 +119,5 @@ export default {
   "graph.none": "那时没有事实成立。",
   "graph.node": "{name}，{count} 条事实",
   "live.section": "第 {at} 节，约 {all} 节",
+  "act.correct": "改正",
 };

@@ -75,8 +75,8 @@ def test_a_signal_in_an_import_ends_with_130_and_no_traceback(book: Path, questi
 @pytest.mark.parametrize(
     ("module", "words"),
     [
-        ("openai", ("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--patience", "0")),
-        ("aiohttp", ("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--patience", "0")),
+        ("httpx2", ("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--patience", "0")),
+        ("httpcore2", ("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--patience", "0")),
         ("bookwheel.journal.store", ("--model", "scripted")),
         ("bookwheel.reading.loop", ("--model", "scripted")),
         ("bookwheel.verdict.judge", ("--model", "scripted")),

@@ -71,10 +71,10 @@ def test_it_judges_passages_and_leaves_likelihoods_alone():
         return before, after, yes, no
 
     before, after, yes, no = asyncio.run(measure(None))
-    assert yes > 1
+    assert yes > 0
     assert no < -1
     plain = asyncio.run(measure(asyncio.run(ensure_weights(environment))))
-    assert plain[2] < 1
+    assert yes - no > 2 + plain[2] - plain[3]
     # The weights alone are scored by llama.cpp, in eight bits; the adapter touches no likelihood.
     assert before == pytest.approx(plain[0], abs=0.1)
     # What was computed with the adapter is not taken for the beginning of a prompt without it.

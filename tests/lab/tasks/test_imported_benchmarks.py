@@ -303,3 +303,23 @@ def test_a_record_of_any_other_shape_is_read_or_left_out_with_a_reason(record, t
             assert isinstance(first, Sample)
             assert others
             assert all(isinstance(one, Sample) or one.reason for one in others)
+
+
+def test_sets_of_infinitebench_without_a_question_get_one_of_ours(tmp_path):
+    common = {"id": 1, "input": "", "options": []}
+    mask, values, book = read(
+        tmp_path,
+        {**common, "context": "ADA: hi\n$$MASK$$: ho", "answer": ["BRAM"]},
+        {**common, "id": 2, "context": "1 + 2 - 4", "answer": [1, 3, -1]},
+        {**common, "id": 3, "context": "It was a day.", "answer": "A day."},
+    )
+    assert "$$MASK$$" in mask.question
+    assert ("operation" in values.question, values.golds) == (True, ("1", "3", "-1"))
+    assert "summary" in book.question
+
+
+def test_documents_to_be_ranked_are_judged_by_their_order(tmp_path):
+    documents = [{"id": name, "text": "t", "label": label} for name, label in (("1", 0), ("2", 3))]
+    (sample,) = read(tmp_path, {"qid": "9", "query": "pier?", "ctxs": documents})
+    assert (sample.task, sample.metric, sample.golds) == ("helmet-rerank", "ranking", ("1=0", "2=3"))
+    assert sample.score("Ranking: ID2 > ID1").score == 1

@@ -106,6 +106,9 @@ def _describe_machine() -> dict[str, str]:
 def _describe_data(evaluation: Evaluation) -> dict[str, str]:
     """Return the hashes of files of samples and of questions; of a folder the names and sizes of its files."""
     found = {path: _hash_file(Path(path)) for path in evaluation.samples}
+    # The tokenizer that lengths were counted by, where it is not a model's own.
+    if evaluation.tokenizer and Path(evaluation.tokenizer).is_file():
+        found[evaluation.tokenizer] = _hash_file(Path(evaluation.tokenizer))
     if evaluation.data:
         path = Path(evaluation.data)
         if path.is_dir():

@@ -1,6 +1,7 @@
 """Programs that speak to any OpenAI-compatible server, with the packages that they use: nothing is adapted for ours.
 
-LangChain's agents, LlamaIndex's OpenAI-like models and lm-evaluation-harness are in no extra: the tests skip without them.
+LangChain's agents, LlamaIndex's OpenAI-like models, lm-evaluation-harness, and the clients of Anthropic and Ollama are in no
+extra: the tests skip without them.
 """
 
 from __future__ import annotations
@@ -145,3 +146,30 @@ def test_the_openai_sdk_parses_a_structured_answer_and_streams_a_tool(start, wor
             final = stream.get_final_completion()
     assert parsed.choices[0].message.parsed == Person(name="Ada Quill")
     assert final.choices[0].message.tool_calls[0].function.name == "greet"
+
+
+@pytest.mark.slow
+def test_anthropics_client_gets_an_answer_whole_and_in_pieces(start, words) -> None:
+    client_of = pytest.importorskip("anthropic").Anthropic
+    text, question = words
+    asked = {"model": "bookwheel/scripted", "max_tokens": 100}
+    asked["messages"] = [{"role": "user", "content": f"{text}\n\n{question}"}]
+    with start() as up, client_of(base_url=up.url, api_key="none", max_retries=0) as client:
+        whole = client.messages.create(**asked).content[0].text
+        with client.messages.stream(**asked) as stream:
+            pieces = "".join(stream.text_stream)
+    assert whole.strip() == pieces.strip()
+    assert "Ada Quill" in whole
+
+
+@pytest.mark.slow
+def test_ollamas_client_lists_the_models_and_gets_an_answer(start, words) -> None:
+    client_of = pytest.importorskip("ollama").Client
+    text, question = words
+    messages = [{"role": "user", "content": f"{text}\n\n{question}"}]
+    with start() as up, client_of(host=up.url) as client:
+        assert "bookwheel/scripted" in [one.model for one in client.list().models]
+        whole = client.chat(model="bookwheel/scripted", messages=messages).message.content
+        pieces = client.chat(model="bookwheel/scripted", messages=messages, stream=True)
+        assert "".join(one.message.content or "" for one in pieces).strip() == whole.strip()
+    assert "Ada Quill" in whole

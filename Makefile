@@ -107,7 +107,7 @@ docs: .venv/.docs
 	$(PIP) --require-hashes -r requirements/docs.txt
 	@touch $@
 
-EXTRAS := --extra documents --extra local --extra serve --extra mcp
+EXTRAS := --extra documents --extra pictures --extra local --extra serve --extra mcp
 COMPILE := $(BIN)/uv pip compile --quiet --no-annotate --custom-compile-command "make lock" \
   --universal --python-version 3.11 $(if $(UPGRADE),--upgrade)
 

@@ -14,6 +14,8 @@ SOURCE = ROOT / "src" / "bookwheel"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PACKAGE_OF = {
     "dateutil": "python-dateutil",
+    "PIL": "pillow",
+    "cv2": "opencv-python-headless",
     "hydra": "hydra-core",
     "llama_index": "llama-index-core",
     "docx": "python-docx",
@@ -77,7 +79,7 @@ def test_the_lock_has_every_declared_package_and_names_no_registry(name):
     lock = (ROOT / "requirements" / f"{name}.txt").read_text("utf-8")
     extras = {"setup": (), "tools": ("dev",), "train": ("train",)}[name]
     if name != "train":
-        extras += ("documents", "local", "serve", "mcp")
+        extras += ("documents", "pictures", "local", "serve", "mcp")
         pins = re.findall(r"^[\w.-]+==.*(?:\n    .*)*", lock, re.MULTILINE)
         assert all("--hash=sha256:" in pin for pin in pins)
     declared = BASE.union(*(packages_of(PROJECT["optional-dependencies"][extra]) for extra in extras))

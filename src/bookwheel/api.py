@@ -85,14 +85,14 @@ async def aread(
     first.
 
     `settings` have the names of the options of `bookwheel ask`: those of Connection, `preset`, values of the plan such
-    as `chunk_tokens=900`, `temperature=0` or `lang="zh"`, `everything`, limits such as `max_seconds=60`, and prices.
+    as `chunk_tokens=900`, `temperature=0` or `lang="zh"`, `everything`, `ocr`, limits such as `max_seconds=60`, prices.
     Wrong ones raise an InputError. A budget or a failing model ends the reading with a status, not with an exception.
     """
     from bookwheel.journal import Journal
 
     questions, files, own = check_questions(question), load_configuration(), find_own_model(model)
-    everything = bool(settings.pop("everything", False))
-    document = await run_cancellable(partial(open_source, source, everything=everything))
+    opening = {"everything": bool(settings.pop("everything", False)), "ocr": str(settings.pop("ocr", ""))}
+    document = await run_cancellable(partial(open_source, source, **opening))
     connection = Connection.pop_from(settings, model)
     # A caller's plan says how to cut chunks.
     request = WayRequest.from_settings(way, {*settings, *(["preset"] if plan else [])}, files)

@@ -62,12 +62,12 @@ def name_reading(reading: object) -> str:
     return name
 
 
-def open_source(source: object, *, everything: bool = False) -> Document:
+def open_source(source: object, *, everything: bool = False, ocr: str = "") -> Document:
     """Return the source as a document."""
     from bookwheel.documents.opening import open_document
 
     if isinstance(source, (str, Path)):
-        return open_document([source], everything=everything)
+        return open_document([source], everything=everything, ocr=ocr)
     if isinstance(source, bytes) or hasattr(source, "read"):
         raise InputError(
             f"{type(source).__name__} is no document: give the file's path, or its text as TextDocument(text)"
@@ -75,7 +75,7 @@ def open_source(source: object, *, everything: bool = False) -> Document:
     if isinstance(source, Sequence):
         if wrong := [part for part in source if not isinstance(part, str | Path)]:
             raise InputError(f"a list of sources holds paths, folders and URLs, not {type(wrong[0]).__name__}")
-        return open_document(source, everything=everything)
+        return open_document(source, everything=everything, ocr=ocr)
     if not hasattr(source, "parts"):
         raise InputError(f"{type(source).__name__} is no document: give a path, a URL, a folder or TextDocument(text)")
     return cast("Document", source)

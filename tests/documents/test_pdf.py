@@ -55,7 +55,7 @@ def test_a_span_of_a_pdf_knows_its_own_pages(tmp_path):
 
 
 def test_a_pdf_of_pictures_only_asks_for_ocr(tmp_path, monkeypatch):
-    monkeypatch.setattr("bookwheel.documents.readers.pdf.has_tesseract", lambda: False)
+    monkeypatch.setattr("bookwheel.documents.readers.pdf.choose_recogniser", lambda _: "")
     with pytest.raises(SourceError, match=r"no text layer.*install tesseract.*ocrmypdf scan\.pdf"):
         convert(pdf(tmp_path / "scan.pdf", ["", "", ""]))
 
@@ -190,6 +190,12 @@ def scan(tmp_path):
     return tmp_path / "scan.png"
 
 
+@pytest.fixture
+def without_recogniser(monkeypatch):
+    for module in ("ocr", "pdf"):
+        monkeypatch.setattr(f"bookwheel.documents.readers.{module}.choose_recogniser", lambda _: "")
+
+
 def scanned_pdf(picture):
     path = picture.with_name("scanned.pdf")
     canvas = Canvas(str(path))
@@ -203,7 +209,7 @@ def scanned_pdf(picture):
 @needs_tesseract
 @pytest.mark.slow
 def test_a_picture_is_read_and_a_note_says_how(scan):
-    parts, notes = convert(scan)
+    parts, notes = convert(scan, ocr="tesseract")
     assert SENTENCE in " ".join(parts[0].text.split())
     assert notes == ("pictures read by OCR, which makes mistakes: scan.png",)
 
@@ -211,25 +217,24 @@ def test_a_picture_is_read_and_a_note_says_how(scan):
 @needs_tesseract
 @pytest.mark.slow
 def test_a_scanned_page_among_others_is_read_as_its_page(scan):
-    document = open_document([scanned_pdf(scan)])
+    document = open_document([scanned_pdf(scan)], ocr="tesseract")
     parts = list(document.parts())
     assert [part.page for part in parts] == [1, 2]
     assert SENTENCE in " ".join(parts[1].text.split())
     assert document.notes == ("pages of scanned.pdf read by OCR, which makes mistakes: 2",)
 
 
-def test_without_tesseract_a_picture_is_refused_with_advice(scan, monkeypatch):
-    monkeypatch.setattr("bookwheel.documents.readers.ocr.has_tesseract", lambda: False)
-    with pytest.raises(SourceError, match=r"scan\.png is a picture.*apt-get install tesseract-ocr"):
+def test_without_a_recogniser_a_picture_is_refused_with_advice(scan, without_recogniser):
+    with pytest.raises(SourceError, match=r"scan\.png is a picture.*\[pictures\].*apt-get install tesseract-ocr"):
         convert(scan)
 
 
-def test_without_tesseract_a_scanned_page_is_told_with_advice(scan, monkeypatch):
-    monkeypatch.setattr("bookwheel.documents.readers.pdf.has_tesseract", lambda: False)
+def test_without_a_recogniser_a_scanned_page_is_told_with_advice(scan, without_recogniser):
     parts, notes = convert(scanned_pdf(scan))
     assert [part.page for part in parts] == [1]
     assert len(notes) == 1
-    assert "without a text layer (install tesseract" in notes[0]
+    assert "without a text layer (" in notes[0]
+    assert "[pictures]" in notes[0]
     assert notes[0].endswith(": 2")
 
 
@@ -238,7 +243,7 @@ def test_a_page_that_tesseract_cannot_read_is_told_and_the_others_are_read(scan,
     path = scanned_pdf(scan)
     monkeypatch.setattr("bookwheel.documents.readers.pdf._OCR_RESOLUTION", 72)
     monkeypatch.setattr("bookwheel.documents.readers.ocr.find_languages", lambda: "xx-none")
-    parts, notes = convert(path)
+    parts, notes = convert(path, ocr="tesseract")
     assert [part.page for part in parts] == [1]
     assert "page 2 is a picture that tesseract cannot read" in notes[0]
 
@@ -247,4 +252,4 @@ def test_a_page_that_tesseract_cannot_read_is_told_and_the_others_are_read(scan,
 def test_a_damaged_picture_is_an_error_of_its_source(tmp_path):
     (tmp_path / "bad.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
     with pytest.raises(SourceError, match=r"bad\.png is a picture that tesseract cannot read"):
-        convert(tmp_path / "bad.png")
+        convert(tmp_path / "bad.png", ocr="tesseract")

@@ -41,6 +41,7 @@ class BatchSettings:
     address: ModelAddress
     request: WayRequest = field(default_factory=WayRequest)
     everything: bool = False
+    ocr: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,8 @@ class GroupReader:
     async def open(self, rows: Sequence[BatchRow]) -> OpenedGroup | RowOutcome:
         """Open and store the document of these rows; return why that is not possible as the outcome of all of them."""
         settings, model = self.settings, self.session.model
-        work = partial(open_document, [rows[0].source], everything=settings.everything, is_cached=True)
+        reading = {"everything": settings.everything, "ocr": settings.ocr, "is_cached": True}
+        work = partial(open_document, [rows[0].source], **reading)
         try:
             document = await self.session.keep(await run_cancellable(work))
             choice = await settle_way(settings.request, document, rows[0].question, model, settings.plan)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from cyclopts import Group, Parameter
 
@@ -62,6 +62,8 @@ class QuestionOptions:
     "Print how many calls and tokens the reading would take, and stop."
     everything: Switch = False
     "Read menus, cookie notices, running titles and page numbers too."
+    ocr: Literal["", "rapidocr", "tesseract", "off"] = ""
+    "What reads the words in pictures: `rapidocr`, `tesseract` or `off`. Empty: what is installed, in this order."
     reread: Switch = False
     "Of a reading's document: read it again, where otherwise the memory of that reading is asked first."
 
@@ -110,7 +112,7 @@ async def ask(
     request = WayRequest.from_settings(options.way, options.given, settings)
     schema = load_answer_schema(asking.schema) if asking.schema else None
     old = find_reading_name(sources)
-    document = None if old else await open_sources(sources, output, everything=asking.everything)
+    document = None if old else await open_sources(sources, output, everything=asking.everything, ocr=asking.ocr)
     with _explain_missing(old):
         journal = output.require_journal(old) if old else output.open_journal()
     with journal:
@@ -192,7 +194,9 @@ def find_reading_name(sources: Sequence[str]) -> str:
     return sources[0] if is_reading else ""
 
 
-async def open_sources(sources: Sequence[str], output: OutputOptions, *, everything: bool = False) -> SourceDocument:
+async def open_sources(
+    sources: Sequence[str], output: OutputOptions, *, everything: bool = False, ocr: str = ""
+) -> SourceDocument:
     """Open the sources, in a thread that Ctrl-C ends at once."""
     from bookwheel.cli.runner import show_opening
     from bookwheel.documents.cancellation import run_cancellable
@@ -200,9 +204,8 @@ async def open_sources(sources: Sequence[str], output: OutputOptions, *, everyth
 
     stdin = sys.stdin.buffer if sys.stdin else None
     with show_opening(is_silent=output.is_silent) as progress:
-        return await run_cancellable(
-            partial(open_document, sources, stdin=stdin, everything=everything, is_cached=True, progress=progress)
-        )
+        settings = {"everything": everything, "ocr": ocr, "is_cached": True}
+        return await run_cancellable(partial(open_document, sources, stdin=stdin, progress=progress, **settings))
 
 
 async def begin_readings(session: Session, prepared: Prepared, output: OutputOptions, *, only_estimate: bool) -> None:

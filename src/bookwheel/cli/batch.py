@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from cyclopts import Group, Parameter
 
@@ -48,6 +48,8 @@ class BatchOptions:
     "Read the rows that failed before again."
     everything: Switch = False
     "Read menus, cookie notices, running titles and page numbers too."
+    ocr: Literal["", "rapidocr", "tesseract", "off"] = ""
+    "What reads the words in pictures: `rapidocr`, `tesseract` or `off`. Empty: what is installed, in this order."
     ray: Text | None = None
     """Spread the documents over the Ray cluster at this address; `local` starts one on this machine. The workers must
     reach the sources and the model by the same names. Needs the extra `ray`."""
@@ -114,6 +116,7 @@ async def batch(
                 address=session.address,
                 request=request,
                 everything=wanted.everything,
+                ocr=wanted.ocr,
             )
             work = BatchRun(rows=rows, ledger=ledger, settings=settings, journal=journal)
             if wanted.estimate or not wanted.ray:

@@ -30,6 +30,7 @@ _EXTRAS: Final = {
         "PDF, HTML, office files and books",
         ("pypdfium2", "mammoth", "lxml", "pptx", "python_calamine", "striprtf"),
     ),
+    "pictures": ("words in pictures", ("rapidocr", "onnxruntime", "cv2", "PIL")),
 }
 # Bytes of free disk space below which a journal can soon be full.
 _LOW_DISK: Final = 500_000_000

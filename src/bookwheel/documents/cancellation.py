@@ -42,6 +42,8 @@ class ChildLimits:
     """Address space, which is somewhat more than the memory in use."""
     output_bytes: int = 1 << 30
     """Of all items, and of each file that the child writes."""
+    picture_seconds: float = 1800.0
+    """More, for the words in pictures; pictures beyond are named in a note."""
 
 
 class CancelScope:

@@ -26,7 +26,9 @@ priority and a temporary folder of its own that goes with it, and it ends with t
 not a sandbox: it can read files. Called in a child, `run_in_child` does the work right there.
 
 Frames go both ways over pipes: four bytes of length, then JSON. This process sends one frame for each piece of work.
-The answer is `["started"]`, any number of `["item", value]`, and `["done"]` or one of the failures.
+The answer is `["started"]`, any number of `["item", value]` and `["more", seconds]`, and `["done"]` or one of the
+failures. Reading a picture takes seconds, whatever document it is in: `allow_more` adds them to the limits, and who
+reads pictures keeps to `ChildLimits.picture_seconds`.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ from queue import Empty, SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from bookwheel import errors
-from bookwheel.documents.cancellation import ChildLimits, check_cancelled, current_scope
+from bookwheel.documents.cancellation import CancelScope, ChildLimits, check_cancelled, current_scope
 from bookwheel.errors import BookwheelError, ConversionLimit, ConverterCrash, SourceError, WorkCancelled
 
 if TYPE_CHECKING:
@@ -90,6 +92,19 @@ def run_in_child(
     cancelled = WorkCancelled(f"the conversion of {name} was cancelled")
     with _pool.lend(job, name) as child, scope.on_cancel(child.killer(cancelled)):
         yield from child.items(name, limits)
+
+
+def allow_more(seconds: float) -> None:
+    """Add seconds to the limits of the work that this child does; nothing happens in a process that is none."""
+    if _frames is None:
+        return
+    _write_frame(_frames, ["more", seconds])
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        soft, most = resource.getrlimit(resource.RLIMIT_CPU)
+        more = soft + math.ceil(seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (more if most == resource.RLIM_INFINITY else min(more, most), most))
 
 
 def close_children() -> None:
@@ -182,6 +197,9 @@ class _Child:
             size -= taken
             if kind == "item":
                 yield values[0]
+                continue
+            if kind == "more":
+                seconds += min(float(values[0]), limits.picture_seconds)
                 continue
             self.is_idle = kind in {"done", "bookwheel", "system"}
             if kind == "done":
@@ -303,9 +321,15 @@ def _child_environment(folder: str) -> dict[str, str]:
     return {**kept, _IS_CHILD: "1", "PYTHONPATH": path, "TMPDIR": folder, "TEMP": folder, "TMP": folder}
 
 
+# Where a child writes to; None in every other process.
+_frames: IO[bytes] | None = None
+
+
 def _main() -> None:
     """Work until the parent is gone, or for some time has had nothing to do."""
+    global _frames  # noqa: PLW0603 - one for the process
     frames = os.fdopen(os.dup(1), "wb")
+    _frames = frames
     # What a library prints would break the frames.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     # The parent, which answers others meanwhile, runs before this process and lives longer.
@@ -334,8 +358,9 @@ def _work(job: dict[str, Any], frames: IO[bytes]) -> None:
     _write_frame(frames, ["started"])
     try:
         _set_limits(**job["limits"])
-        for item in pkgutil.resolve_name(job["work"])(*job["arguments"]):
-            _write_frame(frames, ["item", item])
+        with CancelScope(ChildLimits(**job["limits"])):
+            for item in pkgutil.resolve_name(job["work"])(*job["arguments"]):
+                _write_frame(frames, ["item", item])
         last: list[Any] = ["done"]
     except BrokenPipeError:
         os._exit(0)

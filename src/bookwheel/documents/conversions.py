@@ -9,6 +9,7 @@ is not converted but streamed from its file.
 
 from __future__ import annotations
 
+import base64
 import contextvars
 import hashlib
 import json
@@ -32,13 +33,13 @@ from bookwheel.documents.readers.ocr import describe_ocr
 from bookwheel.documents.repeated_edges import find_repeated_edges
 from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.errors import InputError, SourceError, WorkCancelled
-from bookwheel.types import Part
+from bookwheel.types import Part, Picture, PictureLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 # Raise it when a reader of ours gives another text: older conversions are then left alone, and go as the oldest.
-_VERSION: Final = 3
+_VERSION: Final = 4
 # The libraries whose text a conversion may be. A new release of one may read a file better.
 _CONVERTERS: Final = (
     "pypdfium2",
@@ -49,6 +50,7 @@ _CONVERTERS: Final = (
     "striprtf",
     "charset-normalizer",
 )
+_PICTURE: Final = ("label", "source", "page", "box", "sha256", "width", "height")
 _MOST_CACHED: Final = 512 << 20
 _BLOCK: Final = 1 << 20
 
@@ -68,7 +70,7 @@ class Conversion:
     """Converts once more, to a file that no other process empties; of one in the cache."""
 
     def rows(self, kind: str) -> Iterator[list[Any]]:
-        """Yield what the reader made of one kind: `part` (text, source, page), `warning` (what, where), `format`."""
+        """Yield what the reader made of one kind: `part` (see `part_to_row`), `warning` (what, where), `format`."""
         try:
             opened = self.path.open(encoding="utf-8", errors="surrogatepass")
         except FileNotFoundError:
@@ -186,8 +188,9 @@ class SourceItem:
         start, end = self.edges
         if start or end:
             warnings.add("text that every page of a folder repeats is read once", self.file.name)
-        for text, source, page in self.conversion.rows("part"):
-            yield Part(text=text[start : len(text) - end], source=source, page=page)
+        for row in self.conversion.rows("part"):
+            part = part_from_row(row)
+            yield replace(part, text=part.text[start : len(part.text) - end])
 
 
 def prepare_items(
@@ -276,7 +279,7 @@ def _convert(file: SourceFile, store: ConversionStore, show: Callable[[int | Non
         for block in iter(partial(stream.read, _BLOCK), b""):
             check_cancelled()
             digest.update(block)
-    facts = [file.name, file.media, file.charset, file.suffix, file.everything, describe_ocr()]
+    facts = [file.name, file.media, file.charset, file.suffix, file.everything, describe_ocr(file.ocr)]
     digest.update(json.dumps([*facts, _VERSION, *find_releases()]).encode())
     key = digest.hexdigest()
 
@@ -293,6 +296,31 @@ def _convert(file: SourceFile, store: ConversionStore, show: Callable[[int | Non
         return ConversionStore().write(key, rows())
 
     return store.find(key, remake) or store.write(key, rows(), remake)
+
+
+def part_to_row(part: Part) -> list[Any]:
+    """Return a part as JSON values: text, source, page, and its pictures where it has any."""
+    pictures = [
+        [
+            *(getattr(one, name) for name in _PICTURE),
+            [[line.text, line.box, line.confidence] for line in one.lines],
+            base64.b64encode(one.content).decode(),
+        ]
+        for one in part.pictures
+    ]
+    return [part.text, part.source, part.page, *([pictures] if pictures else [])]
+
+
+def part_from_row(row: Sequence[Any]) -> Part:
+    """Return the part that `part_to_row` described."""
+    text, source, page, *more = row
+    pictures = []
+    for *facts, lines, content in more[0] if more else ():
+        values = dict(zip(_PICTURE, facts, strict=True)) | {"content": base64.b64decode(content)}
+        values["box"] = tuple(values["box"])
+        read = tuple(PictureLine(text=words, box=(*box,), confidence=sure) for words, box, sure in lines)
+        pictures.append(Picture(**values, lines=read))
+    return Part(text=text, source=source, page=page, pictures=tuple(pictures))
 
 
 @cache
@@ -315,6 +343,6 @@ def convert_in_child(values: dict[str, Any]) -> Iterator[list[Any]]:
     file, format_ = unpack(SourceFile.from_values(values))
     yield ["format", format_]
     for part in read_as(format_, file, warnings):
-        yield ["part", part.text, part.source, part.page] if part.text else ["page", part.page]
+        yield ["part", *part_to_row(part)] if part.text else ["page", part.page]
     for what, where in warnings.items():
         yield ["warning", what, where]

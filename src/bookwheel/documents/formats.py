@@ -74,9 +74,10 @@ _FORMAT_SIGNATURES: Final = (
     (0, b"II*\0", Format.PICTURE),
     (0, b"MM\0*", Format.PICTURE),
     (8, b"WEBP", Format.PICTURE),
+    (0, b"GIF8", Format.PICTURE),
+    *((4, b"ftyp" + brand, Format.PICTURE) for brand in (b"heic", b"heix", b"mif1", b"avif")),
 )
 _SIGNATURES: Final = (
-    (0, b"GIF8", "a GIF picture"),
     (8, b"WAVE", "a sound"),
     (0, b"ID3", "a sound"),
     (0, b"OggS", "a sound or film"),
@@ -225,7 +226,7 @@ def open_package(source: SourceFile, kind: str, advice: str = "Save it again.") 
         yield archive
 
 
-_PICTURE_SUFFIXES: Final = frozenset(
+PICTURE_SUFFIXES: Final = frozenset(
     [
         ".png",
         ".jpg",
@@ -246,6 +247,7 @@ _PICTURE_SUFFIXES: Final = frozenset(
         ".avif",
     ]
 )
+"""The ends of the names of pictures."""
 
 
 def name_unread(
@@ -255,7 +257,7 @@ def name_unread(
     for path in archive.namelist():
         if path.endswith("/") or path in read or known.match(path):
             continue
-        what = "pictures" if PurePath(path).suffix.lower() in _PICTURE_SUFFIXES else "embedded files"
+        what = "pictures" if PurePath(path).suffix.lower() in PICTURE_SUFFIXES else "embedded files"
         warnings.add(f"{what} that are not read", f"{name}#{to_printable(PurePath(path).name)}")
 
 
@@ -336,7 +338,7 @@ def unpack(source: SourceFile) -> tuple[SourceFile, Format]:
     format_ = detect_format(inside)
     if format_ is Format.GZIP:
         raise SourceError(f"{source.name} is packed twice: unpack it first")
-    return replace(inside, everything=source.everything), format_
+    return replace(inside, everything=source.everything, ocr=source.ocr), format_
 
 
 def _iterate_unpacked(source: SourceFile) -> Iterator[bytes]:

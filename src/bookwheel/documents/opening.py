@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.cancellation import check_cancelled
 from bookwheel.documents.child import run_in_child
-from bookwheel.documents.conversions import ConversionStore, SourceItem, prepare_items
+from bookwheel.documents.conversions import ConversionStore, SourceItem, part_from_row, part_to_row, prepare_items
 from bookwheel.documents.sources import SourceFile, SourceWarnings, open_path, spool_stream, to_printable
 from bookwheel.errors import InputError, SourceError
 from bookwheel.types import Part
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from bookwheel.documents.conversions import OpeningProgress
+    from bookwheel.types import Picture
 
 # Characters of a part at most, so that cutting chunks holds little more than one chunk in memory.
 _PIECE: Final = 1 << 13
@@ -41,6 +42,8 @@ _LISTED_SOURCES: Final = 3
 _LONGEST_PATH: Final = 250
 _SHOWN_PATH: Final = 60
 _SENTENCE: Final = re.compile(r"\s\S+\s.*[.!?。！？]\s*$")
+# A mark ends at its first bracket.
+_BRACKETS: Final = str.maketrans("[]", "()")
 
 
 class TextDocument:
@@ -109,6 +112,14 @@ class SourceDocument:
         """Return the pages that hold the characters from `start` up to `end`; everything before them is read."""
         return find_pages(self.parts(start), end - start)
 
+    def list_pictures(self) -> tuple[Picture, ...]:
+        """Return what is known of its pictures, without their bytes. Everything is read for it."""
+        return tuple(replace(one, content=b"") for part in self.parts() for one in part.pictures)
+
+    def load_picture(self, sha256: str) -> bytes:
+        """Return a picture's bytes. Everything before it is read."""
+        return next((one.content for part in self.parts() for one in part.pictures if one.sha256 == sha256), b"")
+
     @property
     def files(self) -> tuple[tuple[str, Path], ...]:
         """The names and paths of the files that were converted."""
@@ -144,7 +155,7 @@ class SourceDocument:
         name = item.file.name
         fault_kind = "left out"
         try:
-            for part in item.parts(self._warnings):
+            for part in map(self._label, item.parts(self._warnings)):
                 check_cancelled()
                 if part.text:
                     fault_kind = "read in part"
@@ -155,6 +166,17 @@ class SourceDocument:
                 raise fault from error
             self._warnings.add(f"{fault_kind}, {str(fault).removeprefix(name).strip()}", name)
 
+    def _label(self, part: Part) -> Part:
+        """Return the part; in a document of several files, its pictures are marked by their files' names as well."""
+        if not part.pictures or not self._has_headers:
+            return part
+        text, pictures = part.text, []
+        for picture in part.pictures:
+            label = f"{picture.source.translate(_BRACKETS)}, {picture.label}"
+            text = text.replace(picture.mark, f"[{label}]", 1)
+            pictures.append(replace(picture, label=label))
+        return replace(part, text=text, pictures=tuple(pictures))
+
 
 def open_document(
     sources: Sequence[str | Path],
@@ -162,13 +184,15 @@ def open_document(
     stdin: BinaryIO | None = None,
     allow_private: bool = True,
     everything: bool = False,
+    ocr: str = "",
     is_cached: bool = False,
     progress: OpeningProgress | None = None,
 ) -> SourceDocument:
     """Open files, folders, http(s) addresses and "-" (standard input) as one document.
 
     What is not plain text is converted here, several files at a time, in child processes. It can be cancelled:
-    `await run_cancellable(open_document, sources)`. `everything` keeps boilerplate. `is_cached` keeps conversions in
+    `await run_cancellable(open_document, sources)`. `everything` keeps boilerplate, `ocr` names what reads pictures:
+    `rapidocr`, `tesseract` or `off`. `is_cached` keeps conversions in
     the user's cache; a server must not, because its documents are not its user's.
 
     `allow_private=False` restricts addresses and their redirects to the public internet. A server that accepts
@@ -186,7 +210,9 @@ def open_document(
     for source in source_list:
         alone = len(source_list) == 1
         files, is_folder = _open_source(source, notes, stdin, alone=alone, allow_private=allow_private)
-        items.extend(SourceItem(file=replace(file, everything=everything), is_named=not is_folder) for file in files)
+        items.extend(
+            SourceItem(file=replace(file, everything=everything, ocr=ocr), is_named=not is_folder) for file in files
+        )
         title = "standard input" if source == "-" else "" if is_folder else files[0].name
         titles.append(title or to_printable(Path(source).resolve().name))
         has_headers = has_headers or is_folder
@@ -259,8 +285,10 @@ def find_pages(parts: Iterable[Part], length: int) -> tuple[int, ...]:
 
 def _split_part(part: Part, start: int) -> Iterator[Part]:
     """Yield small parts of a part, from its character `start` on."""
+    pictures = part.pictures  # which go with the first piece, though their marks may stand further on
     for at in range(max(0, start), len(part.text), _PIECE):
-        yield Part(text=part.text[at : at + _PIECE], source=part.source, page=part.page)
+        yield Part(text=part.text[at : at + _PIECE], source=part.source, page=part.page, pictures=pictures)
+        pictures = ()
 
 
 class IsolatedDocument:
@@ -286,10 +314,10 @@ class IsolatedDocument:
             if kind == "notes":
                 self.notes = tuple(values)
                 continue
-            text, source, page = values
-            length += len(text)
-            empty = empty and not text.strip()
-            yield Part(text=text, source=source, page=page)
+            part = part_from_row(values)
+            length += len(part.text)
+            empty = empty and not part.text.strip()
+            yield part
         self.length = length
         if empty:
             raise SourceError(f"{self.name} holds no text to read: give a document with text in it")
@@ -329,14 +357,15 @@ def _read_isolated(path: str | None, values: dict[str, Any] | None) -> Iterator[
         document = open_document([path or ""])
     texts: list[str] = []
     length = 0
-    place: tuple[str, int | None] = ("", None)
+    first = Part(text="", source="")
     for part in document.parts():  # pieces of at most _PIECE
-        if texts and ((part.source, part.page) != place or length + len(part.text) > _MOST_MESSAGE):
-            yield ["part", "".join(texts), *place]
+        is_elsewhere = (part.source, part.page) != (first.source, first.page) or part.pictures
+        if texts and (is_elsewhere or length + len(part.text) > _MOST_MESSAGE):
+            yield ["part", *part_to_row(replace(first, text="".join(texts)))]
             texts, length = [], 0
-        place = (part.source, part.page)
+        first = part if not texts else first
         texts.append(part.text)
         length += len(part.text)
     if texts:
-        yield ["part", "".join(texts), *place]
+        yield ["part", *part_to_row(replace(first, text="".join(texts)))]
     yield ["notes", *document.notes]

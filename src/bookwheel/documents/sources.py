@@ -84,6 +84,8 @@ class SourceFile:
     """The end of its name in lower case, with the dot."""
     everything: bool = False
     """Keep what a reader leaves out as boilerplate: menus, running titles."""
+    ocr: str = ""
+    """What reads the words in pictures: `rapidocr`, `tesseract`, `off`, or what is there."""
     temp_file: TempFile | None = field(default=None, compare=False)
     """Keeps a temporary file alive as long as this object."""
 

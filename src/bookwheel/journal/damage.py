@@ -207,6 +207,8 @@ class _Copy:
             self._copy_all("places", f"the sources and pages of {name}", f"WHERE document = {document}")
         for table in ("originals", "original_pieces"):  # their SHA-256 is checked where one is read
             self._copy_all(table, "some of the files that documents were read from")
+        for table in ("pictures", "document_pictures"):
+            self._copy_all(table, "some of the pictures of documents")
         self._drop_broken_texts()
         self._cut_broken_chains()
         self._drop_orphans()
@@ -285,6 +287,6 @@ class _Copy:
             names = self._target.execute(f"SELECT {_NAMES[table]} {orphans}")
             self._lost += [f"{row[0]} has lost what it belongs to" for row in names]
             self._target.execute(f"DELETE {orphans}")
-        for table in ("places", "originals"):
+        for table in ("places", "originals", "document_pictures"):
             self._target.execute(f"DELETE FROM {table} WHERE document NOT IN (SELECT id FROM documents)")
         self._target.execute("DELETE FROM original_pieces WHERE original NOT IN (SELECT id FROM originals)")

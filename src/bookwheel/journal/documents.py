@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import JournalError, JournalFull
 from bookwheel.journal.files import measure_journal, translate_errors
 from bookwheel.journal.originals import Original, insert_originals, list_originals, load_original
+from bookwheel.journal.pictures import SpooledPictures, list_pictures, load_picture
 from bookwheel.journal.rows import from_json, load_text, store_text, to_json
 from bookwheel.journal.tables import IS_SOUND
 from bookwheel.types import DocumentInfo, Part
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bookwheel.journal.access import ReadPool, Writer
-    from bookwheel.types import Document
+    from bookwheel.types import Document, Picture
 
 # Characters of a piece.
 _PIECE: Final = 1 << 20
@@ -61,6 +62,7 @@ class SpooledDocument:
         self._journal = journal
         self.length = 0
         self.places: list[Place] = []
+        self._pictures = SpooledPictures(str(journal.parent)) if keeps_files else None
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY, dir=str(journal.parent))  # noqa: SIM115
         self._sizes: list[tuple[int, int]] = []
         """Characters and compressed bytes of each piece."""
@@ -85,6 +87,9 @@ class SpooledDocument:
         pending: list[str] = []
         length = 0
         for part in document.parts():
+            if self._pictures and part.pictures:
+                with translate_errors(self._journal, "write to"):
+                    self._pictures.add(part.pictures)
             if not part.text:
                 continue
             if not self.places or self.places[-1][1:] != (part.source, part.page):
@@ -102,6 +107,8 @@ class SpooledDocument:
 
     def close(self) -> None:
         self._file.close()
+        if self._pictures:
+            self._pictures.close()
 
     def insert(self, connection: sqlite3.Connection, most_bytes: int | None = None) -> int:
         """Insert what the journal does not have yet. Return the number of the document's row.
@@ -111,7 +118,7 @@ class SpooledDocument:
         row = connection.execute("SELECT id FROM texts WHERE sha256 = ?", (self.sha256,)).fetchone()
         # Here, because documents are inserted one after the other: several at once could each find room.
         if row is None and most_bytes is not None:
-            size = sum(size for _, size in self._sizes)
+            size = sum(size for _, size in self._sizes) + (self._pictures.size if self._pictures else 0)
             if measure_journal(self._journal) + size > most_bytes:
                 raise JournalFull(f"the journal may take {most_bytes >> 20} MiB, and {self.name} does not fit any more")
         text = row[0] if row else self._insert_text(connection)
@@ -130,6 +137,8 @@ class SpooledDocument:
             ((document, start, store_text(source), page) for start, source, page in self.places),
         )
         insert_originals(connection, document, self._files)
+        if self._pictures:
+            self._pictures.insert(connection, document)
         return document
 
     def _insert_text(self, connection: sqlite3.Connection) -> int:
@@ -214,6 +223,13 @@ class StoredDocument:
 
     def load_original(self, original: Original) -> bytes:
         return load_original(self._reader, original)
+
+    def list_pictures(self) -> tuple[Picture, ...]:
+        """Return what is known of its pictures, without their bytes."""
+        return list_pictures(self._reader, self.row)
+
+    def load_picture(self, sha256: str) -> bytes:
+        return load_picture(self._reader, sha256)
 
     def _find_places(self, start: int, end: int) -> list[Place]:
         places = self._load_places()

@@ -270,3 +270,27 @@ CREATE TABLE kept_rows (
     content TEXT NOT NULL,
     PRIMARY KEY (reading, number)
 ) WITHOUT ROWID;
+
+-- version 16: the pictures of documents, once each, and where they stand; sha256 is of the bytes
+CREATE TABLE pictures (
+    sha256 TEXT PRIMARY KEY,
+    content BLOB NOT NULL
+);
+CREATE TABLE document_pictures (
+    document INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    label TEXT NOT NULL,
+    source TEXT NOT NULL,
+    page INTEGER,
+    box TEXT NOT NULL,
+    picture TEXT NOT NULL,
+    width INTEGER NOT NULL,
+    height INTEGER NOT NULL,
+    lines TEXT NOT NULL,
+    PRIMARY KEY (document, number)
+);
+CREATE INDEX document_pictures_picture ON document_pictures(picture);
+CREATE TRIGGER pictures_drop_unused AFTER DELETE ON document_pictures BEGIN
+    DELETE FROM pictures WHERE sha256 = old.picture
+        AND NOT EXISTS (SELECT 1 FROM document_pictures WHERE picture = old.picture);
+END;

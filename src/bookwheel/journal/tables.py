@@ -109,6 +109,7 @@ MIGRATIONS: list[str] = [
     _SCRIPTS["13"] + _add_checksum("row_edits"),
     _SCRIPTS["14"],
     _SCRIPTS["15"],
+    _SCRIPTS["16"],
 ]
 """Script k takes a journal of version k to version k + 1."""
 

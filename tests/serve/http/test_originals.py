@@ -81,3 +81,23 @@ def test_what_makes_no_sense_is_declined(client, log, path) -> None:
 def test_a_file_that_only_begins_as_a_pdf_is_kept_and_shows_nothing_wrong(client) -> None:
     answer = client.post("/documents", content=b"%PDF-1.4 broken", headers={"X-Filename": "x.pdf"})
     assert answer.status_code < 500
+
+
+@pytest.mark.slow
+def test_words_in_a_picture_are_marked_on_its_page(client, tmp_path) -> None:
+    drawing = pytest.importorskip("PIL.Image")
+    from PIL import ImageDraw, ImageFont
+
+    picture = drawing.new("RGB", (600, 200), "white")
+    ImageDraw.Draw(picture).text((40, 80), "Eleven barrels of lamp oil", font=ImageFont.load_default(28), fill="black")
+    picture.save(tmp_path / "scan.png")
+    sha = upload(client, (tmp_path / "scan.png").read_bytes(), "scan.png")
+    text = client.get(f"/documents/{sha}/text?start=0&end=99").json()["text"]
+    start = text.index("barrels")
+    (original,) = client.get(f"/documents/{sha}/outline").json()["originals"]
+    assert original["pages"] == [[600.0, 200.0]]
+    (found,) = client.get(f"/documents/{sha}/places?start={start}&end={start + 7}").json()
+    ((left, top, right, bottom),) = found["boxes"]
+    assert 0.15 < left < right < 0.45
+    assert 0.35 < top < 0.5 < bottom < 0.6
+    assert client.get(f"/documents/{sha}/pages/1").content.startswith(b"\x89PNG")

@@ -6,19 +6,22 @@ here too.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections import Counter
 from html.entities import html5
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote_to_bytes
 
 from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.formats import import_extra
 from bookwheel.documents.readers.markup import tag_of, to_markdown
+from bookwheel.documents.readers.pictures import Figures
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
@@ -31,6 +34,7 @@ _CHARSET: Final = re.compile(
 _XML_DECLARATION: Final = re.compile(r"\A\s*<\?xml[^>]*\?>")
 _ENTITY: Final = re.compile(r"&(\w+;)")
 _XML_ENTITIES: Final = frozenset(("amp;", "lt;", "gt;", "quot;", "apos;"))
+_DATA_ADDRESS: Final = re.compile(r"data:image/(?!svg)[\w.+-]+(?:;[\w=-]+)*;base64,", re.IGNORECASE)
 _HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"))
 
 
@@ -43,12 +47,35 @@ def read_html(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
         return
     if not source.everything:
         _drop_boilerplate(root, source.name, warnings)
+    figures = Figures(source, warnings)
+    embed_pictures(root, figures, read_data_address)
     text = render_tree(root, source.name)
     title = " ".join((root.findtext(".//title") or "").split())
     if text and title and title not in text:
         text = f"# {title}\n\n{text}"
     if text:
-        yield Part(text=f"{text}\n", source=source.name)
+        yield Part(text=f"{text}\n", source=source.name, pictures=figures.take())
+
+
+def embed_pictures(root: Any, figures: Figures, load: Callable[[str], bytes | None]) -> None:
+    """Put the words of the pictures of a page in their places. `load` gives those whose bytes are at hand."""
+    if not figures.is_read:
+        return
+    for element in [one for one in root.iter() if tag_of(one) in {"img", "image"}]:
+        address = element.get("src") or element.get("href") or element.get("{http://www.w3.org/1999/xlink}href") or ""
+        if data := load(address):
+            figures.embed(element, data, "data" if address.startswith("data:") else address.rpartition("/")[2])
+
+
+def read_data_address(address: str) -> bytes | None:
+    """Return the bytes of a picture that its address holds; nothing is fetched."""
+    found = _DATA_ADDRESS.match(address)
+    if not found:
+        return None
+    try:
+        return base64.b64decode(unquote_to_bytes(address[found.end() :]), validate=False)
+    except ValueError:
+        return None
 
 
 def find_charset(data: bytes) -> str:

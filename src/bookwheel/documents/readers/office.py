@@ -11,12 +11,15 @@ from __future__ import annotations
 import posixpath
 import re
 import zipfile
+from contextlib import suppress
 from io import BytesIO
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.documents.formats import import_extra, name_unread, open_package
-from bookwheel.documents.readers.html import parse_html, parse_xml, render_tree
+from bookwheel.documents.formats import PICTURE_SUFFIXES, import_extra, name_unread, open_package
+from bookwheel.documents.readers.html import embed_pictures, parse_html, parse_xml, render_tree
 from bookwheel.documents.readers.markup import format_rows
+from bookwheel.documents.readers.pictures import DRAWINGS, Figures
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -61,18 +64,36 @@ def read_docx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     mammoth = import_extra("mammoth", "reading DOCX")
     import_extra("lxml.etree", "reading DOCX")
     with open_package(source, "Word document", "Save it again as .docx.") as archive:
+        figures = Figures(source, warnings)
+        pictures: list[bytes] = []
+
+        def number_picture(image: Any) -> dict[str, str]:
+            with image.open() as file:
+                pictures.append(file.read())
+            return {"src": f"#{len(pictures) - 1}"}
+
         result = mammoth.convert_to_html(
-            BytesIO(_complete(archive)),
-            convert_image=mammoth.images.img_element(lambda _: {"src": ""}),
+            BytesIO(_complete(archive, keeps_pictures=figures.is_read)),
+            convert_image=mammoth.images.img_element(number_picture if figures.is_read else lambda _: {"src": ""}),
             style_map=_STYLES,
         )
-        name_unread(archive, source.name, warnings, _KNOWN_IN_WORD, _find_chart_data(archive))
+        looked_at = {name for name in archive.namelist() if figures.is_read and _is_picture(name)}
+        name_unread(archive, source.name, warnings, _KNOWN_IN_WORD, _find_chart_data(archive) | looked_at)
     for message in result.messages:
         if found := _UNKNOWN_ELEMENT.search(message.message):
             warnings.add(f"Word elements of the kind {found[1]} are not shown", source.name)
     root = parse_html(result.value, source.name)
-    if root is not None and (text := render_tree(root, source.name)):
-        yield Part(text=f"{text}\n", source=source.name)
+    if root is None:
+        return
+    embed_pictures(root, figures, lambda address: pictures[int(address[1:])])
+    if text := render_tree(root, source.name):
+        yield Part(text=f"{text}\n", source=source.name, pictures=figures.take())
+
+
+def _is_picture(name: str) -> bool:
+    """Return True for a picture of the package that can be opened."""
+    path = PurePath(name)
+    return path.parent.name == "media" and path.suffix.lower() in PICTURE_SUFFIXES - DRAWINGS
 
 
 def _find_chart_data(archive: zipfile.ZipFile) -> set[str]:
@@ -84,8 +105,8 @@ def _find_chart_data(archive: zipfile.ZipFile) -> set[str]:
     return found
 
 
-def _complete(archive: zipfile.ZipFile) -> bytes:
-    """Return the package with the words of its other parts in its main text, and without its pictures."""
+def _complete(archive: zipfile.ZipFile, *, keeps_pictures: bool) -> bytes:
+    """Return the package with the words of its other parts in its main text."""
     from lxml import etree
 
     document = parse_xml(archive.read(_MAIN))
@@ -112,7 +133,7 @@ def _complete(archive: zipfile.ZipFile) -> bytes:
                 copy.writestr(_MAIN, etree.tostring(document))
             elif entry.filename == _STYLE_SHEET:
                 copy.writestr(_STYLE_SHEET, _slim_styles(parse_xml(archive.read(entry))))
-            elif entry.filename.endswith((".xml", ".rels")):
+            elif entry.filename.endswith((".xml", ".rels")) or (keeps_pictures and _is_picture(entry.filename)):
                 copy.writestr(entry.filename, archive.read(entry))
     return packed.getvalue()
 
@@ -187,6 +208,7 @@ def read_pptx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield a part for every slide with text. The slide's number is its page."""
     pptx = import_extra("pptx", "reading PPTX")
     with open_package(source, "presentation", "Save it again as .pptx.") as archive:
+        figures = Figures(source, warnings)
         for number, slide in enumerate(pptx.Presentation(archive.fp).slides, 1):
             if slide._element.get("show") == "0":  # noqa: SLF001 - python-pptx has no name for it
                 warnings.add(f"slides of {source.name} that are hidden, and are read too", str(number))
@@ -195,14 +217,15 @@ def read_pptx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             texts = [f"# {heading}"] if heading else []
             for shape in slide.shapes:
                 if title is None or shape.shape_id != title.shape_id:
-                    texts += _read_shape(shape, everything=source.everything)
+                    texts += _read_shape(shape, figures, number, everything=source.everything)
             if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
                 notes = slide.notes_slide.notes_text_frame.text.replace("\v", "\n").strip()
                 texts += [f"Notes: {notes}"] if notes else []
             texts += _read_comments(slide)
             if text := "\n\n".join(text for text in texts if text):
-                yield Part(text=f"{text}\n\n", source=source.name, page=number)
-        name_unread(archive, source.name, warnings, _KNOWN_IN_SLIDES, _find_chart_data(archive))
+                yield Part(text=f"{text}\n\n", source=source.name, page=number, pictures=figures.take())
+        looked_at = {name for name in archive.namelist() if figures.is_read and _is_picture(name)}
+        name_unread(archive, source.name, warnings, _KNOWN_IN_SLIDES, _find_chart_data(archive) | looked_at)
 
 
 def _read_comments(slide: Any) -> Iterator[str]:
@@ -213,12 +236,12 @@ def _read_comments(slide: Any) -> Iterator[str]:
                 yield f"[Comment: {' '.join(words.split())}]"
 
 
-def _read_shape(shape: Any, *, everything: bool) -> Iterator[str]:
+def _read_shape(shape: Any, figures: Figures, slide: int, *, everything: bool) -> Iterator[str]:
     if shape.is_placeholder and int(shape.placeholder_format.type or 0) in _FURNITURE and not everything:
         return
     if hasattr(shape, "shapes"):  # a group
         for inner in shape.shapes:
-            yield from _read_shape(inner, everything=everything)
+            yield from _read_shape(inner, figures, slide, everything=everything)
     elif getattr(shape, "has_table", False):
         yield "\n".join(format_rows([cell.text for cell in row.cells] for row in shape.table.rows))
     elif getattr(shape, "has_chart", False):
@@ -229,6 +252,16 @@ def _read_shape(shape: Any, *, everything: bool) -> Iterator[str]:
         yield "\n".join(lines)
     else:
         yield from _read_graphic(shape)
+        if figures.is_read and (image := _find_image(shape)):
+            yield figures.add(image.blob, image.filename or f"picture on slide {slide}", slide)
+
+
+def _find_image(shape: Any) -> Any:
+    """Return the picture of a shape; None where it has none, or a drawing."""
+    with suppress(ValueError, KeyError, AttributeError):  # it is linked, or of a kind that python-pptx does not know
+        image = getattr(shape, "image", None)
+        return image if image is not None and f".{image.ext}" not in DRAWINGS else None
+    return None
 
 
 def _read_chart(chart: Any) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 PDFium finds the words and where they stand; `pdf_layout` puts them in order. Lines of the outline become headings.
 Comments, form fields and notes follow their page's text. Running titles and page numbers are left out after their first
-time, unless `SourceFile.everything` is set. Pages that are pictures go to tesseract where it is installed.
+time, unless `SourceFile.everything` is set. Pages that are pictures, and pictures on pages, are read by OCR; their
+words follow the text of the page.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.formats import import_extra
-from bookwheel.documents.readers.ocr import has_tesseract, read_picture
+from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing, read_picture
 from bookwheel.documents.readers.pdf_layout import arrange, mark_headings
+from bookwheel.documents.readers.pdf_pages import find_place
 from bookwheel.documents.readers.pdf_words import Hyphens, find_doubts, read_fragments
+from bookwheel.documents.readers.pictures import WHOLE, Figures
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
 
@@ -24,10 +27,19 @@ if TYPE_CHECKING:
 
     from bookwheel.documents.readers.pdf_layout import Fragment
     from bookwheel.documents.sources import SourceFile, SourceWarnings
+    from bookwheel.types import Box, Picture
 
 
-# Dots per inch at which tesseract reads best.
+# Dots per inch at which tesseract reads best, and rapidocr, which makes a longer side smaller.
 _OCR_RESOLUTION: Final = 300
+_RESOLUTION: Final = 200
+_LONGEST_DRAWN: Final = 2000
+# The shares of a page that a picture on it has at least, and that the picture of a scanned page has.
+_LEAST_AREA: Final = 0.004
+_SCAN: Final = 0.8
+# Words that a program stamps on a scanned page; more are its text layer.
+_MOST_STAMPED: Final = 30
+_MOST_ON_PAGE: Final = 24
 # Subtypes of annotations that a reader sees as text; links and pop-ups are not.
 _WIDGET: Final = 20
 _COMMENTS: Final = frozenset((1, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
@@ -62,11 +74,14 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
     pages: list[list[Fragment]] = []
     heights: list[float] = []
     extras: list[str] = []
+    pictures: dict[int, tuple[Picture, ...]] = {}
+    reader = _PageReader(document, source, warnings)
     for number in range(1, len(document) + 1):
-        fragments, height, extra = _read_page(document, number, name, warnings)
+        fragments, height, extra = reader.read(number)
         pages.append(fragments)
         heights.append(height)
         extras.append(extra)
+        pictures[number] = reader.figures.take()
         yield Part(text="", source=name, page=number)
     words = 0
     for at, repeated in enumerate(() if source.everything else find_running_lines(pages, heights)):
@@ -85,36 +100,104 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
     texts = [(at, "\n\n".join(filter(None, pieces))) for at, pieces in enumerate(zip(bodies, extras, strict=True), 1)]
     texts = [(number, text) for number, text in texts if text.strip()]
     if not texts:
-        raise SourceError(f"{name} has no text layer, only pictures of pages: {_OCR_ADVICE.format(name=name)}")
-    yield from (Part(text=f"{text}\n", source=name, page=number) for number, text in texts)
+        raise SourceError(f"{name} has no text layer, only pictures of pages: {_advise_ocr(name)}")
+    for number, text in texts:
+        yield Part(text=f"{text}\n", source=name, page=number, pictures=pictures[number])
     for doubt, places in find_doubts(texts).items():
         for place in places:
             warnings.add(f"pages of {name} {doubt}", str(place))
 
 
-def _read_page(document: Any, number: int, name: str, warnings: SourceWarnings) -> tuple[list[Fragment], float, str]:
-    """Return the words of a page, its height as it is read, and the words beside its text."""
-    from pypdfium2 import PdfiumError
+class _PageReader:
+    """Reads the pages of one document, and the pictures on them."""
 
-    page = None
-    try:
-        page = document[number - 1]
-        fragments, height = read_fragments(page)
-        extra = "\n".join(_read_annotations(page))
+    def __init__(self, document: Any, source: SourceFile, warnings: SourceWarnings) -> None:
+        self.figures = Figures(source, warnings)
+        self._document = document
+        self._name = source.name
+        self._warnings = warnings
+        self._recogniser = choose_recogniser(source.ocr)
+
+    def read(self, number: int) -> tuple[list[Fragment], float, str]:
+        """Return the words of a page, its height as it is read, and the words beside its text."""
+        from pypdfium2 import PdfiumError
+
+        name = self._name
+        page = None
+        try:
+            page = self._document[number - 1]
+            fragments, height = read_fragments(page)
+            extra = "\n".join(_read_annotations(page))
+            words = "\n\n".join(self._read_pictures(page, number, fragments))
+        except (PdfiumError, ValueError, SourceError) as error:
+            reason = f" ({error})" if isinstance(error, SourceError) else ""
+            self._warnings.add(f"pages of {name} that are damaged and left out", f"{number}{reason}")
+            return [], 0.0, ""
+        finally:
+            if page is not None:
+                page.close()
+        return fragments, height, "\n\n".join(filter(None, (words, extra)))
+
+    def _read_pictures(self, page: Any, number: int, fragments: Sequence[Fragment]) -> Iterator[str]:
+        """Yield the words of a page that is a picture, or of the pictures on it."""
+        name = self._name
         if not fragments and _has_pictures(page):
-            if has_tesseract():
-                extra = "\n\n".join(text for text in (_recognise(page, number), extra) if text)
-                warnings.add(f"pages of {name} read by OCR, which makes mistakes", str(number))
+            if not self._recogniser:
+                self._warnings.add(f"pages of {name} without a text layer ({_advise_ocr(name)})", str(number))
+            elif self._recogniser == "tesseract":
+                yield _recognise(page, number)
+                self._warnings.add(f"pages of {name} read by OCR, which makes mistakes", str(number))
             else:
-                warnings.add(f"pages of {name} without a text layer ({_OCR_ADVICE.format(name=name)})", str(number))
-    except (PdfiumError, ValueError, SourceError) as error:
-        reason = f" ({error})" if isinstance(error, SourceError) else ""
-        warnings.add(f"pages of {name} that are damaged and left out", f"{number}{reason}")
-        return [], 0.0, ""
+                yield self.figures.add_frame(_draw(page), number, WHOLE, is_page=True)
+        elif self._recogniser == "rapidocr" and (boxes := _find_pictures(page)):
+            is_scan = any(_area(box) > _SCAN for box in boxes)
+            if is_scan and sum(len(f.text.split()) for f in fragments) > _MOST_STAMPED:
+                return  # its words are there already, behind the picture of the page
+            drawn = _draw(page)
+            for box in [WHOLE] if is_scan else boxes:
+                left, top, right, bottom = box
+                sides = (left * drawn.width, top * drawn.height, right * drawn.width, bottom * drawn.height)
+                yield self.figures.add_frame(drawn.crop(tuple(map(round, sides))), number, box)
+
+
+def _find_pictures(page: Any) -> list[Box]:
+    """Return the places of the pictures on a page, as it is shown, from above."""
+    from pypdfium2 import raw
+
+    boxes: list[Box] = []
+    for at in range(raw.FPDFPage_CountObjects(page)):
+        thing = raw.FPDFPage_GetObject(page, at)
+        if raw.FPDFPageObj_GetType(thing) != raw.FPDF_PAGEOBJ_IMAGE:
+            continue
+        sides = [ctypes.c_float() for _ in range(4)]
+        if not raw.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, sides)):
+            continue
+        near, low, far, high = (side.value for side in sides)
+        box = find_place(page, (near, high), (far, low))
+        if box is None:
+            continue
+        left, top, right, bottom = (min(max(side, 0.0), 1.0) for side in box)
+        inside = (left, top, right, bottom)
+        if _area(inside) >= _LEAST_AREA:
+            boxes.append(inside)
+        if len(boxes) > _MOST_ON_PAGE:
+            return [WHOLE]  # a scan in strips or tiles
+    return sorted(set(boxes), key=lambda box: (box[1], box[0]))
+
+
+def _area(box: Box) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])
+
+
+def _draw(page: Any) -> Any:
+    """Return the RGB picture of a page, at a size at which its words are read well."""
+    across, down = page.get_size()
+    scale = min(_RESOLUTION / 72, _LONGEST_DRAWN / max(across, down, 1))
+    bitmap = page.render(scale=scale)
+    try:
+        return bitmap.to_pil().convert("RGB")
     finally:
-        if page is not None:
-            page.close()
-    return fragments, height, extra
+        bitmap.close()
 
 
 def _read_outline(document: Any) -> dict[int, list[tuple[int, str]]]:
@@ -250,7 +333,5 @@ def _is_dense(found: Sequence[tuple[int, int]], at: int) -> bool:
     )
 
 
-_OCR_ADVICE: Final = (
-    "install tesseract, for example `apt-get install tesseract-ocr`, and give the file again, "
-    "or run `ocrmypdf {name} readable.pdf`"
-)
+def _advise_ocr(name: str) -> str:
+    return f"{explain_missing()}, and give the file again, or run `ocrmypdf {name} readable.pdf`"

@@ -20,6 +20,8 @@ from bookwheel.documents.readers.pdf_words import read_characters
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from bookwheel.types import Box
+
 MOST_WIDTH: Final = 2400
 """Pixels."""
 _MOST_PIXELS: Final = 8_000_000
@@ -33,9 +35,6 @@ _BESIDE: Final = 0.5
 # Pages whose turn is looked at, which takes a millisecond each; the rest have the sizes that the file tells.
 _MOST_OPENED: Final = 2000
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
-
-Box = tuple[float, float, float, float]
-"""Left, top, right and bottom, as shares of the page's sides."""
 
 
 def measure_pages(path: str) -> Iterator[list[float]]:
@@ -128,8 +127,15 @@ def _read_box(page: Any, text_page: Any, at: int) -> Box | None:
     rect = raw.FS_RECTF()
     if not raw.FPDFText_GetLooseCharBox(text_page, at, ctypes.byref(rect)):
         return None
+    return find_place(page, (rect.left, rect.top), (rect.right, rect.bottom))
+
+
+def find_place(page: Any, *points: tuple[float, float]) -> Box | None:
+    """Return the box on the page as it is shown that two points of its own space are corners of."""
+    from pypdfium2 import raw
+
     corners = []
-    for x, y in ((rect.left, rect.top), (rect.right, rect.bottom)):
+    for x, y in points:
         across, down = ctypes.c_int(), ctypes.c_int()
         place = (0, 0, _SIDE, _SIDE, 0, x, y, ctypes.byref(across), ctypes.byref(down))
         if not raw.FPDF_PageToDevice(page, *place):

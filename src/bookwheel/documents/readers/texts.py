@@ -9,12 +9,22 @@ from __future__ import annotations
 import posixpath
 import re
 from copy import deepcopy
+from functools import partial
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.formats import explain_damage, import_extra, name_unread, open_package
-from bookwheel.documents.readers.html import find_charset, parse_xhtml, parse_xml, render_tree
+from bookwheel.documents.readers.html import (
+    embed_pictures,
+    find_charset,
+    parse_xhtml,
+    parse_xml,
+    read_data_address,
+    render_tree,
+)
+from bookwheel.documents.readers.pictures import DRAWINGS, Figures
 from bookwheel.documents.sources import to_printable
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
@@ -59,6 +69,8 @@ def read_epub(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
         order = [entry.get("idref") or "" for entry in root.iterfind(".//{*}spine/{*}itemref")]
         # One that the manifest does not know is missing under its own name.
         chapters = dict.fromkeys(_resolve_link(hrefs.get(place) or place, package) for place in order)
+        figures = Figures(source, warnings)
+        pictures: set[str] = set()
         for number, path in enumerate(chapters, 1):
             if path not in archive.NameToInfo:
                 warnings.add(f"chapters that {source.name} lists but does not contain", path)
@@ -66,12 +78,23 @@ def read_epub(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             data = archive.read(path)
             page = decode_bytes(data, source.name, warnings, find_charset(data))
             chapter = parse_xhtml(page, source.name)
+            if chapter is not None:
+                embed_pictures(chapter, figures, partial(_load_picture, archive, path, pictures))
             if chapter is not None and (text := render_tree(chapter, source.name)):
                 first = text.partition("\n")[0]
                 heading = to_printable(first.lstrip("#").strip()) if first.startswith("#") else ""
                 title = titles.get(path) or heading or f"Chapter {number}"
-                yield Part(text=f"{text}\n\n", source=f"{source.name}#{title}")
-        name_unread(archive, source.name, warnings, _KNOWN_IN_BOOKS, {*chapters, *listings, package})
+                yield Part(text=f"{text}\n\n", source=f"{source.name}#{title}", pictures=figures.take())
+        name_unread(archive, source.name, warnings, _KNOWN_IN_BOOKS, {*chapters, *listings, package, *pictures})
+
+
+def _load_picture(archive: zipfile.ZipFile, chapter: str, loaded: set[str], address: str) -> bytes | None:
+    """Return a picture of the book, and note that it was looked at; None for another address, and for drawings."""
+    path = _resolve_link(address, chapter)
+    if path not in archive.NameToInfo or PurePath(path).suffix.lower() in DRAWINGS:
+        return read_data_address(address)
+    loaded.add(path)
+    return archive.read(path)
 
 
 def _resolve_link(href: str, base: str) -> str:

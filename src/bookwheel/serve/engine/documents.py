@@ -16,6 +16,7 @@ from typing import Final
 
 from bookwheel.documents.cancellation import ChildLimits, run_cancellable
 from bookwheel.documents.opening import TextDocument, open_document, open_fetched, open_isolated
+from bookwheel.documents.readers.pictures import MOST_KEPT
 from bookwheel.documents.sources import to_printable
 from bookwheel.documents.web import fetch
 from bookwheel.errors import JournalFull, SourceError
@@ -36,6 +37,10 @@ _MARKUP: Final = re.compile(r"[\\/#*_<>]")
 _WEB: Final = ("http://", "https://")
 # Uploads under way for each conversion: they wait for slow clients, not for the processor.
 _UPLOADS_PER_CONVERSION: Final = 8
+# Times the seconds of a conversion that the words in its pictures may take.
+_PICTURES_PER_CONVERSION: Final = 5
+# Bytes of a conversion's pictures, in the form in which they come from its child.
+_PICTURES_AS_TEXT: Final = MOST_KEPT * 4 // 3
 
 
 def safe_name(name: str) -> str:
@@ -75,7 +80,8 @@ class DocumentStore:
             seconds=limits.conversion_seconds,
             cpu_seconds=limits.conversion_seconds,
             memory_bytes=limits.conversion_memory,
-            output_bytes=limits.text_bytes,
+            output_bytes=limits.text_bytes + _PICTURES_AS_TEXT,
+            picture_seconds=_PICTURES_PER_CONVERSION * limits.conversion_seconds,
         )
         self._conversions = FairQueue(limits.conversions, most_waiting=limits.waiting_documents)
         self._fetches = FairQueue(limits.fetches, most_waiting=limits.waiting_documents)

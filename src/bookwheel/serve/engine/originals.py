@@ -7,7 +7,7 @@ import base64
 import json
 import tempfile
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing_extensions import TypedDict  # pydantic cannot read that of typing b
 
 from bookwheel.documents.cancellation import ChildLimits, run_cancellable
 from bookwheel.documents.child import run_in_child
-from bookwheel.documents.readers import pdf_pages
+from bookwheel.documents.readers import pdf_pages, pictures
 from bookwheel.journal import StoredDocument
 from bookwheel.journal.originals import Original
 from bookwheel.serve.engine.errors import not_found
@@ -36,6 +36,11 @@ _LIMITS: Final = ChildLimits(seconds=60, cpu_seconds=20)
 _PICTURES: Final = 40
 _LARGEST_KEPT: Final = 1 << 20
 _PDF: Final = b"%PDF-"
+# What measures the pages of a file, and what draws one, by the end of its name here.
+_PICTURES_BEGIN: Final = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"RIFF")
+_MEASURES: Final = {".pdf": pdf_pages.measure_pages, ".picture": pictures.measure_frames}
+_DRAWS: Final = {".pdf": pdf_pages.draw_page, ".picture": pictures.draw_frame}
+_FINDS: Final = {".pdf": pdf_pages.find_boxes}
 
 
 class HeadingJson(TypedDict):
@@ -111,7 +116,7 @@ class Originals:
         key = (original.sha256, page, width)
         if kept := self._pictures.get(key):
             return kept
-        pictures = await self._run(document, original, client, pdf_pages.draw_page, page, width)
+        pictures = await self._run(document, original, client, _DRAWS, page, width)
         if not pictures:
             raise not_found("page of that number")
         picture = base64.b64decode(pictures[0])
@@ -125,13 +130,16 @@ class Originals:
         """Return where the characters from `start` up to `end` stand, on each page that can be drawn."""
         places = await asyncio.to_thread(document.list_pages)
         originals = {one.source: one for one in await asyncio.to_thread(document.originals)}
+        kept = await asyncio.to_thread(document.list_pictures)
         ends = [*(place[0] for place in places[1:]), document.length]
         found: list[BoxesJson] = []
         for (first, source, page), last in zip(places, ends, strict=True):
             if page is None or source not in originals or last <= start or first >= end:
                 continue
             passage = await asyncio.to_thread(document.slice, max(start, first), min(end, last))
-            boxes = await self._run(document, originals[source], client, pdf_pages.find_boxes, page, passage)
+            boxes = await self._run(document, originals[source], client, _FINDS, page, passage)
+            there = [one for one in kept if (one.source, one.page) == (source, page)]
+            boxes += [[*box] for one in there for box in pictures.mark_passage(one, passage)]
             found.append({"source": source, "page": page, "boxes": boxes})
         return found
 
@@ -140,17 +148,23 @@ class Originals:
         if kept := await asyncio.to_thread(document.load_index, name):
             sizes: list[list[float]] = json.loads(kept)
             return sizes
-        sizes = await self._run(document, original, client, pdf_pages.measure_pages)
+        sizes = await self._run(document, original, client, _MEASURES)
         await asyncio.to_thread(document.keep_index, name, json.dumps(sizes).encode())
         return sizes
 
     async def _run(
-        self, document: StoredDocument, original: Original, client: str, work: Callable[..., Iterable[Any]], *more: Any
+        self,
+        document: StoredDocument,
+        original: Original,
+        client: str,
+        works: Mapping[str, Callable[..., Iterable[Any]]],
+        *more: Any,
     ) -> list[Any]:
-        """Return what a function of `pdf_pages` yields for a file; nothing for one that is no PDF."""
+        """Return what the function for its kind yields for a file; nothing for one of another kind."""
         async with self._queue.slot(client), self._lend(document, original) as path:
-            if path is None:
+            if path is None or path.suffix not in works:
                 return []
+            work = works[path.suffix]
             items = partial(run_in_child, work, str(path), *more, name=original.source, limits=_LIMITS)
             return await run_cancellable(lambda: list(items()))
 
@@ -159,11 +173,12 @@ class Originals:
         path = self._files.pop(original.sha256, None)
         if path is None:
             content = await asyncio.to_thread(document.load_original, original)
-            if _PDF not in content[:1024]:
+            end = ".pdf" if _PDF in content[:1024] else ".picture" if content.startswith(_PICTURES_BEGIN) else ""
+            if not end:
                 yield None
                 return
             self._folder = self._folder or tempfile.TemporaryDirectory(prefix="bookwheel-pages-")
-            path = Path(tempfile.mkstemp(dir=self._folder.name, suffix=".pdf")[1])
+            path = Path(tempfile.mkstemp(dir=self._folder.name, suffix=end)[1])
             await asyncio.to_thread(path.write_bytes, content)
         try:
             yield path

@@ -1,0 +1,274 @@
+"""Pictures that documents hold: opened within bounds, read by the recogniser, kept small, and pointed at from the text.
+
+A picture is opened by Pillow, whatever its colours and depth are, and kept as PNG or JPEG of at most `LONGEST_SIDE`
+pixels, so that a model that can see gets nothing that it does not know. Its place in the text is its mark, such as
+`[page 12, figure 3]`, and the words that were recognised in it stand below that. Small and repeated pictures are
+decoration: they have neither.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import time
+import warnings as python_warnings
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.documents.cancellation import ChildLimits, current_scope
+from bookwheel.documents.child import allow_more
+from bookwheel.documents.readers.pdf_pages import find_characters
+from bookwheel.documents.readers.recognition import Recognition, has_recogniser, recognise
+from bookwheel.errors import BookwheelError, MissingExtra, SourceError
+from bookwheel.types import Box, Picture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bookwheel.documents.sources import SourceFile, SourceWarnings
+
+LONGEST_SIDE: Final = 1600
+"""Pixels of a picture that is kept."""
+# Pixels of a picture that is opened: a sheet of A3 at 600 dots per inch has 70 million.
+_MOST_PIXELS: Final = 120_000_000
+_LONGEST_OPENED: Final = 60_000
+# Pixels of a side, and of all, under which a picture is decoration.
+_SMALLEST_SIDE: Final = 24
+_SMALLEST: Final = 5_000
+# Pixels above which a picture without words is worth a mark.
+_LEAST_SEEN: Final = 20_000
+_MOST_PICTURES: Final = 2000
+_HEIC: Final = (b"ftyphei", b"ftypmif")
+# Bytes above which a picture without loss is kept with some.
+_MOST_LOSSLESS: Final = 200_000
+MOST_KEPT: Final = 64 << 20
+"""Bytes of the pictures of one source that are kept."""
+_QUALITY: Final = 85
+MOST_FRAMES: Final = 500
+MULTIPAGE: Final = "TIFF"
+"""The format whose frames are pages."""
+# Shades between the darkest and the lightest pixel of a page that shows something.
+_INK: Final = 40
+DRAWINGS: Final = frozenset({".svg", ".emf", ".wmf", ".eps", ".pict"})
+"""The ends of the names of pictures that are programs of lines; they are not run."""
+WHOLE: Final[Box] = (0.0, 0.0, 1.0, 1.0)
+
+
+@contextmanager
+def open_picture(data: bytes, name: str) -> Iterator[Any]:
+    """Open a picture within bounds. Raise SourceError for one that is broken, too large or of an unknown kind."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingExtra("reading pictures", "pictures") from error
+    # Its own bound only warns first.
+    Image.MAX_IMAGE_PIXELS = None
+    try:
+        with python_warnings.catch_warnings(), Image.open(io.BytesIO(data)) as picture:
+            python_warnings.simplefilter("ignore")
+            check_size(*picture.size, name)
+            yield picture
+    except (BookwheelError, MemoryError):
+        raise
+    except Exception as error:  # whatever a decoder raises on what strangers made
+        what = "it is HEIC, which is not read: save it as JPEG" if data[4:11] in _HEIC else "it is broken"
+        raise SourceError(f"{name} is a picture that cannot be opened: {what}") from error
+
+
+def check_size(width: int, height: int, name: str) -> None:
+    """Raise SourceError for a picture that takes too much memory to open."""
+    if width * height > _MOST_PIXELS or max(width, height) > _LONGEST_OPENED:
+        raise SourceError(
+            f"{name} has {width:,} x {height:,} pixels, more than the {_MOST_PIXELS // 1_000_000} million that are "
+            f"read: save it smaller"
+        )
+
+
+def to_rgb(picture: Any) -> Any:
+    """Return a frame as RGB, the way it is to be looked at; what is transparent is white."""
+    from PIL import Image, ImageOps
+
+    upright = ImageOps.exif_transpose(picture)
+    if upright.mode.startswith("I") or upright.mode == "F":
+        # 16 bits and more: the span that is used becomes that of 8 bits.
+        low, high = upright.convert("F").getextrema()
+        scale = 255 / (high - low) if high > low else 0.0
+        upright = upright.convert("F").point(lambda value: value * scale - low * scale).convert("L")
+    if upright.mode in {"RGBA", "LA", "PA"} or "transparency" in upright.info:
+        layered = upright.convert("RGBA")
+        upright = Image.new("RGBA", layered.size, "white")
+        upright.alpha_composite(layered)
+    return upright.convert("RGB")
+
+
+def shrink(picture: Any, longest: int = LONGEST_SIDE) -> Any:
+    """Return a picture whose sides have so many pixels at most."""
+    if max(picture.size) <= longest:
+        return picture
+    smaller = picture.copy()
+    smaller.thumbnail((longest, longest))
+    return smaller
+
+
+def to_bytes(picture: Any) -> bytes:
+    """Return an RGB picture as PNG, or as JPEG where that is much smaller."""
+    lossless, lossy = io.BytesIO(), io.BytesIO()
+    picture.save(lossless, "PNG")
+    if lossless.tell() <= _MOST_LOSSLESS:
+        return lossless.getvalue()
+    picture.save(lossy, "JPEG", quality=_QUALITY)
+    return min(lossless.getvalue(), lossy.getvalue(), key=len)
+
+
+def read_words(picture: Any) -> Recognition:
+    """Return the words of an RGB picture. The time that this takes is added to the limits of the work around it."""
+    import numpy as np
+
+    began = time.perf_counter()
+    try:
+        return recognise(np.asarray(picture))
+    finally:
+        allow_more(time.perf_counter() - began)
+
+
+def measure_frames(path: str) -> Iterator[list[float]]:
+    """Yield the width and height of each page of a file that is a picture."""
+    with open_picture(Path(path).read_bytes(), "the file") as picture:
+        for number in range(_count_frames(picture)):
+            picture.seek(number)
+            yield [float(side) for side in to_rgb(picture).size]
+
+
+def draw_frame(path: str, number: int, width: int) -> Iterator[str]:
+    """Yield a page of a file that is a picture, counted from 1, as PNG in base64; nothing where there is none."""
+    with open_picture(Path(path).read_bytes(), "the file") as picture:
+        if 1 <= number <= _count_frames(picture):
+            picture.seek(number - 1)
+            frame = to_rgb(picture)
+            content = io.BytesIO()
+            frame.thumbnail((min(width, LONGEST_SIDE), frame.height))
+            frame.save(content, "PNG")
+            yield base64.b64encode(content.getvalue()).decode()
+
+
+def _count_frames(picture: Any) -> int:
+    """Return the pages of a picture; of a moving one the first counts alone."""
+    return min(getattr(picture, "n_frames", 1), MOST_FRAMES) if picture.format == MULTIPAGE else 1
+
+
+def mark_passage(picture: Picture, passage: str) -> list[Box]:
+    """Return the boxes on its page of the words of a passage that were recognised in a picture."""
+    starts = list(accumulate((len(line.text) + 1 for line in picture.lines), initial=0))
+    places = find_characters("\n".join(line.text for line in picture.lines), passage)
+    boxes = []
+    for line, start in zip(picture.lines, starts, strict=False):
+        inside = [at - start for at in places if start <= at < start + len(line.text)]
+        if inside:
+            left, top, right, bottom = line.box
+            if right - left > bottom - top:  # of a line that stands upright, all is marked
+                letter = (right - left) / len(line.text)
+                left, right = left + min(inside) * letter, left + (max(inside) + 1) * letter
+            boxes.append(_place_on_page((left, top, right, bottom), picture.box))
+    return boxes
+
+
+def _place_on_page(inner: Box, outer: Box) -> Box:
+    across, down = outer[2] - outer[0], outer[3] - outer[1]
+    left, right = (round(outer[0] + side * across, 4) for side in inner[::2])
+    top, bottom = (round(outer[1] + side * down, 4) for side in inner[1::2])
+    return left, top, right, bottom
+
+
+class Figures:
+    """The pictures of one source: numbered, read, and held until the part that they stand in is made."""
+
+    def __init__(self, source: SourceFile, warnings: SourceWarnings) -> None:
+        self.is_read = source.ocr in {"", "rapidocr"} and has_recogniser()
+        """Whether pictures are read at all; else they are named as unread."""
+        self._name = source.name
+        self._warnings = warnings
+        self._seen: set[str] = set()
+        self._taken: list[Picture] = []
+        self._count = 0
+        self._room = MOST_KEPT
+        self._seconds_left = (current_scope().limits or ChildLimits()).picture_seconds
+
+    def add(self, data: bytes, name: str, page: int | None = None, box: Box = WHOLE) -> str:
+        """Return the text of a picture in bytes: its mark and its words; nothing for decoration."""
+        try:
+            with open_picture(data, f"{self._name}#{name}") as opened:
+                return self.add_frame(to_rgb(opened), page, box)
+        except SourceError as error:
+            self._warnings.add("pictures that are not read", str(error))
+            return ""
+
+    def add_frame(self, picture: Any, page: int | None, box: Box, *, is_page: bool = False) -> str:
+        """Return the text of an RGB picture. One that is a whole page is never taken for decoration."""
+        pixels = picture.width * picture.height
+        if not is_page and (min(picture.size) < _SMALLEST_SIDE or pixels < _SMALLEST):
+            return ""
+        kept = shrink(picture)
+        content = to_bytes(kept)
+        sha256 = hashlib.sha256(content).hexdigest()
+        if sha256 in self._seen and not is_page:
+            return ""  # a logo, or what a footer repeats
+        if len(self._seen) >= _MOST_PICTURES:
+            self._warnings.add(f"pictures left out, after the first {_MOST_PICTURES:,}", self._name)
+            return ""
+        self._seen.add(sha256)
+        found = self._recognise(picture, page)
+        if not found.text and (pixels < _LEAST_SEEN or (is_page and _is_blank(kept))):
+            return ""
+        self._room -= len(content)
+        if self._room < 0:
+            self._warnings.add("pictures whose words alone are kept, as there are too many", self._name)
+            return found.text
+        self._count += 1
+        place = f"figure {self._count}" if page is None else f"page {page}, figure {self._count}"
+        facts = Picture(
+            label=place, source=self._name, page=page, box=box, sha256=sha256, width=kept.width, height=kept.height
+        )
+        self._taken.append(replace(facts, lines=found.lines, content=content))
+        return f"{facts.mark}\n{found.text}".rstrip()
+
+    def embed(self, element: Any, data: bytes, name: str, page: int | None = None) -> None:
+        """Put a picture's text in the place of its element of HTML, beside the words that stand for it."""
+        from lxml import etree
+
+        lines = self.add(data, name, page).splitlines()
+        if not lines:
+            return
+        instead = " ".join((element.get("alt") or "").split())
+        for name_ in element.attrib:
+            del element.attrib[name_]
+        element.tag = "div"
+        element.text = f"{lines[0]} ![{instead}]" if instead else lines[0]
+        for line in lines[1:]:
+            etree.SubElement(element, "br").tail = line
+
+    def take(self) -> tuple[Picture, ...]:
+        """Return the pictures since this was last called."""
+        taken, self._taken = tuple(self._taken), []
+        return taken
+
+    def _recognise(self, picture: Any, page: int | None) -> Recognition:
+        place = self._name if page is None else f"page {page}"
+        if self._seconds_left <= 0:
+            self._warnings.add(f"pictures of {self._name} whose words are not read, because it takes too long", place)
+            return Recognition(text="", lines=(), confidence=1.0)
+        began = time.perf_counter()
+        found = read_words(picture)
+        self._seconds_left -= time.perf_counter() - began
+        if found.lines:
+            what = f"pictures of {self._name} read by OCR, which makes mistakes (and how sure it is)"
+            self._warnings.add(what, f"{place} ({found.confidence:.0%})")
+        return found
+
+
+def _is_blank(picture: Any) -> bool:
+    low, high = picture.convert("L").getextrema()
+    return high - low < _INK

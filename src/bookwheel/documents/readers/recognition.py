@@ -1,0 +1,305 @@
+"""Read the words in a picture by `rapidocr`, whose models are in its package: no network, one thread.
+
+The recogniser finds lines of words anywhere and at any angle. Here they are put into reading order: a page that lies on
+its side or upside down is turned, a slanted one straightened, columns and tables are read as those of a printed page
+are, and what stands between ruled lines becomes the rows of a table. Called in child processes (`documents.child`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.documents.readers.markup import format_rows
+from bookwheel.documents.readers.pdf_layout import Fragment, arrange
+from bookwheel.errors import MissingExtra
+from bookwheel.types import PictureLine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bookwheel.types import Box
+
+_MODELS: Final = {
+    "Det": "PP-OCRv6_det_small.onnx",
+    "Cls": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
+    "Rec": "PP-OCRv6_rec_small.onnx",
+}
+# Lines of less are noise: specks, textures, letters of scripts that the models do not know.
+_LEAST_CONFIDENCE: Final = 0.5
+# Pixels: the recogniser makes what is larger smaller, so tall pictures such as rolled-up screens are read in tiles.
+_LONGEST_SIDE: Final = 2000
+_TALL: Final = 1.8
+# A line this much taller than wide stands upright.
+_UPRIGHT: Final = 1.5
+# The share of the characters by which a page is turned.
+_TURNED: Final = 0.6
+# The shares of a table's sides that a ruled line has at least, and of a picture's sides that a table has.
+_RULED: Final = 0.6
+_LEAST_TABLE: Final = 0.04
+_LEAST_RULES: Final = 3
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recognition:
+    """What was read in a picture."""
+
+    text: str
+    """In reading order, tables as rows."""
+    lines: tuple[PictureLine, ...]
+    confidence: float
+    """The mean of the lines' by their characters; 1 where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """One line as the recogniser found it, in pixels."""
+
+    text: str
+    corners: tuple[Point, ...]
+    confidence: float
+    is_flipped: bool
+    """It stands on its head, after an upright one was laid down."""
+
+    @property
+    def is_upright(self) -> bool:
+        first, second, third, _ = self.corners
+        return math.dist(second, third) >= _UPRIGHT * math.dist(first, second)
+
+
+def has_recogniser() -> bool:
+    """Return True if the package is installed; its import takes most of a second."""
+    from importlib.util import find_spec
+
+    return all(find_spec(name) is not None for name in ("rapidocr", "onnxruntime"))
+
+
+@cache
+def _load_engine() -> Any:
+    try:
+        import cv2
+        import onnxruntime  # noqa: F401 - without it rapidocr fails later, and says less
+        import rapidocr
+    except ImportError as error:
+        raise MissingExtra("reading the words in pictures", "pictures") from error
+    cv2.setNumThreads(1)
+    folder = Path(rapidocr.__file__).parent / "models"
+    threads = "EngineConfig.onnxruntime."
+    return rapidocr.RapidOCR(
+        params={
+            "Global.log_level": "error",
+            f"{threads}intra_op_num_threads": 1,
+            f"{threads}inter_op_num_threads": 1,
+            # Named, so that nothing is fetched where a file is missing.
+            **{f"{stage}.model_path": str(folder / name) for stage, name in _MODELS.items()},
+        }
+    )
+
+
+def recognise(pixels: Any, *, is_turned: bool = False) -> Recognition:
+    """Return the words of an array of rows of RGB pixels."""
+    height, width = pixels.shape[:2]
+    found = [
+        line
+        for top, tile in _split_tall(pixels)
+        for line in _run_engine(tile, top)
+        if line.confidence >= _LEAST_CONFIDENCE
+    ]
+    if not found:
+        return Recognition(text="", lines=(), confidence=1.0)
+    turn = _find_turn(found)
+    if turn == 2 and not is_turned:  # noqa: PLR2004
+        # Of a page on its head, some lines are not recognised as such: it is read again from its other end.
+        again = recognise(pixels[::-1, ::-1], is_turned=True)
+        return replace(again, lines=tuple(replace(line, box=_turn_box(line.box)) for line in again.lines))
+    fragments = _straighten(found, turn, width, height)
+    order = _sort_rows(fragments)
+    weight = sum(len(line.text) for line in found)
+    lines = tuple(
+        PictureLine(
+            text=found[at].text, box=_to_box(found[at], width, height), confidence=round(found[at].confidence, 3)
+        )
+        for at in order
+    )
+    tables = [] if turn else _find_tables(pixels)
+    return Recognition(
+        text="\n".join(_write_lines([fragments[at] for at in order], tables)),
+        lines=lines,
+        confidence=sum(len(line.text) * line.confidence for line in found) / weight,
+    )
+
+
+def _split_tall(pixels: Any) -> Iterator[tuple[int, Any]]:
+    """Yield tiles of a tall picture, cut where a row of pixels is emptiest, and the row where each begins."""
+    height, width = pixels.shape[:2]
+    tile = max(int(_TALL * width), _LONGEST_SIDE // 2)
+    if height <= _LONGEST_SIDE or height <= _TALL * width:
+        yield 0, pixels
+        return
+    spread = pixels.std(axis=(1, 2))
+    top = 0
+    while height - top > tile:
+        ahead = range(top + tile * 3 // 4, top + tile)
+        end = min(ahead, key=lambda row: float(spread[row]))
+        yield top, pixels[top:end]
+        top = end
+    yield top, pixels[top:]
+
+
+def _run_engine(pixels: Any, top: int) -> Iterator[_Found]:
+    from rapidocr.utils.process_img import map_boxes_to_original
+
+    engine = _load_engine()
+    image, record = engine.preprocess_img(pixels[:, :, ::-1].copy())
+    detected, directions, words, _ = engine.run_ocr_steps(image, record)
+    if detected.boxes is None or words.txts is None:
+        return
+    corners = map_boxes_to_original(detected.boxes, record, *pixels.shape[:2])
+    for text, points, confidence, (label, _) in zip(
+        words.txts, corners, words.scores, directions.cls_res or [], strict=True
+    ):
+        if line := " ".join(text.split()):
+            places = tuple((float(x), float(y) + top) for x, y in points)
+            yield _Found(line, places, float(confidence), "180" in str(label))
+
+
+def _to_box(line: _Found, width: int, height: int) -> Box:
+    across, down = zip(*line.corners, strict=True)
+    left, right, top, bottom = min(across) / width, max(across) / width, min(down) / height, max(down) / height
+    return round(left, 4), round(top, 4), round(right, 4), round(bottom, 4)
+
+
+def _turn_box(box: Box) -> Box:
+    left, top, right, bottom = (round(1 - side, 4) for side in box)
+    return right, bottom, left, top
+
+
+def _straighten(found: Sequence[_Found], turn: int, width: int, height: int) -> list[Fragment]:
+    """Return the lines as fragments of an upright page, whose heights count from below."""
+    turned = [[_turn_point(point, turn, width, height) for point in line.corners] for line in found]
+    slants = []
+    for line, corners in zip(found, turned, strict=True):
+        if line.is_upright == bool(turn % 2) and len(line.text) > 2:  # noqa: PLR2004 - a short one has no direction
+            (left, top), (right, bottom) = _find_ends(corners)
+            slants.append(math.atan2(bottom - top, right - left))
+    slant = median(slants) if slants else 0.0
+    cos, sin = math.cos(-slant), math.sin(-slant)
+    fragments = []
+    for line, corners in zip(found, turned, strict=True):
+        places = [(x * cos - y * sin, x * sin + y * cos) for x, y in corners]
+        across, down = zip(*places, strict=True)
+        fragments.append(Fragment(line.text, min(across), max(across), -max(down), -min(down)))
+    return fragments
+
+
+def _find_ends(corners: Sequence[Point]) -> list[Point]:
+    """Return the middles of the left and the right end of a line."""
+    first, second, third, last = sorted(corners)
+    return [((a[0] + b[0]) / 2, (a[1] + b[1]) / 2) for a, b in ((first, second), (third, last))]
+
+
+def _find_turn(found: Sequence[_Found]) -> int:
+    """Return by how many quarters of a circle the page must be turned against the clock to stand upright."""
+    total = sum(len(line.text) for line in found)
+    upright = [line for line in found if line.is_upright and len(line.text) > 1]
+    is_sideways = sum(len(line.text) for line in upright) > _TURNED * total
+    those = upright if is_sideways else [line for line in found if not line.is_upright]
+    is_flipped = 2 * sum(line.is_flipped for line in those) > len(those)
+    return (3 if is_flipped else 1) if is_sideways else (2 if is_flipped else 0)
+
+
+def _turn_point(point: Point, turn: int, width: int, height: int) -> Point:
+    x, y = point
+    return {0: (x, y), 1: (y, width - x), 2: (width - x, height - y), 3: (height - y, x)}[turn]
+
+
+def _sort_rows(fragments: Sequence[Fragment]) -> list[int]:
+    """Return the places of the fragments row by row, from left to right in each."""
+    rows: list[list[int]] = []
+    for at in sorted(range(len(fragments)), key=lambda at: -fragments[at].top):
+        if rows and fragments[at].is_level(fragments[rows[-1][0]]):
+            rows[-1].append(at)
+        else:
+            rows.append([at])
+    return [at for row in rows for at in sorted(row, key=lambda at: fragments[at].left)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A grid of ruled lines: the places of its columns' and rows' borders, in pixels."""
+
+    across: tuple[int, ...]
+    down: tuple[int, ...]
+
+    def find_cell(self, fragment: Fragment) -> tuple[int, int] | None:
+        """Return the row and column of a fragment's middle, or None beside the table."""
+        x, y = (fragment.left + fragment.right) / 2, -(fragment.bottom + fragment.top) / 2
+        row = next((at for at in range(len(self.down) - 1) if self.down[at] <= y < self.down[at + 1]), None)
+        column = next((at for at in range(len(self.across) - 1) if self.across[at] <= x < self.across[at + 1]), None)
+        return None if row is None or column is None else (row, column)
+
+
+def _find_tables(pixels: Any) -> list[_Table]:
+    """Return the grids of a picture that have two columns and two rows at least, from above."""
+    import cv2
+
+    grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
+    height, width = grey.shape
+    ink = cv2.adaptiveThreshold(grey, 255, cv2.ADAPTIVE_THRESH_MEAN_C, cv2.THRESH_BINARY_INV, 25, 8)
+    level = cv2.morphologyEx(ink, cv2.MORPH_OPEN, cv2.getStructuringElement(cv2.MORPH_RECT, (max(width // 25, 20), 1)))
+    upright = cv2.morphologyEx(
+        ink, cv2.MORPH_OPEN, cv2.getStructuringElement(cv2.MORPH_RECT, (1, max(height // 60, 15)))
+    )
+    both = cv2.dilate(cv2.bitwise_or(level, upright), cv2.getStructuringElement(cv2.MORPH_RECT, (5, 5)))
+    shapes, _ = cv2.findContours(both, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+    tables = []
+    for left, top, across, down in (cv2.boundingRect(shape) for shape in shapes):
+        if across < max(_LEAST_TABLE * width, 60) or down < max(_LEAST_TABLE * height, 30):
+            continue
+        rows = _find_rules(level[top : top + down, left : left + across].mean(axis=1) / 255, top)
+        columns = _find_rules(upright[top : top + down, left : left + across].mean(axis=0) / 255, left)
+        if len(rows) >= _LEAST_RULES and len(columns) >= _LEAST_RULES:
+            tables.append(_Table(columns, rows))
+    return sorted(tables, key=lambda table: table.down[0])
+
+
+def _find_rules(shares: Any, start: int) -> tuple[int, ...]:
+    """Return the middles of the runs of rows, or columns, that are ruled nearly from one side to the other."""
+    places: list[int] = []
+    run: list[int] = []
+    for at, share in enumerate([*shares.tolist(), 0.0]):
+        if share >= _RULED:
+            run.append(at)
+        elif run:
+            places.append(start + run[len(run) // 2])
+            run = []
+    return tuple(place for at, place in enumerate(places) if not at or place - places[at - 1] > 5)  # noqa: PLR2004
+
+
+def _write_lines(fragments: Sequence[Fragment], tables: Sequence[_Table]) -> Iterator[str]:
+    """Yield the text's lines: what stands outside of the tables as on any page, each table where it begins."""
+    left = list(fragments)
+    for table in tables:
+        cells = {at: cell for at, fragment in enumerate(left) if (cell := table.find_cell(fragment))}
+        if len(cells) < 2:  # noqa: PLR2004 - a frame around something else
+            continue
+        yield from _arrange([f for at, f in enumerate(left) if at not in cells and -f.top < table.down[0]])
+        rows = [["" for _ in table.across[1:]] for _ in table.down[1:]]
+        for at, (row, column) in cells.items():
+            rows[row][column] = f"{rows[row][column]} {left[at].text}".strip()
+        yield from format_rows(row for row in rows if any(row))
+        left = [f for at, f in enumerate(left) if at not in cells and -f.top >= table.down[0]]
+    yield from _arrange(left)
+
+
+def _arrange(fragments: Sequence[Fragment]) -> Iterator[str]:
+    for number, line in enumerate(arrange(fragments)):
+        if line.begins_paragraph and number:
+            yield ""
+        yield line.text

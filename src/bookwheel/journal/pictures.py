@@ -1,0 +1,90 @@
+"""The pictures of documents: what is known of each by document, and its bytes once, by their SHA-256."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.errors import JournalError
+from bookwheel.journal.rows import from_json, load_text, store_text, to_json
+from bookwheel.types import Picture, PictureLine
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+    from bookwheel.journal.access import ReadPool
+
+_COLUMNS: Final = "label, source, page, box, picture, width, height, lines"
+# Bytes in memory before a temporary file is used.
+_IN_MEMORY: Final = 8 << 20
+
+
+class SpooledPictures:
+    """The pictures of a document that is being read, beside their bytes in a temporary file."""
+
+    def __init__(self, folder: str) -> None:
+        self.size = 0
+        self._facts: list[Picture] = []
+        self._places: dict[str, tuple[int, int]] = {}
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY, dir=folder)  # noqa: SIM115
+
+    def add(self, pictures: Iterable[Picture]) -> None:
+        for picture in pictures:
+            if picture.sha256 not in self._places:
+                self._places[picture.sha256] = (self.size, len(picture.content))
+                self._file.write(picture.content)
+                self.size += len(picture.content)
+            self._facts.append(replace(picture, content=b""))
+
+    def insert(self, connection: sqlite3.Connection, document: int) -> None:
+        """Insert the pictures that the journal does not have yet, and where they stand in this document."""
+        for sha256, (start, size) in self._places.items():
+            if connection.execute("SELECT 1 FROM pictures WHERE sha256 = ?", (sha256,)).fetchone() is None:
+                self._file.seek(start)
+                connection.execute("INSERT INTO pictures VALUES (?, ?)", (sha256, self._file.read(size)))
+        rows = [(document, number, *_to_values(one)) for number, one in enumerate(self._facts)]
+        names = f"document, number, {_COLUMNS}"
+        connection.executemany(
+            f"INSERT OR IGNORE INTO document_pictures ({names}) VALUES ({', '.join('?' * 10)})", rows
+        )
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _to_values(picture: Picture) -> tuple[object, ...]:
+    lines = to_json([[line.text, line.box, line.confidence] for line in picture.lines])
+    place = (store_text(picture.label), store_text(picture.source), picture.page, to_json(picture.box))
+    return (*place, picture.sha256, picture.width, picture.height, lines)
+
+
+def list_pictures(reader: ReadPool, document: int) -> tuple[Picture, ...]:
+    """Return what is known of the pictures of a document, in their order, without their bytes."""
+    rows = reader.fetch_all(f"SELECT {_COLUMNS} FROM document_pictures WHERE document = ? ORDER BY number", (document,))
+    return tuple(
+        Picture(
+            label=load_text(label),
+            source=load_text(source),
+            page=page,
+            box=(*from_json(box),),
+            sha256=sha256,
+            width=width,
+            height=height,
+            lines=tuple(PictureLine(text=text, box=(*at,), confidence=sure) for text, at, sure in from_json(lines)),
+        )
+        for label, source, page, box, sha256, width, height, lines in rows
+    )
+
+
+def load_picture(reader: ReadPool, sha256: str) -> bytes:
+    """Return a picture's bytes. Raise JournalError where they are damaged or gone."""
+    row = reader.fetch_one("SELECT content FROM pictures WHERE sha256 = ?", (sha256,))
+    if row is None or hashlib.sha256(row[0]).hexdigest() != sha256:
+        raise JournalError(
+            f"a picture is damaged or gone in the journal {reader.path}; the document's words are kept apart from it: "
+            f"ask about the file again to keep it anew"
+        )
+    return bytes(row[0])

@@ -91,8 +91,8 @@ async def aread(
     from bookwheel.journal import Journal
 
     questions, files, own = check_questions(question), load_configuration(), find_own_model(model)
-    opening = {"everything": bool(settings.pop("everything", False)), "ocr": str(settings.pop("ocr", ""))}
-    document = await run_cancellable(partial(open_source, source, **opening))
+    everything, ocr = bool(settings.pop("everything", False)), str(settings.pop("ocr", ""))
+    document = await run_cancellable(partial(open_source, source, everything=everything, ocr=ocr))
     connection = Connection.pop_from(settings, model)
     # A caller's plan says how to cut chunks.
     request = WayRequest.from_settings(way, {*settings, *(["preset"] if plan else [])}, files)

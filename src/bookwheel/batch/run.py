@@ -72,8 +72,8 @@ class GroupReader:
     async def open(self, rows: Sequence[BatchRow]) -> OpenedGroup | RowOutcome:
         """Open and store the document of these rows; return why that is not possible as the outcome of all of them."""
         settings, model = self.settings, self.session.model
-        reading = {"everything": settings.everything, "ocr": settings.ocr, "is_cached": True}
-        work = partial(open_document, [rows[0].source], **reading)
+        opening = partial(open_document, everything=settings.everything, ocr=settings.ocr, is_cached=True)
+        work = partial(opening, [rows[0].source])
         try:
             document = await self.session.keep(await run_cancellable(work))
             choice = await settle_way(settings.request, document, rows[0].question, model, settings.plan)

@@ -204,8 +204,8 @@ async def open_sources(
 
     stdin = sys.stdin.buffer if sys.stdin else None
     with show_opening(is_silent=output.is_silent) as progress:
-        settings = {"everything": everything, "ocr": ocr, "is_cached": True}
-        return await run_cancellable(partial(open_document, sources, stdin=stdin, progress=progress, **settings))
+        opening = partial(open_document, everything=everything, ocr=ocr, is_cached=True)
+        return await run_cancellable(partial(opening, sources, stdin=stdin, progress=progress))
 
 
 async def begin_readings(session: Session, prepared: Prepared, output: OutputOptions, *, only_estimate: bool) -> None:

@@ -90,14 +90,15 @@ def check_size(width: int, height: int, name: str) -> None:
 
 def to_rgb(picture: Any) -> Any:
     """Return a frame as RGB, the way it is to be looked at; what is transparent is white."""
+    import numpy as np
     from PIL import Image, ImageOps
 
     upright = ImageOps.exif_transpose(picture)
     if upright.mode.startswith("I") or upright.mode == "F":
         # 16 bits and more: the span that is used becomes that of 8 bits.
-        low, high = upright.convert("F").getextrema()
-        scale = 255 / (high - low) if high > low else 0.0
-        upright = upright.convert("F").point(lambda value: value * scale - low * scale).convert("L")
+        values = np.asarray(upright, dtype=np.float32)
+        low, high = float(values.min()), float(values.max())
+        upright = Image.fromarray(((values - low) * (255 / max(high - low, 1e-9))).astype(np.uint8))
     if upright.mode in {"RGBA", "LA", "PA"} or "transparency" in upright.info:
         layered = upright.convert("RGBA")
         upright = Image.new("RGBA", layered.size, "white")
@@ -271,4 +272,4 @@ class Figures:
 
 def _is_blank(picture: Any) -> bool:
     low, high = picture.convert("L").getextrema()
-    return high - low < _INK
+    return bool(high - low < _INK)

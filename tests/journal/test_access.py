@@ -127,7 +127,7 @@ def test_a_full_disk_is_told_and_loses_no_earlier_step(tmp_path):
 
 def test_a_full_database_is_told_and_takes_steps_again_when_there_is_room(journal):
     reading = begin_reading(journal)
-    journal._writer.write_now(lambda connection: connection.execute("PRAGMA max_page_count = 80").fetchall())
+    journal._writer.write_now(lambda connection: connection.execute("PRAGMA max_page_count = 90").fetchall())
 
     async def fill():
         for index in range(100):

@@ -41,6 +41,8 @@ class SpooledPictures:
 
     def insert(self, connection: sqlite3.Connection, document: int) -> None:
         """Insert the pictures that the journal does not have yet, and where they stand in this document."""
+        if not self._facts:
+            return
         for sha256, (start, size) in self._places.items():
             if connection.execute("SELECT 1 FROM pictures WHERE sha256 = ?", (sha256,)).fetchone() is None:
                 self._file.seek(start)

@@ -66,18 +66,19 @@ def read_docx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     with open_package(source, "Word document", "Save it again as .docx.") as archive:
         figures = Figures(source, warnings)
         pictures: list[bytes] = []
+        names = _name_pictures(archive) if figures.is_read else {}
 
         def number_picture(image: Any) -> dict[str, str]:
             with image.open() as file:
                 pictures.append(file.read())
-            return {"src": f"#{len(pictures) - 1}"}
+            return {"src": f"{len(pictures) - 1}/{names.get(hash(pictures[-1]), 'a picture')}"}
 
         result = mammoth.convert_to_html(
             BytesIO(_complete(archive, keeps_pictures=figures.is_read)),
             convert_image=mammoth.images.img_element(number_picture if figures.is_read else lambda _: {"src": ""}),
             style_map=_STYLES,
         )
-        looked_at = {name for name in archive.namelist() if figures.is_read and _is_picture(name)}
+        looked_at = {f"word/media/{name}" for name in names.values()}
         name_unread(archive, source.name, warnings, _KNOWN_IN_WORD, _find_chart_data(archive) | looked_at)
     for message in result.messages:
         if found := _UNKNOWN_ELEMENT.search(message.message):
@@ -85,9 +86,14 @@ def read_docx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     root = parse_html(result.value, source.name)
     if root is None:
         return
-    embed_pictures(root, figures, lambda address: pictures[int(address[1:])])
+    embed_pictures(root, figures, lambda address: pictures[int(address.partition("/")[0])])
     if text := render_tree(root, source.name):
         yield Part(text=f"{text}\n", source=source.name, pictures=figures.take())
+
+
+def _name_pictures(archive: zipfile.ZipFile) -> dict[int, str]:
+    """Return the names of the pictures of a package by their bytes: what reads it does not tell which one is where."""
+    return {hash(archive.read(name)): PurePath(name).name for name in archive.namelist() if _is_picture(name)}
 
 
 def _is_picture(name: str) -> bool:
@@ -209,6 +215,7 @@ def read_pptx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     pptx = import_extra("pptx", "reading PPTX")
     with open_package(source, "presentation", "Save it again as .pptx.") as archive:
         figures = Figures(source, warnings)
+        names = _name_pictures(archive) if figures.is_read else {}
         for number, slide in enumerate(pptx.Presentation(archive.fp).slides, 1):
             if slide._element.get("show") == "0":  # noqa: SLF001 - python-pptx has no name for it
                 warnings.add(f"slides of {source.name} that are hidden, and are read too", str(number))
@@ -217,14 +224,19 @@ def read_pptx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             texts = [f"# {heading}"] if heading else []
             for shape in slide.shapes:
                 if title is None or shape.shape_id != title.shape_id:
-                    texts += _read_shape(shape, figures, number, everything=source.everything)
+                    texts += _read_shape(shape, everything=source.everything)
+                    texts += (
+                        [figures.add(data, names.get(hash(data), ""), number) for data in _find_images(shape)]
+                        if names
+                        else []
+                    )
             if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
                 notes = slide.notes_slide.notes_text_frame.text.replace("\v", "\n").strip()
                 texts += [f"Notes: {notes}"] if notes else []
             texts += _read_comments(slide)
             if text := "\n\n".join(text for text in texts if text):
                 yield Part(text=f"{text}\n\n", source=source.name, page=number, pictures=figures.take())
-        looked_at = {name for name in archive.namelist() if figures.is_read and _is_picture(name)}
+        looked_at = {f"ppt/media/{name}" for name in names.values()}
         name_unread(archive, source.name, warnings, _KNOWN_IN_SLIDES, _find_chart_data(archive) | looked_at)
 
 
@@ -236,12 +248,12 @@ def _read_comments(slide: Any) -> Iterator[str]:
                 yield f"[Comment: {' '.join(words.split())}]"
 
 
-def _read_shape(shape: Any, figures: Figures, slide: int, *, everything: bool) -> Iterator[str]:
+def _read_shape(shape: Any, *, everything: bool) -> Iterator[str]:
     if shape.is_placeholder and int(shape.placeholder_format.type or 0) in _FURNITURE and not everything:
         return
     if hasattr(shape, "shapes"):  # a group
         for inner in shape.shapes:
-            yield from _read_shape(inner, figures, slide, everything=everything)
+            yield from _read_shape(inner, everything=everything)
     elif getattr(shape, "has_table", False):
         yield "\n".join(format_rows([cell.text for cell in row.cells] for row in shape.table.rows))
     elif getattr(shape, "has_chart", False):
@@ -252,16 +264,16 @@ def _read_shape(shape: Any, figures: Figures, slide: int, *, everything: bool) -
         yield "\n".join(lines)
     else:
         yield from _read_graphic(shape)
-        if figures.is_read and (image := _find_image(shape)):
-            yield figures.add(image.blob, image.filename or f"picture on slide {slide}", slide)
 
 
-def _find_image(shape: Any) -> Any:
-    """Return the picture of a shape; None where it has none, or a drawing."""
+def _find_images(shape: Any) -> Iterator[bytes]:
+    """Yield the pictures of a shape; none where it has none, or a drawing."""
+    for inner in getattr(shape, "shapes", ()):
+        yield from _find_images(inner)
     with suppress(ValueError, KeyError, AttributeError):  # it is linked, or of a kind that python-pptx does not know
         image = getattr(shape, "image", None)
-        return image if image is not None and f".{image.ext}" not in DRAWINGS else None
-    return None
+        if image is not None and f".{image.ext}" not in DRAWINGS:
+            yield image.blob
 
 
 def _read_chart(chart: Any) -> Iterator[str]:

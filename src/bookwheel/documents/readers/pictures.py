@@ -202,16 +202,20 @@ class Figures:
         """Return the text of a picture in bytes: its mark and its words; nothing for decoration."""
         try:
             with open_picture(data, f"{self._name}#{name}") as opened:
-                return self.add_frame(to_rgb(opened), page, box)
+                frame = to_rgb(opened)
+                if _is_decoration(frame):
+                    self._warnings.add("small pictures, taken for decoration", f"{self._name}#{name}")
+                    return ""
+                return self.add_frame(frame, page, box)
         except SourceError as error:
             self._warnings.add("pictures that are not read", str(error))
             return ""
 
     def add_frame(self, picture: Any, page: int | None, box: Box, *, is_page: bool = False) -> str:
         """Return the text of an RGB picture. One that is a whole page is never taken for decoration."""
-        pixels = picture.width * picture.height
-        if not is_page and (min(picture.size) < _SMALLEST_SIDE or pixels < _SMALLEST):
+        if not is_page and _is_decoration(picture):
             return ""
+        pixels = picture.width * picture.height
         kept = shrink(picture)
         content = to_bytes(kept)
         sha256 = hashlib.sha256(content).hexdigest()
@@ -268,6 +272,10 @@ class Figures:
             what = f"pictures of {self._name} read by OCR, which makes mistakes (and how sure it is)"
             self._warnings.add(what, f"{place} ({found.confidence:.0%})")
         return found
+
+
+def _is_decoration(picture: Any) -> bool:
+    return bool(min(picture.size) < _SMALLEST_SIDE or picture.width * picture.height < _SMALLEST)
 
 
 def _is_blank(picture: Any) -> bool:

@@ -29,6 +29,8 @@ class Verdict(StrEnum):
     """The document says otherwise; the claim names the passage."""
     BY_HAND = "by-hand"
     """It rests on a memory that was edited by hand, and the document does not say it."""
+    SEEN = "seen"
+    """The model was shown a picture when it answered, and no words bear the answer out; the claim names the picture."""
     NOT_FOUND = "not-found"
     """The document does not say it, as far as its words tell."""
     ABSENT = "absent"

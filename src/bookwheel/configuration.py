@@ -51,6 +51,8 @@ class NamedEndpoint:
     window: Annotated[int, Ge(1)] | None = None
     tokenizer: str | None = None
     """A tokenizer.json; a relative path starts at the settings file."""
+    vision: str | None = None
+    """As `--vision`."""
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -183,6 +185,9 @@ class Connection:
     """The model's tokenizer.json, if the endpoint cannot count tokens."""
     window: Annotated[int, Ge(1)] | None = None
     """The model's context window in tokens, if the endpoint does not report it."""
+    vision: str | None = None
+    """The endpoint's model sees pictures: `auto`, or the rule by which it counts them (`gpt`, `qwen`, `gemma`, `llava`,
+    `any`). Without it, or with `off`, it is sent recognised words alone."""
     timeout: Positive = 600.0
     """Seconds of silence after which a call has failed."""
     deadline: Positive | None = None
@@ -222,7 +227,8 @@ class Connection:
     def find_address(self, settings: Configuration, kept: ModelAddress | None = None) -> ModelAddress:
         """Return the model's address. `kept` is that of a reading that goes on; what is named goes on top of it."""
         address = self._choose_address(settings, kept)
-        return replace(address, tokenizer=self.tokenizer or address.tokenizer, window=self.window or address.window)
+        named = {name: value for name in ("tokenizer", "window", "vision") if (value := getattr(self, name))}
+        return replace(address, **named)
 
     def _choose_address(self, settings: Configuration, kept: ModelAddress | None) -> ModelAddress:
         model, base_url = self.model, self.base_url
@@ -234,6 +240,7 @@ class Connection:
                 key_variable=endpoint.key_variable,
                 tokenizer=endpoint.tokenizer,
                 window=endpoint.window,
+                vision=endpoint.vision,
             )
         if kept and base_url and kept.url:
             # Another server: the key of the old one is not for it.

@@ -27,6 +27,7 @@ from bookwheel.plan import SETTINGS, Plan, load_preset_plan, nest_settings, rene
 from bookwheel.reading import runner
 from bookwheel.reading.choice import choose_way, find_default_way
 from bookwheel.reading.follow_up import carry_steps, continue_way
+from bookwheel.reading.pictures import see_pictures
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.several import run_readings
 from bookwheel.reading.structured import apply_schema
@@ -212,13 +213,14 @@ class Session:
         finished = finished if len(questions) == 1 and _can_answer(finished, questions[0], plan) else None
         if finished:  # Where its memory does not have the answer, its chunks are read again.
             request = replace(request, has_chunks=True)
-        choice = await settle_way(request, document, questions[0], self.model, plan)
+        # A way is chosen, and a plan checked, with the pictures that the model will see.
+        model = await asyncio.to_thread(see_pictures, self.model, document, plan, questions[0])
+        choice = await settle_way(request, document, questions[0], model, plan)
         info = getattr(document, "info", None) or DocumentInfo(
             id="", name=document.name, length=document.length or 0, notes=()
         )
         readings = [
-            await make_reading(info, question, self.model, plan, choice.way, finished=finished)
-            for question in questions
+            await make_reading(info, question, model, plan, choice.way, finished=finished) for question in questions
         ]
         return Prepared(
             readings=tuple(readings),
@@ -230,7 +232,8 @@ class Session:
     async def estimate(self, prepared: Prepared) -> CostEstimate:
         """Return what all the readings cost at most."""
         first = prepared.readings[0]
-        cost = await estimate_reading(prepared.document, first.question, self.model, first.plan, first.way)
+        model = await asyncio.to_thread(see_pictures, self.model, prepared.document, first.plan, first.question)
+        cost = await estimate_reading(prepared.document, first.question, model, first.plan, first.way)
         return cost.multiply(len(prepared.readings))
 
     def begin(self, readings: Sequence[Reading]) -> None:

@@ -86,6 +86,10 @@ class Flag(StrEnum):
     """A passage of the section answers together with the best one; the section may have been read before."""
     CARRIED = "carried"
     """The last step of an earlier reading of the document, whose memory this reading begins with."""
+    UNSEEN = "unseen-pictures"
+    """Pictures were not shown to a model that can see: the server refused them, or they are gone. It read words."""
+    DROPPED = "dropped-pictures"
+    """The reply pointed at more pictures than may stay; the marks of those beyond were taken off."""
     NO_ANSWER = "no-answer"
     """The answer turn gave no text."""
 
@@ -102,6 +106,8 @@ class Message:
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
+    pictures: tuple[Picture, ...] = ()
+    """What the content's marks point at, for a model that can see; a text-only model is sent none."""
     tokens: int | None = field(default=None, compare=False, repr=False)
     """At least so many tokens of the model's own, where the writer knows them; saves counting the content again."""
 

@@ -6,6 +6,7 @@ calls, of about 4,000 tokens together, and what a server does not report is unkn
 
 from __future__ import annotations
 
+import base64
 import secrets
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,7 +19,7 @@ from bookwheel.models.completion import as_mapping, parse_count
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.server_errors import request_errors, translate_error
 from bookwheel.plan import Sampling
-from bookwheel.types import Message
+from bookwheel.types import Message, Picture
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -30,6 +31,11 @@ _SENTENCE: Final = "The lamp burns at night."
 _NONSENSE: Final = "Purple sums grow zebras."
 _REPEAT: Final = (Message(role="user", content=f"Repeat this:\n<section>\n{_SENTENCE}\n</section>"),)
 _OPTIONS: Final = ("Yes", "No")
+# A red square of 56 x 56 pixels.
+_RED: Final = (
+    "iVBORw0KGgoAAAANSUhEUgAAADgAAAA4CAIAAAAn5KxJAAAAQ0lEQVR42u3OQQkAAAgEsItw/dMZxYcphMECLNO+EFFRUVFRUVFR"
+    "UVFRUVFRUVFRUVFRUVFRUVFRUVFRUVFRUVFR0bNe0kC1wejj0QAAAABJRU5ErkJggg=="
+)
 # Of both options together. A model that thinks before it replies begins with neither; a small one is not sure.
 _LEAST_PROBABILITY: Final = 0.1
 # OpenAI caches prompts from 1,024 tokens on; vLLM and llama.cpp much shorter ones.
@@ -48,6 +54,7 @@ class OfferKind(StrEnum):
     WINDOW = "window"
     PREFIX_CACHE = "prefix cache"
     EMBEDDINGS = "embeddings"
+    PICTURES = "pictures"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +89,7 @@ async def find_offers(model: Model) -> list[Offer]:
     if isinstance(model, OpenAIModel):
         offers.append(await _try(OfferKind.PREFIX_CACHE, lambda: _try_prefix_cache(model)))
         offers.append(await _try(OfferKind.EMBEDDINGS, lambda: _try_embeddings(model)))
+        offers.append(await _try(OfferKind.PICTURES, lambda: _try_pictures(model)))
     return offers
 
 
@@ -176,3 +184,18 @@ def _parse_cached(reply: Any) -> tuple[int | None, int]:
 async def _try_embeddings(model: OpenAIModel) -> tuple[bool, str]:
     found = await model.embed(["Is water wet?"])
     return True, f"vectors of {len(found.vectors[0])} numbers"
+
+
+async def _try_pictures(model: OpenAIModel) -> tuple[bool, str]:
+    content, whole = base64.b64decode(_RED), (0.0, 0.0, 1.0, 1.0)
+    square = Picture(label="figure 1", source="", page=None, box=whole, sha256="", width=56, height=56, content=content)
+    question = "Which colour is the picture? Reply with one word."
+    reply = await model.reply(
+        [Message(role="user", content=question, pictures=(square,))], limit=16, sampling=Sampling(temperature=0.0)
+    )
+    if "red" not in reply.text.casefold():
+        return False, "a red picture is taken, and its colour is not told: is it seen?"
+    return (
+        True,
+        f"a red picture is called red; --vision auto sends those of documents ({reply.usage.prompt_tokens} tokens)",
+    )

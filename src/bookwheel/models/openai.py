@@ -34,6 +34,7 @@ from bookwheel.models.server_errors import (
 from bookwheel.models.server_models import ServerSoftware, find_model, list_served_models
 from bookwheel.models.server_scores import ServerScores, TokenRecorder, to_json
 from bookwheel.models.server_tokenizer import ServerTokenizer
+from bookwheel.models.vision import PictureRule
 from bookwheel.plan import Plan, Sampling
 from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer, least_tokens
 from bookwheel.types import Reply, Usage
@@ -82,6 +83,7 @@ class EndpointSettings(TypedDict, total=False):
     concurrency: int
     plan: Plan | None
     window: int | None
+    vision: str | None
     record_tokens: bool
     extra_body: Mapping[str, Any] | None
     stream: bool
@@ -103,6 +105,7 @@ class OpenAIModel:
         plan: Plan | None = None,
         tokenizer: Tokenizer | None = None,
         window: int | None = None,
+        vision: str | None = None,
         record_tokens: bool = False,
         extra_body: Mapping[str, Any] | None = None,
         stream: bool = False,
@@ -112,6 +115,7 @@ class OpenAIModel:
         self.plan = plan or Plan()
         self.tokenizer = tokenizer or EstimatingTokenizer()
         self.window = window
+        self.vision = PictureRule.find(vision, name)
         self.template_tokens = _TEMPLATE_TOKENS
         self.unsupported: set[str] = set()
         """The settings that this server has rejected."""
@@ -197,7 +201,7 @@ class OpenAIModel:
             await asyncio.to_thread(self.tokenizer.close)
 
     async def _request_in_time(
-        self, messages: list[dict[str, str]], limit: int, sampling: Sampling, extras: Mapping[str, Any]
+        self, messages: list[dict[str, Any]], limit: int, sampling: Sampling, extras: Mapping[str, Any]
     ) -> object:
         """Return the reply's JSON within the deadline, because blanks can keep silence short for ever."""
         watch = REPLY_WATCHER.get()
@@ -216,7 +220,7 @@ class OpenAIModel:
 
     async def _request(
         self,
-        messages: list[dict[str, str]],
+        messages: list[dict[str, Any]],
         limit: int,
         sampling: Sampling,
         extras: Mapping[str, Any],

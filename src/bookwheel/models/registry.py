@@ -73,6 +73,8 @@ class ModelAddress:
     """None is `OPENAI_API_KEY`."""
     tokenizer: str | None = None
     window: int | None = None
+    vision: str | None = None
+    """By which rule pictures are counted that it is sent; None sends none."""
 
     def to_json(self) -> dict[str, Any]:
         """Return what may be stored: no password and no query of the URL, and absolute paths of files."""
@@ -83,6 +85,7 @@ class ModelAddress:
             "key_variable": self.key_variable,
             "tokenizer": str(Path(self.tokenizer).absolute()) if self.tokenizer else None,
             "window": self.window,
+            **({"vision": self.vision} if self.vision else {}),
         }
 
     def find_key(self, environment: Environment) -> str | None:
@@ -111,6 +114,7 @@ class ModelAddress:
             api_key=api_key or self.find_key(environment),
             tokenizer=self.tokenizer,
             window=self.window,
+            vision=self.vision,
             environment=environment,
             **connection,
         )
@@ -138,6 +142,7 @@ async def open_model(
     api_key: str | None = None,
     tokenizer: Path | str | None = None,
     window: int | None = None,
+    vision: str | None = None,
     threads: int | None = None,
     timeout: float | None = None,  # noqa: ASYNC109 - of each request, not of this call
     deadline: float | None = None,
@@ -185,6 +190,8 @@ async def open_model(
     from bookwheel.models.server_models import find_only_model
 
     settings: EndpointSettings = {"base_url": url, "api_key": api_key, "window": window, "record_tokens": record_tokens}
+    if vision is not None:
+        settings["vision"] = vision
     if timeout is not None:
         settings["timeout"] = timeout
     if deadline is not None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import MissingAbility
 from bookwheel.models.base import Ability, Judgement, Likelihood
+from bookwheel.models.vision import PictureRule
 from bookwheel.plan import Plan, Sampling
 from bookwheel.text.tokens import Tokenizer, WordTokenizer
 from bookwheel.types import Finish, Message, Reply, Usage
@@ -45,8 +46,10 @@ class ScriptedModel:
         faults: Mapping[int, Exception] | None = None,
         judge: Callable[[Sequence[Message], Sequence[str]], Sequence[float]] | None = None,
         likelihood: Callable[[Sequence[Message], str], Sequence[float]] | None = None,
+        vision: str | None = None,
     ) -> None:
         self.name = name
+        self.vision = PictureRule.find(vision, name)
         self.plan = plan or Plan()
         self.window = window
         self.tokenizer = tokenizer or WordTokenizer()

@@ -11,6 +11,7 @@ Recording switches off sampling limits that the plan does not have (top_k, min_p
 
 from __future__ import annotations
 
+import base64
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -235,9 +236,20 @@ async def _succeeds(attempt: Callable[[], Awaitable[object]]) -> bool:
     return True
 
 
-def to_json(messages: Sequence[Message]) -> list[dict[str, str]]:
+def to_json(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Return the messages as requests carry them."""
-    return [{"role": message.role, "content": replace_surrogates(message.content)} for message in messages]
+    return [{"role": message.role, "content": _content_to_json(message)} for message in messages]
+
+
+def _content_to_json(message: Message) -> str | list[dict[str, Any]]:
+    text = replace_surrogates(message.content)
+    if not message.pictures:
+        return text
+    parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
+    for picture in message.pictures:
+        address = f"data:{picture.media};base64,{base64.b64encode(picture.content).decode()}"
+        parts += [{"type": "text", "text": picture.mark}, {"type": "image_url", "image_url": {"url": address}}]
+    return parts
 
 
 def _parse_listed(body: Mapping[str, Any]) -> list[tuple[str, float]]:

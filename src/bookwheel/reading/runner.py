@@ -26,11 +26,13 @@ from bookwheel.errors import (
     ModelError,
     WorkCancelled,
 )
+from bookwheel.models.base import find_wrapper
 from bookwheel.models.patience import Patience, PatientModel, persist
 from bookwheel.models.registry import find_gate
 from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.guards import is_empty
+from bookwheel.reading.pictures import SeeingModel, judge_by_sight, see_pictures
 from bookwheel.reading.prompts import language_of
 from bookwheel.reading.token_scale import ScaledModel, measure_scale
 from bookwheel.reading.verdicts import judge
@@ -107,7 +109,8 @@ async def run_reading(
     foresaw, as BrokenReading.
     With a journal, the returned steps have no texts and prompts: those stay in the journal.
     """
-    run = _Run(reading, BudgetedModel(model, reading.plan.budget, counted), journal, watch)
+    seeing = await asyncio.to_thread(see_pictures, model, document, reading.plan, reading.question)
+    run = _Run(reading, BudgetedModel(seeing, reading.plan.budget, counted), journal, watch)
     try:
         await run.read(document, way, patience or Patience())
     except BudgetReached as reached:
@@ -132,6 +135,7 @@ async def run_reading(
         return await run.end(Status.FAILED, unanswered)
     try:
         await run.judge(document, patience or Patience())
+        await run.judge_by_sight(document)
     except asyncio.CancelledError:
         # The answer is paid for, so it is kept, without a verdict.
         await run.end(Status.ANSWERED)
@@ -189,6 +193,12 @@ class _Run:
         values = self.answer.text, self._reading.question, self.steps, document
         self.evidence, self.claims = await judge(*values, plan=self._reading.plan, model=model)
 
+    async def judge_by_sight(self, document: Document) -> None:
+        """Say of claims that no words bear out which pictures the answer was written by."""
+        if (seeing := find_wrapper(self.model, SeeingModel)) and seeing.seen:
+            found = self.evidence, self.claims, seeing.seen, document
+            self.evidence, self.claims = await asyncio.to_thread(judge_by_sight, *found)
+
     async def _consume(self, events: AsyncGenerator[Step | Answer]) -> bool:
         """Store and show every event before asking for the next. Return True to go on with a new plan."""
         is_planned_anew = False
@@ -196,6 +206,8 @@ class _Run:
             async for event in events:
                 # The step that was made of a call's last try carries the cost of those before.
                 complete = replace(event, conversation=event.conversation.add_usage(self.model.take_unanswered()))
+                if seeing := find_wrapper(self.model, SeeingModel):
+                    complete = replace(complete, flags=(*complete.flags, *seeing.take_flags()))
                 if isinstance(complete, Answer):
                     self.answer = complete
                 else:

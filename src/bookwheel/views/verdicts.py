@@ -20,6 +20,7 @@ VERDICT_WORDS: Final[Mapping[Verdict, str]] = {
     Verdict.PARTLY: "borne out in part",
     Verdict.CONTRADICTED: "the document seems to say otherwise",
     Verdict.BY_HAND: "written by hand",
+    Verdict.SEEN: "seen in a picture, not checked by words",
     Verdict.NOT_FOUND: "not found in the document",
     Verdict.ABSENT: "not in the document, the model says",
     Verdict.UNCHECKED: "not checked",

@@ -140,6 +140,7 @@ class Originals:
             boxes = await self._run(document, originals[source], client, _FINDS, page, passage)
             there = [one for one in kept if (one.source, one.page) == (source, page)]
             boxes += [[*box] for one in there for box in pictures.mark_passage(one, passage)]
+            boxes += [[*one.box] for one in there if one.mark in passage]
             found.append({"source": source, "page": page, "boxes": boxes})
         return found
 

@@ -112,8 +112,8 @@ class ReadingTools:
 
         Rely on an answer whose `sign` is green. Verdicts: `quoted`, the document has it word for word; `supported`, in
         other words; `partly`, part of it; `contradicted`, it says otherwise; `not-found`, do not rely on it; `absent`,
-        the model says it is not there; `by-hand`, a person wrote it into the memory; `unchecked`. `answers` tells
-        whether it answers the question.
+        the model says it is not there; `by-hand`, a person wrote it into the memory; `seen`, in a picture; `unchecked`.
+        `answers` tells whether it answers the question.
         """
         source = SourceRequest(path=path, url=url, text=text, document=document, name=name)
         opener = await self._find_opener(ctx, source)

@@ -189,6 +189,7 @@ export default {
   "verdict.contradicted": "the document seems to say otherwise",
   "verdict.unchecked": "not checked",
   "verdict.by-hand": "written by hand",
+  "verdict.seen": "seen in a picture, not checked by words",
   "verdict.by-hand.at": "written by hand at step {step}",
   "verdict.not-found": "not found in the document",
   "verdict.absent": "not in the document, the model says",

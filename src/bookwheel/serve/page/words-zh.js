@@ -189,6 +189,7 @@ export default {
   "verdict.contradicted": "文档的说法似乎不同",
   "verdict.unchecked": "未经核对",
   "verdict.by-hand": "人工写入",
+  "verdict.seen": "见于图片,未经文字核对",
   "verdict.by-hand.at": "第 {step} 步人工写入",
   "verdict.not-found": "文档中没有找到",
   "verdict.absent": "模型说文档中没有",

@@ -1,0 +1,94 @@
+"""What a picture costs in tokens, by the rule of the model that sees it.
+
+    gpt      85, and 170 for each tile of 512 pixels after scaling to 2,048 and 768
+    qwen     a token for each 28 x 28 pixels, and 2
+    gemma    256 whatever its size, and 2
+    llava    up to 2,880 (LLaVA-NeXT: five views of 576)
+    any      the most of all of these: of a model whose rule nobody told
+
+A model that can see has its rule as `vision`; without one it is sent text alone. Servers do not say whether a model
+sees, so the user does (`--vision`), or `bookwheel models` tries it with a small picture.
+"""
+
+from __future__ import annotations
+
+from math import ceil, sqrt
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.errors import InputError
+from bookwheel.models.base import unwrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bookwheel.models.base import Model
+
+# Pixels of a side of a Qwen-VL token, of a tile of GPT, and of what GPT scales to.
+_PATCH: Final = 28
+_TILE: Final = 512
+_LONG: Final = 2048
+_SHORT: Final = 768
+# Halvings of a picture's size until it costs little enough.
+_STEPS: Final = 24
+
+
+def _count_gpt(width: int, height: int) -> int:
+    scale = min(1.0, _LONG / max(width, height))
+    scale *= min(1.0, _SHORT / (min(width, height) * scale))
+    tiles = ceil(width * scale / _TILE) * ceil(height * scale / _TILE)
+    return 85 + 170 * tiles
+
+
+def _count_qwen(width: int, height: int) -> int:
+    return max(4, ceil(width / _PATCH) * ceil(height / _PATCH)) + 2
+
+
+_RULES: Final[dict[str, Callable[[int, int], int]]] = {
+    "gpt": _count_gpt,
+    "qwen": _count_qwen,
+    "gemma": lambda _width, _height: 258,
+    "llava": lambda _width, _height: 2880,
+}
+RULES: Final = ("auto", "off", *_RULES, "any")
+"""What `--vision` takes. `auto` goes by the model's name."""
+
+
+class PictureRule:
+    """The rule by which a model's pictures are counted."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @classmethod
+    def find(cls, wanted: str | None, model: str) -> PictureRule | None:
+        """Return the rule that the user named, or the one of the model's name; None without vision."""
+        if wanted in {None, "", "off"}:
+            return None
+        if wanted not in RULES:
+            raise InputError(f"unknown vision {wanted!r}; there are {', '.join(RULES)}")
+        if wanted != "auto":
+            return cls(str(wanted))
+        return cls(next((name for name in _RULES if name in model.casefold()), "any"))
+
+    def count(self, width: int, height: int) -> int:
+        """Return the tokens of a picture of so many pixels."""
+        if self.name == "any":
+            return max(rule(width, height) for rule in _RULES.values())
+        return _RULES[self.name](width, height)
+
+    def fit(self, width: int, height: int, limit: int) -> tuple[int, int] | None:
+        """Return the largest size, of the same shape, that costs so many tokens at most; None where none does."""
+        scale = 1.0
+        for _ in range(_STEPS):
+            size = max(1, round(width * scale)), max(1, round(height * scale))
+            tokens = self.count(*size)
+            if tokens <= limit:
+                return size
+            scale *= max(0.5, min(0.95, sqrt(limit / tokens)))
+        return None
+
+
+def find_vision(model: Model) -> PictureRule | None:
+    """Return the rule of a model that can see; None where it reads text alone."""
+    found = getattr(unwrap(model), "vision", None)
+    return found if isinstance(found, PictureRule) else None

@@ -50,7 +50,15 @@ def test_a_plain_server_offers_nothing_but_replies(server, acts):
         "window": None,
         "prefix cache": None,
         "embeddings": False,
+        "pictures": False,
     }
+
+
+@pytest.mark.slow
+def test_a_server_that_tells_the_colour_of_a_picture_sees(server, acts):
+    server.plays(acts.sends(OTHER), route=MODELS)
+    server.plays(acts.sends(acts.completion("Red.")))
+    assert probe(OpenAIModel(name="m", base_url=server.url, timeout=5))["pictures"] is True
 
 
 @pytest.mark.slow

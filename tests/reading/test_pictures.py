@@ -66,7 +66,7 @@ def name_colours(message):
     named = {(255, 0, 0): "red", (0, 128, 0): "green", (0, 0, 255): "blue", (255, 255, 0): "yellow"}
     with_pictures = [Image.open(io.BytesIO(picture.content)) for picture in message.pictures]
     return [
-        named[picture.convert("RGB").getpixel((picture.width // 2, picture.height // 2))] for picture in with_pictures
+        named[picture.convert("RGB").getpixel((picture.width // 2, picture.height // 4))] for picture in with_pictures
     ]
 
 

@@ -234,6 +234,8 @@ export default {
   "flag.edited": "edited by hand",
   "flag.cut": "a part was left out",
   "flag.no-answer": "no answer given",
+  "flag.unseen-pictures": "pictures not shown, words read",
+  "flag.dropped-pictures": "more pictures than may stay",
   "search": "Search",
   "search.hint": "Words that must all be there, in texts, questions, memories or answers",
   "search.found": "{count} places|{count} place",

@@ -234,6 +234,8 @@ export default {
   "flag.edited": "人工修改",
   "flag.cut": "略去了一部分",
   "flag.no-answer": "没有给出回答",
+  "flag.unseen-pictures": "图片未显示,只读了文字",
+  "flag.dropped-pictures": "图片超过可保留的数量",
   "search": "搜索",
   "search.hint": "正文、问题、记忆或回答里都要有的词",
   "search.found": "{count} 处",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
@@ -116,6 +117,18 @@ def test_a_broken_pipe_is_no_traceback(book: Path, question) -> None:
 
 
 @pytest.mark.slow
+def test_an_interrupt_before_the_first_section_is_told_and_can_be_resumed(run, ask, monkeypatch) -> None:
+    async def interrupted(*_words: object, **_named: object) -> None:
+        raise asyncio.CancelledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bookwheel.session.runner.run_reading", interrupted)
+        ended = ask()
+    assert (ended.code, ended.out) == (130, "")
+    assert "cancelled: interrupted" in ended.err
+    assert "Ada Quill" in run("resume", "last", "--model", "scripted").out
+
+
 def test_no_secret_reaches_output_or_journal(run, book: Path, question) -> None:
     secret = "sk-very-secret-key"
     ran = run("ask", book, question, "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--api-key", secret)

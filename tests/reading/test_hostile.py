@@ -111,7 +111,8 @@ def test_a_hostile_document_changes_no_prompts_structure(text: str, layout: Layo
         (expected,), (shown,) = calm.conversation.messages, odd.conversation.messages
         assert TAG.findall(shown.content) == TAG.findall(expected.content)
         assert not SPECIAL.search(shown.content)
-        assert shown.content.count(QUESTION) == 1
+        # A layout may ask before the section and after it.
+        assert shown.content.count(QUESTION) == expected.content.count(QUESTION) > 0
         shown.content.encode()
 
 

@@ -28,11 +28,12 @@ from bookwheel.cli.output import (
     print_note,
     stderr,
 )
+from bookwheel.errors import WorkCancelled
 from bookwheel.models.patience import format_duration
 from bookwheel.reading.follow_up import count_carried
 from bookwheel.record import reading_to_json, step_to_json, summary_to_json
 from bookwheel.text.sanitize import sanitize
-from bookwheel.types import Answer, Flag, Step
+from bookwheel.types import Answer, Flag, Status, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from bookwheel.cli.options import OutputOptions
     from bookwheel.documents.conversions import OpeningProgress
+    from bookwheel.journal import Journal
     from bookwheel.models.base import Model
     from bookwheel.models.patience import Retry
     from bookwheel.session import Prepared, Session
@@ -121,7 +123,16 @@ async def read_shown(session: Session, prepared: Prepared, output: OutputOptions
     except asyncio.CancelledError:
         # The runner has kept the interrupted readings; the user is told how to resume them.
         assert session.journal
-        return [session.journal.reading(reading.id) for reading in prepared.readings]
+        return [await _close_interrupted(session.journal, reading.id) for reading in prepared.readings]
+
+
+async def _close_interrupted(journal: Journal, reading: str) -> Reading:
+    """Return an interrupted reading. One that had not begun is ended here, as nothing else has."""
+    stored = journal.reading(reading)
+    if stored.status is Status.READING:
+        stored = replace(stored, status=Status.CANCELLED, error="interrupted", error_kind=WorkCancelled.__name__)
+        await journal.end(stored)
+    return stored
 
 
 class Watcher(Protocol):

@@ -68,6 +68,8 @@ from bookwheel.lab.tasks.published import score_as_published
     ],
 )
 def test_a_measure_gives_what_its_script_gives(metric, answer, golds, score):
+    if metric == "oolong_date":
+        pytest.importorskip("dateutil")
     assert PUBLISHED[metric](answer, golds).score == pytest.approx(score, abs=1e-6)
 
 

@@ -8,7 +8,7 @@ The verdict says whether it is true, by the document's words; `answers` whether 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -135,6 +135,11 @@ def sum_up_fits(claims: Sequence[Claim]) -> Fit | None:
     """Return whether an answer answers the question: as well as the best of its sentences."""
     fits = {claim.answers for claim in claims}
     return next((fit for fit in Fit if fit in fits), None)
+
+
+def doubt(claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Return the claims of an answer of which its reader is not sure: none of them answers beyond doubt."""
+    return tuple(replace(claim, answers=Fit.DOUBTFUL) if claim.answers is Fit.YES else claim for claim in claims)
 
 
 def choose_sign(verdict: Verdict | None, answers: Fit | None) -> Sign:

@@ -90,6 +90,8 @@ class Flag(StrEnum):
     """Pictures were not shown to a model that can see: the server refused them, or they are gone. It read words."""
     DROPPED = "dropped-pictures"
     """The reply pointed at more pictures than may stay; the marks of those beyond were taken off."""
+    UNSURE = "unsure"
+    """Of an answer: the model that copied it, or found no words to copy, is not sure that it answers."""
     NO_ANSWER = "no-answer"
     """The answer turn gave no text."""
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bookwheel.claims import Sign
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BrokenReading, PlanError, Refused
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Budget, Plan
-from bookwheel.reading import runner
-from bookwheel.types import Message, Reading, Status, Step
+from bookwheel.reading import loop, runner
+from bookwheel.types import Answer, DocumentInfo, Flag, Message, Reading, Status, Step
 
 TEXT = (
     "Gulls circle over the pier all day. " * 80 + "The harbour master of Skarholm is Ada Quill. " + "Rain fell. " * 200
@@ -159,6 +161,20 @@ def test_what_nobody_foresaw_is_kept_and_told_in_our_words_and_the_reading_goes_
     found = kept(tmp_path)
     assert (found.status, found.error_kind, len(found.steps)) == (Status.FAILED, "BrokenReading", 2)
     assert read(tmp_path, ScriptedModel(keyword_reader), go_on="last").status is Status.ANSWERED
+
+
+@pytest.mark.parametrize(("flags", "sign"), [((), Sign.GREEN), ((Flag.UNSURE,), Sign.AMBER)])
+def test_an_answer_of_which_the_reader_is_not_sure_is_not_green(flags: tuple[Flag, ...], sign: Sign) -> None:
+    async def read_so(document, question, model, plan, done=()):
+        async for event in loop.read(document, question, model, plan, done):
+            yield replace(event, flags=flags) if isinstance(event, Answer) else event
+
+    model = ScriptedModel(lambda _: "Ada Quill")
+    document = TextDocument(TEXT)
+    info = DocumentInfo(id="0" * 64, name="text", length=len(TEXT))
+    reading = runner.new_reading(info, QUESTION, model, PLAN)
+    ended = asyncio.run(runner.run_reading(reading, document, model, way=read_so))
+    assert ended.sign is sign
 
 
 def test_without_a_journal_the_reading_holds_everything(tmp_path: Path) -> None:

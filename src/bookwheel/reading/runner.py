@@ -17,6 +17,7 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from bookwheel.claims import doubt
 from bookwheel.errors import (
     BookwheelError,
     BrokenReading,
@@ -38,7 +39,7 @@ from bookwheel.reading.token_scale import ScaledModel, measure_scale
 from bookwheel.reading.verdicts import judge
 from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
-from bookwheel.types import Answer, Reading, Status, Step
+from bookwheel.types import Answer, Flag, Reading, Status, Step
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -192,6 +193,8 @@ class _Run:
         model = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
         values = self.answer.text, self._reading.question, self.steps, document
         self.evidence, self.claims = await judge(*values, plan=self._reading.plan, model=model)
+        if Flag.UNSURE in self.answer.flags:
+            self.claims = doubt(self.claims)
 
     async def judge_by_sight(self, document: Document) -> None:
         """Say of claims that no words bear out which pictures the answer was written by."""

@@ -369,9 +369,14 @@ def test_a_short_answer_is_what_the_model_copies_where_it_is_sure() -> None:
     assert answer.text == "sixty-four barrels"
     assert "The customs men count sixty-four barrels in the cellar." in answer.passage
     assert answer.conversation.reply.usage.calls == 1
+    assert answer.flags == ()
     unsure = copier()
+    unsure.logprob = -0.5
+    _, answer = read(unsure)
+    assert (answer.text, answer.flags) == ("sixty-four barrels", (Flag.UNSURE,))
     unsure.logprob = -9.0
     _, answer = read(unsure)
+    assert answer.flags == (Flag.UNSURE,)
     assert answer.text.startswith("The customs men count sixty-four barrels in the cellar.")
     assert answer.passage == ""
 

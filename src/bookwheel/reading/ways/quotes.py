@@ -41,7 +41,14 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import list_unread, number_step
 from bookwheel.reading.ways.document_index import cut_chunks, index_passages
 from bookwheel.reading.ways.passages import fit, overlaps, split_windows
-from bookwheel.reading.ways.question_scorer import JUDGED, MEASURED, QuestionScorer, ScoredQuote, find_second
+from bookwheel.reading.ways.question_scorer import (
+    JUDGED,
+    MEASURED,
+    QuestionScorer,
+    ScoredQuote,
+    ShortAnswer,
+    find_second,
+)
 from bookwheel.reading.ways.spec import Decision, WaySpec
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, ScoredLine, Step, Usage
 
@@ -289,9 +296,12 @@ async def _answer(
     if best and scorer.prompts.quotes:
         is_own = best.chunk == inf and not second
         passage = "" if is_own else f"{best.text}\n{second}" if second else best.text
-        text = best.text if is_own else await scorer.answer(best.text, second or "")
-        said = Conversation(messages=scorer.messages(best.text), reply=Reply(text=text, usage=scorer.take_usage()))
-        return replace(loop.conclude(said), passage=passage if passage != text else "")
+        short = ShortAnswer(best.text) if is_own else await scorer.answer(best.text, second or "")
+        said = Conversation(
+            messages=scorer.messages(best.text), reply=Reply(text=short.text, usage=scorer.take_usage())
+        )
+        answer = replace(loop.conclude(said), passage=passage if passage != short.text else "")
+        return answer if short.is_sure else replace(answer, flags=(*answer.flags, Flag.UNSURE))
     answer = await loop.answer(scorer.question, memory, model, plan, scorer.prompts)
     return replace(answer, conversation=answer.conversation.add_usage(scorer.take_usage()))
 

@@ -236,6 +236,7 @@ export default {
   "flag.no-answer": "no answer given",
   "flag.unseen-pictures": "pictures not shown, words read",
   "flag.dropped-pictures": "more pictures than may stay",
+  "flag.unsure": "not sure of these words",
   "search": "Search",
   "search.hint": "Words that must all be there, in texts, questions, memories or answers",
   "search.found": "{count} places|{count} place",

@@ -236,6 +236,7 @@ export default {
   "flag.no-answer": "没有给出回答",
   "flag.unseen-pictures": "图片未显示,只读了文字",
   "flag.dropped-pictures": "图片超过可保留的数量",
+  "flag.unsure": "对这些词没有把握",
   "search": "搜索",
   "search.hint": "正文、问题、记忆或回答里都要有的词",
   "search.found": "{count} 处",

@@ -17,7 +17,7 @@ from reportlab.pdfgen.canvas import Canvas
 from bookwheel.documents.opening import open_document
 from bookwheel.documents.readers.pictures import mark_passage, open_picture, to_bytes, to_rgb
 from bookwheel.errors import InputError, SourceError
-from bookwheel.types import Picture, PictureLine
+from bookwheel.picture import Picture, PictureLine
 
 ROWS = [["Year", "Ships", "Dues"], ["1901", "312", "4,120"], ["1902", "298", "3,977"]]
 TABLE = "| Year | Ships | Dues |\n| --- | --- | --- |\n| 1901 | 312 | 4,120 |\n| 1902 | 298 | 3,977 |"

@@ -8,8 +8,9 @@ import pytest
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal
 from bookwheel.journal.damage import repair
+from bookwheel.picture import Picture, PictureLine
 from bookwheel.plan import Plan
-from bookwheel.types import Part, Picture, PictureLine, Reading
+from bookwheel.types import Part, Reading
 
 CONTENT = b"\x89PNG as it were"
 LINE = PictureLine(text="3,977", box=(0.1, 0.2, 0.3, 0.4), confidence=0.93)

@@ -12,13 +12,14 @@ from bookwheel.errors import InputError, Rejected
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.models.server_scores import to_json
 from bookwheel.models.vision import PictureRule
+from bookwheel.picture import Picture
 from bookwheel.plan import Plan
 from bookwheel.reading.pictures import PictureTokenizer, SeeingModel, see_pictures
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.text.chunks import split
 from bookwheel.text.tokens import WordTokenizer
-from bookwheel.types import DocumentInfo, Flag, Message, Part, Picture, Status
+from bookwheel.types import DocumentInfo, Flag, Message, Part, Status
 
 PLAN = Plan(chunk_tokens=400, memory_tokens=300, answer_tokens=60)
 COLOURS = ("red", "green", "blue", "yellow")

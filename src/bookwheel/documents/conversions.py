@@ -33,7 +33,8 @@ from bookwheel.documents.readers.ocr import describe_ocr
 from bookwheel.documents.repeated_edges import find_repeated_edges
 from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.errors import InputError, SourceError, WorkCancelled
-from bookwheel.types import Part, Picture, PictureLine
+from bookwheel.picture import Picture, PictureLine
+from bookwheel.types import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from bookwheel.documents.conversions import OpeningProgress
-    from bookwheel.types import Picture
+    from bookwheel.picture import Picture
 
 # Characters of a part at most, so that cutting chunks holds little more than one chunk in memory.
 _PIECE: Final = 1 << 13

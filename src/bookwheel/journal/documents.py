@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bookwheel.journal.access import ReadPool, Writer
-    from bookwheel.types import Document, Picture
+    from bookwheel.picture import Picture
+    from bookwheel.types import Document
 
 # Characters of a piece.
 _PIECE: Final = 1 << 20

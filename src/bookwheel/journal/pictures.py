@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
 from bookwheel.journal.rows import from_json, load_text, store_text, to_json
-from bookwheel.types import Picture, PictureLine
+from bookwheel.picture import Picture, PictureLine
 
 if TYPE_CHECKING:
     import sqlite3

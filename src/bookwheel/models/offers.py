@@ -18,8 +18,9 @@ from bookwheel.models.base import Ability, JudgingModel, unwrap
 from bookwheel.models.completion import as_mapping, parse_count
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.server_errors import request_errors, translate_error
+from bookwheel.picture import Picture
 from bookwheel.plan import Sampling
-from bookwheel.types import Message, Picture
+from bookwheel.types import Message
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -26,13 +26,14 @@ from bookwheel.errors import JournalError, MissingExtra, Rejected
 from bookwheel.models.base import Judgement, ModelWrapper, find_wrapper
 from bookwheel.models.vision import find_vision
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.types import Box, Flag, Message, Picture, Reply
+from bookwheel.types import Flag, Message, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from bookwheel.models.base import Model
     from bookwheel.models.vision import PictureRule
+    from bookwheel.picture import Box, Picture
     from bookwheel.plan import Plan, Sampling
     from bookwheel.text.tokens import Tokenizer
     from bookwheel.types import Document

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from bookwheel.documents.readers.pdf_layout import Fragment
     from bookwheel.documents.sources import SourceFile, SourceWarnings
-    from bookwheel.types import Box, Picture
+    from bookwheel.picture import Box, Picture
 
 
 # Dots per inch at which tesseract reads best, and rapidocr, which makes a longer side smaller.

@@ -20,7 +20,7 @@ from bookwheel.documents.readers.pdf_words import read_characters
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bookwheel.types import Box
+    from bookwheel.picture import Box
 
 MOST_WIDTH: Final = 2400
 """Pixels."""

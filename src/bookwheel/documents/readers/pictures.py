@@ -24,7 +24,7 @@ from bookwheel.documents.child import allow_more
 from bookwheel.documents.readers.pdf_pages import find_characters
 from bookwheel.documents.readers.recognition import Recognition, has_recogniser, recognise
 from bookwheel.errors import BookwheelError, MissingExtra, SourceError
-from bookwheel.types import Box, Picture
+from bookwheel.picture import Box, Picture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 from bookwheel.documents.readers.markup import format_rows
 from bookwheel.documents.readers.pdf_layout import Fragment, arrange
 from bookwheel.errors import MissingExtra
-from bookwheel.types import PictureLine
+from bookwheel.picture import PictureLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bookwheel.types import Box
+    from bookwheel.picture import Box
 
 _MODELS: Final = {
     "Det": "PP-OCRv6_det_small.onnx",

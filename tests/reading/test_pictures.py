@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from bookwheel.claims import Claim, Verdict
-from bookwheel.errors import InputError, Rejected
+from bookwheel.errors import InputError, Rejected, ServerFault
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.models.server_scores import to_json
 from bookwheel.models.vision import PictureRule
@@ -74,8 +74,9 @@ def name_colours(message):
 class Seer:
     """Keeps the mark of each picture that it sees in its notes, and answers with the colours that it sees then."""
 
-    def __init__(self, keeps=True, refuses_from=99):
+    def __init__(self, keeps=True, refuses_from=99, refusal=None):
         self.keeps = keeps
+        self.refusal = refusal or Rejected("this model takes no image_url")
         self.refuses_from = refuses_from
         self.sent = []
 
@@ -83,7 +84,7 @@ class Seer:
         message = messages[-1]
         self.sent.append(message)
         if message.pictures and len(self.sent) > self.refuses_from:
-            return Rejected("this model takes no image_url")
+            return self.refusal
         if "<section>" not in message.content:
             return f"\\boxed{{The sail was {' and '.join(name_colours(message)) or 'unknown'}}}"
         marks = [picture.mark for picture in message.pictures]
@@ -148,8 +149,9 @@ def test_no_more_pictures_stay_than_may_and_the_step_says_so():
     assert all(step.after.tokens <= PLAN.memory_tokens for step in reading.steps)
 
 
-def test_a_server_that_refuses_pictures_in_mid_reading_is_sent_words_and_the_step_says_so():
-    seer = Seer(refuses_from=2)
+@pytest.mark.parametrize("refusal", [Rejected("no image_url"), ServerFault("HTTP 500: image input is not supported")])
+def test_a_server_that_refuses_pictures_in_mid_reading_is_sent_words_and_the_step_says_so(refusal):
+    seer = Seer(refuses_from=2, refusal=refusal)
     reading = read(Log(), seer)
     assert reading.status is Status.ANSWERED
     assert [Flag.UNSEEN in step.flags for step in reading.steps[:3]] == [False, False, True]

@@ -18,6 +18,7 @@ from bookwheel.models.base import Ability, JudgingModel, unwrap
 from bookwheel.models.completion import as_mapping, parse_count
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.server_errors import request_errors, translate_error
+from bookwheel.models.vision import refuses_pictures
 from bookwheel.picture import Picture
 from bookwheel.plan import Sampling
 from bookwheel.types import Message
@@ -102,7 +103,8 @@ async def _try(kind: OfferKind, attempt: Callable[[], Awaitable[tuple[bool | Non
     except TimedOut as error:  # a slow processor may still be busy with a long prompt
         is_offered, detail = None, str(error).partition(". ")[0]
     except BookwheelError as error:
-        if isinstance(error, ModelError) and error.is_passing:
+        is_refusal = kind is OfferKind.PICTURES and isinstance(error, ModelError) and refuses_pictures(error)
+        if isinstance(error, ModelError) and error.is_passing and not is_refusal:
             raise
         is_offered, detail = False, str(error).partition(". ")[0]
     return Offer(kind=kind, is_offered=is_offered, detail=detail)

@@ -12,15 +12,17 @@ sees, so the user does (`--vision`), or `bookwheel models` tries it with a small
 
 from __future__ import annotations
 
+import re
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, Rejected, ServerFault
 from bookwheel.models.base import unwrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bookwheel.errors import ModelError
     from bookwheel.models.base import Model
 
 # Pixels of a side of a Qwen-VL token, of a tile of GPT, and of what GPT scales to.
@@ -30,6 +32,12 @@ _LONG: Final = 2048
 _SHORT: Final = 768
 # Halvings of a picture's size until it costs little enough.
 _STEPS: Final = 24
+_OF_PICTURES: Final = re.compile(r"\b(?:image|picture|vision|multi-?modal|mmproj)", re.IGNORECASE)
+
+
+def refuses_pictures(error: ModelError) -> bool:
+    """Tell if a server may have failed for a request's pictures: llama.cpp answers 500 where no projector is loaded."""
+    return isinstance(error, Rejected) or (isinstance(error, ServerFault) and bool(_OF_PICTURES.search(str(error))))
 
 
 def _count_gpt(width: int, height: int) -> int:

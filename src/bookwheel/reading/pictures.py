@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
 
 from bookwheel.claims import Claim, Evidence, Verdict
-from bookwheel.errors import JournalError, MissingExtra, Rejected
+from bookwheel.errors import JournalError, MissingExtra, Rejected, ServerFault
 from bookwheel.models.base import Judgement, ModelWrapper, find_wrapper
-from bookwheel.models.vision import find_vision
+from bookwheel.models.vision import find_vision, refuses_pictures
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.types import Flag, Message, Reply
 
@@ -205,7 +205,9 @@ class SeeingModel(ModelWrapper):
             return await call(messages)
         try:
             result = await call(shown)
-        except Rejected:
+        except (Rejected, ServerFault) as error:
+            if not refuses_pictures(error):
+                raise
             result = await call(messages)
             # It was the pictures: the same words alone are not rejected.
             self._is_refused = True

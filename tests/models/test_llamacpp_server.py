@@ -181,4 +181,5 @@ def test_what_the_server_offers_is_found_by_trying(llama):
         "window": True,
         "prefix cache": True,
         "embeddings": False,
+        "pictures": False,
     }

@@ -133,3 +133,31 @@ def test_a_signal_while_the_loop_is_made_waits_for_it(kind, monkeypatch) -> None
     finally:
         signal.signal(kind, before)
     assert [loop.is_closed() for loop in made] == [True]
+
+
+LOST = """
+import signal, sys, time, weakref
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from bookwheel.cli import main
+
+class Held:
+    pass
+
+def run(words):
+    held = Held()
+    kept = weakref.ref(held, lambda _: signal.raise_signal(int(sys.argv[1])))
+    del held  # the interrupt comes in a callback, which can raise nothing
+    time.sleep(20)
+    return 0
+
+main._run = run
+main.main()
+"""
+
+
+@KINDS
+def test_an_interrupt_where_python_can_raise_nothing_is_not_lost(kind) -> None:
+    command = [sys.executable, "-c", LOST, str(int(kind))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=15, check=False)
+    assert (done.returncode, done.stderr) == (130, "")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bookwheel.cli.commands import Command
 
 INTERRUPTED = 130
+_MOMENT = 0.01
 
 
 _ROOT_HELP = """\
@@ -72,6 +73,17 @@ def _take_signals(*, is_command: bool) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         if is_command and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+        if is_command:
+            sys.unraisablehook = _interrupt_again
+
+
+def _interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
+    """Send an interrupt once more that came where Python can raise nothing, as while an import lets go of its lock."""
+    if lost.exc_type is KeyboardInterrupt:
+        # To the main thread: what it waits in is interrupted only by a signal of its own.
+        threading.Timer(_MOMENT, signal.pthread_kill, [threading.main_thread().ident, signal.SIGTERM]).start()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _run(words: "list[str]") -> int:

@@ -164,3 +164,19 @@ def test_the_heavy_transport_is_loaded_after_many_calls_or_where_the_sdk_is(monk
     assert light.calls <= (2 if is_loaded else 7)
     assert light.is_closed
     assert heavy.is_closed
+
+
+def test_calls_go_on_where_the_heavy_transport_cannot_be_loaded(monkeypatch):
+    monkeypatch.setattr(transport, "_CALLS_BEFORE_AIOHTTP", 1)
+
+    def fail():
+        raise ImportError("no aiohttp")
+
+    async def run():
+        growing = transport.GrowingTransport(httpx2.MockTransport(lambda _: httpx2.Response(204)), fail)
+        for _ in range(6):
+            assert (await growing.handle_async_request(httpx2.Request("GET", "http://h"))).status_code == 204
+            await asyncio.sleep(0.01)
+        await growing.aclose()
+
+    asyncio.run(run())

@@ -118,15 +118,18 @@ class GrowingTransport(httpx2.AsyncBaseTransport):
         if self._heavy is None and (self._calls > _CALLS_BEFORE_AIOHTTP or _is_sdk_loaded()):
             # In a thread: an import takes half a second.
             self._heavy = asyncio.get_running_loop().run_in_executor(None, self._open_heavy)
-        if self._heavy and self._heavy.done():
-            return await self._heavy.result().handle_async_request(request)
-        return await self._light.handle_async_request(request)
+        # Where it cannot be loaded, calls cost more and go on.
+        is_loaded = self._heavy and self._heavy.done() and not self._heavy.exception()
+        chosen = self._heavy.result() if self._heavy and is_loaded else self._light
+        return await chosen.handle_async_request(request)
 
     async def aclose(self) -> None:
         """Close the connections of both."""
         await self._light.aclose()
         if self._heavy:
-            await (await self._heavy).aclose()
+            await asyncio.wait([self._heavy])
+            if not self._heavy.exception():
+                await self._heavy.result().aclose()
 
 
 def _is_sdk_loaded() -> bool:

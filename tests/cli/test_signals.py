@@ -161,3 +161,29 @@ def test_an_interrupt_where_python_can_raise_nothing_is_not_lost(kind) -> None:
     command = [sys.executable, "-c", LOST, str(int(kind))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=15, check=False)
     assert (done.returncode, done.stderr) == (130, "")
+
+
+WRAPPED = """
+import signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from bookwheel.cli import main
+
+class Field:
+    def __set_name__(self, owner, name):
+        signal.raise_signal(int(sys.argv[1]))
+
+def run(words):
+    class Message:  # Python 3.11 turns what is raised while a class is made into a RuntimeError
+        tokens = Field()
+
+main._run = run
+main.main()
+"""
+
+
+@KINDS
+def test_an_interrupt_while_a_class_is_made_ends_with_130(kind) -> None:
+    command = [sys.executable, "-c", WRAPPED, str(int(kind))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=15, check=False)
+    assert (done.returncode, done.stderr) == (130, "")

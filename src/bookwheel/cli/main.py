@@ -59,6 +59,10 @@ def main(arguments: "list[str] | None" = None) -> None:
         code = INTERRUPTED
     except OSError as error:
         code = _report_unwritable(error, words)
+    except RuntimeError as error:
+        if not _is_interrupt(error):
+            raise
+        code = INTERRUPTED
     if arguments is None:
         # The command is through. While Python ends, it would put back the handlers that just kill.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -84,6 +88,11 @@ def _interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
         threading.Timer(_MOMENT, signal.pthread_kill, [threading.main_thread().ident, signal.SIGTERM]).start()
     else:
         sys.__unraisablehook__(lost)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Return True if an interrupt is behind this error: Python 3.11 wraps one that comes while a class is made."""
+    return isinstance(error, KeyboardInterrupt) or (error is not None and _is_interrupt(error.__cause__))
 
 
 def _run(words: "list[str]") -> int:

@@ -164,6 +164,24 @@ def test_a_marked_passage_is_there_again_after_a_reload_and_in_another_language(
         page.wait_for_function("() => !location.hash.includes('quote')")
 
 
+def test_a_language_turned_twice_before_the_page_could_follow_keeps_passage_and_draft(page, expect):
+    read_to_the_end(page)
+    to_the_last_step(page)
+    page.locator(".memory .tools button", has_text="Edit").click()
+    page.locator("textarea").last.fill("a draft of mine")
+    page.locator(".cite").last.click()
+    slow = page.context.new_cdp_session(page)
+    lines = {"offline": False, "latency": 400, "downloadThroughput": -1, "uploadThroughput": -1}
+    slow.send("Network.emulateNetworkConditions", lines)
+    # Pressed at once, before the address has taken the passage up and before the first turn has brought a view.
+    page.evaluate("document.querySelector('header [lang]').click(), document.querySelector('header [lang]').click()")
+    follow = page.get_by_role("button", name="Follow the steps again")
+    page.wait_for_function("() => document.querySelector('main').ariaBusy === 'false'")
+    expect(page.locator("mark").first).to_be_visible()
+    expect(follow).to_be_visible()
+    assert page.locator("textarea").last.input_value() == "a draft of mine"
+
+
 def test_a_passage_that_is_held_stays_while_the_reading_goes_on(page, gate, expect):
     gate.close_after(5)
     begin(page)

@@ -89,14 +89,8 @@ export class ReadingView {
   }
 
   keep() {
+    this.#remember(); // at once: what opens next begins with the address
     return { at: this.at, memory: this.editor.text, spent: this.elapsed };
-  }
-
-  restore({ at, memory, spent }) {
-    this.spent = spent ?? this.spent;
-    // The address has led there already, and to the passage that is held, which another step would let go of.
-    if (at !== this.at) this.go(at);
-    if (memory !== undefined) this.editor.open(memory);
   }
 
   play() {
@@ -104,13 +98,16 @@ export class ReadingView {
     this.transport.play();
   }
 
-  // Where an address leads: a quote, a step, or the step that matters.
-  open(query) {
+  // Where an address leads: a quote, a step, or the step that matters; `kept` is what stood here in another language.
+  open(query, kept) {
     const [start, end] = (query.get("quote") ?? "").split("-").map(Number);
-    if (query.has("step")) this.go(Math.min(Number(query.get("step")) || 0, this.trace.last));
+    this.spent = kept?.spent ?? this.spent;
+    if (kept?.at !== undefined) this.go(kept.at);
+    else if (query.has("step")) this.go(Math.min(Number(query.get("step")) || 0, this.trace.last));
     else this.#toWhatMatters();
     const proof = this.reading.evidence?.find((one) => one.start === start && one.end === end);
     if (end > start) this.#hold(proof ?? { start, end, step: this.trace.stepAt(start), pages: [] }, proof && t("source.proof"));
+    if (kept?.memory !== undefined) this.editor.open(kept.memory);
   }
 
   // The step that read what the answer rests on; without evidence, the last one that changed the memory.

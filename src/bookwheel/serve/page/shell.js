@@ -45,11 +45,11 @@ export class Shell {
     this.show();
   }
 
-  async show(kept = null) {
+  async show(kept = null, place = 0) {
     const mine = (this.visit += 1);
-    const place = kept ? scrollY : 0;
     this.view.close?.();
     this.view = {};
+    this.kept = kept; // until a view stands that can tell its own: the language may be turned again before
     refill(this.notice);
     this.main.ariaBusy = true;
     if (!this.main.childElementCount) refill(this.main, h("p", { class: "small loading", role: "status" }, t("list.loading")));
@@ -59,7 +59,7 @@ export class Shell {
       if (!route) throw new Refusal(t("error.not-found"), 404);
       const view = await route[1](route[0].slice(1), new URLSearchParams(query), kept);
       if (mine !== this.visit) return view.close?.();
-      this.view = view;
+      Object.assign(this, { view, kept: null });
       document.title = view.title ? `${shown(view.title)} · bookwheel` : "bookwheel";
       this.main.classList.toggle("wide", Boolean(view.wide));
       refill(this.main, view.node);
@@ -75,12 +75,13 @@ export class Shell {
 
   #frame() {
     const turn = () => {
-      const typed = this.view.keep?.() ?? { key: document.getElementById("key")?.value };
+      const key = document.getElementById("key")?.value;
+      const typed = this.view.keep?.() ?? this.kept ?? (key === undefined ? null : { key });
       speak(current() === "zh" ? "en" : "zh");
       kept.set("language", current());
       this.#frame();
       this.header.querySelector("[lang]").focus();
-      this.show(typed);
+      this.show(typed, scrollY);
     };
     refill(this.skip, t("skip"));
     refill(

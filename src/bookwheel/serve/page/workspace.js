@@ -15,7 +15,7 @@ export async function readingWorkspace(id, query, kept) {
   const view = new ReadingView(reading, service.own, thread);
   const workspace = frame(thread, view.node, {});
   view.modes.show(query.has("step") ? "inspect" : view.modes.name, workspace.node);
-  open(view, query, kept);
+  view.open(query, kept);
   thread.load();
   return Object.assign(workspace, { title: titleOf(reading), keep: () => view.keep(), close: () => (view.close(), thread.close()) });
 }
@@ -23,14 +23,9 @@ export async function readingWorkspace(id, query, kept) {
 // A reading of a run or the recorded one: it stands alone.
 export async function readingAlone(id, query, kept, shelf, plays = false) {
   const view = new ReadingView(await shelf.reading(id), shelf);
-  open(view, query, kept);
+  view.open(query, kept);
   if (plays && !kept && !query.has("step")) view.play();
   return { node: h("div", { class: "workspace alone" }, view.node), wide: true, title: view.reading.question, close: () => view.close(), keep: () => view.keep() };
-}
-
-function open(view, query, kept) {
-  view.open(query);
-  if (kept) view.restore(kept);
 }
 
 // The newest reading of a document, or its text.

@@ -29,6 +29,7 @@ from bookwheel.lab.scoring.choices import is_polar, list_options, picks_gold, pi
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
 from bookwheel.lab.scoring.relevance import names_person, shares_with_rival
 from bookwheel.lab.scoring.score import NOTHING, Metric, QuestionMetric, Score
+from bookwheel.lab.scoring.visual import VISUAL, slidevqa_em, slidevqa_f1
 from bookwheel.plugins import list_names, require_plugin
 from bookwheel.text.normalization import (
     ARTICLES,
@@ -241,11 +242,17 @@ METRICS: Final[Mapping[str, Metric]] = {
     "set_f1": set_f1,
     "unanswerable": unanswerable,
     **PUBLISHED,
+    **VISUAL,
 }
 """The built-in metrics by name."""
-_OURS: Final = METRICS.keys() - PUBLISHED.keys()
+_OURS: Final = METRICS.keys() - PUBLISHED.keys() - VISUAL.keys()
 """Metrics that do not look at what a model thought aloud before its answer."""
-_WITH_QUESTION: Final[Mapping[str, QuestionMetric]] = {"contains": contains, "choice": choice}
+_WITH_QUESTION: Final[Mapping[str, QuestionMetric]] = {
+    "contains": contains,
+    "choice": choice,
+    "slidevqa_f1": slidevqa_f1,
+    "slidevqa_em": slidevqa_em,
+}
 GROUP: Final = "bookwheel.metrics"
 
 

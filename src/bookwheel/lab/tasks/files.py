@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, Self
 
 from annotated_types import Ge
 
+from bookwheel.documents.opening import SourceDocument
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring import load_metric
 from bookwheel.lab.tasks.base import (
@@ -213,7 +214,7 @@ def _read_record(
     if not isinstance(values, dict):
         raise InputError(f"{where}: expected a JSON object with question, document and golds")
     try:
-        for adapted in adapt_record(values, pool):
+        for adapted in adapt_record(values, pool, path):
             if MISSING in adapted:
                 record = parse(_MissingRecord, adapted, where=where)
                 yield MissingSample(task=record.task, id=record.id, reason=record.infeasible, length=record.length)
@@ -233,6 +234,9 @@ def _parse_fields(values: Mapping[str, Any], where: str, path: Path, number: int
     identity = str(record.id or f"{name}-{number}")
     # A document may be megabytes long, so it is checked here and not copied by the schema.
     text = values.get("document")
+    opened = text if isinstance(text, SourceDocument) else None
+    if opened:  # pictures or a PDF beside the file
+        text = "".join(part.text for part in opened.parts())
     for part, given in (("question", record.question), ("document", text)):
         if not isinstance(given, str) or not given.strip():
             raise InputError(f"{where}: not a sample: '{part}' must be a text that is not empty")
@@ -251,7 +255,7 @@ def _parse_fields(values: Mapping[str, Any], where: str, path: Path, number: int
         task=record.task or name,
         question=record.question,
         golds=golds,
-        document=SampleDocument(record.name or identity, [text]),
+        document=opened or SampleDocument(record.name or identity, [text]),
         metric=record.metric,
         length=record.length,
         tokens=record.tokens,

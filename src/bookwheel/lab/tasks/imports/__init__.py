@@ -13,6 +13,7 @@
     LoCoMo        JSON array       {sample_id, conversation: {session_1: [turns], …}, qa: [{…}]}
     LongMemEval   JSON array       {question_id, haystack_sessions, haystack_dates, question, answer}
     MRCR          Parquet or JSON  {prompt: messages, answer, random_string_to_prepend}
+    DocVQA, MMLongBench-Doc, SlideVQA, ChartQA: questions on pictures, see `visual`
 
 A record may hold several questions about one document. `pool` is the file whose paragraphs an index file numbers.
 """
@@ -22,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from bookwheel.lab.tasks.imports import dialogues, documents
+from bookwheel.lab.tasks.imports import dialogues, documents, visual
 
 Adapter = Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]]
 """Yields what a record asks, with our fields; ValueError says what is wrong with it, or what it needs."""
@@ -54,6 +55,12 @@ _FORMATS: Final = (
     _of("qa session_1", dialogues.adapt_locomo),
     _of("haystack_sessions", dialogues.adapt_longmemeval),
     _of("prompt answer random_string_to_prepend", dialogues.adapt_mrcr),
+    _of("questionId question answers", visual.adapt_docvqa),
+    _of("doc_id question answer answer_format", visual.adapt_mmlongbench),
+    _of("deck_name qa_id question answer", visual.adapt_slidevqa),
+    _of("imgname query label", visual.adapt_chartqa),
+    _of("image query label", visual.adapt_chartqa),
+    _of("image question answer type", visual.adapt_chartqa),
     _of("ctxs", documents.adapt_passages),
     _of("docs qa_pairs", documents.refuse_citations),
     _of("num_kvs", documents.adapt_pairs),
@@ -68,10 +75,16 @@ _FORMATS: Final = (
 )
 
 
-def adapt_record(values: Mapping[str, Any], pool: Path | None = None) -> Iterator[dict[str, Any]]:
-    """Yield what a record of a known project asks, with our fields; one of ours stays as it is."""
+def adapt_record(
+    values: Mapping[str, Any], pool: Path | None = None, path: Path | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield what a record of a known project asks, with our fields; one of ours stays as it is.
+
+    `path` is the file that the record stands in: pictures lie beside it.
+    """
     names = values.keys()
     adapt = next((one.adapt for one in _FORMATS if one.fields <= names and not one.without & names), _keep)
     if isinstance(values.get("context"), list):
         values = {**values, "context": documents.resolve_numbers(values, pool)}
-    yield from adapt(values)
+    for record in adapt(values):
+        yield visual.open_files(record, path, pool) if visual.FILES in record else record

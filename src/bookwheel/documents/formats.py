@@ -179,6 +179,11 @@ def detect_format(source: SourceFile) -> Format:
     raise SourceError(f"{source.name} is not a text: it looks like a ZIP archive; unpack it first and give the folder")
 
 
+def is_picture(head: bytes) -> bool:
+    """Return True for the first bytes of a picture of a known format."""
+    return any(kind is Format.PICTURE and head.startswith(mark, at) for at, mark, kind in _FORMAT_SIGNATURES)
+
+
 def describe_binary(head: bytes) -> str:
     """Return a binary file's likely format, or an empty string for text."""
     for offset, signature, kind in _SIGNATURES:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import io
 
 import pytest
 from loopback_server import FACT, QUESTION, TEXT
 from openai import BadRequestError, OpenAI
+from PIL import Image, ImageDraw, ImageFont
 
 from bookwheel.journal.shelf import Reach
 
@@ -87,3 +89,30 @@ def test_a_conversation_that_is_read_is_named_by_its_question(up, ai) -> None:
     turns = [{"role": (USER, "assistant")[at % 2], "content": f"{FACT}Turn {at}."} for at in range(80)]
     said = ai.chat.completions.create(model="scripted", messages=[*turns, {"role": USER, "content": QUESTION}])
     assert up.journal.reading(said.reading).document.name == QUESTION
+
+
+def picture_part(words: str = "") -> dict:
+    picture = Image.new("RGB", (640, 120), "white")
+    pen = ImageDraw.Draw(picture)
+    pen.rectangle((4, 4, 60, 110), fill="navy")
+    pen.text((90, 40), words, fill="black", font=ImageFont.load_default(36))
+    content = io.BytesIO()
+    picture.save(content, "PNG")
+    data = base64.b64encode(content.getvalue()).decode()
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+
+
+def test_a_picture_of_a_message_is_read_by_its_words_and_kept(up, ai) -> None:
+    pytest.importorskip("rapidocr")
+    said = ask(ai, picture_part("The pilot is Ada Quill"), question="Who is the pilot?")
+    document = up.journal.document_of(said.reading)
+    assert "Ada Quill" in document.slice(0, document.length)
+    assert [one.label for one in document.list_pictures()] == ["page 1, figure 1"]
+
+
+def test_pictures_beside_a_long_text_are_read_behind_it(up, ai) -> None:
+    text = {"type": "text", "text": "The ferry came and went. " * 300}
+    said = ask(ai, text, picture_part(), picture_part("Pier"), question="Who is the pilot?")
+    document = up.journal.document_of(said.reading)
+    assert next(part.source for part in document.parts() if part.source) == "1-text.txt"
+    assert [one.source for one in document.list_pictures()] == ["picture-01.png", "picture-02.png"]

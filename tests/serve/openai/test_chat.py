@@ -196,6 +196,9 @@ def refusal(up, **body: object) -> tuple[int, dict]:
 
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+NO_PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,?"}}
+SOUND = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
+WORDS = {"type": "text", "text": "What does it say?"}
 
 
 @pytest.mark.parametrize(
@@ -207,7 +210,11 @@ PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA
         ({"messages": [{"role": "user"}]}, 400, "no_user_message"),
         ({"messages": [{"role": "system", "content": "Hello"}]}, 400, "no_user_message"),
         ({"messages": [{"role": "user", "content": " "}], "document": "x"}, 400, "no_user_message"),
-        ({"messages": [{"role": "user", "content": [PICTURE]}]}, 400, "unsupported_content"),
+        ({"messages": [{"role": "user", "content": [PICTURE]}]}, 400, "no_user_message"),
+        ({"messages": [{"role": "user", "content": [PICTURE, WORDS]}]}, 400, "invalid_request"),
+        ({"messages": [{"role": "user", "content": [PICTURE, WORDS]}], "document": "x"}, 400, "invalid_request"),
+        ({"messages": [{"role": "user", "content": [NO_PICTURE, WORDS]}]}, 400, "invalid_request"),
+        ({"messages": [{"role": "user", "content": [SOUND, WORDS]}]}, 400, "unsupported_content"),
         ({"messages": [{"role": "user", "content": "Hi"}], "model": "gpt-9"}, 404, "model_not_found"),
         ({"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 0}, 400, "invalid_request"),
         ({"messages": [{"role": "user", "content": "Hi"}], "temperature": "hot"}, 400, "invalid_request"),

@@ -14,6 +14,7 @@ LONG = "The harbour master of Skarholm is Ada Quill, and the keeper of the lamp 
 SHORT = "Who is she?"
 NEXT = "And who keeps the lamp?"
 PICTURE = {"type": "image_url", "image_url": {"url": "data:,"}}
+SOUND = {"type": "input_audio"}
 
 
 def contents_of(*messages):
@@ -168,11 +169,11 @@ def test_beside_a_document_or_a_file_the_newest_turn_is_the_question():
     assert (found.document, found.question, found.is_follow_up) == (None, NEXT, True)
 
 
-def test_a_picture_in_the_newest_turn_is_refused_and_one_before_it_is_not():
-    with pytest.raises(ApiError, match="holds image_url") as error:
-        find(("user", [text_part(LONG), PICTURE, text_part(SHORT)]))
+def test_a_sound_in_the_newest_turn_is_refused_and_one_before_it_is_not():
+    with pytest.raises(ApiError, match="holds input_audio") as error:
+        find(("user", [text_part(LONG), SOUND, text_part(SHORT)]))
     assert (error.value.kind, error.value.status, error.value.param) == ("unsupported_content", 400, "messages")
-    found = find(("user", [text_part(LONG), PICTURE]), ("assistant", "Yes."), ("user", SHORT))
+    found = find(("user", [text_part(LONG), SOUND]), ("assistant", "Yes."), ("user", SHORT))
     assert (found.document, found.question) == (LONG, SHORT)
 
 
@@ -194,7 +195,8 @@ def test_no_text_is_lost(messages):
 @pytest.mark.parametrize(
     ("part", "kind"),
     [
-        (PICTURE, "image_url"),
+        (SOUND, "input_audio"),
+        ({"type": "image_url", "image_url": {}}, "image_url"),
         ({"type": "text"}, "text"),
         ({"type": "text", "text": 7}, "text"),
         ({"type": "file"}, "file"),
@@ -220,11 +222,21 @@ def test_texts_of_both_kinds_and_files_are_found_in_their_order():
 
 
 def test_the_newest_message_of_the_user_has_its_own_others():
-    contents = contents_of(("user", [PICTURE]), ("assistant", [PICTURE]), ("user", SHORT))
-    assert (contents.others, contents.newest_others) == (("image_url", "image_url"), ())
-    contents = contents_of(("user", [PICTURE]), ("assistant", SHORT), ("user", [PICTURE, PICTURE]))
+    contents = contents_of(("user", [SOUND]), ("assistant", [SOUND]), ("user", SHORT))
+    assert (contents.others, contents.newest_others) == (("input_audio", "input_audio"), ())
+    contents = contents_of(("user", [SOUND]), ("assistant", SHORT), ("user", [SOUND, SOUND]))
     assert len(contents.newest_others) == 2
-    assert contents_of(("assistant", SHORT), ("assistant", [PICTURE])).newest_others == ()
+    assert contents_of(("assistant", SHORT), ("assistant", [SOUND])).newest_others == ()
+
+
+def test_beside_a_picture_a_short_text_is_the_question_and_a_long_one_the_document():
+    contents = contents_of(("user", [PICTURE, text_part(SHORT)]), ("assistant", "Yes."), ("user", NEXT))
+    assert contents.pictures == ("data:,",)
+    found = find(("user", [PICTURE, text_part(SHORT)]))
+    assert (found.document, found.question) == (None, SHORT)
+    longer = LONG * (1 + 4000 // len(LONG))
+    found = find(("user", [text_part(longer), PICTURE, text_part(SHORT)]))
+    assert (found.document, found.question) == (longer, SHORT)
 
 
 def test_calls_in_another_form_are_texts_as_they_stand():

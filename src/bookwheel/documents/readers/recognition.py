@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
@@ -104,6 +105,8 @@ def _load_engine() -> Any:
 
 def recognise(pixels: Any, *, is_turned: bool = False) -> Recognition:
     """Return the words of an array of rows of RGB pixels."""
+    import numpy as np
+
     height, width = pixels.shape[:2]
     found = [
         line
@@ -114,10 +117,10 @@ def recognise(pixels: Any, *, is_turned: bool = False) -> Recognition:
     if not found:
         return Recognition(text="", lines=(), confidence=1.0)
     turn = _find_turn(found)
-    if turn == 2 and not is_turned:  # noqa: PLR2004
-        # Of a page on its head, some lines are not recognised as such: it is read again from its other end.
-        again = recognise(pixels[::-1, ::-1], is_turned=True)
-        return replace(again, lines=tuple(replace(line, box=_turn_box(line.box)) for line in again.lines))
+    if not is_turned and (turn == 2 or (turn and _disagree(found))):  # noqa: PLR2004
+        # Of a page that is turned, some lines are not recognised as such: it is read again as it should lie.
+        again = recognise(np.rot90(pixels, turn), is_turned=True)
+        return replace(again, lines=tuple(replace(line, box=_turn_box(line.box, turn)) for line in again.lines))
     fragments = _straighten(found, turn, width, height)
     order = _sort_rows(fragments)
     weight = sum(len(line.text) for line in found)
@@ -175,9 +178,12 @@ def _to_box(line: _Found, width: int, height: int) -> Box:
     return round(left, 4), round(top, 4), round(right, 4), round(bottom, 4)
 
 
-def _turn_box(box: Box) -> Box:
-    left, top, right, bottom = (round(1 - side, 4) for side in box)
-    return right, bottom, left, top
+def _turn_box(box: Box, turn: int) -> Box:
+    """Return the place on the page as it lies of a box on the page that was turned by quarters against the clock."""
+    for _ in range(turn):
+        left, top, right, bottom = box
+        box = round(1 - bottom, 4), left, round(1 - top, 4), right
+    return box
 
 
 def _straighten(found: Sequence[_Found], turn: int, width: int, height: int) -> list[Fragment]:
@@ -214,6 +220,12 @@ def _find_turn(found: Sequence[_Found]) -> int:
     return (3 if is_flipped else 1) if is_sideways else (2 if is_flipped else 0)
 
 
+def _disagree(found: Sequence[_Found]) -> bool:
+    """Return whether long upright lines point both up and down: those of one page point the same way."""
+    ways = {line.is_flipped for line in found if line.is_upright and len(line.text) > 2}  # noqa: PLR2004
+    return len(ways) > 1
+
+
 def _turn_point(point: Point, turn: int, width: int, height: int) -> Point:
     x, y = point
     return {0: (x, y), 1: (y, width - x), 2: (width - x, height - y), 3: (height - y, x)}[turn]
@@ -248,6 +260,7 @@ class _Table:
 def _find_tables(pixels: Any) -> list[_Table]:
     """Return the grids of a picture that have two columns and two rows at least, from above."""
     import cv2
+    import numpy as np
 
     grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
     height, width = grey.shape
@@ -263,7 +276,9 @@ def _find_tables(pixels: Any) -> list[_Table]:
         if across < max(_LEAST_TABLE * width, 60) or down < max(_LEAST_TABLE * height, 30):
             continue
         rows = _find_rules(level[top : top + down, left : left + across].mean(axis=1) / 255, top)
-        columns = _find_rules(upright[top : top + down, left : left + across].mean(axis=0) / 255, left)
+        # A border may part some rows alone, as between rooms of a plan or below a merged cell.
+        shares = [upright[a:b, left : left + across].mean(axis=0) / 255 for a, b in pairwise(rows)]
+        columns = _find_rules(np.max(shares, axis=0), left) if shares else ()
         if len(rows) >= _LEAST_RULES and len(columns) >= _LEAST_RULES:
             tables.append(_Table(columns, rows))
     return sorted(tables, key=lambda table: table.down[0])

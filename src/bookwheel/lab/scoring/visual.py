@@ -53,7 +53,8 @@ def anls(answer: str, golds: Sequence[str]) -> Score:
 
     def compare(given: str, gold: str) -> float:
         longest = max(len(gold.upper()), len(given.upper()))
-        similarity = 1 - _differ(*(" ".join(text.strip().lower().split()) for text in (given, gold)), longest)
+        one, other = (" ".join(text.strip().lower().split()) for text in (given, gold))
+        similarity = 1 - _differ(one, other, longest)
         return similarity if similarity >= _HALF else 0.0
 
     return best(answer, golds, compare, "ANLS") if golds else NOTHING

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -103,14 +103,18 @@ class DocumentStore:
         return await self._store(TextDocument(text, safe_name(name or shorten_name(text) or "text")), client)
 
     async def store_path(self, path: Path, client: str) -> StoredDocument:
+        return await self.store_paths([path], client)
+
+    async def store_paths(self, paths: Sequence[Path], client: str) -> StoredDocument:
+        """Store files, or a folder, as one document."""
         await self.check_disk()
         self._conversions.check_capacity()
         async with self._conversions.slot(client):
-            if await asyncio.to_thread(path.is_dir):
+            if len(paths) > 1 or await asyncio.to_thread(paths[0].is_dir):
                 # Each of its files has a child of its own, so that a hostile one is left out alone.
-                folder = await run_cancellable(open_document, [path], limits=self._child_limits)
+                folder = await run_cancellable(open_document, paths, limits=self._child_limits)
                 return await self._store(folder, client)
-            return await self._store(open_isolated(path, to_printable(path.name)), client)
+            return await self._store(open_isolated(paths[0], to_printable(paths[0].name)), client)
 
     async def store_url(self, url: str, client: str, *, allow_private: bool) -> StoredDocument:
         # A path must never reach what opens files, so anything but an address is declined first.

@@ -1,6 +1,7 @@
-"""Files inside the messages of a chat: decoded, converted and stored as uploads are, and named by their ids.
+"""Files and pictures inside the messages of a chat: decoded, converted and stored as uploads are, named by their ids.
 
 A client sends the same files again with every turn. They are the same text then, so that a follow-up finds its reading.
+Pictures are stored where the chat is read; one that goes to an endpoint as it stands takes its pictures along.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ import base64
 import binascii
 import mimetypes
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.documents.formats import is_picture
 from bookwheel.journal import StoredDocument
 from bookwheel.serve.engine.documents import safe_name
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.requests import identify_caller
+from bookwheel.serve.openai.conversation import ChatContents, ChatParts
 from bookwheel.serve.openai.requests import FILE_PREFIX, ChatShape, MessageShape, refuse
 
 if TYPE_CHECKING:
@@ -72,13 +76,48 @@ async def _store_files(service: Service, files: Sequence[dict[str, Any]], client
         name, content = await asyncio.to_thread(_decode, file)
         if decoded.setdefault(name, content) != content:
             decoded[f"{len(decoded) + 1}-{name}"] = content
+    return await _store_contents(service, decoded, client)
+
+
+async def _store_contents(service: Service, decoded: Mapping[str, bytes], client: str) -> StoredDocument:
     # A folder of its own, which only this user may enter.
     with tempfile.TemporaryDirectory(prefix="bookwheel-") as folder:
+        paths = [Path(folder) / name for name in sorted(decoded)]
         async with service.documents.receive_upload(client):
-            for name, content in decoded.items():
-                await asyncio.to_thread((Path(folder) / name).write_bytes, content)
-        path = Path(folder) / next(iter(decoded)) if len(decoded) == 1 else Path(folder)
-        return await service.documents.store_path(path, client)
+            for path in paths:
+                await asyncio.to_thread(path.write_bytes, decoded[path.name])
+        return await service.documents.store_paths(paths, client)
+
+
+async def store_pictures(
+    service: Service, request: Request, contents: ChatContents, parts: ChatParts
+) -> tuple[ChatContents, ChatParts]:
+    """Return a chat whose document is its pictures, behind the text that it would be without them."""
+    if contents.files:
+        raise refuse("one document at a time: send the pictures as files beside the other file", "messages")
+    client = (await identify_caller(request)).key_name
+    addresses = list(dict.fromkeys(contents.pictures))
+    if len(addresses) == 1 and parts.document is None and not addresses[0].startswith(_DATA):
+        allow_private = service.settings.allow_private
+        stored = await service.documents.store_url(addresses[0], client, allow_private=allow_private)
+    elif all(address.startswith(_DATA) for address in addresses):
+        # In the order of their names, the text before the pictures.
+        decoded = {} if parts.document is None else {"1-text.txt": parts.document.encode("utf-8", "replace")}
+        for number, address in enumerate(addresses, 1):
+            named = {"file_data": address, "filename": f"picture-{number:02}{_find_ending(address)}"}
+            name, content = await asyncio.to_thread(_decode, named)
+            if not is_picture(content):
+                raise refuse(f"picture {number} is of no known format, or broken: send PNG or JPEG", "messages")
+            decoded[name] = content
+        stored = await _store_contents(service, decoded, client)
+    else:
+        raise refuse("the address of one picture, or pictures as data: addresses in base64", "messages")
+    files_ids = (f"{FILE_PREFIX}{stored.id}",)
+    return replace(contents, files=files_ids, pictures=()), replace(parts, document=None, is_history=False)
+
+
+def _find_ending(address: str) -> str:
+    return mimetypes.guess_extension(address.removeprefix(_DATA).partition(";")[0]) or ".png"
 
 
 def _decode(file: dict[str, Any]) -> tuple[str, bytes]:

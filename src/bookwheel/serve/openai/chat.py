@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import WindowExceeded
 from bookwheel.journal import StoredDocument
-from bookwheel.models.base import Model
+from bookwheel.models.base import Model, unwrap
+from bookwheel.models.openai import OpenAIModel
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.requests import parse_body, store_upload
-from bookwheel.serve.openai.attachments import store_attachments
+from bookwheel.serve.openai.attachments import store_attachments, store_pictures
 from bookwheel.serve.openai.chat_reader import ChatReader
 from bookwheel.serve.openai.chat_tasks import answer_from_words, is_chat_task, shorten_chat
 from bookwheel.serve.openai.completions import ChatResult, make_reply
@@ -30,6 +31,7 @@ from bookwheel.serve.openai.requests import (
     ChatShape,
     MessageShape,
     prompt_room,
+    refuse,
     reply_limit,
     window_tokens,
 )
@@ -159,7 +161,9 @@ class OpenAIRoutes:
         # Counting tokens may wait for a server, so it stays out of the event loop.
         counted = (contents, chat, model)
         fits = fits_by_bytes(*counted) or await asyncio.to_thread(fits_by_tokens, *counted)
-        if fits and not has_document and (chat.model == name or _has_one_text(contents)):
+        # A model in this process takes no pictures in a chat: they are read.
+        is_passed_on = not contents.pictures or isinstance(unwrap(model), OpenAIModel)
+        if fits and not has_document and is_passed_on and (chat.model == name or _has_one_text(contents)):
             _check_user_text(contents)
             try:
                 return await self.pass_through.answer(chat, contents, model, key, raw_body)
@@ -168,6 +172,10 @@ class OpenAIRoutes:
         if is_task:
             return await self._answer_task(chat, model, request)
         conversation = find_conversation(contents, chat.document, is_outgrown=not fits)
+        if contents.pictures:
+            if chat.document is not None:
+                raise refuse("one document at a time: a picture beside the field document", "messages")
+            contents, conversation = await store_pictures(self.service, request, contents, conversation)
         return await self._reader.answer(request, chat, contents, conversation, name)
 
     async def _answer_task(self, chat: ChatShape, model: Model, request: Request) -> ChatResult:
@@ -209,7 +217,7 @@ def _has_one_text(contents: ChatContents) -> bool:
 def _check_user_text(contents: ChatContents) -> None:
     """Raise ApiError for a chat without a text of the user. A picture alone is for the endpoint to judge."""
     has_text = any(text.text.strip() for text in contents.texts if text.role == "user")
-    if not has_text and not contents.others:
+    if not has_text and not contents.others and not contents.pictures:
         raise ApiError(400, "there is no user message with text in it", kind="no_user_message", param="messages")
 
 

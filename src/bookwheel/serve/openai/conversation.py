@@ -56,15 +56,17 @@ class ChatContents:
     texts: tuple[MessageText, ...]
     files: tuple[str, ...]
     others: tuple[str, ...]
-    """Kinds of content that are not text: pictures, sounds."""
+    """Kinds of content that are neither text nor pictures: sounds."""
     newest_others: tuple[str, ...] = ()
     """Those of the newest message of the user."""
+    pictures: tuple[str, ...] = ()
+    """The addresses of pictures: `data:` or of the web."""
 
 
 def parse_messages(messages: Sequence[MessageShape]) -> ChatContents:
     """Return the texts, the files and the other contents of messages, in their order."""
     texts: list[MessageText] = []
-    files, others, newest = [], [], []
+    files, others, newest, pictures = [], [], [], []
     last_user = max((at for at, message in enumerate(messages) if message.role == USER), default=-1)
     for at, message in enumerate(messages):
         for kind, value in _split_parts(message):
@@ -72,14 +74,22 @@ def parse_messages(messages: Sequence[MessageShape]) -> ChatContents:
                 texts.append(MessageText(role=message.role, text=value, message=at))
             elif kind == "file":
                 files.append(value)
+            elif kind == "picture":
+                pictures.append(value)
             else:
                 others.append(value)
                 newest += [value] if at == last_user else []
-    return ChatContents(texts=tuple(texts), files=tuple(files), others=tuple(others), newest_others=tuple(newest))
+    return ChatContents(
+        texts=tuple(texts),
+        files=tuple(files),
+        others=tuple(others),
+        newest_others=tuple(newest),
+        pictures=tuple(pictures),
+    )
 
 
 def _split_parts(message: MessageShape) -> Iterator[tuple[str, str]]:
-    """Yield `text` with the text, `file` with its id, or `other` with the kind of what is not text."""
+    """Yield `text` with the text, `file` with its id, `picture` with its address, or `other` with the kind."""
     if isinstance(message.content, str):
         yield "text", message.content
     for part in message.content if isinstance(message.content, list) else ():
@@ -88,11 +98,19 @@ def _split_parts(message: MessageShape) -> Iterator[tuple[str, str]]:
             yield "text", part["text"]
         elif kind == "file" and isinstance(file := part.get("file"), dict) and isinstance(file.get("file_id"), str):
             yield "file", file["file_id"]
+        elif kind == "image_url" and (address := _find_address(part)):
+            yield "picture", address
         else:
             yield "other", kind
     calls = (message.model_extra or {}).get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         yield "text", _describe_call(call)
+
+
+def _find_address(part: dict[str, Any]) -> str:
+    named = part.get("image_url")
+    address = named.get("url") if isinstance(named, dict) else named
+    return address if isinstance(address, str) else ""
 
 
 def _describe_call(call: Any) -> str:
@@ -207,7 +225,7 @@ def _fit(line: str, count: Callable[[str], int], room: int) -> str:
 def find_conversation(contents: ChatContents, document: str | None, *, is_outgrown: bool = False) -> ChatParts:
     """Return the parts of a chat. `is_outgrown`: it does not fit the window, so its history may be the document.
 
-    Raise ApiError where there is no question, or the newest turn holds something that is not text.
+    Raise ApiError where there is no question, or the newest turn holds something that is neither text nor a picture.
     """
     if contents.newest_others:
         raise ApiError(
@@ -225,6 +243,8 @@ def find_conversation(contents: ChatContents, document: str | None, *, is_outgro
         return _arrange(texts, turn, question=_join(texts[at].text for at in turn))
     longest = max(range(len(texts)), key=lambda at: len(texts[at].text))
     length = len(texts[longest].text)
+    if contents.pictures and not is_outgrown and length <= _LONGEST_QUESTION:
+        return _arrange(texts, turn, question=_join(texts[at].text for at in turn))
     is_question = longest not in turn or length <= _LONGEST_QUESTION
     if is_outgrown and is_question and 2 * length < sum(len(text.text) for text in texts):
         return _read_history(texts, turn)

@@ -248,7 +248,7 @@ def _find_status_error(error: BaseException | None) -> StatusError | None:
 
 def worst_prompt_tokens(contents: ChatContents, body: Mapping[str, Any], model: Model, room: int) -> int:
     """Return the most tokens that the prompt can have; what is not text may fill all of the room."""
-    if contents.others or contents.files:
+    if contents.others or contents.files or contents.pictures:
         return room
     count, estimate = model.tokenizer.count, EstimatingTokenizer().count
     # Any field may end up in the prompt: tools, schemas, documents, the reasoning of an earlier reply.

@@ -1,24 +1,26 @@
 """Measure how well words in pictures are read, and what a memory that points at pictures keeps.
 
     python benchmarks/quality/pictures.py recall [--each 6]
-    python benchmarks/quality/pictures.py answers [--pages 5] [--count 8]
-    python benchmarks/quality/pictures.py sight [--pages 5 20 100] [--count 8]
+    python benchmarks/quality/pictures.py lengths [--pages 1 5 20 100 500] [--count 8] [--ways sequential]
 
-`recall`: the share of drawn words that is recognised, by kind of picture and language. `answers`: the built-in model
-on a document with its pictures read, and not. `sight`: a model that sees by construction, with marks in its memory and
-with captions alone. A document of our making has pages of words and drawn pictures with facts, which stand
-nowhere else. `sight` measures our part alone: the model knows what was drawn, and fails only where it is not shown it.
+`recall`: the share of drawn words that is recognised, by kind of picture and language. `lengths`: documents of our
+making have pages of words and drawn pictures with facts, which stand nowhere else; who has the fact? The built-in
+model, which reads the recognised words, and without pictures; and a script that sees, with marks in its memory or with
+captions alone. The script reads a code of squares from the pixels that it is sent, and knows nothing else.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import random
 import re
 import resource
 import time
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
+from math import sqrt
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from bookwheel.types import Message
 
 SEED = 20261124
+# Pages up to which it is measured what is known without pictures.
+FEW = 20
 FONTS = {
     "en": "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
     "zh": "/usr/share/fonts/opentype/noto/NotoSerifCJK-Bold.ttc",
@@ -220,11 +224,45 @@ def write_document(path: Path, pages: int, drawings: Sequence[Drawing], chance: 
 
 
 def make(folder: str, pages: int, count: int, ocr: str, seed: int) -> tuple[Any, list[Drawing]]:
+    """Return a document with pictures of every kind, in English and Chinese by turns, and what they ask."""
     chance = random.Random(seed)
-    drawings = [draw(KINDS[at % len(KINDS)], "en", chance) for at in range(min(count, pages))]
+    languages = ("en", "zh")
+    drawings = [
+        add_code(draw(KINDS[(seed + at) % len(KINDS)], languages[(seed + at) % 2], chance))
+        for at in range(min(count, pages))
+    ]
     path = Path(folder) / "log.pdf"
     write_document(path, pages, drawings, chance)
     return open_document([path], ocr=ocr), drawings
+
+
+def add_code(drawing: Drawing) -> Drawing:
+    """Return the drawing with its question and answer as a code of squares, which a script reads from the pixels."""
+    import cv2
+
+    said = f"{drawing.question.encode('ascii', 'backslashreplace').decode()}|{drawing.answer}"
+    code = Image.fromarray(cv2.QRCodeEncoder.create().encode(said)).convert("RGB")
+    code = code.resize((5 * code.width, 5 * code.height), Image.Resampling.NEAREST)
+    width, height = drawing.picture.size
+    joined = Image.new("RGB", (width + code.width + 40, max(height, code.height + 40)), "white")
+    joined.paste(drawing.picture, (0, 0))
+    joined.paste(code, (width + 20, 20))
+    return replace(drawing, picture=joined)
+
+
+def read_code(content: bytes) -> tuple[str, str]:
+    """Return the question and the answer that a picture shows; nothing where it is too small to be read."""
+    import cv2
+    import numpy as np
+
+    pixels = np.asarray(Image.open(io.BytesIO(content)).convert("L"))
+    size = (2 * pixels.shape[1], 2 * pixels.shape[0])
+    for shown in (pixels, cv2.resize(pixels, size, interpolation=cv2.INTER_CUBIC)):
+        said, _, _ = cv2.QRCodeDetector().detectAndDecode(shown)
+        if said:
+            question, _, answer = said.rpartition("|")
+            return question.encode().decode("unicode_escape"), answer
+    return "", ""
 
 
 async def ask(document: Any, question: str, model: Any, way: str, plan: Plan) -> str:
@@ -234,66 +272,75 @@ async def ask(document: Any, question: str, model: Any, way: str, plan: Plan) ->
     return f"{ended.answer.text} {ended.answer.passage}" if ended.answer else ended.error
 
 
-async def measure_answers(pages: int, count: int) -> None:
-    """Print how often the built-in model's answer, or the passage beside it, holds the fact."""
-    model = await LocalModel.open()
-    for ocr in ("rapidocr", "off"):
-        with TemporaryDirectory() as folder:
-            began = time.perf_counter()
-            document, drawings = make(folder, pages, count, ocr, SEED)
-            opened = time.perf_counter() - began
-            right = 0
-            for drawing in drawings:
-                answer = await ask(document, drawing.question, model, "quotes", model.plan)
-                right += drawing.answer in answer
-            print(f"{pages} pages, ocr {ocr}: {right} of {len(drawings)} right; opened in {opened:.1f} s")
-
-
-def _make_seer(known: dict[str, Drawing], *, keeps: bool) -> Any:
-    """Return a script that knows what was drawn, and sees it only where the picture is sent."""
+def _make_seer(*, keeps: bool) -> Any:
+    """Return a script that sees: it reads the code in the pixels that it is sent, and knows nothing else."""
 
     def reply(messages: Sequence[Message]) -> str:
         message = messages[-1]
-        shown = [(picture, known[picture.sha256]) for picture in message.pictures if picture.sha256 in known]
-        mine = [(picture, one) for picture, one in shown if one.question in message.content]
+        shown = [(picture, *read_code(picture.content)) for picture in message.pictures]
+        mine = [(picture, answer) for picture, question, answer in shown if question and question in message.content]
         if "<section>" not in message.content:
-            return f"\\boxed{{{mine[0][1].answer if mine else 'not seen'}}}"
+            return f"\\boxed{{{mine[0][1] if mine else 'not seen'}}}"
         lines = [f"{picture.mark if keeps else picture.label}: a picture of stores" for picture, _ in mine]
         return "\n".join(lines) or "UNCHANGED"
 
     return reply
 
 
-async def measure_sight(lengths: Sequence[int], count: int) -> None:
-    """Print how often a picture is before the model when it answers."""
-    plan = Plan(chunk_tokens=1200, memory_tokens=600, answer_tokens=100)
+def _tell_share(right: int, asked: int) -> str:
+    """Return a share with its interval after Wilson."""
+    share, z = right / asked, 1.96
+    middle, spread = share + z * z / (2 * asked), z * sqrt(share * (1 - share) / asked + z * z / (4 * asked * asked))
+    low, high = ((middle + sign * spread) / (1 + z * z / asked) for sign in (-1, 1))
+    return f"{right} of {asked} ({low:.2f} to {high:.2f})"
+
+
+async def measure_lengths(lengths: Sequence[int], count: int, ways: Sequence[str]) -> None:
+    """Print how often each reader has the fact of a picture, over documents of so many pages."""
+    local = await LocalModel.open()
+    small = Plan(chunk_tokens=1200, memory_tokens=900, answer_tokens=100)
     for pages in lengths:
-        with TemporaryDirectory() as folder:
-            document, drawings = make(folder, pages, count, "", SEED + pages)
-            pictures = document.list_pictures()
-            known = {picture.sha256: one for picture, one in zip(pictures, drawings, strict=True)}
-            for keeps in (True, False):
-                model = ScriptedModel(_make_seer(known, keeps=keeps), vision="qwen")
-                answers = [await ask(document, one.question, model, "sequential", plan) for one in drawings]
-                right = sum(one.answer in answer for one, answer in zip(drawings, answers, strict=True))
-                how = "marks in the memory" if keeps else "captions alone"
-                print(f"{pages} pages, {how}: {right} of {len(drawings)} right, {model.calls} calls")
+        right: Counter[str] = Counter()
+        seconds: Counter[str] = Counter()
+        asked = opened = 0
+        while asked < count:
+            with TemporaryDirectory() as folder:
+                began = time.perf_counter()
+                document, drawings = make(folder, pages, count - asked, "rapidocr", SEED + 1000 * pages + asked)
+                opened += time.perf_counter() - began
+                blind, _ = make(folder, pages, count - asked, "off", SEED + 1000 * pages + asked)
+            readers = [("words, built-in model", document, local, "quotes", local.plan)]
+            readers += [("no pictures, built-in model", blind, local, "quotes", local.plan)] if pages <= FEW else []
+            for way in ways:
+                for keeps in (True, False):
+                    seer = ScriptedModel(_make_seer(keeps=keeps), vision="qwen")
+                    how = "marks in the memory" if keeps else "captions alone"
+                    readers.append((f"{how}, {way}", document, seer, way, small))
+            for name, text, model, way, plan in readers:
+                began = time.perf_counter()
+                for one in drawings:
+                    right[name] += one.answer in await ask(text, one.question, model, way, plan)
+                seconds[name] += time.perf_counter() - began
+            asked += len(drawings)
+        print(f"{pages} pages, {asked} pictures, opened in {opened / asked:.1f} s a picture")
+        for name, total in seconds.items():
+            print(f"    {name:32} {_tell_share(right[name], asked):28} {total / asked:6.1f} s a question", flush=True)
+    print(f"most memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB", end=", ")
+    print(f"of a converting child: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10} MiB")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("recall", "answers", "sight"))
+    parser.add_argument("what", choices=("recall", "lengths"))
     parser.add_argument("--each", type=int, default=6)
     parser.add_argument("--pages", type=int, nargs="+", default=[5])
     parser.add_argument("--count", type=int, default=8)
+    parser.add_argument("--ways", nargs="+", default=["sequential"])
     wanted = parser.parse_args()
     if wanted.what == "recall":
         measure_recall(wanted.each)
-    elif wanted.what == "answers":
-        for pages in wanted.pages:
-            asyncio.run(measure_answers(pages, wanted.count))
     else:
-        asyncio.run(measure_sight(wanted.pages, wanted.count))
+        asyncio.run(measure_lengths(wanted.pages, wanted.count, wanted.ways))
 
 
 if __name__ == "__main__":

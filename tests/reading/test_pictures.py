@@ -3,6 +3,8 @@
 import asyncio
 import hashlib
 import io
+import math
+from dataclasses import replace
 
 import pytest
 from PIL import Image
@@ -13,7 +15,7 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.models.server_scores import to_json
 from bookwheel.models.vision import PictureRule
 from bookwheel.picture import Picture
-from bookwheel.plan import Plan
+from bookwheel.plan import GatePlan, Plan, Scorer
 from bookwheel.reading.pictures import PictureTokenizer, SeeingModel, see_pictures
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.ways.registry import load_way
@@ -91,23 +93,54 @@ class Seer:
         return "\n".join(f"{mark} shows the sail" for mark in marks) if marks and self.keeps else "UNCHANGED"
 
 
+def judge_by_sight(messages, options):
+    """Say yes where a picture is shown, and no memory says so already."""
+    message = messages[-1]
+    is_seen = bool(message.pictures) and "shows" not in message.content
+    return [math.log(0.9 if is_seen == (option == options[0]) else 0.1) for option in options]
+
+
 def read(document, seer, way="sequential", vision="qwen", plan=PLAN):
-    model = ScriptedModel(seer, vision=vision)
+    model = ScriptedModel(seer, vision=vision, judge=judge_by_sight)
     info = DocumentInfo(id="d", name=document.name, length=document.length)
     reading = new_reading(info, "What colour was the sail?", model, plan, way)
     return asyncio.run(run_reading(reading, document, model, way=load_way(way)))
 
 
-@pytest.mark.parametrize("way", ["sequential", "edits"])
+WAYS = ("sequential", "edits", "heads", "gated", "gated+edits", "parallel", "ranked", "early-exit", "look-back")
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_a_picture_stays_in_sight_as_long_as_a_line_of_the_memory_points_at_it(way):
     seer = Seer()
-    seen = read(Log(), seer if way == "sequential" else lambda messages: _as_edits(seer, messages), way)
-    assert seen.status is Status.ANSWERED
+    plan = replace(PLAN, gate=GatePlan(scorer=Scorer.JUDGE, threshold=0.5)) if "gated" in way else PLAN
+    seen = read(Log(), (lambda messages: _as_edits(seer, messages)) if "edits" in way else seer, way, plan=plan)
+    assert seen.status is Status.ANSWERED, seen.error
     assert len(seen.steps) > 4
     assert seen.answer.text == "The sail was red"
-    assert all("[page 1, figure 1]" in step.after.text for step in seen.steps)
+    if way in {"sequential", "edits", "gated", "gated+edits"}:
+        assert all("[page 1, figure 1]" in step.after.text for step in seen.steps)
+        skipped = [Flag.SKIPPED in step.flags for step in seen.steps]
+        # The judge sees the picture: its section alone is read.
+        assert skipped == [False, *["gated" in way] * (len(skipped) - 1)]
+
+
+def test_what_only_a_picture_told_is_lost_without_its_mark():
     forgotten = read(Log(), Seer(keeps=False))
     assert forgotten.answer.text == "The sail was unknown"
+
+
+def test_words_recognised_in_pictures_are_quoted():
+    def score(messages, text):
+        return [0.0 if "noon" in messages[-1].content else -2.0]
+
+    model = ScriptedModel(str, vision="qwen", likelihood=score)
+    document = Log()
+    info = DocumentInfo(id="d", name=document.name, length=document.length)
+    reading = new_reading(info, "When was it drawn?", model, PLAN, "quotes")
+    reading = asyncio.run(run_reading(reading, document, model, way=load_way("quotes")))
+    assert reading.answer, reading.error
+    assert "Drawn at noon." in model.last_messages[-1].content
 
 
 def _as_edits(seer, messages):

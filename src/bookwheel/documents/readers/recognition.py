@@ -276,9 +276,9 @@ def _find_tables(pixels: Any) -> list[_Table]:
         if across < max(_LEAST_TABLE * width, 60) or down < max(_LEAST_TABLE * height, 30):
             continue
         rows = _find_rules(level[top : top + down, left : left + across].mean(axis=1) / 255, top)
-        # A border may part some rows alone, as between rooms of a plan or below a merged cell.
+        # A border may part half of the rows alone, as between rooms of a plan or below a merged cell.
         shares = [upright[a:b, left : left + across].mean(axis=0) / 255 for a, b in pairwise(rows)]
-        columns = _find_rules(np.max(shares, axis=0), left) if shares else ()
+        columns = _find_rules(np.quantile(shares, 0.5, axis=0, method="higher"), left) if shares else ()
         if len(rows) >= _LEAST_RULES and len(columns) >= _LEAST_RULES:
             tables.append(_Table(columns, rows))
     return sorted(tables, key=lambda table: table.down[0])

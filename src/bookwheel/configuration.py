@@ -186,8 +186,8 @@ class Connection:
     window: Annotated[int, Ge(1)] | None = None
     """The model's context window in tokens, if the endpoint does not report it."""
     vision: str | None = None
-    """The endpoint's model sees pictures: `auto`, or the rule by which it counts them (`gpt`, `qwen`, `gemma`, `llava`,
-    `any`). Without it, or with `off`, it is sent recognised words alone."""
+    """The endpoint's model sees pictures: `auto`, or the rule by which it counts them (`gpt`, `gpt-small`, `qwen`,
+    `gemma`, `llava`, `pixtral`, `internvl`, `any`). Without it, or with `off`, it is sent recognised words alone."""
     timeout: Positive = 600.0
     """Seconds of silence after which a call has failed."""
     deadline: Positive | None = None

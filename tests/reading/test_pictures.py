@@ -244,7 +244,11 @@ def test_a_part_of_a_picture_is_shown_by_itself():
         ("gpt", (2048, 4096), 1105),
         ("qwen", (280, 280), 102),
         ("gemma", (900, 900), 258),
-        ("any", (10, 10), 2880),
+        ("gpt-small", (1024, 1024), 2520),
+        ("gpt-small", (9000, 9000), 3779),
+        ("pixtral", (1024, 1024), 64 * 65),
+        ("any", (10, 10), 3330),
+        ("any", (1024, 1024), 64 * 65),
     ],
 )
 def test_pictures_are_counted_by_the_models_own_rule(rule, size, tokens):
@@ -254,6 +258,8 @@ def test_pictures_are_counted_by_the_models_own_rule(rule, size, tokens):
 def test_a_rule_is_found_by_name_and_a_size_by_its_cost():
     assert PictureRule.find("auto", "Qwen3-VL-8B").name == "qwen"
     assert PictureRule.find("auto", "unheard-of").name == "any"
+    assert PictureRule.find("auto", "openai/gpt-5-mini").name == "gpt-small"
+    assert PictureRule.find("auto", "gpt-4o-mini").name == "gpt"
     assert PictureRule.find(None, "gpt-5") is None
     with pytest.raises(InputError, match="unknown vision"):
         PictureRule.find("yes", "gpt-5")

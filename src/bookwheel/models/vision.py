@@ -1,10 +1,15 @@
 """What a picture costs in tokens, by the rule of the model that sees it.
 
-    gpt      85, and 170 for each tile of 512 pixels after scaling to 2,048 and 768
-    qwen     a token for each 28 x 28 pixels, and 2
-    gemma    256 whatever its size, and 2
-    llava    up to 2,880 (LLaVA-NeXT: five views of 576)
-    any      the most of all of these: of a model whose rule nobody told
+    gpt        85, and 170 for each tile of 512 pixels after scaling to 2,048 and 768
+    gpt-small  2.46 for each 32 x 32 pixels, of which 1,536 are seen (GPT-4.1 and later, mini and nano)
+    qwen       a token for each 28 x 28 pixels, and 2 (later ones: for 32 x 32)
+    gemma      256 whatever its size, and 2
+    llava      up to 2,880 (LLaVA-NeXT: five views of 576)
+    pixtral    a token for each 16 x 16 pixels, and one for each row, after scaling to 1,024
+    internvl   up to 3,330 (thirteen views of 256, and 2)
+    any        the most of all of these: of a model whose rule nobody told
+
+GPT-4o mini bills pictures at 33 times what they take of its window; they are counted as they take.
 
 A model that can see has its rule as `vision`; without one it is sent text alone. Servers do not say whether a model
 sees, so the user does (`--vision`), or `bookwheel models` tries it with a small picture.
@@ -27,6 +32,10 @@ if TYPE_CHECKING:
 
 # Pixels of a side of a Qwen-VL token, of a tile of GPT, and of what GPT scales to.
 _PATCH: Final = 28
+_SMALL_PATCH: Final = 32
+_MOST_PATCHES: Final = 1536
+_PIXTRAL_PATCH: Final = 16
+_PIXTRAL_LONG: Final = 1024
 _TILE: Final = 512
 _LONG: Final = 2048
 _SHORT: Final = 768
@@ -51,12 +60,27 @@ def _count_qwen(width: int, height: int) -> int:
     return max(4, ceil(width / _PATCH) * ceil(height / _PATCH)) + 2
 
 
+def _count_small_gpt(width: int, height: int) -> int:
+    patches = ceil(width / _SMALL_PATCH) * ceil(height / _SMALL_PATCH)
+    return ceil(2.46 * min(patches, _MOST_PATCHES))
+
+
+def _count_pixtral(width: int, height: int) -> int:
+    scale = min(1.0, _PIXTRAL_LONG / max(width, height))
+    rows = ceil(height * scale / _PIXTRAL_PATCH)
+    return rows * (ceil(width * scale / _PIXTRAL_PATCH) + 1)
+
+
 _RULES: Final[dict[str, Callable[[int, int], int]]] = {
     "gpt": _count_gpt,
+    "gpt-small": _count_small_gpt,
     "qwen": _count_qwen,
     "gemma": lambda _width, _height: 258,
     "llava": lambda _width, _height: 2880,
+    "pixtral": _count_pixtral,
+    "internvl": lambda _width, _height: 3330,
 }
+_SMALL_GPT: Final = re.compile(r"\b(?:gpt-(?!4o)[\w.]+-(?:mini|nano)|o4-mini)\b")
 RULES: Final = ("auto", "off", *_RULES, "any")
 """What `--vision` takes. `auto` goes by the model's name."""
 
@@ -76,6 +100,8 @@ class PictureRule:
             raise InputError(f"unknown vision {wanted!r}; there are {', '.join(RULES)}")
         if wanted != "auto":
             return cls(str(wanted))
+        if _SMALL_GPT.search(model.casefold()):
+            return cls("gpt-small")
         return cls(next((name for name in _RULES if name in model.casefold()), "any"))
 
     def count(self, width: int, height: int) -> int:

@@ -6,21 +6,25 @@ every-other = "my_package:every_other"
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from importlib.metadata import entry_points
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import EntryPoint, EntryPoints
 
 
 def list_plugins(group: str) -> list[str]:
     """Return the names that installed packages register in a group such as `bookwheel.ways`."""
-    return sorted(entry_points(group=group).names)
+    return sorted(_find_points(group).names)
+
+
+def _find_points(group: str) -> EntryPoints:
+    # Late: most commands look for no plug-in, and this import is a tenth of what they take to start.
+    from importlib.metadata import entry_points
+
+    return entry_points(group=group)
 
 
 def list_names(group: str, built_in: Collection[str]) -> list[str]:
@@ -32,6 +36,8 @@ def require_plugin(group: str, name: str, built_in: Collection[str], kind: str) 
     """Return the object behind a registered name; InputError suggests the nearest name, ours or another package's."""
     plugin = load_plugin(group, name)
     if plugin is None:
+        from difflib import get_close_matches
+
         names = list_names(group, built_in)
         near = get_close_matches(name, names, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}? There are" if near else "there are"
@@ -41,6 +47,8 @@ def require_plugin(group: str, name: str, built_in: Collection[str], kind: str) 
 
 def require_extra(purpose: str, extra: str, *modules: str) -> None:
     """Raise MissingExtra when one of the modules that an extra installs is missing. Nothing is imported."""
+    from importlib.util import find_spec
+
     if any(find_spec(module) is None for module in modules):
         raise MissingExtra(purpose, extra)
 
@@ -50,7 +58,7 @@ def load_plugin(group: str, name: str) -> Any:
 
     InputError when its package cannot be imported, or when two packages claim the name.
     """
-    found = sorted(set(entry_points(group=group, name=name)), key=_package)
+    found = sorted(set(_find_points(group).select(name=name)), key=_package)
     if not found:
         return None
     if len(found) > 1:

@@ -192,7 +192,7 @@ def scan(tmp_path):
 
 @pytest.fixture
 def without_recogniser(monkeypatch):
-    for module in ("ocr", "pdf"):
+    for module in ("pictures", "pdf"):
         monkeypatch.setattr(f"bookwheel.documents.readers.{module}.choose_recogniser", lambda _: "")
 
 
@@ -242,7 +242,7 @@ def test_without_a_recogniser_a_scanned_page_is_told_with_advice(scan, without_r
 def test_a_page_that_tesseract_cannot_read_is_told_and_the_others_are_read(scan, monkeypatch):
     path = scanned_pdf(scan)
     monkeypatch.setattr("bookwheel.documents.readers.pdf._OCR_RESOLUTION", 72)
-    monkeypatch.setattr("bookwheel.documents.readers.ocr.find_languages", lambda: "xx-none")
+    monkeypatch.setattr("bookwheel.documents.readers.pictures.find_languages", lambda: "xx-none")
     parts, notes = convert(path, ocr="tesseract")
     assert [part.page for part in parts] == [1]
     assert "page 2 is a picture that tesseract cannot read" in notes[0]

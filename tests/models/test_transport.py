@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 
 import httpx2
@@ -10,8 +11,9 @@ import pytest
 from worst_replies import CLOSE, EVENTS, HEAD, REPLIES, Server, call
 
 from bookwheel.errors import BadReply, ModelError, Refused
+from bookwheel.models import transport
 from bookwheel.models.endpoint import Endpoint
-from bookwheel.models.transport import BoundedTransport
+from bookwheel.models.transport import BoundedTransport, open_http_client
 from bookwheel.plan import Sampling
 from bookwheel.types import Message
 
@@ -137,3 +139,15 @@ def test_what_is_packed_twice_is_refused():
 def test_the_heads_of_the_worst_replies_are_http():
     assert (HEAD + CLOSE).endswith(b"\r\n\r\n")
     assert EVENTS.endswith(b"\r\n\r\n")
+
+
+def test_certificates_are_loaded_for_the_first_connection_that_needs_them(monkeypatch):
+    opened = []
+    monkeypatch.setattr(transport, "_open_tls", lambda *_: opened.append(1) or ssl.create_default_context())
+    open_http_client(Endpoint.resolve("http://localhost:1/v1"), httpx2.Timeout(1))
+    assert not opened
+    late = transport._LateTls(ssl.PROTOCOL_TLS_CLIENT)
+    assert late.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="a").context.verify_mode is ssl.CERT_REQUIRED
+    assert opened
+    open_http_client(Endpoint.resolve("https://localhost:1/v1"), httpx2.Timeout(1))
+    assert len(opened) == 2

@@ -301,7 +301,7 @@ _READERS: Final = {
     Format.SLACK: "chats:read_slack",
     Format.WHATSAPP: "chats:read_whatsapp",
     Format.CAPTIONS: "chats:read_captions",
-    Format.PICTURE: "ocr:read_image",
+    Format.PICTURE: "pictures:read_image",
 }
 STREAMED: Final = frozenset({Format.TEXT, Format.CSV})
 """Formats that are read line by line; the others are converted whole."""

@@ -8,7 +8,6 @@ a model hands them in.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import isawaitable
@@ -125,6 +124,8 @@ def _find_factory(name: str) -> Callable[[], Any] | None:
     if not is_folder(name):
         factory: Callable[[], Any] | None = load_plugin(GROUP, name)
         return factory
+    import asyncio
+
     opener = load_plugin(FOLDERS, "transformers")
     if opener is None:
         raise MissingExtra(f"the folder of weights {name!r}", "train")

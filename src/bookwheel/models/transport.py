@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import ssl
 import sys
 import time
 from contextlib import aclosing
@@ -28,7 +29,6 @@ import httpx2
 from bookwheel.errors import BadReply, ModelError, Refused, TimedOut
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import AsyncGenerator, Callable
 
     from bookwheel.models.endpoint import Endpoint
@@ -71,13 +71,21 @@ def _open_tls(_file: str | None, _folder: str | None) -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
+class _LateTls(ssl.SSLContext):
+    """The context of a client that is sent to no server with a certificate, unless another one redirects it there."""
+
+    def wrap_bio(self, *arguments: Any, **settings: Any) -> ssl.SSLObject:
+        return _open_tls(*map(os.environ.get, _CERTIFICATES)).wrap_bio(*arguments, **settings)
+
+
 class BoundedClient(httpx2.AsyncClient):
     """A client with bounded transports, also those to proxies."""
 
     def __init__(self, endpoint: Endpoint, timeout: httpx2.Timeout) -> None:
         self._endpoint = endpoint
         hooks: dict[str, list[Callable[..., Any]]] = {"request": [self._check_host], "response": [self._bound_cookies]}
-        tls = _open_tls(*map(os.environ.get, _CERTIFICATES))
+        is_plain = endpoint.url.startswith("http://")
+        tls = _LateTls(ssl.PROTOCOL_TLS_CLIENT) if is_plain else _open_tls(*map(os.environ.get, _CERTIFICATES))
         super().__init__(verify=tls, timeout=timeout, limits=_CONNECTIONS, follow_redirects=True, event_hooks=hooks)
 
     def _init_transport(self, **settings: Any) -> httpx2.AsyncBaseTransport:  # type: ignore[override]

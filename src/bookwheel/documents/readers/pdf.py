@@ -14,11 +14,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.formats import import_extra
-from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing, read_picture
+from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing
 from bookwheel.documents.readers.pdf_layout import arrange, mark_headings
 from bookwheel.documents.readers.pdf_pages import find_place
 from bookwheel.documents.readers.pdf_words import Hyphens, find_doubts, read_fragments
-from bookwheel.documents.readers.pictures import WHOLE, Figures
+from bookwheel.documents.readers.pictures import WHOLE, Figures, read_picture
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
 

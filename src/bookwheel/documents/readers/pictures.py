@@ -11,6 +11,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import os
+import shutil
+import subprocess
 import time
 import warnings as python_warnings
 from contextlib import contextmanager
@@ -21,10 +24,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.cancellation import ChildLimits, current_scope
 from bookwheel.documents.child import allow_more
+from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing, find_languages, has_recogniser
 from bookwheel.documents.readers.pdf_pages import find_characters
-from bookwheel.documents.readers.recognition import Recognition, has_recogniser, recognise
+from bookwheel.documents.readers.recognition import Recognition, recognise
 from bookwheel.errors import BookwheelError, MissingExtra, SourceError
 from bookwheel.picture import Box, Picture
+from bookwheel.types import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +61,8 @@ _INK: Final = 40
 DRAWINGS: Final = frozenset({".svg", ".emf", ".wmf", ".eps", ".pict"})
 """The ends of the names of pictures that are programs of lines; they are not run."""
 WHOLE: Final[Box] = (0.0, 0.0, 1.0, 1.0)
+_TESSERACT_SECONDS: Final = 300.0
+_MOST_PICTURE: Final = 256 << 20
 
 
 @contextmanager
@@ -281,3 +288,50 @@ def _is_decoration(picture: Any) -> bool:
 def _is_blank(picture: Any) -> bool:
     low, high = picture.convert("L").getextrema()
     return bool(high - low < _INK)
+
+
+def read_image(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the text of a picture; each page of a TIFF is one."""
+    chosen = choose_recogniser(source.ocr)
+    if not chosen:
+        raise SourceError(f"{source.name} is a picture, and reading it needs OCR: {explain_missing()}")
+    data = source.read(_MOST_PICTURE, "save it smaller")
+    if chosen == "tesseract":
+        text = read_picture(data, source.name)
+        warnings.add("pictures read by OCR, which makes mistakes", source.name)
+        if text:
+            yield Part(text=f"{text}\n", source=source.name)
+        return
+    figures = Figures(source, warnings)
+    with open_picture(data, source.name) as picture:
+        count = getattr(picture, "n_frames", 1)
+        if count > 1 and picture.format != MULTIPAGE:
+            warnings.add("moving pictures, of which the first one is read", source.name)
+            count = 1
+        if count > MOST_FRAMES:
+            warnings.add(f"pages left out, after the first {MOST_FRAMES}", source.name)
+        for number in range(1, min(count, MOST_FRAMES) + 1):
+            picture.seek(number - 1)
+            text = figures.add_frame(to_rgb(picture), number, WHOLE, is_page=True)
+            if text:
+                yield Part(text=f"{text}\n\n", source=source.name, page=number, pictures=figures.take())
+
+
+def read_picture(picture: bytes, name: str, resolution: int = 0) -> str:
+    """Return the text of a picture in any format that tesseract knows."""
+    options = ["-l", find_languages(), *(["--dpi", str(resolution)] if resolution else [])]
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed program; the picture comes by its standard input
+            [shutil.which("tesseract") or "tesseract", "stdin", "stdout", *options],
+            input=picture,
+            capture_output=True,
+            check=True,
+            timeout=_TESSERACT_SECONDS,
+            # Pages are read side by side already.
+            env={**os.environ, "OMP_THREAD_LIMIT": "1"},
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        lines = (getattr(error, "stderr", None) or str(error).encode()).decode(errors="replace").strip().splitlines()
+        reason = lines[0] if lines else "it gives no reason"
+        raise SourceError(f"{name} is a picture that tesseract cannot read: {reason}") from error
+    return done.stdout.decode("utf-8", "replace").replace("\f", "").strip()

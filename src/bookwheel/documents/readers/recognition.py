@@ -74,13 +74,6 @@ class _Found:
         return math.dist(second, third) >= _UPRIGHT * math.dist(first, second)
 
 
-def has_recogniser() -> bool:
-    """Return True if the package is installed; its import takes most of a second."""
-    from importlib.util import find_spec
-
-    return all(find_spec(name) is not None for name in ("rapidocr", "onnxruntime"))
-
-
 @cache
 def _load_engine() -> Any:
     try:

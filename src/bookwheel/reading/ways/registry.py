@@ -59,7 +59,8 @@ def list_ways() -> list[str]:
 
 def is_known(name: str) -> bool:
     """Return whether `load_way` knows the name, or all the names that "+" joins in it."""
-    return set(name.split("+")) <= set(list_ways())
+    others = set(name.split("+")) - set(BUILT_IN)
+    return not others or others <= set(list_ways())
 
 
 def load_way(name: str) -> Way:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError, JournalError
-from bookwheel.journal.files import LockTaken, connect, hold_lock, lock_folder, translate_errors
+from bookwheel.journal.files import connect, hold_lock, lock_folder, translate_errors
 from bookwheel.journal.memory_rows import MEMORIES, TEXTS, TOMBSTONES, VERSIONS, MemoryText, Tombstone
 from bookwheel.journal.rows import from_json, load_text, store_text, to_json
 from bookwheel.journal.tables import IS_SOUND, digest
@@ -103,13 +103,6 @@ class MemoryTables:
         """Hold the memory for one writer; LockTaken while there is another."""
         with hold_lock(lock_folder(self._reader.path) / f"memory-{memory}.lock"):
             yield
-
-    def is_free(self, memory: int) -> bool:
-        try:
-            with self.claim(memory):
-                return True
-        except LockTaken:
-            return False
 
     def find_place(self, memory: int, source: str) -> str:
         """Return how far a source that grows was read; empty where it never was."""

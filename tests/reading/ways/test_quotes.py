@@ -18,8 +18,7 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.passages import split_windows
-from bookwheel.reading.ways.question_scorer import MEASURED
+from bookwheel.reading.ways.question_scorer import LEAST_ODDS, MEASURED
 from bookwheel.reading.ways.quotes import quotes
 from bookwheel.types import Answer, Flag, Memory, Message, Step, Usage
 
@@ -182,30 +181,6 @@ def test_all_that_was_spent_is_told_by_the_steps_and_the_answer() -> None:
     assert sum(said.reply.usage.tokens for said in conversations) == model.spent.tokens
 
 
-def test_windows_are_runs_of_three_sentences_that_fit() -> None:
-    words = reader().tokenizer
-    text = "One is here. Two is\nhere. Three is here. Four is here.\n\n***\n\n"
-    assert split_windows(text, words, 100) == [
-        "One is here. Two is here. Three is here.",
-        "Two is here. Three is here. Four is here.",
-    ]
-    assert split_windows(text, words, 9)[0] == "One is here. Two is here."
-    assert split_windows(text, words, 9)[-1] == "Three is here. Four is here."
-    assert split_windows("One is here. Two is here. Three is here.", words, 9)[-1] == "Two is here. Three is here."
-    assert split_windows("Only one.", words, 100) == ["Only one."]
-    assert split_windows("*** \n\n ---", words, 100) == []
-    assert split_windows("One is here.\n\n## Two\n\nThree is here. Four is here.\n", words, 100) == [
-        "One is here.",
-        "Two … Three is here. Four is here.",
-    ]
-    assert split_windows("# One\n\n## Two\n\nThree is here.\n", words, 100) == ["One … Two … Three is here."]
-    code = "# Uploads end at ten megabytes\nlimit = 10\n\n# Why?\n\nDisks are small.\n"
-    assert split_windows(code, words, 100) == [
-        "Uploads end at ten megabytes … limit = 10",
-        "Why? … Disks are small.",
-    ]
-
-
 JUDGED = PLAN.with_values({"least_gain": 0.6, "judgement_weight": 0.1})
 
 
@@ -320,12 +295,33 @@ def test_a_passage_that_explains_the_question_well_enough_ends_the_reading() -> 
     assert len(steps) < len(whole)
 
 
-def test_a_document_without_a_good_passage_is_searched_in_its_five_best_chunks() -> None:
+def test_a_document_with_few_of_the_questions_words_is_searched_in_five_chunks() -> None:
     steps, _ = read(reader(), replace(PLAN, enough_gain=50.0))
     assert [Flag.UNREAD in step.flags for step in steps] == [at >= 5 for at in range(len(steps))]
     assert len(steps) > 5
     everything, _ = read(reader(), replace(PLAN, enough_gain=0.0))
     assert not any(Flag.UNREAD in step.flags for step in everything)
+
+
+def test_the_eight_best_windows_of_the_document_are_measured_and_no_chunk() -> None:
+    text = "".join(
+        f"The customs men count barrels on pier {name}. Nobody came.\n\n{FILLER * 9}\n\n" for name in "abcdefghijklm"
+    )
+    model = reader(judge=judge_by("zeppelin"))
+    steps, answer = read(model, replace(JUDGED, enough_gain=50.0), text=text)
+    assert answer.text == "The document does not say."
+    searched = [step for step in steps if Flag.UNREAD not in step.flags]
+    assert len(searched) == 8 < len(steps)
+    assert all("count barrels on pier" in step.chunk.text for step in searched)
+    # Of each a gain, of four at first and then of each better one a judgement, and the question alone.
+    assert sum(step.conversation.reply.usage.calls for step in searched) <= 2 * 8 + 1
+
+
+def test_whether_a_passage_answers_is_told_by_the_judgement_alone() -> None:
+    plan = replace(JUDGED, enough_gain=0.8, least_gain=0.6)
+    for odds, said in ((LEAST_ODDS + 0.1, "sixty-four"), (LEAST_ODDS - 0.1, "The document does not say.")):
+        model = reader(judge=lambda messages, options, odds=odds: [odds / 2, -odds / 2])
+        assert said in read(model, plan)[1].text
 
 
 @pytest.mark.parametrize("at", [0, 1, 2, 3])

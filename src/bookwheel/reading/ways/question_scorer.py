@@ -54,6 +54,8 @@ _CHUNKS: Final = 6
 # Windows that are measured together with the best passage, and those of them that are judged with it.
 MEASURED: Final = 4
 JUDGED: Final = 2
+LEAST_ODDS: Final = -3.0
+"""The least log-odds of a passage that answers."""
 SURE: Final = -2.0
 """The least log-probability of a short answer. Below it more are wrong than right, and a wrong word misleads."""
 CERTAIN: Final = -0.25
@@ -75,6 +77,11 @@ class ScoredQuote:
     window: float
     judgement: float | None = None
     """The weighted log-odds that it answers the question; None until it is judged."""
+
+    @property
+    def gain(self) -> float:
+        """What speaks for it before it is judged."""
+        return self.window + _CHUNK_SHARE * self.chunk
 
     @property
     def worth(self) -> float:
@@ -125,6 +132,16 @@ class QuestionScorer:
         self.usage += judgement.usage
         yes, no = judgement.logprobs
         return yes - no
+
+    async def weigh(self, text: str) -> float:
+        """Return what the judgement of a text counts."""
+        return self.weight * await self.judge(text)
+
+    def answers(self, quote: ScoredQuote, least_gain: float) -> bool:
+        """Return whether a passage answers: by its judgement, or by its gain where it was not judged."""
+        if self.weight and quote.judgement is not None:
+            return quote.judgement >= self.weight * LEAST_ODDS
+        return quote.worth >= least_gain
 
     async def answer(self, passage: str, second: str = "") -> ShortAnswer:
         """Return the short answer out of a passage, or of two that answer together; else their own words."""

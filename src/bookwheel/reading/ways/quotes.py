@@ -4,18 +4,19 @@ The memory holds verbatim passages of the document, a passage a line, the best f
 measure, their gain: how much of the question they explain (reading/ways/question_scorer.py).
 
     for each chunk          those with the best windows of the whole document first (reading/ways/passages.py)
-                            its gain; one that is not among the best few so far changes nothing
-        for each window     of the best that begin in it (reading/ways/passages.py):
-                            rank = gain(window) + gain(chunk) / 2
+        for each window     of the best that begin in it: its gain
+        judgement           where the plan asks for it: the log-odds, by the model's judgement, that one of the best
+                            windows so far answers the question, times a weight, are added to its gain
         memory              the best windows of all chunks so far that fit its size
-        judgement           where the plan asks for it: the log-odds, by the model's judgement, that a window that
-                            came into the memory answers the question, times a weight, are added to its gain
-        until               the best window has the least, and its own gain is enough, and a little less for each
-                            chunk since it was found; or five chunks were read in vain, where the plan has an enough;
+        until               the best window answers, and its own gain is enough, and a little less for each chunk
+                            since it was found; or the eight best windows of the document were measured in vain;
                             what was not read then is flagged `unread`
+    with no enough          a plan that has none reads everything: the gain of each chunk first, half of which is added
+                            to that of its windows; a chunk that is not among the best few so far changes nothing
     second passage          where passages are judged: one of the whole document that answers together with the best one
                             (reading/ways/question_scorer.py); its chunk's step is flagged `joined`
-    answer                  if the best window has less than the least, and none joined it: not in the document
+    answer                  if the best window does not answer, by its judgement, or by its gain where there is none,
+                            and none joined it: not in the document
                             else a short answer out of that window, or of the one that joined it
                             (reading/ways/short_answers.py), with the passages beside it
 
@@ -67,8 +68,13 @@ if TYPE_CHECKING:
 _CHUNKS: Final = 2
 # Windows of a chunk that are measured. The few with the most of the question's words nearly always have the answer.
 WINDOWS: Final = 4
-# Windows of the whole document that are looked at, and chunks that are read before the search ends.
-_SEARCHED: Final = 24
+# Windows of the whole document that are measured before the search ends; of more, hardly one more is right.
+_SEARCHED: Final = 8
+# Of all windows so far, those with the most gain that are judged.
+_JUDGED: Final = 4
+# Where everything is read, windows of the document that are preferred to others of their chunk.
+_PREFERRED: Final = 24
+# Chunks that are read in vain where few windows have a word of the question.
 _MOST_CHUNKS: Final = 5
 # What each chunk that was read in vain takes off the gain that is enough: the likeliest chunks come first.
 _PATIENCE: Final = 0.1
@@ -94,29 +100,27 @@ async def quotes(
     kept = [quote for quote in await _restore(memory, lines, done, scorer) if quote.text != second]
     scores = [step.score for step in done if step.score is not None and Flag.UNREAD not in step.flags]
     # In a thread: the whole document is cut into chunks, and a server's tokenizer waits for the network.
-    ranked, found_by_start = await asyncio.to_thread(_rank_chunks, document, scorer.words, model, plan)
+    searched = _SEARCHED if plan.enough_gain else _PREFERRED
+    ranked, found_by_start = await asyncio.to_thread(_rank_chunks, document, scorer.words, model, plan, searched)
     read = {(step.chunk.start, step.chunk.end) for step in done if Flag.UNREAD not in step.flags}
     left = [chunk for chunk in ranked if (chunk.start, chunk.end) not in read]
     index, waited = len(done), _count_waited(kept, done)
-    gain = _find_enough(kept, waited, plan, done)
-    # A plan with no enough reads everything.
-    most = _MOST_CHUNKS if plan.enough_gain else len(ranked)
+    gain = _find_enough(kept, waited, scorer, plan, done)
+    most = _count_most(found_by_start) if plan.enough_gain else len(ranked)
     while left and gain is None and len(scores) < most:
         place = left.pop(0)
         chunk = replace(place, index=index, text=document.slice(place.start, place.end))
-        score = await scorer.gain(chunk.text)
-        refuted = _find_refuted(kept, plan)
-        is_good = sum(other >= score for other in scores if other not in refuted) < _CHUNKS
-        scores.append(score)
-        # A passage gains up to twice what its chunk does.
-        if is_good and 2 * score >= plan.least_gain:
+        score = 0.0 if plan.enough_gain else await scorer.gain(chunk.text)
+        if plan.enough_gain or _is_good(score, scores, kept, scorer, plan):
             found = await _search(chunk, found_by_start.get(chunk.start, ()), score, scorer, model, plan)
-            kept = await _judge(_select(kept, found, model, plan.memory_tokens), scorer)
+            kept = _select(await _judge((*kept, *found), scorer), model, plan.memory_tokens)
+            score = score or max((quote.window for quote in found), default=0.0)
+        scores.append(score)
         step = _build_step(chunk, memory, kept, score, scorer, model)
         yield step
         index, memory = index + 1, step.after
         waited = waited + 1 if _count_waited(kept, [step]) else 0
-        gain = _find_enough(kept, waited, plan)
+        gain = _find_enough(kept, waited, scorer, plan)
     best = kept[0] if kept else None
     is_open = best is not None and scorer.words.share(best.text) < 1
     was_ended = any(Flag.UNREAD in step.flags for step in done)
@@ -144,9 +148,9 @@ def _find_best(kept: Sequence[ScoredQuote]) -> ScoredQuote | None:
     return next((quote for quote in kept if quote.chunk < inf), None)
 
 
-def _find_refuted(kept: Sequence[ScoredQuote], plan: Plan) -> set[float]:
+def _find_refuted(kept: Sequence[ScoredQuote], scorer: QuestionScorer, plan: Plan) -> set[float]:
     """Return the gains of chunks of which the memory has passages, and none that answers: others take their place."""
-    answering = {quote.chunk for quote in kept if quote.worth >= plan.least_gain}
+    answering = {quote.chunk for quote in kept if scorer.answers(quote, plan.least_gain)}
     return {quote.chunk for quote in kept} - answering
 
 
@@ -157,7 +161,9 @@ def _count_waited(kept: Sequence[ScoredQuote], done: Sequence[Step]) -> int:
     return sum(1 for _ in takewhile(bool, was_there))
 
 
-def _find_enough(kept: Sequence[ScoredQuote], waited: int, plan: Plan, done: Sequence[Step] = ()) -> float | None:
+def _find_enough(
+    kept: Sequence[ScoredQuote], waited: int, scorer: QuestionScorer, plan: Plan, done: Sequence[Step] = ()
+) -> float | None:
     """Return the gain of the best passage if no better one is to be looked for."""
     left_before = next((step.score for step in done if Flag.UNREAD in step.flags), None)
     if left_before is not None:
@@ -165,22 +171,37 @@ def _find_enough(kept: Sequence[ScoredQuote], waited: int, plan: Plan, done: Seq
     best = _find_best(kept)
     if not plan.enough_gain or best is None:
         return None
-    is_enough = best.worth >= plan.least_gain and best.window + _PATIENCE * waited >= plan.enough_gain
+    is_enough = scorer.answers(best, plan.least_gain) and best.window + _PATIENCE * waited >= plan.enough_gain
     return best.window if is_enough else None
 
 
 def _rank_chunks(
-    document: Document, words: QuestionWords, model: Model, plan: Plan
+    document: Document, words: QuestionWords, model: Model, plan: Plan, most: int
 ) -> tuple[list[Chunk], dict[int, list[Window]]]:
     """Return the chunks without texts, those with the best windows of the whole document first, and their windows."""
     chunks = cut_chunks(document, model.tokenizer, plan.chunk_tokens)
     starts = [chunk.start for chunk in chunks]
     found: dict[int, list[Window]] = {}
-    for one in index_passages(document).rank(words, _SEARCHED):
+    for one in index_passages(document).rank(words, most):
         start = starts[max(0, bisect_right(starts, one.window.start) - 1)]
         found.setdefault(start, []).append(one.window)
     order = {start: at for at, start in enumerate(found)}
     return sorted(chunks, key=lambda chunk: order.get(chunk.start, len(order))), found
+
+
+def _count_most(found_by_start: Mapping[int, Sequence[Window]]) -> int:
+    """Return how many chunks are read before the search ends: more where few windows have the question's words."""
+    is_full = sum(map(len, found_by_start.values())) == _SEARCHED
+    return len(found_by_start) if is_full else max(len(found_by_start), _MOST_CHUNKS)
+
+
+def _is_good(
+    score: float, scores: Sequence[float], kept: Sequence[ScoredQuote], scorer: QuestionScorer, plan: Plan
+) -> bool:
+    """Return whether a chunk is among the best few so far, of those that are not refuted."""
+    refuted = _find_refuted(kept, scorer, plan)
+    # A passage gains up to twice what its chunk does.
+    return sum(other >= score for other in scores if other not in refuted) < _CHUNKS and 2 * score >= plan.least_gain
 
 
 async def _search(
@@ -194,7 +215,9 @@ async def _search(
     texts = [fit(window, model.tokenizer, limit) for window in found]
     if not texts:
         texts = scorer.words.choose(split_windows(chunk.text, model.tokenizer, limit), WINDOWS)
-    return [ScoredQuote(text, score, await scorer.gain(text)) for text in dict.fromkeys(texts[:WINDOWS])]
+    # Of everything, the few best windows of each chunk.
+    texts = texts if plan.enough_gain else texts[:WINDOWS]
+    return [ScoredQuote(text, score, await scorer.gain(text)) for text in dict.fromkeys(texts)]
 
 
 def _find_lines(done: Sequence[Step]) -> dict[str, ScoredLine]:
@@ -219,12 +242,8 @@ async def _restore(
     return await _judge(kept, scorer)
 
 
-def _select(kept: Sequence[ScoredQuote], found: Iterable[ScoredQuote], model: Model, limit: int) -> list[ScoredQuote]:
-    """Return the best passages that fit the memory together and do not overlap."""
-    return _fit(sorted((*kept, *found), key=lambda quote: -quote.rank), model, limit)
-
-
-def _fit(quotes: Iterable[ScoredQuote], model: Model, limit: int) -> list[ScoredQuote]:
+def _select(quotes: Iterable[ScoredQuote], model: Model, limit: int) -> list[ScoredQuote]:
+    """Return the first passages that fit the memory together and do not overlap."""
     chosen: list[ScoredQuote] = []
     for quote in quotes:
         lines = "\n".join((*(other.text for other in chosen), quote.text))
@@ -234,15 +253,21 @@ def _fit(quotes: Iterable[ScoredQuote], model: Model, limit: int) -> list[Scored
     return chosen
 
 
-async def _judge(kept: Sequence[ScoredQuote], scorer: QuestionScorer) -> list[ScoredQuote]:
-    """Return the passages in the order of gains and judgements; what the user wrote stays first."""
+async def _judge(quotes: Iterable[ScoredQuote], scorer: QuestionScorer) -> list[ScoredQuote]:
+    """Return the passages, the best first by gain and judgement; what the user wrote stays before them.
+
+    Where passages are judged, these are the few with the most gain alone.
+    """
+    ranked = sorted(quotes, key=lambda quote: -quote.rank)
+    if not scorer.weight:
+        return ranked
+    own = [quote for quote in ranked if quote.chunk == inf]
+    best = sorted(ranked[len(own) :], key=lambda quote: -quote.gain)[:_JUDGED]
     judged = [
-        replace(quote, judgement=scorer.weight * await scorer.judge(quote.text))
-        if scorer.weight and quote.judgement is None and quote.chunk < inf
-        else quote
-        for quote in kept
+        quote if quote.judgement is not None else replace(quote, judgement=await scorer.weigh(quote.text))
+        for quote in best
     ]
-    return sorted(judged, key=lambda quote: -quote.rank)
+    return [*own, *sorted(judged, key=lambda quote: -quote.rank)]
 
 
 def _find_second(lines: Mapping[str, ScoredLine], done: Sequence[Step]) -> str | None:
@@ -260,7 +285,7 @@ def _join(
     """Return the step after which the second passage stands below the best one; the chunk is not scored."""
     best, *others = kept
     joining = ScoredQuote(second.text, second.gain, second.gain)
-    quotes = _fit((best, joining, *others), model, memory.limit)
+    quotes = _select((best, joining, *others), model, memory.limit)
     step = _build_step(second.chunk, memory, quotes, second.gain, scorer, model)
     lines = tuple(replace(_to_line(quote), joins=quote is joining) for quote in quotes)
     return replace(step, flags=(*step.flags, Flag.JOINED), score=None, lines=lines)
@@ -289,7 +314,7 @@ async def _answer(
 ) -> Answer:
     """Return the passages that answer, or that the document has nothing on the question."""
     best = kept[0] if kept else None
-    is_enough = best and (best.chunk == inf or best.worth >= plan.least_gain or second)
+    is_enough = best and (best.chunk == inf or scorer.answers(best, plan.least_gain) or second)
     if plan.least_gain and not is_enough:
         reply = Reply(text=scorer.prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(memory.text), reply=reply))
@@ -307,19 +332,20 @@ async def _answer(
 
 
 def _list_calls(given: CostInputs) -> list[CallCost]:
-    """Return a likelihood for each chunk, those of its windows where it is a good one, and the answer's."""
+    """Return the likelihoods of windows, of each chunk where all are read, and the answer's."""
     chunks, plan = given.size.chunks, given.plan
     # The first passage can be enough, and the search ends after a few chunks.
-    least, most = (1, min(chunks, _MOST_CHUNKS)) if plan.enough_gain else (chunks, chunks)
+    scored = 0 if plan.enough_gain else chunks
     score = CallCost(
-        least=least,
-        most=most,
+        least=scored,
+        most=scored,
         words=given.count_turn("about"),
         reply=given.question_tokens + 1,
-        least_text=given.share_tokens(least),
-        most_text=min(given.size.tokens, most * plan.chunk_tokens),
+        least_text=given.share_tokens(scored),
+        most_text=given.size.tokens if scored else 0,
     )
-    most *= WINDOWS
+    most = WINDOWS * (min(chunks, _MOST_CHUNKS) if plan.enough_gain else chunks)
+    most = max(most, _SEARCHED) if plan.enough_gain else most
     windows = replace(score, least=0, most=most, least_text=0, most_text=most * (plan.memory_tokens // 2))
     # Once without any text.
     choice = replace(windows, least=1, most=1, most_text=0)

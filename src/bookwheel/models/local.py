@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 READER: Final = Path(__file__).with_name("reader.gguf")
 """The adapter of our own weights: `bookwheel train reader` made it (docs/reader.md)."""
-_READER_SHA256: Final = "6ba0a6137b191b2b3745d00455964b5979caad7132451871e76da91f13064f2f"
+_READER_SHA256: Final = "d810f3e923252d803d68276a36211a039911b41e4315ce4fe30089c838d1be22"
 _WINDOW: Final = 8192
 # Tokens by which a prompt may exceed the sum of its parts: tokens can fall differently where parts meet.
 _SLACK: Final = 16

@@ -54,7 +54,7 @@ _CHUNKS: Final = 6
 # Windows that are measured together with the best passage, and those of them that are judged with it.
 MEASURED: Final = 4
 JUDGED: Final = 2
-LEAST_ODDS: Final = -0.5
+LEAST_ODDS: Final = -1.0
 """The least log-odds of a passage that answers."""
 SURE: Final = -2.0
 """The least log-probability of a short answer. Below it more are wrong than right, and a wrong word misleads."""

@@ -145,9 +145,9 @@ def start(case: Case, model: SimulatedModel, plan: Plan, way: str, question: str
     return new_reading(info, question or case.question, model, plan, way)
 
 
-def measure(speed: EngineSpeed, way: str, memory: int, cases: list[Case]) -> dict[str, Any]:
+def measure(speed: EngineSpeed, way: str, memory: int, cases: list[Case], *, hoards: bool) -> dict[str, Any]:
     """Read all cases at once with a way; return what it took."""
-    policy = Policy(limit=memory)
+    policy = Policy(limit=memory, hoards=hoards)
     plan = make_plan(memory, policy)
 
     async def work(engine: SimulatedEngine) -> list[Reading]:
@@ -220,6 +220,7 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=180)
     parser.add_argument("--chunks-at-16", type=int, default=40)
     parser.add_argument("--mentions", type=float, default=MENTIONED, help="lines about the subject for each chunk")
+    parser.add_argument("--hoards", action="store_true", help="changes add lines and drop none")
     parser.add_argument("--extras", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--json", type=Path)
@@ -238,7 +239,7 @@ def main() -> None:
         for memory in (300, 1024):
             slowest = None
             for way in arguments.ways.split(","):
-                figures = measure(speed, way, memory, cases)
+                figures = measure(speed, way, memory, cases, hoards=arguments.hoards)
                 slowest = slowest or figures["seconds"]
                 row = Row(**figures, speedup=slowest / figures["seconds"])
                 rows.append(row)

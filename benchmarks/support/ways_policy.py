@@ -95,6 +95,8 @@ class Policy:
     """Tokens of a rewritten memory."""
     spread: float = 2.48
     seed: int = 0
+    hoards: bool = False
+    """Its changes add lines and drop none, as those of most models do."""
 
     def reply(self, messages: Sequence[Message]) -> str:
         """Write what the prompt asks for."""
@@ -104,6 +106,8 @@ class Policy:
         subjects = _find_subjects(prompt)
         memory = _read_tag(prompt, "memory").splitlines()
         notes = [re.sub(r"^\d+\. ", "", line) for line in memory if subjects.search(line)]
+        if prompt.endswith("Lines to give up:"):
+            return "\n".join([f"DROP {n}" for n, line in enumerate(notes, start=1) if not _is_fact(line)][:5])
         if "<section>" not in prompt:
             return self._answer(notes)
         section = _read_tag(prompt, "section").splitlines()
@@ -137,7 +141,7 @@ class Policy:
         return f"\\boxed{{{home}}}" if home and _knows_both(memory) else "\\boxed{not said}"
 
     def _edit(self, notes: list[str], new: list[str]) -> str:
-        kept = self._choose([*notes, *new], self.limit - 8)
+        kept = [*notes, *new] if self.hoards else self._choose([*notes, *new], self.limit - 8)
         changes = [f"DROP {n}" for n, line in enumerate(notes, start=1) if line not in kept]
         changes += [f"ADD: {line}" for line in new if line in kept]
         return "\n".join(changes) or "UNCHANGED"

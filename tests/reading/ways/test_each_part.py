@@ -238,3 +238,44 @@ def test_a_way_that_is_closed_leaves_no_call_under_way(way):
         return under_way
 
     assert asyncio.run(close_after_one_step()) > 2
+
+
+def hoard(reply_to_room):
+    """A reader that adds a line for each section, and names these lines to give up."""
+
+    def script(messages: Sequence[Message]) -> str:
+        prompt = messages[-1].content
+        if prompt.endswith("Lines to give up:"):
+            return reply_to_room(tag(prompt, "memory").splitlines())
+        if prompt.endswith("Changes:"):
+            new = facts_in(tag(prompt, "section")) or [f"Of {tag(prompt, 'section')[:8]}: nothing of use stands here."]
+            return "\n".join(f"ADD: {line}" for line in new)
+        return reader(messages)
+
+    return script
+
+
+def name_useless(lines):
+    return "\n".join(f"DROP {n}" for n, line in enumerate(lines, 1) if not facts_in(line))
+
+
+def test_a_full_memory_gives_up_only_the_lines_that_the_model_names_and_that_must_go():
+    reading = model(hoard(name_useless))
+    *steps, answer = events("edits", pages(), reading)
+    assert answer.text == "Tern Point"
+    assert not any(Flag.REWRITTEN in step.flags for step in steps)
+    assert reading.calls > len(steps) + 1
+    assert sum(event.conversation.reply.usage.calls for event in (*steps, answer)) == reading.calls
+    for step in steps:
+        lost = set(step.before.text.splitlines()) - set(step.after.text.splitlines())
+        assert len(lost) <= 2
+        assert not lost or step.after.tokens > PLAN.memory_tokens - 40
+
+
+@pytest.mark.parametrize("reply", ["none of them", "DROP 99", "ADD: more", "REPLACE 1: a shorter line"])
+def test_a_full_memory_is_written_anew_where_no_line_is_named(reply):
+    *steps, answer = events("edits", pages(), model(hoard(lambda _: reply)))
+    assert answer.text == "Tern Point"
+    rewritten = [step for step in steps if Flag.REWRITTEN in step.flags]
+    assert rewritten
+    assert all(step.conversation.reply.usage.calls == 3 for step in rewritten)

@@ -188,7 +188,7 @@ class ComposedWay:
         rewriting = given.rewriting(layout, least=least, most=most, text=text)
         if self.writer is None:
             return [rewriting]
-        return [self.writer.shorten(given, rewriting), replace(rewriting, least=0, least_text=0)]
+        return [*self.writer.shorten(given, rewriting), replace(rewriting, least=0, least_text=0)]
 
     async def __call__(
         self, document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()

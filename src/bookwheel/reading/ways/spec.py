@@ -157,7 +157,7 @@ class MemoryWriter:
     """How memory and chunk become the next memory."""
 
     write: Write
-    shorten: Callable[[CostInputs, CallCost], CallCost]
+    shorten: Callable[[CostInputs, CallCost], list[CallCost]]
     """The calls that are tried first, given those that rewrite the memory."""
 
 

@@ -7,10 +7,11 @@
                                                            the lamp was relit on 9 March 1912
 
 In `edits` the reply is a list of changes to the memory's numbered lines, and we apply them. A change that cannot be
-made is refused and flagged, and the others are made. In `heads` the memory is four parts of one fixed total, and a
-reply names and rewrites the one part that its chunk concerns; the others stay word for word, and so does their
-provenance. Where a reply leaves nothing usable, or the memory would outgrow its limit, the model is asked to rewrite
-the memory after all, and the lines of `heads` are dealt out again.
+made is refused and flagged, and the others are made. Where the memory would outgrow its limit, the model names the
+lines that serve the question least, and as many of them go as must: a call without the section, a reply of a few words.
+In `heads` the memory is four parts of one fixed total, and a reply names and rewrites the one part that its chunk
+concerns; the others stay word for word, and so does their provenance. Where that leaves nothing usable, the model is
+asked to rewrite the memory after all, and the lines of `heads` are dealt out again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.guards import is_grounded, next_memory
 from bookwheel.reading.loop import converse
-from bookwheel.reading.ways.compose import ComposedWay, rewrite_after_all
+from bookwheel.reading.ways.compose import ComposedWay, add_usage, rewrite_after_all
 from bookwheel.reading.ways.spec import MemoryWriter, ReadingContext
 from bookwheel.types import Chunk, Conversation, Finish, Flag, Memory, Step
 
@@ -136,20 +137,42 @@ def number_lines(memory: str) -> str:
 
 async def write_edits(context: ReadingContext, memory: Memory, chunk: Chunk) -> Step:
     """Ask for changes and apply them; ask for the whole memory when they come to nothing."""
-    numbered = number_lines(memory.text)
-    # The plan leaves room for two memories. A list of changes needs half of one, so the numbers may take the rest.
-    limit = max(1, memory.limit // 2)
-    if context.model.tokenizer.count(numbered) > 2 * memory.limit - limit:
+    conversation = await _ask(context, "edits", memory, memory.limit, chunk.text)
+    if conversation is None:
         return await rewrite_after_all(context, memory, chunk)
-    messages = context.prompts.turn("edits", question=context.question, memory=numbered, section=chunk.text)
-    conversation = await converse(messages, context.model, limit, context.plan.sampling)
-    if step := _apply_reply(context, memory, chunk, conversation):
-        return step
-    return await rewrite_after_all(context, memory, chunk, conversation.reply.usage)
+    step, usage = _apply_reply(context, memory, chunk, conversation), conversation.reply.usage
+    if step and step.after.tokens > memory.limit:
+        asked = await _ask(context, "room", step.after, memory.limit)
+        step = asked and _make_room(context, add_usage(step, asked.reply.usage), asked.reply.text)
+        usage = usage + asked.reply.usage if asked else usage
+    return step or await rewrite_after_all(context, memory, chunk, usage)
+
+
+async def _ask(context: ReadingContext, turn: str, memory: Memory, room: int, section: str = "") -> Conversation | None:
+    """Ask about the numbered lines of a memory; None where their numbers leave no room for the reply.
+
+    The plan leaves room for two memories. A list of lines needs half of one, so the numbers may take the rest.
+    """
+    numbered, limit = number_lines(memory.text), max(1, room // 2)
+    if context.model.tokenizer.count(numbered) > 2 * room - limit:
+        return None
+    messages = context.prompts.turn(turn, question=context.question, memory=numbered, section=section)
+    return await converse(messages, context.model, limit, context.plan.sampling)
+
+
+def _make_room(context: ReadingContext, step: Step, reply: str) -> Step | None:
+    """Return the step without as many of the lines that a reply names as must go; None where those are too few."""
+    after, named = step.after, [edit for edit in parse_edits(reply)[0] if edit.kind is EditKind.DROP]
+    for count in range(1, len(named) + 1):
+        text, _ = apply_edits(after.text, named[:count])
+        tokens = context.model.tokenizer.count(text)
+        if text and tokens <= after.limit:
+            return replace(step, after=replace(after, text=text, tokens=tokens))
+    return None
 
 
 def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversation: Conversation) -> Step | None:
-    """Return the step of a reply, or None where the memory must be rewritten."""
+    """Return the step of a reply, whose memory may be too long, or None where the memory must be rewritten."""
     tokenizer, prompts = context.model.tokenizer, context.prompts
     # The guards of the loop clean the reply and find out whether it says anything at all.
     reply, flags = next_memory(memory, conversation.reply, tokenizer, prompts.unchanged)
@@ -167,7 +190,7 @@ def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversa
     text, unmade = apply_edits(memory.text, edits)
     tokens = tokenizer.count(text)
     # A list that empties the memory is no better than an empty reply.
-    if len(edits) == unmade or tokens > memory.limit or not text:
+    if len(edits) == unmade or not text:
         return None
     if refused + unmade:
         flags = (*flags, Flag.REFUSED)
@@ -263,20 +286,23 @@ def parse_part(reply: str) -> tuple[int | None, str]:
     return int(heading[1]) - 1, text
 
 
-def _shorten_to_edits(given: CostInputs, rewriting: CallCost) -> CallCost:
+def _shorten_to_edits(given: CostInputs, rewriting: CallCost) -> list[CallCost]:
     memory = rewriting.memory
     # Numbers before its lines make a memory longer, by half at most.
-    return replace(rewriting, words=given.count_turn("edits"), reply=memory // 2, memory=memory + memory // 2)
+    edits = replace(rewriting, words=given.count_turn("edits"), reply=memory // 2, memory=memory + memory // 2)
+    return [edits, replace(edits, least=0, least_text=0, most_text=0, words=given.count_turn("room"))]
 
 
-EDITS = ComposedWay(name="edits", writer=MemoryWriter(write=write_edits, shorten=_shorten_to_edits), turns=("edits",))
+EDITS = ComposedWay(
+    name="edits", writer=MemoryWriter(write=write_edits, shorten=_shorten_to_edits), turns=("edits", "room")
+)
 HEADS = ComposedWay(
     name="heads",
     writer=MemoryWriter(
         write=write_head,
-        shorten=lambda given, rewriting: replace(
-            rewriting, words=given.count_turn("heads"), reply=reply_limit(rewriting.memory)
-        ),
+        shorten=lambda given, rewriting: [
+            replace(rewriting, words=given.count_turn("heads"), reply=reply_limit(rewriting.memory))
+        ],
     ),
     turns=("heads",),
 )

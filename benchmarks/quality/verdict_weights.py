@@ -18,10 +18,9 @@ import numpy as np
 
 import bookwheel.verdict
 from bookwheel.documents.opening import TextDocument
-from bookwheel.verdict.judge import Finding, examine
+from bookwheel.verdict.judge import Finding, WeightTable, examine
 from bookwheel.verdict.measure import is_vetoed
 from bookwheel.verdict.sources import PlacedParts
-from bookwheel.verdict.weights import WeightTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from bookwheel.environment import Environment
 from bookwheel.lab.scoring import load_metric
 from bookwheel.lab.tasks.documents_qa import load_documents, load_questions
-from bookwheel.models.gguf_tokenizer import load_tokenizer
+from bookwheel.models.gguf import load_tokenizer
 from bookwheel.models.weights import find_local_weights
 from bookwheel.reading.ways.passages import PassageIndex, fit, overlaps
 from bookwheel.reading.ways.short_answers import find_spans

@@ -11,8 +11,7 @@ import pytest
 from bookwheel.documents import web
 from bookwheel.documents.cancellation import CancelScope
 from bookwheel.documents.opening import open_document
-from bookwheel.documents.special_addresses import IPV4, IPV6, is_public
-from bookwheel.documents.web import fetch, resolve_public_addresses
+from bookwheel.documents.web import IPV4, IPV6, fetch, is_public, resolve_public_addresses
 from bookwheel.errors import SourceError, WorkCancelled
 
 CHINESE = "渡口的老人说，磨坊去年秋天就停了。\r\n" * 30

@@ -1,4 +1,4 @@
-"""GGUF files: what one says of itself, its tensors as float32 arrays, and copies with other tensors.
+"""GGUF files: what one says of itself, its tensors as float32 arrays, its tokenizer, and copies with other tensors.
 
 Reading takes a fifth of a second here, where the gguf package takes several; writing is left to the package.
 
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import MissingExtra, NoWeights, PlanError
 from bookwheel.plan import Plan
+from bookwheel.text.tokens import FastTokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -52,6 +53,11 @@ _F32: Final = 0
 _F16: Final = 1
 _Q8_0: Final = 8
 _BLOCK: Final = 32
+_VOCABULARY: Final = "tokenizer.ggml.tokens"
+_MERGES: Final = "tokenizer.ggml.merges"
+_KINDS: Final = "tokenizer.ggml.token_type"
+# Ordinary tokens, and control tokens, which no text becomes.
+_KNOWN_KINDS: Final = frozenset({1, 3})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,3 +263,26 @@ def write_gguf(writer: Any) -> None:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+def load_tokenizer(path: Path, name: str) -> FastTokenizer | None:
+    """Return the tokenizer of these weights in this process, or None where only llama.cpp knows it.
+
+    A file has the vocabulary and the merges of a byte-level BPE, and names the rule by which texts are split first.
+    Only rules whose tokens were compared with llama.cpp's are known here.
+    """
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    fields, lists = read_lists(path, (_VOCABULARY, _MERGES, _KINDS))
+    if (fields.get("tokenizer.ggml.model"), fields.get("tokenizer.ggml.pre")) != ("gpt2", "smollm"):
+        return None
+    # A token that the user defined is found in a text before it is split.
+    if len(lists) < 3 or not _KNOWN_KINDS.issuperset(lists[_KINDS]):  # noqa: PLR2004 - the three above
+        return None
+    vocabulary = {str(token): at for at, token in enumerate(lists[_VOCABULARY])}
+    pairs = [(first, second) for first, _, second in (str(merge).partition(" ") for merge in lists[_MERGES])]
+    fast = Tokenizer(models.BPE(vocab=vocabulary, merges=pairs))
+    split_digits = pre_tokenizers.Digits(individual_digits=True)
+    split_words = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    fast.pre_tokenizer = pre_tokenizers.Sequence([split_digits, split_words])
+    return FastTokenizer(fast, name)

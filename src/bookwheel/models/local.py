@@ -39,8 +39,15 @@ from bookwheel.models.base import (
 from bookwheel.models.copying import LONGEST, find_openings
 from bookwheel.models.embeddings import StaticEmbedder
 from bookwheel.models.engine import Engine, choose_thread_count
-from bookwheel.models.gguf import ADAPTER_TYPE, TURNS_FIELD, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
-from bookwheel.models.gguf_tokenizer import load_tokenizer
+from bookwheel.models.gguf import (
+    ADAPTER_TYPE,
+    TURNS_FIELD,
+    TYPE_FIELD,
+    WAY_FIELD,
+    load_header_plan,
+    load_tokenizer,
+    read_header,
+)
 from bookwheel.models.proof import prove_weights
 from bookwheel.models.weights import ensure_weights
 from bookwheel.plan import Plan, Sampling, load_preset_plan

@@ -9,8 +9,13 @@
     "The document does not say who paid."        absent        the model says that it is not there
 
 Two questions, never mixed: whether the words bear a sentence out (`measure.py`), and whether it answers (`asking.py`).
-Both are weighed by fitted tables, or judged by a model. The document is searched once for all sentences together, in
-blocks, so that the cost grows with its length and the memory does not.
+Both are judged by a model, or weighed by tables of logistic regression, fitted on labelled answers:
+
+    P = 1 / (1 + exp(-(bias + sum of weight * feature)))
+
+`benchmarks/quality/verdict_weights.py` fits them and writes `weights.json`; docs/reading.md says what they are worth.
+The document is searched once for all sentences together, in blocks, so that the cost grows with its length and the
+memory does not.
 """
 
 from __future__ import annotations
@@ -18,6 +23,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from math import exp
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import Claim, Fit, Verdict
@@ -29,7 +37,6 @@ from bookwheel.verdict.measure import Surroundings, contradicts, is_vetoed, list
 from bookwheel.verdict.parsing import parse
 from bookwheel.verdict.search import LocatedSentence, Query, make_query, search
 from bookwheel.verdict.sources import EvidenceList, PlacedParts
-from bookwheel.verdict.weights import WeightTable, load_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -49,6 +56,30 @@ _LEAST_CONTRADICTED: Final = 0.4
 _MOST_CONTRADICTED: Final = 0.5
 _CLAUSES: Final = re.compile(r"[;:()，；：（）—–]|,(?!\d)")
 _MARKS: Final = " ,;:，；：。.!！?？"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightTable:
+    """The weights of one question about a sentence."""
+
+    bias: float
+    weights: dict[str, float]
+    threshold: float
+    """The probability from which on the answer is yes."""
+    doubtful: float = 0.0
+    """The probability below which it is no."""
+
+    def weigh(self, features: Mapping[str, float]) -> float:
+        """Return the probability; features without a weight count nothing."""
+        total = self.bias + sum(self.weights.get(name, 0.0) * value for name, value in features.items())
+        return 1 / (1 + exp(-max(-50.0, min(50.0, total))))
+
+
+@cache
+def load_weights(name: str) -> WeightTable:
+    """Return a table by its name: `supported` or `answers`."""
+    file = resources.files("bookwheel") / "verdict" / "weights.json"
+    return WeightTable(**json.loads(file.read_text(encoding="utf-8"))[name])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

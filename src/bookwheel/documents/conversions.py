@@ -19,11 +19,12 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.cancellation import CancelScope, check_cancelled, current_scope
@@ -233,6 +234,8 @@ def _convert_all(
 ) -> list[Conversion | InputError | OSError]:
     """Convert files side by side. Return for each its conversion or the error that it ended with."""
     done = 0
+    # Looked up once: the files of a folder that were all converted before cost hardly anything else.
+    describe_reader = cache(describe_ocr)
 
     def convert(file: SourceFile) -> Conversion | InputError | OSError:
         nonlocal done
@@ -243,7 +246,7 @@ def _convert_all(
 
         try:
             show()
-            return _convert(file, store, show)
+            return _convert(file, describe_reader(file.ocr), store, show)
         except WorkCancelled:
             raise
         except (InputError, OSError) as error:
@@ -260,11 +263,14 @@ def _convert_all(
         try:
             # A context runs in one thread at a time.
             futures = [pool.submit(contextvars.copy_context().run, convert, file) for file in files]
-            pending = set(futures)
-            while pending:  # in short waits, so that Ctrl-C reaches the main thread
-                finished, pending = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    future.result()  # so that one failure does not wait for all
+            ended: SimpleQueue[Future[Any]] = SimpleQueue()
+            for future in futures:
+                future.add_done_callback(ended.put)
+            left = len(futures)
+            while left:
+                with suppress(Empty):  # in short waits, so that Ctrl-C reaches the main thread
+                    ended.get(timeout=0.5).result()  # so that one failure does not wait for all
+                    left -= 1
                 check_cancelled()
             return [future.result() for future in futures]
         except BaseException:
@@ -273,14 +279,17 @@ def _convert_all(
             raise
 
 
-def _convert(file: SourceFile, store: ConversionStore, show: Callable[[int | None], None]) -> Conversion:
-    """Return the conversion of a file: the kept one, or a new one made in a child process."""
+def _convert(file: SourceFile, reader: str, store: ConversionStore, show: Callable[[int | None], None]) -> Conversion:
+    """Return the conversion of a file: the kept one, or a new one made in a child process.
+
+    The `reader` is what pictures are read with: another one gives another text.
+    """
     digest = hashlib.sha256()
     with file.open() as stream:
         for block in iter(partial(stream.read, _BLOCK), b""):
             check_cancelled()
             digest.update(block)
-    facts = [file.name, file.media, file.charset, file.suffix, file.everything, describe_ocr(file.ocr)]
+    facts = [file.name, file.media, file.charset, file.suffix, file.everything, reader]
     digest.update(json.dumps([*facts, _VERSION, *find_releases()]).encode())
     key = digest.hexdigest()
 

@@ -25,7 +25,7 @@ from bookwheel.reading.guards import is_grounded, next_memory
 from bookwheel.reading.loop import converse
 from bookwheel.reading.ways.compose import ComposedWay, add_usage, rewrite_after_all
 from bookwheel.reading.ways.spec import MemoryWriter, ReadingContext
-from bookwheel.types import Chunk, Conversation, Finish, Flag, Memory, Step
+from bookwheel.types import Chunk, Conversation, Finish, Flag, Memory, Step, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,8 +143,9 @@ async def write_edits(context: ReadingContext, memory: Memory, chunk: Chunk) -> 
     step, usage = _apply_reply(context, memory, chunk, conversation), conversation.reply.usage
     if step and step.after.tokens > memory.limit:
         asked = await _ask(context, "room", step.after, memory.limit)
-        step = asked and _make_room(context, add_usage(step, asked.reply.usage), asked.reply.text)
-        usage = usage + asked.reply.usage if asked else usage
+        cost = asked.reply.usage if asked else Usage()
+        step = _make_room(context, add_usage(step, cost), asked.reply.text) if asked else None
+        usage += cost
     return step or await rewrite_after_all(context, memory, chunk, usage)
 
 

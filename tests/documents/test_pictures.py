@@ -2,9 +2,12 @@
 
 import base64
 import io
+import json
 import struct
 import zipfile
 import zlib
+from difflib import SequenceMatcher
+from pathlib import Path
 
 import docx
 import pptx
@@ -15,7 +18,7 @@ from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from bookwheel.documents.opening import open_document
-from bookwheel.documents.readers.pictures import mark_passage, open_picture, to_bytes, to_rgb
+from bookwheel.documents.readers.pictures import mark_passage, open_picture, read_words, to_bytes, to_rgb
 from bookwheel.errors import InputError, SourceError
 from bookwheel.picture import Picture, PictureLine
 
@@ -257,3 +260,30 @@ def test_a_passage_is_marked_where_its_words_stand():
     picture = Picture(box=(0.5, 0.0, 1.0, 0.5), lines=lines, **facts)
     assert mark_passage(picture, "noon by Ada") == [(0.8, 0.1, 0.9, 0.15), (0.55, 0.2, 0.7, 0.25)]
     assert mark_passage(picture, "elsewhere") == []
+
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "pictures"
+RECOGNISED = json.loads((FIXTURES / "recognised.json").read_text(encoding="utf-8"))
+QUICK = "diagram-en.png"
+
+
+def count_changes(one, other):
+    """Return about how many characters differ, spaces and bars aside."""
+    one, other = ("".join(text.replace("|", "").split()) for text in (one, other))
+    same = sum(block.size for block in SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks())
+    return max(len(one), len(other)) - same
+
+
+@pytest.mark.parametrize(
+    "name", [name if name == QUICK else pytest.param(name, marks=pytest.mark.slow) for name in sorted(RECOGNISED)]
+)
+def test_pages_are_recognised_as_they_were(name):
+    """Other processors round otherwise, so that a letter in thirty may differ; what is lost shows in more."""
+    with open_picture((FIXTURES / name).read_bytes(), name) as picture:
+        read = read_words(to_rgb(picture)).text
+    wanted = RECOGNISED[name]
+    assert count_changes(read, wanted) <= max(2, len(wanted) // 30), read
+
+
+def test_twenty_pages_are_in_the_table():
+    assert len(RECOGNISED) == 20

@@ -8,6 +8,7 @@ are, and what stands between ruled lines becomes the rows of a table. Called in 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -43,6 +44,10 @@ _TURNED: Final = 0.6
 _RULED: Final = 0.6
 _LEAST_TABLE: Final = 0.04
 _LEAST_RULES: Final = 3
+# Bars of a chart, and the share of the distance between two in which the number above one stands.
+_LEAST_BARS: Final = 3
+_NEAR_BAR: Final = 0.35
+_NUMBER: Final = re.compile(r"[^\w\s]?\s?\d[\d.,\s]*\s?[%\w]{0,2}")
 
 Point = tuple[float, float]
 
@@ -226,13 +231,17 @@ def _turn_point(point: Point, turn: int, width: int, height: int) -> Point:
 
 def _sort_rows(fragments: Sequence[Fragment]) -> list[int]:
     """Return the places of the fragments row by row, from left to right in each."""
+    return [at for row in _group_rows(fragments) for at in sorted(row, key=lambda at: fragments[at].left)]
+
+
+def _group_rows(fragments: Sequence[Fragment]) -> list[list[int]]:
     rows: list[list[int]] = []
     for at in sorted(range(len(fragments)), key=lambda at: -fragments[at].top):
         if rows and fragments[at].is_level(fragments[rows[-1][0]]):
             rows[-1].append(at)
         else:
             rows.append([at])
-    return [at for row in rows for at in sorted(row, key=lambda at: fragments[at].left)]
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,9 +310,40 @@ def _write_lines(fragments: Sequence[Fragment], tables: Sequence[_Table]) -> Ite
         rows = [["" for _ in table.across[1:]] for _ in table.down[1:]]
         for at, (row, column) in cells.items():
             rows[row][column] = f"{rows[row][column]} {left[at].text}".strip()
-        yield from format_rows(row for row in rows if any(row))
+        used = [column for column in range(len(rows[0])) if any(row[column] for row in rows)]
+        yield from format_rows([row[column] for column in used] for row in rows)
         left = [f for at, f in enumerate(left) if at not in cells and -f.top >= table.down[0]]
-    yield from _arrange(left)
+    names, numbers = _find_bars(left)
+    bars = {*map(id, names), *map(id, numbers)}
+    yield from _arrange([f for f in left if id(f) not in bars])
+    if names:
+        yield from format_rows(iter([[f.text for f in names], [f.text for f in numbers]]))
+
+
+def _find_bars(fragments: Sequence[Fragment]) -> tuple[list[Fragment], list[Fragment]]:
+    """Return the names below the bars of a chart and the number above each; nothing where it is no such chart."""
+    for row in _group_rows(fragments)[::-1]:
+        names = sorted((fragments[at] for at in row), key=lambda f: f.left)
+        if len(names) < _LEAST_BARS:
+            continue
+        reach = _NEAR_BAR * min(_middle(b) - _middle(a) for a, b in pairwise(names))
+        above = [
+            [
+                f
+                for f in fragments
+                if _NUMBER.fullmatch(f.text) and f.bottom > name.top and abs(_middle(f) - _middle(name)) < reach
+            ]
+            for name in names
+        ]
+        numbers = [one[0] for one in above if len(one) == 1]
+        # Numbers on one line are a row of a table.
+        if len(numbers) == len(names) and not all(numbers[0].is_level(number) for number in numbers):
+            return names, numbers
+    return [], []
+
+
+def _middle(fragment: Fragment) -> float:
+    return (fragment.left + fragment.right) / 2
 
 
 def _arrange(fragments: Sequence[Fragment]) -> Iterator[str]:

@@ -150,10 +150,13 @@ def correct(who: Newcomer) -> None:
 
 
 def compare(who: Newcomer) -> None:
-    if who.page.locator(".menu summary", has_text="More").count():
-        who.press(who.page.locator(".menu summary", has_text="More").first)
-    who.press(who.page.get_by_text("Compare with…").first)
-    who.press(who.page.locator("a[href^='#/compare/']").first)
+    if who.page.get_by_role("link", name="Compare with before").count():
+        who.click("Compare with before", role="link")
+    else:
+        if not who.page.get_by_text("Compare with…").first.is_visible():
+            who.press(who.page.locator(".menu summary", has_text="More").first)
+        who.press(who.page.get_by_text("Compare with…").first)
+        who.press(who.page.locator("a[href^='#/compare/']").first)
     who.page.locator(".compare h1").wait_for()
 
 
@@ -165,10 +168,12 @@ def find_again(who: Newcomer) -> None:
 
 
 def share(who: Newcomer) -> None:
-    if who.page.locator(".menu summary", has_text="More").count():
+    found = who.page.get_by_role("link", name="Share", exact=True)
+    if not found.count():
         who.press(who.page.locator(".menu summary", has_text="More").first)
+        found = who.page.get_by_text("Export as HTML")
     with who.page.expect_download():
-        who.press(who.page.get_by_text("Export as HTML").first)
+        who.press(found.first)
 
 
 def phone(who: Newcomer) -> None:

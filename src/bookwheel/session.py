@@ -156,7 +156,7 @@ def find_way(reading: Reading, own: Way | None = None) -> Way:
     return continue_way(reading.steps, own or load_way(reading.way))
 
 
-def _can_answer(finished: Reading | None, question: str, plan: Plan) -> bool:
+def can_answer(finished: Reading | None, question: str, plan: Plan) -> bool:
     """Return True for a reading with a memory of notes that fits the plan: passages say nothing of other questions."""
     if finished is None or finished.status is not Status.ANSWERED or not finished.memory.text:
         return False
@@ -210,7 +210,7 @@ class Session:
         The memory of a finished reading of the document is asked first, where it can answer one question.
         """
         request = request or WayRequest()
-        finished = finished if len(questions) == 1 and _can_answer(finished, questions[0], plan) else None
+        finished = finished if len(questions) == 1 and can_answer(finished, questions[0], plan) else None
         if finished:  # Where its memory does not have the answer, its chunks are read again.
             request = replace(request, has_chunks=True)
         # A way is chosen, and a plan checked, with the pictures that the model will see.

@@ -196,6 +196,22 @@ def test_a_passage_that_is_held_stays_while_the_reading_goes_on(page, gate, expe
     assert page.locator(".source .text").text_content() == held
 
 
+def test_a_follow_up_is_answered_from_the_notes_and_read_again_on_request(reader_page, expect):
+    page = reader_page
+    read_to_the_end(page, text=f"A ledger to ask twice. {TEXT}")
+    page.fill("#follow-up-0", "How many crates of ink did Ada Quill deliver?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".missed")).to_contain_text("from the notes of an earlier question")
+    told = page.evaluate("async () => (await fetch(`/readings/${location.hash.split(/[/?]/)[2]}`)).json()")
+    assert told["usage"]["calls"] == 1
+    page.get_by_role("button", name="Read the document again").click()
+    page.wait_for_url(lambda url: told["reading"] not in url)
+    page.wait_for_selector(".status.answered")
+    expect(page.get_by_role("button", name="Read the document again")).to_have_count(0)
+    box = page.locator(".cite").first.bounding_box()
+    assert min(box["width"], box["height"]) >= 24
+
+
 def test_each_sentence_of_the_answer_has_its_verdict(page, expect):
     read_to_the_end(page)
     told = page.evaluate("async () => (await fetch(`/readings/${location.hash.split(/[/?]/)[2]}`)).json()")

@@ -176,3 +176,23 @@ def test_a_reading_that_is_ended_while_its_document_is_opened_is_not_kept(servin
         assert (ended["status"], "call read again" in ended["next"]) == ("cancelled", True)
         assert len(service.readings) == 0
         assert up.journal.readings() == []
+
+
+@pytest.mark.slow
+def test_a_further_question_is_answered_from_the_memory_of_the_reading_it_names(serving, gated, words) -> None:
+    model, (text, question) = gated(), words
+    with serving(model) as up, up.client() as client:
+        first = client.post("/readings", json={"text": text, "question": question}).json()
+        assert up.events(first["reading"])[-1][2]["status"] == "answered"
+        seen = model.seen
+        wanted = {"reading": first["reading"], "question": f"So {question}"}
+        again = client.post("/readings", json=wanted).json()
+        assert up.events(again["reading"])[-1][2]["status"] == "answered"
+        assert (model.seen, again["parent"]) == (seen + 1, first["reading"])
+        told = client.get(f"/readings/{again['reading']}").json()
+        assert told["document"]["id"] == client.get(f"/readings/{first['reading']}").json()["document"]["id"]
+        anew = client.post("/readings", json={**wanted, "from_memory": False}).json()
+        assert up.events(anew["reading"])[-1][2]["status"] == "answered"
+        assert model.seen > seen + 2
+        assert client.post("/readings", json={**wanted, "text": "Two sources."}).status_code == 400
+        assert client.post("/readings", json={**wanted, "reading": "0" * 32}).status_code == 404

@@ -13,8 +13,9 @@ from bookwheel.errors import JournalError, PlanError
 from bookwheel.journal import Journal, StoredDocument
 from bookwheel.models.base import Model
 from bookwheel.models.patience import Patience
-from bookwheel.plan import Budget, Plan
+from bookwheel.plan import Budget, Plan, load_preset_plan
 from bookwheel.reading.prompts import shipped_prompt_sets
+from bookwheel.reading.ways.registry import is_known
 from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing, SourceRequest, TokenQuota
 from bookwheel.serve.engine.documents import DocumentStore
 from bookwheel.serve.engine.errors import ApiError
@@ -26,10 +27,12 @@ from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, Readi
 from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.engine.sharing import FairQueue, Metrics, SharedModel
 from bookwheel.serve.engine.usage import UsageStore
-from bookwheel.session import Session, WayRequest, make_reading, settle_way
+from bookwheel.session import Session, WayRequest, make_reading, names_chunks, settle_way
 from bookwheel.types import DocumentInfo, Reading, Status, Usage
 
 _SECONDS_BETWEEN_DROPS: Final = 3600
+# Parts of a plan that the next reading of a document does not take over: limits count anew.
+_OF_ONE_READING: Final = frozenset({"budget", "prompts"})
 # Stands in a new reading until its document is open.
 _NO_DOCUMENT: Final = DocumentInfo(id="", name="", length=0)
 
@@ -134,6 +137,25 @@ class Service(Library):
                 f"prompts is one of {', '.join(sorted(shipped_prompt_sets()))} here; a request cannot name a file"
             )
         return replace(plan, budget=_lower_limits(plan.budget, base.budget))
+
+    def make_spec(
+        self,
+        *layers: Mapping[str, Any],
+        model: str | None = None,
+        way: str = "",
+        old: Reading | None = None,
+        preset: str = "",
+    ) -> ReadingSpec:
+        """Return how to read: by the plan and the way of an earlier reading, if there is one, with these changes."""
+        name = model or (old.model if old and old.model in self.models else next(iter(self.models)))
+        below = [old.plan] if old else []
+        if old and not way and is_known(old.way):
+            way = old.way
+        if preset:
+            below.append(load_preset_plan(preset))
+        kept = [{key: value for key, value in plan.to_json().items() if key not in _OF_ONE_READING} for plan in below]
+        has_chunks = bool(preset) or any(map(names_chunks, layers))
+        return ReadingSpec(model=name, plan=self.make_plan(name, *kept, *layers), way=way, has_chunks=has_chunks)
 
     async def prepare(
         self, spec: ReadingSpec, question: str, open_document: DocumentOpener, caller: Caller

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, Literal, NotRequired
 
 from starlette.requests import Request
@@ -18,7 +19,7 @@ from bookwheel.serve.engine.access import AccessPolicy, SourceRequest
 from bookwheel.serve.engine.calls import RebuiltCall, rebuild_call
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import Caller, RunningReading, Waiting
-from bookwheel.serve.engine.service import ReadingSpec, Service
+from bookwheel.serve.engine.service import Service
 from bookwheel.serve.engine.starting import start_or_find
 from bookwheel.serve.http.answers import JsonResponse, stream_events
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
@@ -33,7 +34,7 @@ from bookwheel.serve.http.requests import (
     parse_flag,
     parse_number,
 )
-from bookwheel.session import names_chunks
+from bookwheel.session import can_answer
 from bookwheel.types import Memory, Reading
 from bookwheel.verdict.provenance import LineOrigin, find_origins
 
@@ -87,7 +88,8 @@ class ReadingRoutes:
         if (body.question is None) == (body.questions is None):
             raise ApiError(400, "give one of question and questions", param="question")
         questions = [body.question] if body.question is not None else body.questions or []
-        started = await start_questions(self._service, request, body, questions, body.way)
+        old = await self._service.get_reading(body.reading, request.state.key) if body.reading else None
+        started = await start_questions(self._service, request, body, questions, body.way, old)
         is_new = any(running is not None and not reading.steps for running, reading in started)
         payload = [reading_to_json(reading) for _, reading in started]
         return JsonResponse(payload[0] if body.questions is None else {"readings": payload}, 201 if is_new else 200)
@@ -249,15 +251,26 @@ def _label_to_json(label: Label | None) -> dict[str, Any]:
 
 
 async def start_questions(
-    service: Service, request: Request, body: SourceShape, questions: Sequence[str], way: str
+    service: Service,
+    request: Request,
+    body: SourceShape,
+    questions: Sequence[str],
+    way: str,
+    old: Reading | None = None,
 ) -> list[tuple[RunningReading | None, Reading]]:
-    """Start readings of what a request names, or find those that it started when it was sent before."""
+    """Start readings of what a request names, or find those that it started when it was sent before.
+
+    With an earlier reading, its document is asked again.
+    """
     source = SourceRequest(document=body.document, text=body.text, url=body.url, name=body.name)
-    if len(source.list_given()) != 1:
-        raise ApiError(400, "give one of document, text and url", param="document")
-    model = body.model or next(iter(service.models))
-    plan = service.make_plan(model, body.plan)
-    spec = ReadingSpec(model=model, plan=plan, way=way, has_chunks=names_chunks(body.plan))
+    if len(source.list_given()) + (old is not None) != 1:
+        raise ApiError(400, "give one of document, text, url and reading", param="document")
+    spec = service.make_spec(body.plan, model=body.model, way=way, old=old)
     caller = await identify_caller(request)
-    opener = service.source_opener(source, AccessPolicy(allow_private=service.settings.allow_private), caller)
-    return await start_or_find(service, spec, questions, opener, caller)
+    if old is None:
+        opener = service.source_opener(source, AccessPolicy(allow_private=service.settings.allow_private), caller)
+        return await start_or_find(service, spec, questions, opener, caller)
+    # Another way is asked for to read in it.
+    if isinstance(body, ReadingShape) and body.from_memory and not way and can_answer(old, questions[0], spec.plan):
+        spec = replace(spec, finished=old)
+    return await start_or_find(service, spec, questions, service.stored_opener(old.id), caller)

@@ -98,13 +98,17 @@ class SourceShape(Body):
 
 
 class ReadingShape(SourceShape):
-    """A reading to start: one of question and questions, and one of document, text and url."""
+    """A reading to start: one of question and questions, and one of document, text, url and reading."""
 
     question: Question | None = None
     questions: Annotated[list[Question], Field(min_length=1, max_length=_MOST_QUESTIONS)] | None = None
     """Several questions about one document: a reading for each, in lockstep."""
     way: str = ""
-    """The way of reading; by default, the one that suits the model."""
+    """The way of reading; by default, the one that suits the model, or that of the earlier reading."""
+    reading: str | None = None
+    """An earlier reading, whose document is asked again: by its plan, and from its memory first if that can answer."""
+    from_memory: bool = True
+    """False: the document of the earlier reading is read again at once."""
 
 
 class BudgetOnly(Body):

@@ -18,8 +18,6 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from bookwheel.errors import InputError
-from bookwheel.plan import load_preset_plan
-from bookwheel.reading.ways.registry import is_known
 from bookwheel.serve.engine.access import AccessPolicy, Key, SourceRequest
 from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, RunningReading
 from bookwheel.serve.engine.service import ReadingSpec, Service
@@ -36,7 +34,6 @@ from bookwheel.serve.mcp.results import (
     reading_summary,
     search_hit,
 )
-from bookwheel.session import names_chunks
 from bookwheel.types import Reading, Status
 
 LONGEST_WAIT: Final = 50.0
@@ -288,17 +285,8 @@ class ReadingTools:
         old: Reading | None = None,
     ) -> ReadingSpec:
         """Return how to read: by the plan and the way of an earlier reading, if there is one, with these changes."""
-        model, layers = next(iter(self._service.models)), list[dict[str, Any]]()
-        if old:
-            model = old.model if old.model in self._service.models else model
-            way = way or (old.way if is_known(old.way) else "")
-            layers.append(old.plan.to_json())
-        if preset:
-            layers.append(load_preset_plan(preset).to_json())
-        # Limits count anew, and a request cannot name a file with prompts.
-        layers = [{name: layer[name] for name in layer if name not in {"budget", "prompts"}} for layer in layers]
-        values = self._service.make_plan(model, *layers, plan or {}, {"budget": budget} if budget else {})
-        return ReadingSpec(model=model, plan=values, way=way, has_chunks=bool(preset) or names_chunks(plan or {}))
+        layers = [plan or {}, *([{"budget": budget}] if budget else [])]
+        return self._service.make_spec(*layers, way=way, old=old, preset=preset)
 
     async def _wait_for_state(
         self, ctx: Context, id_: str, seconds: float, report: ProgressReport | None = None, room: int = ROOM

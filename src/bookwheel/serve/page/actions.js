@@ -44,20 +44,30 @@ export function actions(reading, shelf, own) {
     reads && act(t("act.stop"), async () => own.changed(await service.cancel(id))),
     onward && act(t(budget && reading.status === "stopped" ? "act.resume.more" : "act.resume"), async () => own.changed(await service.resume(id, budget)), "main"),
     reading.answer && copied,
+    isFromMemory(reading) && act(t("act.reread"), async () => go((await service.start({ reading: id, from_memory: false, question: reading.question })).reading)),
     own.correct && !reads && act(t("act.correct"), async () => own.correct(), "to-correct"),
+    !reads && h("a", { class: "button", href: `${shelf.file(id)}/export?format=html`, download: "", title: t("act.share.told") }, t("act.share")),
+    !reads && compareMenu(reading),
     star.node,
-    menu(t("act.more"), [name, compareMenu(reading), file("html", t("act.html")), file("markdown", t("act.markdown")), json, !reads && remove]),
+    menu(t("act.more"), [name, file("markdown", t("act.markdown")), json, !reads && remove]),
     problem,
   ];
 }
 
-function menu(label, choices) {
+// Whether the notes of an earlier question answered this one, without a word of the document being read again.
+export const isFromMemory = ({ status, steps }) => status === "answered" && Boolean(steps?.at(-1)?.flags.includes("carried"));
+
+const go = (id) => {
+  location.hash = service.own.place(id);
+};
+
+function menu(label, choices, opened = () => {}) {
   const box = h("details", { class: "menu" }, h("summary", { class: "button" }, label), h("div", { class: "choices" }, choices));
   const away = (event) => {
     if (!box.contains(event.target)) box.open = false;
     if (!box.open || !box.isConnected) removeEventListener("click", away, true);
   };
-  box.addEventListener("toggle", () => box.open && addEventListener("click", away, true));
+  box.addEventListener("toggle", () => box.open && (addEventListener("click", away, true), opened()));
   box.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     box.open = false;
@@ -76,15 +86,16 @@ function nextBudget({ status, plan }) {
   return { price_in, price_out, ...Object.fromEntries(limits.map((name) => [name, factor * plan.budget[name]])) };
 }
 
-// The list of other readings of this document is loaded when the menu opens.
+// What a reading was made from is beside it at one press; other readings of its document are listed when the menu opens.
 function compareMenu(reading) {
+  const place = (other) => `#/compare/${encodeURIComponent(reading.reading)}/${encodeURIComponent(other)}`;
+  const isFork = reading.parent && reading.steps?.some(({ flags }) => flags.includes("edited"));
+  if (isFork) return h("a", { class: "button", href: place(reading.parent) }, t("act.compare.before"));
   const list = h("div", {});
   const open = async () => {
-    if (!box.open) return;
     const others = (await service.readings({ document: reading.document.id, limit: 500 })).filter((other) => other.reading !== reading.reading);
-    const link = (other) => h("a", { class: "choice", href: `#/compare/${encodeURIComponent(reading.reading)}/${encodeURIComponent(other.reading)}`, dir: "auto" }, titleOf(other), h("span", { class: "small" }, ` ${moment(other.created)}`));
+    const link = (other) => h("a", { class: "choice", href: place(other.reading), dir: "auto" }, titleOf(other), h("span", { class: "small" }, ` ${moment(other.created)}`));
     refill(list, others.length ? others.map(link) : h("p", { class: "small" }, t("compare.none")));
   };
-  const box = h("details", { class: "deeper", ontoggle: open }, h("summary", {}, t("act.compare")), list);
-  return box;
+  return menu(t("act.compare"), list, open);
 }

@@ -1,5 +1,6 @@
 // What a reading is of, what it took, and how far it is.
 
+import { isFromMemory } from "./actions.js";
 import { h, refill } from "./dom.js";
 import { explain } from "./refusals.js";
 import { duration, moment, number, pages, t } from "./words.js";
@@ -59,6 +60,7 @@ function listMissed(reading, trace) {
   const told = [["missed.gaps", gaps.length], ["missed.skipped", flagged("skipped")], ["missed.unread", flagged("unread")]];
   const where = gaps.slice(0, 3).map(({ start, end, pages: on }) => pages(on) || t("source.span", { start: number(start), end: number(end) }));
   return [
+    isFromMemory(reading) && t("missed.carried"),
     ...told.filter(([, count]) => count).map(([key, count]) => t(key, { count: number(count), all, where: where.join(t("list.comma")) })),
     trace.own.length && left > 0 && t(reading.status === "answered" ? "missed.share" : "missed.rest", { share: `${number(left)} %` }),
     ...(reading.document.notes ?? []).map(explain),

@@ -143,7 +143,7 @@ export class ReadingView {
 
   // To put right what was noted, from where the answer is read.
   #correct() {
-    this.modes.choose("inspect");
+    this.modes.show("inspect"); // for this reading alone
     if (this.trace.length) this.editor.open();
   }
 

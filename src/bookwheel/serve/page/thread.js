@@ -135,7 +135,7 @@ export class Thread {
     if (!questions.length) return void refill(this.told, t("ask.no-question"));
     this.button.disabled = true;
     try {
-      const readings = started(await service.start({ ...wanted(questions), document: this.document.id, ...this.#likeNow() }));
+      const readings = started(await service.start({ ...wanted(questions), ...this.#source(questions) }));
       this.questions.clear();
       saveDraft(this.draft, null);
       location.hash = service.own.place(readings[0].reading);
@@ -146,12 +146,9 @@ export class Thread {
     return undefined;
   }
 
-  // A follow-up is read like the reading that is open.
-  #likeNow() {
-    const now = this.readings.find(({ reading }) => reading === this.reading);
-    if (!now) return {};
-    const { chunk_tokens, memory_tokens, answer_tokens } = now.plan;
-    return { model: now.model, way: now.way, plan: { chunk_tokens, memory_tokens, answer_tokens } };
+  // A follow-up is read like the reading that is open, and answered from its memory where that has the answer.
+  #source(questions) {
+    return this.reading ? { reading: this.reading, from_memory: questions.length === 1 } : { document: this.document.id };
   }
 }
 

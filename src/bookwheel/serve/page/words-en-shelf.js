@@ -68,6 +68,7 @@ export default {
   "missed.gaps": "{count} of {all} sections were not taken in whole ({where}).|One of {all} sections was not taken in whole ({where}).",
   "missed.skipped": "{count} of {all} sections were judged not to matter and left out.|One of {all} sections was judged not to matter and left out.",
   "missed.unread": "{count} of {all} sections were not read: the answer was found before.|One of {all} sections was not read: the answer was found before.",
+  "missed.carried": "Answered from the notes of an earlier question; the document was not read again.",
   "missed.share": "{share} of the document was not read.",
   "missed.rest": "{share} of the document was not read yet.",
   "trust.table": "A table",
@@ -120,4 +121,8 @@ export default {
   "graph.node": "{name}, {count} facts|{name}, {count} fact",
   "live.section": "Section {at} of about {all}",
   "act.correct": "Correct",
+  "act.reread": "Read the document again",
+  "act.share": "Share",
+  "act.share.told": "The answer, its passages and its steps as one page that opens anywhere",
+  "act.compare.before": "Compare with before",
 };

@@ -111,7 +111,6 @@ export default {
   "act.more": "More",
   "act.copy": "Copy",
   "act.copied": "Copied",
-  "act.html": "Export as HTML",
   "act.markdown": "Export as Markdown",
   "time.hours": "{hours} h {minutes} min",
   "time.minutes": "{minutes} min {seconds} s",

@@ -68,6 +68,7 @@ export default {
   "missed.gaps": "{all} 节中有 {count} 节没有完整读入（{where}）。",
   "missed.skipped": "{all} 节中有 {count} 节被判断为无关而略过。",
   "missed.unread": "{all} 节中有 {count} 节没有读：之前已找到答案。",
+  "missed.carried": "答案来自先前问题的笔记；没有重新读文档。",
   "missed.share": "文档有 {share} 没有读。",
   "missed.rest": "文档还有 {share} 没有读。",
   "trust.table": "表格",
@@ -120,4 +121,8 @@ export default {
   "graph.node": "{name}，{count} 条事实",
   "live.section": "第 {at} 节，约 {all} 节",
   "act.correct": "改正",
+  "act.reread": "重新读文档",
+  "act.share": "分享",
+  "act.share.told": "把答案、出处和过程存成一页，在哪里都能打开",
+  "act.compare.before": "与之前对比",
 };

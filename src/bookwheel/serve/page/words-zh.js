@@ -111,7 +111,6 @@ export default {
   "act.more": "更多",
   "act.copy": "复制",
   "act.copied": "已复制",
-  "act.html": "导出 HTML",
   "act.markdown": "导出 Markdown",
   "time.hours": "{hours} 小时 {minutes} 分",
   "time.minutes": "{minutes} 分 {seconds} 秒",

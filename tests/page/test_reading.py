@@ -212,6 +212,20 @@ def test_a_follow_up_is_answered_from_the_notes_and_read_again_on_request(reader
     assert min(box["width"], box["height"]) >= 24
 
 
+def test_a_quote_has_no_marks_of_markdown(page):
+    told = page.evaluate("""async () => {
+      const { placeIn, readable } = await import("/page/marks.js");
+      return [
+        readable("## Costs\\n| Item | Cost |\\n| --- | ---: |\\n| **Tuner** | 215 |"),
+        readable("a | b, 2 ** 3 and - one"),
+        placeIn("a.epub#Chapter 2", "a.epub"),
+        placeIn("b.txt", "a.zip"),
+        placeIn("a.txt", "a.txt"),
+      ];
+    }""")
+    assert told == ["Costs\nItem · Cost\nTuner · 215", "a | b, 2 ** 3 and - one", "Chapter 2", "b.txt", False]
+
+
 def test_each_sentence_of_the_answer_has_its_verdict(page, expect):
     read_to_the_end(page)
     told = page.evaluate("async () => (await fetch(`/readings/${location.hash.split(/[/?]/)[2]}`)).json()")

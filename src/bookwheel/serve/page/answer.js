@@ -2,7 +2,7 @@
 // quote under the pointer or the focus; pressed, it leads to the passage in the document.
 
 import { h, refill } from "./dom.js";
-import { advantageMark, claimChip, signOf, titleOf, trustBadge, verdict } from "./marks.js";
+import { advantageMark, claimChip, readable, signOf, titleOf, trustBadge, verdict } from "./marks.js";
 import { flagChip } from "./memory.js";
 import { explainScore } from "./reasons.js";
 import { figure, number, percent, t } from "./words.js";
@@ -57,7 +57,8 @@ export class Answer {
   }
 
   #cite(index, found) {
-    const quote = found.quote.length > SHORT ? `${found.quote.slice(0, SHORT)}…` : found.quote;
+    const words = readable(found.quote);
+    const quote = words.length > SHORT ? `${words.slice(0, SHORT)}…` : words;
     return h(
       "span",
       { class: "cited", onpointerenter: keepInside, onfocusin: keepInside },
@@ -76,7 +77,7 @@ export class Answer {
       { dir: "auto" },
       named && h("p", { class: "sentence" }, claim.text),
       h("p", { class: "small" }, claimChip(claim, signOf(claim), text), unsaid && ` ${unsaid}`, missing && ` ${missing}`),
-      quotes(claim).map((at) => h("button", { class: "proof", type: "button", dir: "auto", onclick: () => this.proof(evidence[at]) }, evidence[at].quote)),
+      quotes(claim).map((at) => h("button", { class: "proof", type: "button", dir: "auto", onclick: () => this.proof(evidence[at]) }, readable(evidence[at].quote))),
     );
   }
 }
@@ -84,12 +85,14 @@ export class Answer {
 // The passages that bear a sentence out, then those that say otherwise.
 const quotes = ({ evidence, against = [] }) => [...evidence, ...against];
 
-// A quote opens beside its number; at the edge of the window it is moved in.
+// A quote opens beside its number; at the edge of the window, or of the conversation, it is moved in.
 function keepInside({ currentTarget }) {
   const quote = currentTarget.lastElementChild;
   quote.style.translate = "";
   const { left, right } = quote.getBoundingClientRect();
-  const by = Math.min(0, document.documentElement.clientWidth - EDGE - right) || Math.max(0, EDGE - left);
+  const rail = quote.closest(".rail-scroll")?.getBoundingClientRect();
+  const [least, most] = [Math.max(0, rail?.left ?? 0) + EDGE, Math.min(document.documentElement.clientWidth, rail?.right ?? Infinity) - EDGE];
+  const by = Math.min(0, most - right) || Math.max(0, least - left);
   if (by) quote.style.translate = `${by}px`;
 }
 

@@ -1,6 +1,7 @@
 // What an answer rests on, as cards below it: the words, the place they stand at and, where pages can be drawn, the page.
 
 import { h, refill } from "./dom.js";
+import { placeIn, readable } from "./marks.js";
 import { number, pages, t } from "./words.js";
 
 const MOST = 6;
@@ -30,8 +31,9 @@ export class Cards {
   #card(found, at, document) {
     const page = found.pages?.[0];
     const address = this.drawn?.has(found.source, page) && this.drawn.picture(found.source, page, THUMB);
-    const quote = found.quote.length > SHORT ? `${found.quote.slice(0, SHORT)}…` : found.quote;
-    const where = [found.source && found.source !== document.name && found.source, pages(found.pages), !page && shareOf(found.start, document.length)].filter(Boolean).join(" · ");
+    const words = readable(found.quote);
+    const quote = words.length > SHORT ? `${words.slice(0, SHORT)}…` : words;
+    const where = [placeIn(found.source, document.name), pages(found.pages), !page && shareOf(found.start, document.length)].filter(Boolean).join(" · ");
     const image = address && h("img", { src: address, alt: "", loading: "lazy", width: 54, onerror: (event) => event.target.remove() });
     return h("li", {}, h("button", { type: "button", class: "card", onclick: () => this.go(found) }, image, h("span", { class: "card-words" }, h("span", { class: "card-quote", dir: "auto" }, quote), h("span", { class: "small" }, `${number(at + 1)} · ${where}`))));
   }

@@ -21,7 +21,8 @@ export class Facts {
     this.bar.value = share(reading, trace);
     const left = reads ? secondsLeft(reading, trace) : null;
     const remains = left === null ? t("reading.left.unknown") : duration(left);
-    refill(this.line, reads ? t("reading.clock", { took: duration(elapsed), left: remains }) : `${reading.model} · ${reading.way} · ${duration(usageSoFar(reading, trace).seconds)}`);
+    const told = [reading.model, h("span", { class: "detail" }, ` · ${reading.way}`), ` · ${duration(usageSoFar(reading, trace).seconds)}`];
+    refill(this.line, reads ? t("reading.clock", { took: duration(elapsed), left: remains }) : told);
     const missed = reads ? [] : listMissed(reading, trace);
     this.missed.hidden = !missed.length;
     refill(this.missed, missed.map((one) => h("span", {}, one)));

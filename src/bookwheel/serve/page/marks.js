@@ -20,6 +20,18 @@ export const trustOf = ({ verdict, answers, sign, way }) =>
 
 const SIGNS = { green: "✓", amber: "!", red: "✕", grey: "?" };
 
+// A quote without the marks of Markdown: no signs of headings and of emphasis, the cells of a row one after the other.
+export const readable = (quote) =>
+  quote
+    .split("\n")
+    .filter((line) => !/^\s*\|?(\s*:?-{3,}:?\s*\|)+[\s:-]*$/.test(line))
+    .map((line) => line.replace(/^\s*#{1,6}\s+/, "").replace(/\*\*(.+?)\*\*/g, "$1"))
+    .map((line) => (/^\s*\|.*\|\s*$/.test(line) ? line.split("|").map((cell) => cell.trim()).filter(Boolean).join(" · ") : line))
+    .join("\n");
+
+// A file or a chapter within the open document, in as few words as tell it.
+export const placeIn = (source, name) => source && source !== name && source.replace(`${name}#`, "");
+
 // The columns of a table stand behind its question, for the model.
 export const titleOf = ({ name, question }) => name || question.split("\n{")[0];
 

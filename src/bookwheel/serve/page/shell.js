@@ -41,6 +41,7 @@ export class Shell {
       refill(this.notice, event.reason.message);
     });
     addEventListener("pointerdown", () => refill(this.notice));
+    document.getElementById("waiting")?.remove();
     document.body.append(this.skip, this.header, this.main, this.notice, this.keys);
     this.show();
   }

@@ -2,6 +2,7 @@
 // read and the words that a line or an answer rests on.
 
 import { h, refill } from "./dom.js";
+import { placeIn } from "./marks.js";
 import { Pages } from "./pages.js";
 import { longestRun } from "./runs-of-words.js";
 import { Scroll } from "./scroll.js";
@@ -102,7 +103,7 @@ export class SourcePane {
     const shown = mark && this.#placeAt(at)?.page ? [this.#placeAt(at).page] : step.pages;
     const source = this.#placeAt(at)?.source ?? step.source;
     const details = [step.end - step.start > 1 && t("source.span", { start: number(step.start), end: number(step.end) }), step.index !== undefined && t("source.step", { at: number(step.index) })];
-    const place = [source && source !== this.info.name && source, pages(shown)].filter(Boolean);
+    const place = [placeIn(source, this.info.name), pages(shown)].filter(Boolean);
     refill(this.where, place.join(" · "), h("span", { class: "detail" }, [...(place.length ? [""] : []), ...details.filter(Boolean)].join(" · ")));
     refill(this.told, told || (line ? t(mark ? "source.exact" : "source.nowhere") : ""));
   }

@@ -149,3 +149,20 @@ def test_extracting_prints_no_log_lines(tmp_path, caplog, capfd):
     with pytest.raises(SourceError), caplog.at_level(logging.CRITICAL):
         open_document([tmp_path / "e.html"])
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<nav><a href=/>Home</a></nav><main><h1>Ferry</h1><p>It leaves at 6:40.</p></main><footer>Cookies</footer>",
+        "<meta name=a content=b><section>Ferry<p>It leaves</p></section> at 6:40.",
+        "<body><main>Ferry. It leaves at 6:40.</main>",
+        "Ferry <article>leaves at 6:40.</article>",
+    ],
+)
+def test_a_page_without_the_tag_of_its_body_keeps_its_text(tmp_path, body):
+    path = tmp_path / "ferry.html"
+    path.write_text(f"<!doctype html><title>Ferry</title><script>alert(1)</script>{body}")
+    text = " ".join("".join(part.text for part in open_document([path]).parts()).split())
+    assert text.index("Ferry") < text.index("leaves") < text.index("at 6:40.")
+    assert "alert" not in text

@@ -35,6 +35,7 @@ _XML_DECLARATION: Final = re.compile(r"\A\s*<\?xml[^>]*\?>")
 _ENTITY: Final = re.compile(r"&(\w+;)")
 _XML_ENTITIES: Final = frozenset(("amp;", "lt;", "gt;", "quot;", "apos;"))
 _DATA_ADDRESS: Final = re.compile(r"data:image/(?!svg)[\w.+-]+(?:;[\w=-]+)*;base64,", re.IGNORECASE)
+_IN_HEAD: Final = frozenset(("title", "meta", "link", "base", "style", "script", "noscript", "template"))
 _HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"))
 
 
@@ -99,7 +100,24 @@ def parse_html(page: str, name: str) -> Any:
     # The parser drops what is nested deeper than its limit, so that must not pass for the whole page.
     if any("depth" in entry.message for entry in parser.error_log):
         raise _depth_error(name)
+    if root is not None:
+        _fill_body(root)
     return root
+
+
+def _fill_body(root: Any) -> None:
+    """Move to the body what the parser left in the head of a page without the tag: all from an HTML5 element on."""
+    from lxml import etree
+
+    head, body = root.find("head"), root.find("body")
+    begin = next((at for at, one in enumerate(head) if tag_of(one) not in _IN_HEAD), None) if head is not None else None
+    if head is None or begin is None:
+        return
+    body = etree.SubElement(root, "body") if body is None else body
+    moved = head[begin:]
+    for at, element in enumerate(moved):
+        body.insert(at, element)
+    moved[-1].tail, body.text = f"{moved[-1].tail or ''}{body.text or ''}", None
 
 
 def parse_xhtml(page: str, name: str) -> Any:

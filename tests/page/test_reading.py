@@ -212,6 +212,28 @@ def test_a_follow_up_is_answered_from_the_notes_and_read_again_on_request(reader
     assert min(box["width"], box["height"]) >= 24
 
 
+def test_a_question_is_asked_though_the_open_reading_was_deleted_in_another_window(reader_page, expect):
+    page = reader_page
+    text = f"A ledger in two windows. {TEXT}"
+    read_to_the_end(page, text=text)
+    read_to_the_end(page, text=text, question="Who delivered ink?")
+    old = page.url.split("?")[0]
+    page.evaluate("async () => { await fetch(`/readings/${location.hash.split(/[/?]/)[2]}`, {method: 'DELETE'}); }")
+    page.fill("#follow-up-0", "In which year came 5 crates?")
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: not url.startswith(old))
+    expect(page.locator(".headline h1")).to_have_text("In which year came 5 crates?")
+
+
+def test_a_file_that_is_pasted_is_taken_like_one_that_is_dropped(page, expect):
+    page.locator("#text").evaluate("""area => {
+      const clipboardData = new DataTransfer();
+      clipboardData.items.add(new File(["The cook is Ada."], "note.txt", { type: "text/plain" }));
+      area.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+    }""")
+    expect(page.locator(".chosen-files li")).to_contain_text("note.txt")
+
+
 def test_a_quote_has_no_marks_of_markdown(page):
     told = page.evaluate("""async () => {
       const { placeIn, readable } = await import("/page/marks.js");

@@ -75,9 +75,15 @@ export class AskForm {
       event.preventDefault();
       zone.classList.toggle("over", on);
     };
+    const paste = (event) => {
+      const files = [...(event.clipboardData?.files ?? [])];
+      if (!files.length) return;
+      event.preventDefault();
+      this.take(files);
+    };
     const zone = h(
       "div",
-      { class: "drop", "data-told": t("ask.drop"), ondragover: leave(true), ondragleave: leave(false), ondrop: leave(false) },
+      { class: "drop", "data-told": t("ask.drop"), ondragover: leave(true), ondragleave: leave(false), ondrop: leave(false), onpaste: paste },
       this.text,
       h("div", { class: "row" }, this.files, h("label", { class: "button", for: "files" }, t("ask.choose")), this.chosen),
     );

@@ -62,6 +62,8 @@ export class Thread {
     try {
       const [book, readings] = await Promise.all([service.document(this.document.id), service.readings({ document: this.document.id, limit: this.count + 1 })]);
       if (this.closed) return;
+      if (this.isLost) refill(this.told);
+      this.isLost = false;
       this.more.hidden = readings.length <= this.count;
       this.readings = readings.slice(0, this.count).reverse();
       this.#book(book);
@@ -69,6 +71,8 @@ export class Thread {
       if (readings.some(({ status }) => status === "reading")) this.timer = setTimeout(() => this.load(), LOOK_AGAIN);
     } catch (problem) {
       refill(this.told, problem.message);
+      this.isLost = problem.status === 0 && !this.closed;
+      if (this.isLost) this.timer = setTimeout(() => this.load(), LOOK_AGAIN);
     }
   }
 
@@ -135,7 +139,7 @@ export class Thread {
     if (!questions.length) return void refill(this.told, t("ask.no-question"));
     this.button.disabled = true;
     try {
-      const readings = started(await service.start({ ...wanted(questions), ...this.#source(questions) }));
+      const readings = started(await this.#start(questions));
       this.questions.clear();
       saveDraft(this.draft, null);
       location.hash = service.own.place(readings[0].reading);
@@ -146,9 +150,15 @@ export class Thread {
     return undefined;
   }
 
-  // A follow-up is read like the reading that is open, and answered from its memory where that has the answer.
-  #source(questions) {
-    return this.reading ? { reading: this.reading, from_memory: questions.length === 1 } : { document: this.document.id };
+  // A follow-up is read like the reading that is open, and answered from its memory where that has the answer. One that
+  // was deleted meanwhile, in another window, has left its document.
+  #start(questions) {
+    const anew = () => service.start({ ...wanted(questions), document: this.document.id });
+    if (!this.reading) return anew();
+    return service.start({ ...wanted(questions), reading: this.reading, from_memory: questions.length === 1 }).catch((problem) => {
+      if (problem.status !== 404) throw problem;
+      return anew();
+    });
   }
 }
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.errors import InputError
 from bookwheel.text import lexicon
-from bookwheel.text.numbers import find_dates, read_amount
+from bookwheel.text.numbers import find_dates, read_amount, unify_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,8 +32,8 @@ _DATES: Final = re.compile(
     r"\b(date|day|when|until|deadline|due|since|from|expir\w*)\b|日期|期限|时间|何时", re.IGNORECASE
 )
 _NUMBERS: Final = re.compile(
-    r"\b(amount|price|cost|fee|sum|total|value|count|number|quantity|how many|how much|salary|rent)\b"
-    r"|金额|价格|费用|数量|数目|总计|工资|租金",
+    r"\b(amount|price|cost|fee|sum|total|value|count|number|quantity|how many|how much|salary|rent|minutes|hours"
+    r"|duration|rate|percent|score|weight|age|balance|qty)\b|金额|价|费用|数量|数目|总计|工资|租金|时长|分钟|小时|人数|次数|余额",
     re.IGNORECASE,
 )
 NUMBER: Final = re.compile(r"[-−]?\d[\d,.\u00a0']*\d|[-−]?\d")
@@ -57,6 +57,8 @@ def _fold(kind: Kind, value: str) -> str:
     if kind is Kind.DATE and len(dates := find_dates(words)) == 1:
         others = [word for word in _WORDS.findall(words) if word not in _OF_DATES]
         return " ".join((*dates, *others)) if ":" not in words else words
+    if kind is Kind.NUMBER and not NUMBER.search(words):
+        words = unify_numbers(words)
     if kind is Kind.NUMBER and (found := NUMBER.search(words)) and not NUMBER.search(words, found.end()):
         number = read_amount(found[0])
         return words if number is None else f"{words[: found.start()]}{number!r}{words[found.end() :]}"

@@ -13,11 +13,14 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.reading.guards import clean
+from bookwheel.reading.json_replies import list_values
 from bookwheel.tables.columns import QUOTE
 from bookwheel.text.matching import Passage, find_missing_words, parse_words
+from bookwheel.text.normalization import words_with_articles
+from bookwheel.text.numbers import find_dates, list_amounts, list_days, read_amount
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +30,26 @@ if TYPE_CHECKING:
 _MOST_ROWS: Final = 2000
 _MOST_CHARACTERS: Final = 4000
 """Of one value."""
+_QUOTES: Final = frozenset(
+    {QUOTE, "quotation", "quotes", "sourcequote", "verbatimquote", "verbatim", "evidence", "citation", "sourcetext"}
+    | {"原文", "引文", "引用", "原文引用", "依据", "出处"}
+)
+"""Other names of the quote, as models write them."""
+_REMARKS: Final = frozenset(
+    {"id", "index", "row", "rownumber", "no", "note", "notes", "comment", "confidence", "reason", "page", "section"}
+    | {"序号", "备注"}
+)
+"""Keys that models add, and that stand for no column."""
+_NOTHING: Final = frozenset(
+    {"", "-", "–", "—", "n/a", "na", "n.a", "null", "none", "nil", "unspecified", "not specified", "not stated"}
+    | {"not mentioned", "not given", "not provided", "not available", "none specified", "none stated"}
+    | {"无", "未说明", "未提及", "未注明", "未指定", "未给出", "未提供", "不适用"}
+)
+"""What models write where a text does not say."""
 _IN_NUMBERS: Final = frozenset(".,'’")
+_DOTS: Final = re.compile(r"\s*(?:\[\s*(?:\.{3}|…)\s*\]|\.{3,}|…+)\s*")
+_MOST_LEFT_OUT: Final = 600
+"""Characters between two parts of a quote."""
 _POSING: Final = re.compile(r'\{[^{}]*"quote"\s*:[^{}]*\}')
 
 
@@ -64,26 +86,43 @@ class SectionRows:
     memory: str = ""
 
     def to_json(self, columns: Sequence[Column]) -> str:
-        """Return the reply that says the same; `parse_rows` reads it again."""
+        """Return the reply that says the same; `from_json` reads it again."""
         names = [column.name for column in columns]
         pairs = (zip((*names, QUOTE), (*row.cells, row.quote), strict=True) for row in self.rows)
         rows = [{name: cell for name, cell in row if cell is not None} for row in pairs]
         return json.dumps({"rows": rows, "memory": self.memory}, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str, columns: Sequence[Column]) -> SectionRows:
+        """Return what `to_json` wrote; UnreadableRowsError where it did not."""
+        try:
+            value = json.loads(text)
+            rows = [[row.get(name) for name in (*(column.name for column in columns), QUOTE)] for row in value["rows"]]
+            written = tuple(WrittenRow(cells=tuple(cells), quote=quote or "") for *cells, quote in rows)
+            return cls(rows=written, memory=value["memory"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise UnreadableRowsError(str(error)) from error
 
 
 class UnreadableRowsError(Exception):
     """A reply that is not the JSON that was asked for; the message says why, for the model."""
 
 
-def parse_rows(text: str, columns: Sequence[Column]) -> SectionRows:
-    """Return the rows and the memory of a reply."""
-    value = parse_object(text)
-    rows, memory = value.get("rows"), value.get("memory", "")
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+def parse_rows(text: str, columns: Sequence[Column], *, by_order: bool = False) -> SectionRows:
+    """Return the rows and the memory of a reply, in whichever of the usual shapes a model writes them.
+
+    Keys that name no column are a fault; `by_order` takes them for the columns that are missing, in their order.
+    """
+    values, fault = list_values(text)
+    if not values:
+        raise UnreadableRowsError(fault)
+    rows, memory = _find_rows(values, columns)
+    if rows is None or not all(isinstance(row, dict) for row in rows):
         raise UnreadableRowsError('"rows" must be a list of objects')
     if len(rows) > _MOST_ROWS:
         raise UnreadableRowsError(f"a section has {_MOST_ROWS} rows at most, not {len(rows)}")
-    written = (_parse_row(row, columns) for row in rows)
+    names = _match_keys(rows, columns, by_order=by_order)
+    written = (_parse_row(row, columns, names) for row in rows)
     return SectionRows(
         rows=tuple(row for row in written if any(row.cells)),
         memory=memory if isinstance(memory, str) else json.dumps(memory, ensure_ascii=False),
@@ -92,30 +131,73 @@ def parse_rows(text: str, columns: Sequence[Column]) -> SectionRows:
 
 def parse_object(text: str) -> dict[str, Any]:
     """Return the first JSON object of a reply; UnreadableRowsError says why there is none."""
-    cleaned, _ = clean(text)
-    start = cleaned.find("{")
-    if start < 0:
-        raise UnreadableRowsError("there is no JSON object")
-    try:
-        value, _ = json.JSONDecoder().raw_decode(cleaned, start)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableRowsError(f"it is no JSON ({error})") from error
-    if not isinstance(value, dict):
-        raise UnreadableRowsError("it is no JSON object")
+    values, fault = list_values(text)
+    value = next((value for value in values if isinstance(value, dict)), None)
+    if value is None:
+        raise UnreadableRowsError(fault or "it is no JSON object")
     return value
 
 
-def _parse_row(row: dict[str, Any], columns: Sequence[Column]) -> WrittenRow:
-    given = {str(name).casefold(): value for name, value in row.items()}
-    cells = tuple(_to_text(given.get(column.name.casefold())) for column in columns)
-    return WrittenRow(cells=cells, quote=_to_text(given.get(QUOTE)) or "")
+def _find_rows(values: Sequence[Any], columns: Sequence[Column]) -> tuple[list[Any] | None, Any]:
+    """Return the rows and the memory of the values of a reply; None where they hold no rows."""
+    wanted = {_fold_key(column.name) for column in columns} | _QUOTES
+    rows: list[Any] | None = None
+    memory: Any = ""
+    for value in values:
+        found: Any = value
+        if isinstance(value, dict):
+            memory = value.get("memory") or memory
+            lists = [one for one in value.values() if isinstance(one, list) and all(isinstance(i, dict) for i in one)]
+            if "rows" in value:
+                found = [] if value["rows"] is None else value["rows"]
+            elif len(wanted & {_fold_key(key) for key in value}) > 1:
+                found = [value]
+            else:
+                found = lists[0] if len(lists) == 1 else None
+            found = [found] if isinstance(found, dict) else found
+        if isinstance(found, list):
+            rows = [*(rows or ()), *found]
+    return rows, memory
+
+
+def _fold_key(key: str) -> str:
+    """Return what makes two keys the same: `Due Date`, `due_date` and `dueDate` are one."""
+    return "".join(sign for sign in str(key).casefold() if sign.isalnum())
+
+
+def _match_keys(rows: Sequence[dict[str, Any]], columns: Sequence[Column], *, by_order: bool) -> dict[str, str]:
+    """Return the name that each key of the rows stands for; UnreadableRowsError where columns are called otherwise."""
+    keys = list(dict.fromkeys(str(key) for row in rows for key in row))
+    names = {key: column.name for key in keys for column in columns if _fold_key(column.name) == _fold_key(key)}
+    if QUOTE not in keys:
+        names |= {key: QUOTE for key in keys if key not in names and _fold_key(key) in _QUOTES}
+    missing = [column.name for column in columns if column.name not in names.values()]
+    others = [key for key in keys if key not in names and key != QUOTE and _fold_key(key) not in _REMARKS]
+    if missing and others and not by_order:
+        raise UnreadableRowsError(f"the keys of a row are {', '.join(missing)}, and not {', '.join(others)}")
+    if len(missing) == len(others):
+        names |= dict(zip(others, missing, strict=True))
+    return names
+
+
+def _parse_row(row: dict[str, Any], columns: Sequence[Column], names: dict[str, str]) -> WrittenRow:
+    given = {names.get(str(key), str(key)): value for key, value in row.items()}
+    cells = (_to_text(given.get(column.name)) for column in columns)
+    return WrittenRow(
+        cells=tuple(None if cell and cell.strip(" ()[].。").casefold() in _NOTHING else cell for cell in cells),
+        quote=_to_text(given.get(QUOTE)) or "",
+    )
 
 
 def _to_text(value: Any) -> str | None:
-    if value is None or value == "":
-        return None
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return " ".join(text.split())[:_MOST_CHARACTERS] or None
+    """Return a value as text; what stands in an object or a list is joined: {"value": 5, "unit": "kg"} is 5 kg."""
+    if isinstance(value, dict):
+        value = " ".join(text for one in value.values() if (text := _to_text(one)))
+    elif isinstance(value, list):
+        value = ", ".join(text for one in value if (text := _to_text(one)))
+    elif value is not None and not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False)
+    return " ".join(value.split())[:_MOST_CHARACTERS] or None if value else None
 
 
 def place_rows(rows: Sequence[WrittenRow], section: str, memory: str) -> list[PlacedRow]:
@@ -146,8 +228,31 @@ class _Section:
     def _keys(self) -> set[str]:
         return set(Passage(self._known).index_keys)
 
+    @cached_property
+    def _words(self) -> set[str]:
+        return set(words_with_articles(self._known))
+
+    @cached_property
+    def _amounts(self) -> set[float]:
+        return list_amounts(self._known)
+
+    @cached_property
+    def _dates(self) -> set[str]:
+        return {*find_dates(self._known), *list_days(self._known)}
+
     def find_quote(self, quote: str) -> tuple[int, int] | None:
-        """Return the span of a quote whose words all stand there in its order, with nothing between them."""
+        """Return the span of a quote whose words all stand there in its order, with nothing between them.
+
+        Where the quote leaves words out and says so with dots, its parts stand near each other.
+        """
+        parts = [part for part in _DOTS.split(quote) if any(map(str.isalnum, part))]
+        spans = [span for part in parts or [quote] if (span := self._find_part(part))]
+        if len(spans) != max(1, len(parts)):
+            return None
+        gaps = [after[0] - before[1] for before, after in pairwise(spans)]
+        return (spans[0][0], spans[-1][1]) if all(0 <= gap <= _MOST_LEFT_OUT for gap in gaps) else None
+
+    def _find_part(self, quote: str) -> tuple[int, int] | None:
         start = _find_whole(quote, self._section)
         if start >= 0:
             return start, start + len(quote)
@@ -156,8 +261,26 @@ class _Section:
         return run[1] if run and run[0] == len(words) else None
 
     def find_missing(self, value: str) -> tuple[str, ...]:
-        """Return the numbers and names of a value that stand in neither."""
-        return () if _find_whole(value, self._known) >= 0 else find_missing_words(parse_words(value), self._keys)
+        """Return the numbers and names of a value that stand in neither, whichever way they are written."""
+        if _find_whole(value, self._known) >= 0:
+            return ()
+        missing = find_missing_words(parse_words(value), self._keys)
+        missing = tuple(word for word in missing if not set(words_with_articles(word)) <= self._words)
+        digits = tuple(word.text for word in parse_words(value) if any(map(str.isdigit, word.text)))
+        if self._has_quantity(value):
+            return tuple(word for word in missing if word not in digits)
+        # The comma of 8,75 is none of thousands: it is not 875.
+        return tuple(dict.fromkeys((*missing, *digits))) if read_amount(value) is not None else missing
+
+    def _has_quantity(self, value: str) -> bool:
+        """Return whether the one date or number that a value gives stands there; a day may have its year elsewhere."""
+        dates = find_dates(value)
+        if dates:
+            year, day = dates[0][:4], dates[0][5:]
+            return len(dates) == 1 and (
+                dates[0] in self._dates or (day in self._dates and float(year) in self._amounts)
+            )
+        return read_amount(value) in self._amounts
 
 
 def _find_whole(words: str, text: str) -> int:

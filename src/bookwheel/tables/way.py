@@ -283,7 +283,7 @@ class _ChunkReader:
         plan, model, columns = self.collector.plan, self.collector.model, self.collector.request.columns
         first: Conversation | None = None
         said: SectionRows | None = None
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
             limit = self.collector.find_limit(messages)
             if limit < plan.memory_tokens:
                 break  # There is no room to ask again.
@@ -295,7 +295,7 @@ class _ChunkReader:
                 first = replace(first, reply=replace(first.reply, finish=Finish.LENGTH))
                 break
             try:
-                better = parse_rows(talk.reply.text, columns)
+                better = parse_rows(talk.reply.text, columns, by_order=attempt > 0)
             except UnreadableRowsError as fault:
                 advice = _AGAIN.format(fault=fault)
             else:
@@ -335,7 +335,7 @@ def _make_context(document: Document, question: str, model: Model, plan: Plan, p
 def parse_stored(text: str, request: TableRequest) -> SectionRows:
     """Return the rows of a stored reply; none where it is a note of another kind."""
     try:
-        return parse_rows(text, request.columns)
+        return SectionRows.from_json(text, request.columns)
     except UnreadableRowsError:
         return SectionRows()
 

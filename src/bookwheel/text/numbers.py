@@ -51,8 +51,15 @@ _AMOUNT: Final = re.compile(
     r"(?<![\w.,])(?P<sign>[-−])?\s?(?P<whole>\d[\d.,'’\u00a0]*(?! ?/)(?!\d))?\s*"
     r"(?:(?P<over>\d+)/(?P<under>\d+))?(?![\d/])"
 )
-_SCALES: Final = {**{word: float(power) for word, power in _POWER.items()}, "k": 1e3, "bn": 1e9, "万": 1e4, "亿": 1e8}
-_SCALE: Final = re.compile(r"\s*(thousand|million|billion|trillion|k\b|bn\b|万|亿)", re.IGNORECASE)
+_SCALES: Final = {
+    **{word: float(power) for word, power in _POWER.items()},
+    "k": 1e3,
+    "bn": 1e9,
+    "千": 1e3,
+    "万": 1e4,
+    "亿": 1e8,
+}
+_SCALE: Final = re.compile(r"\s*(thousand|million|billion|trillion|k\b|bn\b|千|万|亿)", re.IGNORECASE)
 _LEAST_SPELLED: Final = 4
 _TEEN: Final = 10
 _LAST_DAY: Final = 31
@@ -71,6 +78,28 @@ _DATES: Final = (
     (re.compile(r"(?<!\d)(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)"), "dmy"),
     (re.compile(r"(?<!\d)(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)"), "d/m/y"),
 )
+_DAYS: Final = (
+    re.compile(rf"(?<!\d)(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+(?P<m>{_MONTH[1:-4]})\b", re.IGNORECASE),
+    re.compile(rf"\b(?P<m>{_MONTH[1:-4]})\.?\s+(?P<d>\d{{1,2}})(?!\d)", re.IGNORECASE),
+    re.compile(r"(?<!\d)(?P<m>\d{1,2})\s*月\s*(?P<d>\d{1,2})\s*[日号]"),
+)
+_SIGNS_OF_FINANCE: Final = "壹贰叁肆伍陆柒捌玖拾佰仟萬億"
+_PLAIN_SIGNS: Final = str.maketrans(_SIGNS_OF_FINANCE, "一二三四五六七八九十百千万亿")
+_FINANCIAL: Final = re.compile(f"[{_SIGNS_OF_FINANCE}零〇万亿]{{2,}}|[{_SIGNS_OF_FINANCE}](?=[元圆])")
+# A count of things; "一" before 定 or 般 is none.
+_BEFORE_MEASURE: Final = re.compile(
+    r"(?<![一二三四五六七八九十百千万亿两第])[一二三四五六七八九十两]"
+    r"(?=[箱斤袋把台支件瓶盒包套吨枚份张辆块桶公米克元角分秒小户间栋页项笔升])"
+)
+_ALONE: Final = re.compile(r"\s*(one|[〇零一二三四五六七八九十两])\s*", re.IGNORECASE)
+_NUMBER_WORD: Final = "|".join(sorted({*_VALUE, *_POWER, *_ORDINAL, *_AFTER_TENS}, key=len, reverse=True))
+_SPELLED: Final = re.compile(
+    rf"\b(?!(?:second|{'|'.join(_POWER)})\b)(?:{_NUMBER_WORD})(?:(?:\s+and\s+|[\s-]+)(?:{_NUMBER_WORD}))*\b",
+    re.IGNORECASE,
+)
+_SPELLED_WORD: Final = re.compile(r"[a-z]+")
+_FIRST_OF_MONTH: Final = re.compile(rf"\b(?:first|second)\b(?=\s+(?:of\s+)?{_MONTH})", re.IGNORECASE)
+_AFTER_HAN: Final = re.compile(r"(?<=[\u2e80-\u9fff])(?=\d)")
 _NO_NUMBER: Final = frozenset({"万一", "千万", "百万", "十万", "万千", "一一", "万万", "千百", "百十"})
 
 
@@ -211,22 +240,56 @@ def read_amount(text: str) -> float | None:
 
     >>> [read_amount(text) for text in ("12 crowns", "1½ lb", "3/4 tsp", "€1.234,50", "(1,234.50)", "三百二十元")]
     [12.0, 1.5, 0.75, 1234.5, -1234.5, 320.0]
+    >>> [read_amount(text) for text in ("twelve thousand five hundred pounds", "壹万贰仟元整", "共两箱", "1.2万")]
+    [12500.0, 12000.0, 2.0, 12000.0]
     >>> [read_amount(text) for text in ("2–3", "2 × 45", "some")]
     [None, None, None]
     """
-    plain = unicodedata.normalize("NFKC", parse_chinese_numbers(_space_fractions(text))).replace("⁄", "/")
+    if alone := _ALONE.fullmatch(text):
+        return float(parse_ones(alone[1]) or parse_cjk_number(alone[1]))
+    plain = unify_numbers(text)
     found = [match for match in _AMOUNT.finditer(plain) if match[0].strip()]
     if len(found) != 1:
         return None
-    sign, whole, over, under = found[0].group("sign", "whole", "over", "under")
+    value = _read_value(found[0], plain)
+    is_negative = value is not None and re.fullmatch(r"\s*\W?\([^()]*\)\s*", plain) is not None
+    return -value if is_negative and value else value
+
+
+def list_amounts(text: str) -> set[float]:
+    """Return all numbers of a text, in digits or in words.
+
+    >>> sorted(list_amounts("forty-two meters at 8,75 € each, 违约金５０元, 三十把"))
+    [8.75, 30.0, 42.0, 50.0]
+    """
+    plain = unify_numbers(text)
+    values = (_read_value(match, plain) for match in _AMOUNT.finditer(plain) if match[0].strip())
+    return {abs(value) for value in values if value is not None}
+
+
+def _read_value(found: re.Match[str], plain: str) -> float | None:
+    sign, whole, over, under = found.group("sign", "whole", "over", "under")
     value = _read_separators(whole) if whole else 0.0
     if value is None or (under and not int(under)):
         return None
     value += int(over) / int(under) if under else 0.0
-    if scale := _SCALE.match(plain, found[0].end()):
+    if scale := _SCALE.match(plain, found.end()):
         value *= _SCALES[scale[1].lower()]
-    is_negative = bool(sign) or re.fullmatch(r"\s*\W?\([^()]*\)\s*", plain) is not None
-    return -value if is_negative else value
+    return -value if sign else value
+
+
+def unify_numbers(text: str) -> str:
+    """Return a text with its numbers in Arabic digits: those in words, in Chinese signs and in wide ones.
+
+    >>> unify_numbers("forty-two by the first of July; 人民币伍仟元，３箱")
+    '42 by the 1st of July; 人民币 5000元,3箱'
+    """
+    text = _FINANCIAL.sub(lambda found: found[0].translate(_PLAIN_SIGNS), _space_fractions(text))
+    text = parse_chinese_numbers(_BEFORE_MEASURE.sub(lambda found: parse_cjk_number(found[0]), text))
+    text = unicodedata.normalize("NFKC", text).replace("⁄", "/")
+    text = _FIRST_OF_MONTH.sub(lambda found: _AFTER_TENS[found[0].lower()], text)
+    text = _SPELLED.sub(lambda found: " ".join(compose_numbers(_SPELLED_WORD.findall(found[0].lower()), "")), text)
+    return _AFTER_HAN.sub(" ", text)
 
 
 def _space_fractions(text: str) -> str:
@@ -246,7 +309,21 @@ def _read_separators(digits: str) -> float | None:
 
 def find_dates(text: str) -> list[str]:
     """Return the dates of a text as YYYY-MM-DD, each once, in the text's order."""
-    return list(dict.fromkeys(day for *_, day in place_dates(text)))
+    return list(dict.fromkeys(day for *_, day in place_dates(unify_numbers(text))))
+
+
+def list_days(text: str) -> set[str]:
+    """Return the days of a text, with or without a year, as MM-DD.
+
+    >>> sorted(list_days("by Friday 12 June; July 3rd; 8月7日"))
+    ['06-12', '07-03', '08-07']
+    """
+    found = [
+        groups for pattern in _DAYS for groups in (match.groupdict() for match in pattern.finditer(unify_numbers(text)))
+    ]
+    months = [name[:3] for name in lexicon.MONTH_NAMES]
+    days = ((one["m"] if one["m"].isdigit() else months.index(one["m"][:3].lower()) + 1, one["d"]) for one in found)
+    return {f"{int(month):02}-{int(day):02}" for month, day in days}
 
 
 def place_dates(text: str) -> list[tuple[int, int, str]]:

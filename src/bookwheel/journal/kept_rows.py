@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Other writes have their turn after so many rows.
 _AT_ONCE: Final = 10_000
+# Of one value that a query makes.
+_MOST_BYTES: Final = 1 << 25
 _READS: Final = frozenset(
     {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 )
@@ -80,6 +82,7 @@ class KeptRows:
             connection.execute(f"CREATE TEMP VIEW {secret} AS {own}")
             connection.execute(f"CREATE TEMP VIEW rows AS SELECT {columns} FROM temp.{secret}")
             connection.execute("PRAGMA query_only = ON")
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
             connection.set_authorizer(_make_guard(secret, tables))
             left = iter(range(steps // 1_000_000))
             connection.set_progress_handler(lambda: int(next(left, None) is None), 1_000_000)

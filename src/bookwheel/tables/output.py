@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from bookwheel.tables.table import Table, TableRow
 
 MOST_SQL_ROWS: Final = 10_000
+MOST_SQL_BYTES: Final = 1 << 25
+"""Of one value that a query makes."""
 SQL_STEPS: Final = 50_000_000
 """Instructions of SQLite's machine, after which a query is ended."""
 
@@ -83,6 +85,7 @@ def query(table: Table, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         )
         connection.commit()
         connection.execute("pragma query_only = on")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_SQL_BYTES)
         connection.set_authorizer(_allow_reading)
         left = iter(range(SQL_STEPS // 1_000_000))
         connection.set_progress_handler(lambda: int(next(left, None) is None), 1_000_000)

@@ -31,8 +31,9 @@ from typing import Annotated, Any, Final, Self
 
 from annotated_types import Ge
 
-from bookwheel.errors import BudgetReached, InputError, SourceError
+from bookwheel.errors import InputError, SourceError
 from bookwheel.schema import parse
+from bookwheel.serve.engine.errors import QuotaReached
 from bookwheel.serve.engine.usage import UsageStore, today
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -129,19 +130,19 @@ class TokenQuota:
         self._reserved = 0
 
     def check(self, tokens: int = 1) -> None:
-        """Raise BudgetReached when fewer tokens than this are left."""
+        """Raise QuotaReached when fewer tokens than this are left."""
         if self._day != today():
             self._day, self._used = today(), self._usage.tokens_today(self._key.name)
         limit = self._key.tokens_per_day
         if limit is not None and self._used + self._reserved + tokens > limit:
-            raise BudgetReached(
+            raise QuotaReached(
                 f"the key {self._key.name} has used {self._used} of its {limit} tokens a day, and this request could "
                 f"exceed the rest: continue tomorrow (UTC), or ask whoever runs this server for more"
             )
 
     @contextmanager
     def reserve(self, tokens: int) -> Iterator[None]:
-        """Reserve a call's highest cost while it is under way; raise BudgetReached when it is not left."""
+        """Reserve a call's highest cost while it is under way; raise QuotaReached when it is not left."""
         self.hold(tokens)
         try:
             yield
@@ -149,7 +150,7 @@ class TokenQuota:
             self.let_go(tokens)
 
     def hold(self, tokens: int) -> None:
-        """Reserve so many tokens until `let_go`; raise BudgetReached when they are not left."""
+        """Reserve so many tokens until `let_go`; raise QuotaReached when they are not left."""
         self.check(tokens)
         self._reserved += tokens
 

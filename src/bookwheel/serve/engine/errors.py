@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bookwheel.errors import BookwheelError
+from bookwheel.errors import BookwheelError, BudgetReached
 
 
 class ApiError(BookwheelError):
@@ -24,6 +24,10 @@ class ApiError(BookwheelError):
         self.kind = kind
         self.param = param
         self.headers = dict(headers or {})
+
+
+class QuotaReached(BudgetReached):
+    """A key has used its tokens of the day, or a request could exceed the rest; nothing was called for it."""
 
 
 def not_found(name: str) -> ApiError:

@@ -19,7 +19,7 @@ from typing_extensions import TypedDict  # pydantic cannot read that of typing b
 
 from bookwheel import errors
 from bookwheel.record import outcome_to_json, step_to_json
-from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.errors import ApiError, QuotaReached
 from bookwheel.serve.engine.reading_pool import ReadingPool
 from bookwheel.serve.engine.running_reading import LiveCall, Waiting
 from bookwheel.types import Answer, Memory, Reading, Step
@@ -33,6 +33,7 @@ _STATUSES: Final[Mapping[type[errors.BookwheelError], int]] = {
     errors.NoWeights: 503,
     errors.ModelError: 502,
     errors.InputError: 400,
+    QuotaReached: 429,
     errors.BudgetReached: 400,
     errors.JournalError: 500,
 }
@@ -45,6 +46,7 @@ _OPENAI_TYPES: Final = {
 _OPENAI_CODES: Final[Mapping[type[errors.BookwheelError], str]] = {
     errors.UnknownModel: "model_not_found",
     errors.WindowExceeded: "context_length_exceeded",
+    QuotaReached: "insufficient_quota",
 }
 # Without this header OpenAI's SDK retries, which would start the whole reading again and pay for it twice.
 _NO_RETRY: Final = {"x-should-retry": "false"}

@@ -19,11 +19,14 @@ from bookwheel.graph.export import write_graph
 from bookwheel.graph.facts import REQUEST, build_graph
 from bookwheel.graph.record import FactGraphJson, graph_to_json
 from bookwheel.record import ReadingJson, reading_to_json
+from bookwheel.schema import to_plain
+from bookwheel.serve.engine.tables import ask_rows
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.readings import start_questions
-from bookwheel.serve.http.requests import Body, SourceShape, parse_body, parse_number
+from bookwheel.serve.http.requests import Body, Question, SourceShape, parse_body, parse_number
 from bookwheel.tables.build import edit_row, load_rows
+from bookwheel.tables.questions import TableAnswer
 from bookwheel.tables.shown import load_shown
 from bookwheel.tables.table import Table, TableJson
 from bookwheel.tables.way import join_parts
@@ -58,6 +61,14 @@ class RowShape(Body):
     cells: dict[Annotated[str, Field(max_length=200)], _Value] = Field(default_factory=dict)
     """Values by the names of columns; the others stay."""
     removed: bool = False
+
+
+class TableQuestionShape(Body):
+    """A question over the rows."""
+
+    question: Question
+    """In words, such as "how many per month?"; the model writes the SQL, and SQLite counts."""
+    model: str = ""
 
 
 class GraphShape(SourceShape):
@@ -97,6 +108,16 @@ class RowRoutes:
         start = parse_number(request, "offset", 0)
         limit = parse_number(request, "limit", shown.facts["count"])
         return JsonResponse(await asyncio.to_thread(shown.to_json, start, limit))
+
+    @operation("POST", "/readings/{id}/rows", "Ask a table in words", TableAnswer, body=TableQuestionShape)
+    async def ask(self, request: Request) -> Response:
+        """Return the figures that SQLite gives, its query, and the ids of the rows behind each figure."""
+        body, id_ = await parse_body(TableQuestionShape, request), request.path_params["id"]
+        await self._service.check_reading(id_, request.state.key)
+        shown = await asyncio.to_thread(load_shown, self._service.journal, id_, _parse_key(request))
+        return JsonResponse(
+            to_plain(await ask_rows(self._service, request.state.key, shown, body.question, body.model))
+        )
 
     @operation("PATCH", "/readings/{id}/rows", "Change or remove a row by hand", TableJson, body=RowShape)
     async def change_row(self, request: Request) -> Response:

@@ -26,8 +26,17 @@ from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, RunningReading
 from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.engine.starting import start_or_find
+from bookwheel.serve.engine.tables import answer_from_rows, format_first_rows
 from bookwheel.serve.http.requests import identify_caller
-from bookwheel.serve.openai.completions import ChatResult, make_chunks, make_completion, make_first_chunks
+from bookwheel.serve.openai.completions import (
+    ChatResult,
+    chunk_to_json,
+    completion_id,
+    make_chunks,
+    make_completion,
+    make_first_chunks,
+    make_reply,
+)
 from bookwheel.serve.openai.conversation import USER, ChatContents, ChatParts
 from bookwheel.serve.openai.requests import (
     FILE_PREFIX,
@@ -38,11 +47,14 @@ from bookwheel.serve.openai.requests import (
     name_unused,
 )
 from bookwheel.session import names_chunks
+from bookwheel.tables.way import makes_table
 from bookwheel.text.ranking import QuestionWords
-from bookwheel.types import Reading
+from bookwheel.types import Answer, Reading
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+
+    from bookwheel.tables.questions import TableAnswer
 
 
 _SHA_LENGTH: Final = 64
@@ -70,6 +82,9 @@ class ChatReader:
         finished = await self._find_finished(chat, conversation, sha, name, caller)
         if finished and finished.memory.tokens > planned.plan.memory_tokens:
             finished = None
+        if chat.follow_up != "read" and (counted := await self._count(conversation, sha, name, caller)):
+            text_, answer = counted
+            return make_reply(chat, chat.model, text_, usage=answer.usage)
         spec = ReadingSpec(
             model=name,
             plan=planned.plan,
@@ -87,17 +102,29 @@ class ChatReader:
             at_end = running.remove_client if running else lambda: None
             return ChatResult(chunks=self._stream(reading, chat, notes), at_end=at_end, headers=headers)
         reading = await self._wait_for(running, request) if running else reading
-        return ChatResult(payload=make_completion(reading, chat, notes), headers=headers)
+        payload = make_completion(reading, chat, notes)
+        if makes_table(reading.way):
+            payload["choices"][0]["message"]["content"] += await asyncio.to_thread(
+                format_first_rows, self._service, reading.id
+            )
+        return ChatResult(payload=payload, headers=headers)
+
+    async def _count(
+        self, conversation: ChatParts, sha: str, name: str, caller: Caller
+    ) -> tuple[str, TableAnswer] | None:
+        """Return what the table that this chat has collected says to its question; None where it cannot."""
+        if not conversation.is_follow_up:
+            return None
+        said = [turn.text for turn in conversation.earlier if turn.role == USER]
+        return await answer_from_rows(self._service, caller.key, sha, said, _find_typed(conversation), name)
 
     async def _find_finished(
         self, chat: ChatShape, conversation: ChatParts, sha: str, name: str, caller: Caller
     ) -> Reading | None:
         """Return the reading whose memory this chat begins with."""
         wanted = chat.follow_up or self._service.settings.follow_up
-        # What is to be counted or listed over the whole document may be missing in a memory for another question. The
-        # last paragraph is what the user typed: clients put instructions and passages before it.
-        typed = conversation.question.rstrip().rpartition("\n\n")[2]
-        if wanted == "read" or not conversation.is_follow_up or asks_for_all(typed):
+        # What is to be counted or listed over the whole document may be missing in a memory for another question.
+        if wanted == "read" or not conversation.is_follow_up or asks_for_all(_find_typed(conversation)):
             return None
         said = [turn.text.strip() for turn in conversation.earlier if turn.role == USER]
         return await self._service.find_finished(caller.key, sha, name, said)
@@ -137,6 +164,14 @@ class ChatReader:
             async for event in events:
                 for chunk in make_chunks(event, reading, chat, notes):
                     yield chunk
+                if isinstance(event, Answer) and makes_table(reading.way):
+                    rows = await asyncio.to_thread(format_first_rows, self._service, reading.id)
+                    yield chunk_to_json(completion_id(reading), chat.model, {"content": rows})
+
+
+def _find_typed(conversation: ChatParts) -> str:
+    """Return the last paragraph, which is what the user typed: clients put instructions and passages before it."""
+    return conversation.question.rstrip().rpartition("\n\n")[2]
 
 
 def _find_text(chat: ChatShape, contents: ChatContents, conversation: ChatParts) -> tuple[str | None, str]:

@@ -142,12 +142,13 @@ def test_every_answer_is_as_the_description_says(serving, runs, words, tmp_path)
     ask.seen |= _ask_graphs(serving)
     described = {(method.upper(), path) for path, found in build_openapi()["paths"].items() for method in found}
     # The first succeeds only where keys are, without a body to check; this model has no embeddings, finds no rows,
-    # and proposes no outline.
+    # proposes no outline and writes no SQL.
     unseen = {
         ("POST", "/session"),
         ("POST", "/v1/embeddings"),
         ("PATCH", "/readings/{id}/rows"),
         ("POST", "/outlines"),
+        ("POST", "/readings/{id}/rows"),
     }
     assert described - ask.seen == unseen
 
@@ -239,6 +240,10 @@ def _ask_rows(ask: Described, up) -> None:
     assert ask("POST", "/reports", json=order).json()["status"] == "written"
     ask("POST", "/reports", status=400, json={**order, "outline": "none"})
     ask("POST", "/outlines", status=400, json={"brief": "what is paid"})
+    ask("POST", "/readings/{id}/rows", status=400, id=id_, json={"question": "how many?"})
+    matrix = {"questions": ["Who pays?", "How much?"], "documents": [document], "wait": 20}
+    assert ask("POST", "/matrices", json=matrix).json()["status"] == "written"
+    ask("POST", "/matrices", status=404, json={**matrix, "documents": ["0" * 64]})
 
 
 def _ask_graphs(serving) -> set[tuple[str, str]]:

@@ -41,7 +41,7 @@ def write(messages, *, invents: int, numbers) -> str:
     return " ".join(sentences)
 
 
-def make_report_model(*, invents: int = 0, outline: object = None, **settings) -> ScriptedModel:
+def make_report_model(*, invents: int = 0, outline: object = None, sql: str = "", **settings) -> ScriptedModel:
     numbers = count()
 
     def reply(messages) -> str:
@@ -52,6 +52,8 @@ def make_report_model(*, invents: int = 0, outline: object = None, **settings) -
             return json.dumps(
                 outline or {"sections": [{"title": "Payments", "rows": "every payment: who, amount, due date"}]}
             )
+        if "SQLite" in text:
+            return json.dumps({"sql": sql})
         return extract(messages)
 
     return ScriptedModel(reply, plan=PLAN, window=2400, **settings)

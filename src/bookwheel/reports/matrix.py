@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
+
 from bookwheel.claims import BORNE_OUT, Verdict
 from bookwheel.reports.output import Block
 from bookwheel.reports.writing import SourceLine, WrittenSentence, write_sentences
@@ -41,6 +43,13 @@ async def read_matrix(
         kept = await session.keep(document)
         prepared = await session.prepare(kept, list(questions), plan, request)
         rows.append(tuple(await session.run(prepared)))
+    return await write_matrix(session, rows, questions, plan)
+
+
+async def write_matrix(
+    session: Session, rows: Sequence[tuple[Reading, ...]], questions: Sequence[str], plan: Plan
+) -> Matrix:
+    """Return the matrix of readings, a row for each document, with what each column comes to."""
     syntheses = []
     for at, question in enumerate(questions):
         lines = [line for number, row in enumerate(rows, start=1) for line in _make_line(number, row[at])]
@@ -56,6 +65,67 @@ def _make_line(number: int, reading: Reading) -> Iterator[SourceLine]:
         yield SourceLine(
             number=number, said=reading.answer.text, quote=quote, document=reading.document.id, reading=reading.id
         )
+
+
+class AnswerCellJson(TypedDict):
+    """An answer of one document to one question."""
+
+    reading: str
+    status: str
+    answer: str | None
+    verdict: str | None
+    quotes: list[str]
+
+
+class DocumentAnswersJson(TypedDict):
+    """The answers of one document, in the order of the questions."""
+
+    document: str
+    name: str
+    cells: list[AnswerCellJson]
+
+
+class SynthesisJson(TypedDict):
+    """What a column comes to; each sentence names rows by number, from 1 on."""
+
+    question: str
+    sentences: list[WrittenSentence]
+    left_out: list[WrittenSentence]
+
+
+class AnswerMatrixJson(TypedDict):
+    """A table of documents by questions."""
+
+    rows: list[DocumentAnswersJson]
+    syntheses: list[SynthesisJson]
+
+
+def matrix_to_json(matrix: Matrix) -> AnswerMatrixJson:
+    """Return a matrix as the doors show it."""
+    return {
+        "rows": [
+            {"document": row[0].document.id, "name": row[0].document.name, "cells": [_cell_to_json(one) for one in row]}
+            for row in matrix.rows
+        ],
+        "syntheses": [
+            {
+                "question": question,
+                "sentences": [one for one in sentences if one.is_kept],
+                "left_out": [one for one in sentences if not one.is_kept],
+            }
+            for question, sentences in zip(matrix.questions, matrix.syntheses, strict=True)
+        ],
+    }
+
+
+def _cell_to_json(reading: Reading) -> AnswerCellJson:
+    return {
+        "reading": reading.id,
+        "status": str(reading.status),
+        "answer": reading.answer.text if reading.answer else None,
+        "verdict": str(reading.verdict) if reading.verdict else None,
+        "quotes": [one.quote for one in reading.evidence],
+    }
 
 
 def list_matrix_blocks(matrix: Matrix, title: str) -> Iterator[Block]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from io import BytesIO
@@ -12,6 +13,8 @@ from graph_model import FACTS, make_graph_model, write_facts
 from report_model import make_report_model
 from table_model import write_document
 
+from bookwheel.serve.engine.access import Key, KeyRing
+
 OUTLINE = "# Payments\n\n## Who pays\nevery payment: who, amount, due date\n"
 
 
@@ -20,10 +23,10 @@ def upload(client, text: str, name: str) -> str:
     return answer.json()["document"]
 
 
-def finish(client, order: dict, **query) -> dict:
+def finish(client, order: dict, *, path: str = "/reports", **query) -> dict:
     end = time.monotonic() + 30
     while time.monotonic() < end:
-        answer = client.post("/reports", json={**order, "wait": 10}, params=query)
+        answer = client.post(path, json={**order, "wait": 10}, params=query)
         assert answer.status_code == 200, answer.text
         if query or answer.json()["status"] == "written":
             return answer if query else answer.json()
@@ -79,6 +82,36 @@ def test_a_report_is_written_anew_after_a_row_is_removed_and_after_a_reading_is_
     fresh = finish(client, order)
     assert fresh["readings"][document] != [id_]
     assert row["who"] in json.dumps(fresh["report"]["sources"])
+
+
+def test_a_matrix_asks_each_document_each_question_once(reports) -> None:
+    up, client = reports
+    documents = [upload(client, write_document(count), name) for count, name in ((3, "a.txt"), (5, "b.txt"))]
+    order = {"questions": ["Who pays?", "When?"], "documents": documents}
+    made = finish(client, order, path="/matrices")
+    assert (made["total"], made["ended"]) == (4, 4)
+    rows = made["matrix"]["rows"]
+    assert [(row["name"], len(row["cells"])) for row in rows] == [("a.txt", 2), ("b.txt", 2)]
+    assert [[cell["reading"] for cell in row["cells"]] for row in rows] == [made["readings"][sha] for sha in documents]
+    assert [one["question"] for one in made["matrix"]["syntheses"]] == order["questions"]
+    calls = up.model.calls
+    assert finish(client, order, path="/matrices")["matrix"] == made["matrix"]
+    assert up.model.calls == calls
+    page = finish(client, {**order, "title": "Two lists"}, path="/matrices", format="md").text
+    assert "# Two lists" in page
+    assert "a.txt" in page
+
+
+def test_a_key_that_has_used_its_tokens_is_told_when_to_go_on(serving) -> None:
+    key = Key(name="reader", sha256=hashlib.sha256(b"secret").hexdigest(), tokens_per_day=50)
+    settings = {"headers": {"Authorization": "Bearer secret"}}
+    with serving(make_report_model(), keys=KeyRing([key])) as up, up.client(**settings) as client:
+        refused = client.post("/outlines", json={"brief": "what is paid"})
+        words = [{"role": "user", "content": "hello " * 300}]
+        chat = client.post("/v1/chat/completions", json={"model": "scripted", "messages": words})
+    assert (refused.status_code, refused.json()["kind"]) == (429, "QuotaReached")
+    assert "continue tomorrow (UTC)" in refused.json()["error"]
+    assert (chat.status_code, chat.json()["error"]["code"]) == (429, "insufficient_quota")
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,23 @@ def test_a_report_is_proposed_made_and_read_in_pages(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_a_matrix_and_a_question_over_rows_come_with_what_they_rest_on(tmp_path: Path) -> None:
+    model = make_report_model(sql="select count(*) as n from rows")
+
+    async def main() -> None:
+        async with client_of(tmp_path, model, plan=PLAN) as client:
+            rows = await call(client, "read", text=write_document(4), question=SENTENCE, way="collect", wait_seconds=40)
+            counted = await call(client, "rows", reading=rows["reading"], question="how many?")
+            assert (counted["sql"], counted["figures"][0]["n"]) == ("select count(*) as n from rows", 4)
+            assert len(counted["figures"][0]["rows_behind"]) == 4
+            (hit, *_) = (await call(client, "search", query="Tenant crowns"))["hits"]
+            order = {"brief": "payments", "documents": [hit["document"]], "questions": ["Who pays?"]}
+            parts = await read_all(client, "report", "parts", wait_seconds=40, **order)
+            assert [(part["row"], part["question"]) for part in parts if "row" in part] == [(1, "Who pays?")]
+
+    asyncio.run(main())
+
+
 def test_a_graph_comes_in_pages_nearest_facts_first(tmp_path: Path) -> None:
     async def main() -> None:
         model = make_graph_model()

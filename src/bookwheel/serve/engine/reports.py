@@ -4,6 +4,7 @@
     rows  = one reading by `collect` for each section of each document; those that are there are taken
     text  = written once all of them have ended
 
+A matrix is ordered in the same way: its readings are those of its questions, by the way of reading that is asked for.
 Nothing but the readings is stored. A written report is kept in memory until a reading of it changes, or any is deleted.
 """
 
@@ -16,11 +17,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from bookwheel.reports.matrix import Matrix, write_matrix
 from bookwheel.reports.outline import Outline, propose_outline
 from bookwheel.reports.report import ReportState, WrittenReport, write_report
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.starting import start_readings
-from bookwheel.tables.way import NAME
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from bookwheel.serve.engine.access import Key
     from bookwheel.serve.engine.running_reading import Caller, RunningReading
     from bookwheel.serve.engine.service import ReadingSpec, Service
+    from bookwheel.session import Session
     from bookwheel.types import Reading
 
 ReportStage: TypeAlias = Literal["reading", "writing", "written"]
@@ -50,10 +52,40 @@ class ReportOrder:
     spec: ReadingSpec
 
     @property
+    def questions(self) -> tuple[str, ...]:
+        """What each document is read for: one reading each."""
+        return tuple(section.sentence for section in self.outline.sections)
+
+    @property
     def digest(self) -> str:
         """The same for the same order."""
-        words = "\x1f".join((self.brief, self.outline.to_markdown(), self.spec.model, *self.documents))
-        return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()
+        return _digest(self.brief, self.outline.to_markdown(), self.spec.model, *self.documents)
+
+    async def write(self, session: Session, readings: dict[str, list[str]]) -> WrittenReport:
+        """Return the report of its readings, which have ended."""
+        made_of = ReportState(brief=self.brief, outline=self.outline, readings=readings)
+        return await write_report(session, made_of, self.documents, self.spec.plan)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixOrder:
+    """A table of documents by questions to make."""
+
+    questions: tuple[str, ...]
+    documents: tuple[str, ...]
+    spec: ReadingSpec
+
+    @property
+    def digest(self) -> str:
+        """The same for the same order."""
+        return _digest("matrix", self.spec.model, self.spec.way, *self.questions, "", *self.documents)
+
+    async def write(self, session: Session, readings: dict[str, list[str]]) -> Matrix:
+        """Return the matrix of its readings, which have ended."""
+        journal = session.journal
+        assert journal is not None  # A server's session has one.
+        load = lambda: [tuple(journal.reading(id_) for id_ in readings[sha]) for sha in self.documents]  # noqa: E731
+        return await write_matrix(session, await asyncio.to_thread(load), self.questions, self.spec.plan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +97,7 @@ class ReportProgress:
     """By the SHA-256 of a document, the readings that have begun, in the order of the sections."""
     ended: int
     total: int
-    report: WrittenReport | None = None
+    report: WrittenReport | Matrix | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +105,7 @@ class WrittenOnce:
     """A report that is written, or being written, and the state of its readings when that began."""
 
     state: object
-    task: asyncio.Task[WrittenReport]
+    task: asyncio.Task[WrittenReport | Matrix]
 
 
 class ServedReports:
@@ -89,7 +121,7 @@ class ServedReports:
         return await self._service.readings.loop.run(propose_outline(brief, session.model, spec.plan))
 
     async def make(
-        self, order: ReportOrder, caller: Caller, *, wait: float = 0.0, goes_on: bool = False
+        self, order: ReportOrder | MatrixOrder, caller: Caller, *, wait: float = 0.0, goes_on: bool = False
     ) -> ReportProgress:
         """Begin what is missing, wait so many seconds at most, and return how far the report is.
 
@@ -104,7 +136,7 @@ class ServedReports:
         ids = [id_ for ids in readings.values() for id_ in ids]
         running = [one for id_ in ids if (one := self._service.readings.get_running(id_))]
         await _wait_for(running, end)
-        total = len(order.documents) * len(order.outline.sections)
+        total = len(order.documents) * len(order.questions)
         under_way = sum(self._service.readings.get_running(id_) is not None for id_ in ids)
         if under_way or len(ids) < total:
             return ReportProgress(status="reading", readings=readings, ended=len(ids) - under_way, total=total)
@@ -118,11 +150,11 @@ class ServedReports:
             report=task.result() if task.done() else None,
         )
 
-    async def _begin(self, order: ReportOrder, sha: str, caller: Caller, *, goes_on: bool) -> list[str]:
+    async def _begin(self, order: ReportOrder | MatrixOrder, sha: str, caller: Caller, *, goes_on: bool) -> list[str]:
         """Return the readings of a document, begun where there are none; fewer where there is no place."""
         listed = await self._service.list_readings(caller.key, limit=_MOST_READINGS, document=sha)
-        mine = {one.question: one for one in reversed(listed) if one.way == NAME and one.model == order.spec.model}
-        sentences = list(dict.fromkeys(section.sentence for section in order.outline.sections))
+        mine = {one.question: one for one in reversed(listed) if _is_of(one, order)}
+        sentences = list(dict.fromkeys(order.questions))
         missing = [sentence for sentence in sentences if sentence not in mine]
         ids = {sentence: one.id for sentence, one in mine.items()}
         try:
@@ -137,7 +169,7 @@ class ServedReports:
         except ApiError as error:
             if error.status != _TOO_MANY:
                 raise
-        return [ids[section.sentence] for section in order.outline.sections if section.sentence in ids]
+        return [ids[sentence] for sentence in order.questions if sentence in ids]
 
     async def _go_on(self, reading: Reading, caller: Caller, *, goes_on: bool) -> None:
         is_left = reading.status is Status.READING and not self._service.readings.get_running(reading.id)
@@ -146,8 +178,8 @@ class ServedReports:
             await self._service.resume(whole, {}, caller)
 
     async def _write(
-        self, order: ReportOrder, caller: Caller, readings: dict[str, list[str]]
-    ) -> asyncio.Task[WrittenReport]:
+        self, order: ReportOrder | MatrixOrder, caller: Caller, readings: dict[str, list[str]]
+    ) -> asyncio.Task[WrittenReport | Matrix]:
         """Return the task that writes the report; the one that wrote it where nothing has changed since."""
         name, kept = (caller.key_name, order.digest), self._service.written_reports
         state = await asyncio.to_thread(self._describe_state, [id_ for ids in readings.values() for id_ in ids])
@@ -156,9 +188,8 @@ class ServedReports:
             return before.task
         session = self._service.make_session(caller.key, order.spec.model)
         self._service.queue.check_capacity()
-        made_of = ReportState(brief=order.brief, outline=order.outline, readings=readings)
-        work = write_report(session, made_of, order.documents, order.spec.plan)
-        kept[name] = WrittenOnce(state=state, task=asyncio.create_task(self._service.readings.loop.run(work)))
+        work = self._service.readings.loop.run(order.write(session, readings))
+        kept[name] = WrittenOnce(state=state, task=asyncio.create_task(work))
         while len(kept) > _MOST_KEPT:
             del kept[next(iter(kept))]
         return kept[name].task
@@ -170,7 +201,16 @@ class ServedReports:
         return [(id_, listed.get(id_), dict(journal.row_edits(id_))) for id_ in ids]
 
 
-def _has_failed(task: asyncio.Task[WrittenReport]) -> bool:
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _is_of(reading: Reading, order: ReportOrder | MatrixOrder) -> bool:
+    """Return whether a reading was made as an order wants it; one without a way takes each."""
+    return reading.model == order.spec.model and order.spec.way in {"", reading.way} and not reading.parent
+
+
+def _has_failed(task: asyncio.Task[WrittenReport | Matrix]) -> bool:
     return task.done() and (task.cancelled() or task.exception() is not None)
 
 

@@ -11,11 +11,12 @@ from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.errors import InputError
+from bookwheel.reports.matrix import AnswerMatrixJson, Matrix, list_matrix_blocks, matrix_to_json
 from bookwheel.reports.outline import parse_outline
-from bookwheel.reports.output import list_blocks, write_blocks
+from bookwheel.reports.output import Block, list_blocks, write_blocks
 from bookwheel.reports.report import WrittenReport
 from bookwheel.schema import to_plain
-from bookwheel.serve.engine.reports import ReportOrder, ReportStage, ServedReports
+from bookwheel.serve.engine.reports import MatrixOrder, ReportOrder, ReportStage, ServedReports
 from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import operation
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 _MOST_DOCUMENTS: Final = 200
+_MOST_QUESTIONS: Final = 50
 _LONGEST_WAIT: Final = 50.0
 _KINDS: Final = {
     "md": "text/markdown; charset=utf-8",
@@ -74,6 +76,33 @@ class ReportProgressJson(TypedDict):
     report: WrittenReport | None
 
 
+class MatrixShape(Body):
+    """A table of documents by questions to make; the same again returns how far it is."""
+
+    questions: Annotated[list[Question], Field(min_length=1, max_length=_MOST_QUESTIONS)]
+    documents: Annotated[list[str], Field(min_length=1, max_length=_MOST_DOCUMENTS)]
+    """The SHA-256 of each."""
+    title: Annotated[str, Field(max_length=500)] = ""
+    way: str = ""
+    """The way of reading; by default, the one that suits the model."""
+    model: str | None = None
+    plan: Annotated[PlanValues, Field(default_factory=dict)]
+    resume: bool = False
+    """Readings of it that stopped or failed go on."""
+    wait: Annotated[float, Field(ge=0, le=_LONGEST_WAIT)] = 0.0
+    """Seconds to wait at most."""
+
+
+class MatrixProgressJson(TypedDict):
+    """How far a matrix is."""
+
+    status: ReportStage
+    readings: dict[str, list[str]]
+    ended: int
+    total: int
+    matrix: AnswerMatrixJson | None
+
+
 class ReportRoutes:
     """The operations of reports."""
 
@@ -98,9 +127,7 @@ class ReportRoutes:
     async def make_report(self, request: Request) -> Response:
         """Read each document for each section, then write; rows that are there are taken."""
         body = await parse_body(ReportShape, request)
-        kind = request.query_params.get("format", "json")
-        if kind not in {"json", *_KINDS}:
-            raise InputError(f"format is json, {', '.join(_KINDS)}, not {kind!r}")
+        kind = _parse_kind(request)
         order = ReportOrder(
             brief=body.brief,
             outline=parse_outline(body.outline),
@@ -109,18 +136,50 @@ class ReportRoutes:
         )
         caller = await identify_caller(request)
         made = await self._reports.make(order, caller, wait=body.wait, goes_on=body.resume)
-        if made.report and kind in _KINDS:
-            return Response(_write(made.report, kind), media_type=_KINDS[kind])
+        if isinstance(made.report, WrittenReport) and kind in _KINDS:
+            return Response(_write(list(list_blocks(made.report)), kind), media_type=_KINDS[kind])
         return JsonResponse(to_plain(made))
 
-    def _make_spec(self, body: OutlineShape) -> ReadingSpec:
+    @operation(
+        "POST",
+        "/matrices",
+        "Ask documents several questions each, or tell how far that is",
+        MatrixProgressJson,
+        body=MatrixShape,
+        query={"format": Literal["json", "md", "html", "docx"]},
+    )
+    async def make_matrix(self, request: Request) -> Response:
+        """Read each document for each question, then write what the columns come to; answers of before are taken."""
+        body = await parse_body(MatrixShape, request)
+        kind = _parse_kind(request)
+        order = MatrixOrder(
+            questions=tuple(dict.fromkeys(body.questions)),
+            documents=tuple(dict.fromkeys(body.documents)),
+            spec=self._make_spec(body, body.way),
+        )
+        made = await self._reports.make(order, await identify_caller(request), wait=body.wait, goes_on=body.resume)
+        matrix = made.report if isinstance(made.report, Matrix) else None
+        if matrix and kind in _KINDS:
+            blocks = list(list_matrix_blocks(matrix, body.title or "Documents by questions"))
+            return Response(_write(blocks, kind), media_type=_KINDS[kind])
+        about = {"status": made.status, "readings": made.readings, "ended": made.ended, "total": made.total}
+        return JsonResponse(to_plain({**about, "matrix": matrix_to_json(matrix) if matrix else None}))
+
+    def _make_spec(self, body: OutlineShape | MatrixShape, way: str = NAME) -> ReadingSpec:
         model = body.model or next(iter(self._service.models))
         plan = self._service.make_plan(model, body.plan)
-        return ReadingSpec(model=model, plan=plan, way=NAME, has_chunks=names_chunks(body.plan))
+        return ReadingSpec(model=model, plan=plan, way=way, has_chunks=names_chunks(body.plan))
 
 
-def _write(report: WrittenReport, kind: str) -> bytes:
+def _parse_kind(request: Request) -> str:
+    kind = request.query_params.get("format", "json")
+    if kind not in {"json", *_KINDS}:
+        raise InputError(f"format is json, {', '.join(_KINDS)}, not {kind!r}")
+    return kind
+
+
+def _write(blocks: list[Block], kind: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"report.{kind}"
-        write_blocks(list(list_blocks(report)), file)
+        write_blocks(blocks, file)
         return file.read_bytes()

@@ -5,6 +5,7 @@ The MCP SDK reads the annotations of the tools at run time, so this file does no
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from mcp.server.mcpserver import Context
@@ -13,17 +14,21 @@ from pydantic import Field
 from bookwheel.graph.api import load_facts
 from bookwheel.graph.facts import build_graph
 from bookwheel.graph.record import graph_to_json
+from bookwheel.reports.matrix import Matrix, matrix_to_json
 from bookwheel.reports.outline import parse_outline
 from bookwheel.reports.report import WrittenReport
-from bookwheel.serve.engine.reports import ReportOrder, ServedReports
+from bookwheel.serve.engine.access import Key
+from bookwheel.serve.engine.reports import MatrixOrder, ReportOrder, ServedReports
 from bookwheel.serve.engine.running_reading import Caller
 from bookwheel.serve.engine.service import ReadingSpec, Service
+from bookwheel.serve.engine.tables import ask_rows
 from bookwheel.serve.mcp.results import ROOM, Json, clean, cut, drop_empty, make_page, measure, show_rows
 from bookwheel.serve.mcp.tools import Cursor, ReadingId, WaitSeconds, get_key
 from bookwheel.tables.shown import load_shown
 from bookwheel.tables.way import NAME
 
 _SHOWN_OF_FACTS: Final = ("subject", "relation", "object", "since", "until", "superseded", "quote", "source", "page")
+_MOST_BEHIND: Final = 20
 Documents = Annotated[list[str], Field(min_length=1, description="Their ids, from `search`.")]
 
 
@@ -41,15 +46,28 @@ class TableTools:
         *,
         reading: ReadingId,
         sql: Annotated[str, Field(description="Over the table `rows`.")] = "",
+        question: Annotated[str, Field(description="In words; a model writes the SQL, SQLite counts.")] = "",
         cursor: Cursor = "",
     ) -> Json:
-        """Show the table of a reading by the way `collect`, or what SQL says of it; costs nothing."""
-        id_ = await self._service.find_id(reading, get_key(ctx))
+        """Show the table of a reading by the way `collect`, or what SQL says of it; only a question costs a call."""
+        key = get_key(ctx)
+        id_ = await self._service.find_id(reading, key)
+        if question:
+            return await self._ask(id_, question, key, cursor)
 
         def load() -> Json:
             return show_rows(load_shown(self._service.journal, id_), sql, cursor, ROOM)
 
         return await asyncio.to_thread(load)
+
+    async def _ask(self, id_: str, question: str, key: Key | None, cursor: str) -> Json:
+        shown = await asyncio.to_thread(load_shown, self._service.journal, id_)
+        found = await ask_rows(self._service, key, shown, question)
+        figures: list[Json] = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+        for figure, ids in zip(figures, found.behind or (), strict=False):
+            figure["rows_behind"] = list(ids[:_MOST_BEHIND])
+        about: Json = {"sql": found.sql, "count": shown.facts["count"], "notes": clean(shown.facts["notes"][:3])}
+        return about | make_page("figures", clean(figures), cursor, ROOM - measure(about))
 
     async def graph(
         self,
@@ -84,6 +102,7 @@ class TableTools:
         brief: Annotated[str, Field(min_length=1)],
         documents: Documents,
         outline: Annotated[str, Field(description="As proposed, edited or not.")] = "",
+        questions: Annotated[list[str], Field(description="Instead: a table of documents by these.")] = [],  # noqa: B006 - MCP reads it
         wait_seconds: WaitSeconds = 10.0,
         cursor: Cursor = "",
     ) -> Json:
@@ -94,19 +113,37 @@ class TableTools:
         """
         key, model = get_key(ctx), next(iter(self._service.models))
         spec = ReadingSpec(model=model, plan=self._service.make_plan(model), way=NAME)
-        if not outline:
+        if not outline and not questions:
             proposed = await self._reports.propose(key, brief, spec)
             return clean({"status": "outline", "outline": proposed.to_markdown(), "next": "call report with it"})
         shas = [await self._service.find_sha(document, key) for document in documents]
-        order = ReportOrder(
-            brief=brief, outline=parse_outline(outline), documents=tuple(dict.fromkeys(shas)), spec=spec
-        )
+        wanted = tuple(dict.fromkeys(shas))
+        order: ReportOrder | MatrixOrder
+        if questions:
+            order = MatrixOrder(questions=tuple(questions), documents=wanted, spec=replace(spec, way=""))
+        else:
+            order = ReportOrder(brief=brief, outline=parse_outline(outline), documents=wanted, spec=spec)
         caller = Caller(key=key, survives_restart=self._survives_restart)
         made = await self._reports.make(order, caller, wait=wait_seconds)
         about: Json = {"status": made.status, "ended": made.ended, "total": made.total}
         if made.report is None:
             return about | {"next": "call report with the same arguments again"}
-        return about | make_page("parts", clean(list(_list_parts(made.report))), cursor, ROOM - measure(about))
+        parts = _list_cells(made.report) if isinstance(made.report, Matrix) else _list_parts(made.report)
+        return about | make_page("parts", clean(list(parts)), cursor, ROOM - measure(about))
+
+
+def _list_cells(matrix: Matrix) -> Iterator[Json]:
+    """Yield a matrix's answers document by document, then what each column comes to."""
+    found = matrix_to_json(matrix)
+    for number, row in enumerate(found["rows"], start=1):
+        for question, cell in zip(matrix.questions, row["cells"], strict=True):
+            answer = drop_empty({"answer": cut(cell["answer"] or ""), "verdict": cell["verdict"] or ""})
+            yield {"row": number, "document": row["name"], "question": question, "reading": cell["reading"]} | answer
+    for one in found["syntheses"]:
+        yield from (
+            {"synthesis": one["question"], "sentence": sentence.text, "rows": list(sentence.numbers)}
+            for sentence in one["sentences"]
+        )
 
 
 def _list_parts(report: WrittenReport) -> Iterator[Json]:

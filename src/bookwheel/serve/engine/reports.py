@@ -15,7 +15,7 @@ import hashlib
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from bookwheel.reports.matrix import Matrix, write_matrix
 from bookwheel.reports.outline import Outline, propose_outline
@@ -25,7 +25,7 @@ from bookwheel.serve.engine.starting import start_readings
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Sequence
 
     from bookwheel.serve.engine.access import Key
     from bookwheel.serve.engine.running_reading import Caller, RunningReading
@@ -188,8 +188,9 @@ class ServedReports:
             return before.task
         session = self._service.make_session(caller.key, order.spec.model)
         self._service.queue.check_capacity()
-        work = self._service.readings.loop.run(order.write(session, readings))
-        kept[name] = WrittenOnce(state=state, task=asyncio.create_task(work))
+        work: Coroutine[Any, Any, WrittenReport | Matrix] = order.write(session, readings)
+        task = asyncio.create_task(self._service.readings.loop.run(work))
+        kept[name] = WrittenOnce(state=state, task=task)
         while len(kept) > _MOST_KEPT:
             del kept[next(iter(kept))]
         return kept[name].task

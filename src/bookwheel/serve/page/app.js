@@ -1,5 +1,5 @@
 // Routes: #/ the library, #/document/SHA a document with its thread, #/reading/ID a reading in its thread, #/journal all
-// questions, #/memories the lasting memories, #/memory/NAME one of them, #/search the full-text search, #/sample the recorded reading, #/compare/ID/ID two readings, #/runs the
+// questions, #/memories the lasting memories, #/memory/NAME one of them, #/report/ID a report, #/search the full-text search, #/sample the recorded reading, #/compare/ID/ID two readings, #/runs the
 // evaluations and training runs, #/run/ID one of them, #/run/ID/reading/ID a reading of a run.
 
 import { h, refill, wheel } from "./dom.js";
@@ -18,6 +18,7 @@ const routes = [
   [/^\/journal$/, async (_, query, kept) => (await import("./journal.js")).journalView(query, kept)],
   [/^\/memories$/, async () => (await import("./memories.js")).memoriesView()],
   [/^\/memory\/([^/]+)$/, async ([name], _, kept) => (await import("./memories.js")).memoryView(decodeURIComponent(name), kept)],
+  [/^\/report\/(\w+)$/, async ([id]) => (await import("./reports.js")).reportView(id)],
   [/^\/search$/, async (_, query) => (await import("./search.js")).searchView(query)],
   [/^\/compare\/([\w-]+)\/([\w-]+)$/, async ([one, other], _, kept) => (await import("./compare.js")).compareView(one, other, kept)],
   [/^\/runs$/, async () => (await import("./run-list.js")).runsView()],

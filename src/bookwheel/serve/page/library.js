@@ -1,4 +1,4 @@
-// The library: what this is, what reads here, the form, and the shelf with its documents, memories and tables.
+// The library: what this is, what reads here, the form, and the shelf with its documents, memories, tables and reports.
 
 import { AskForm } from "./ask.js";
 import { h, refill, rememberAddress } from "./dom.js";
@@ -6,7 +6,7 @@ import * as service from "./service.js";
 import { DocumentShelf } from "./shelf.js";
 import { knows, number, t } from "./words.js";
 
-const SHELVES = ["documents", "memories", "tables"];
+const SHELVES = ["documents", "memories", "tables", "reports"];
 let dropped = [];
 
 // Files that were dropped on another view wait here for the form.
@@ -49,7 +49,7 @@ function reader({ name, window: room, abilities, way }) {
   return h("span", {}, h("b", {}, name), ` · ${room ? t("first.window", { tokens: number(room) }) : t("first.no-window")} · ${[t("ability.reply"), ...can].join(t("list.comma"))} · ${t("first.way", { way })}`);
 }
 
-// One shelf at a time: the documents, the lasting memories, or the tables that readings have collected.
+// One shelf at a time: the documents, the lasting memories, the tables that readings have collected, or the reports.
 class Shelves {
   constructor(query, kept, ask) {
     Object.assign(this, { query, kept, ask, visit: 0 });
@@ -95,6 +95,7 @@ class Shelves {
   async #make(name) {
     if (name === "memories") return (await import("./memories.js")).memoryShelf();
     if (name === "tables") return (await import("./table.js")).tableShelf();
+    if (name === "reports") return (await import("./reports.js")).reportShelf();
     return new DocumentShelf(this.query, this.kept, this.ask);
   }
 }

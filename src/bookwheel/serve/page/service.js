@@ -55,10 +55,15 @@ export const fork = (id, step, memory) => post(`${at(id)}/fork`, { step, memory 
 export const remove = (id) => ask(at(id), { method: "DELETE" });
 export const rows = (id, limit) => ask(`${at(id)}/rows?limit=${limit}`);
 export const rowsBy = (id, sql) => ask(`${at(id)}/rows?${query({ sql })}`);
+export const askRows = (id, question) => post(`${at(id)}/rows`, { question });
 export const rowsFile = (id, format) => `${at(id)}/rows?format=${format}`;
 export const graph = (id, wanted) => ask(`${at(id)}/graph?${query(wanted)}`);
 export const graphFile = (id, format) => `${at(id)}/graph?format=${format}`;
 export const changeRow = (id, change) => send("PATCH", `${at(id)}/rows`, change);
+export const proposeOutline = (brief) => post("/outlines", { brief });
+export const report = (order) => post("/reports", order);
+export const reportFile = async (order, kind) =>
+  (await answer(`/reports?format=${kind}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(order) })).blob();
 const lasting = (name) => `/memories/${encodeURIComponent(name)}`;
 export const memories = () => ask("/memories");
 export const beginMemory = (name, about) => post("/memories", { name, about });

@@ -6,6 +6,7 @@ import { h, later, refill } from "./dom.js";
 import { SearchedList } from "./lists.js";
 import { titleOf, trustBadge } from "./marks.js";
 import * as service from "./service.js";
+import { figures } from "./tables.js";
 import { moment, number, pages, t } from "./words.js";
 
 const PAGE = 200;
@@ -27,7 +28,7 @@ export class TablePane {
     this.found = h("div", {});
     const files = FILES.map((kind) => h("a", { class: "choice", href: service.rowsFile(reading, kind), download: `rows.${kind}` }, kind.toUpperCase()));
     this.head = h("div", { class: "pane-head" }, this.title, this.told, own && h("details", { class: "menu" }, h("summary", { class: "button" }, t("table.export")), h("div", { class: "choices" }, files)));
-    this.node = h("section", { class: "pane table-pane", "aria-label": t("table") }, this.head, h("div", { class: "pane-body" }, this.problem, this.body, this.more, own && this.#questions(), this.found));
+    this.node = h("section", { class: "pane table-pane", "aria-label": t("table") }, this.head, h("div", { class: "pane-body" }, this.problem, own && this.#questions(), this.found, this.body, this.more));
     this.looks = h("span", { class: "looks", role: "group", "aria-label": t("table.look"), hidden: true });
     this.title.after(this.looks);
     this.again = later(400, () => this.load());
@@ -125,19 +126,50 @@ export class TablePane {
     }
   }
 
+  // SQL by hand, or written by the model for a question in words; either is shown, and each figure leads to its rows.
   #questions() {
     const field = h("input", { "aria-label": t("table.sql"), placeholder: "select count(*) from rows", spellcheck: "false", dir: "ltr" });
-    const enter = async (event) => {
+    const words = h("input", { "aria-label": t("table.ask"), placeholder: t("table.ask.hint"), dir: "auto" });
+    const ask = (find) => async (event) => {
       event.preventDefault();
+      const button = event.target.querySelector("button");
+      button.disabled = true;
       try {
-        const { columns, rows } = await service.rowsBy(this.reading, field.value);
+        this.#showFigures(await find());
         refill(this.problem);
-        refill(this.found, h("div", { class: "table", tabindex: "0", role: "region", "aria-label": t("table.sql") }, h("table", {}, h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", { dir: "auto" }, cell === null ? "" : String(cell)))))))));
       } catch (problem) {
         refill(this.problem, problem.message);
       }
+      button.disabled = false;
     };
-    return h("details", {}, h("summary", {}, t("table.sql")), h("form", { class: "row sql", onsubmit: enter }, field, h("button", {}, t("table.count"))));
+    const inWords = async () => {
+      const found = await service.askRows(this.reading, words.value.trim());
+      if (found.sql) field.value = found.sql;
+      return found;
+    };
+    return [
+      h("form", { class: "row ask-rows", onsubmit: ask(inWords) }, words, h("button", {}, t("table.ask.go"))),
+      h("details", {}, h("summary", {}, t("table.sql")), h("form", { class: "row sql", onsubmit: ask(() => service.rowsBy(this.reading, field.value)) }, field, h("button", {}, t("table.count")))),
+    ];
+  }
+
+  #showFigures({ columns = [], rows = [], behind = null, sql = null }) {
+    if (sql === "") return refill(this.found, h("p", { class: "soft" }, t("table.cannot")));
+    const only = (ids) => h("button", { type: "button", class: "plain", onclick: () => this.#showOnly(ids) }, t("table.rows", { count: number(ids.length) }));
+    const header = [...columns, ...(behind ? [t("table.behind")] : [])];
+    const cells = rows.map((row, at) => [...row.map((cell) => (cell === null ? "" : String(cell))), ...(behind ? [only(behind[at])] : [])]);
+    return refill(this.found, figures({ caption: "", header, rows: cells }), sql && h("pre", { class: "sql", dir: "ltr" }, sql));
+  }
+
+  // The rows behind a figure alone, however far down the table they stand.
+  async #showOnly(ids) {
+    const wanted = new Set(ids);
+    const table = await service.rows(this.reading, this.table.count);
+    this.#show({ ...table, rows: table.rows.filter(({ row }) => wanted.has(row)) });
+    this.more.hidden = true;
+    const all = h("button", { type: "button", class: "plain", onclick: () => this.load() }, t("table.behind.all"));
+    refill(this.told, t("table.behind.only", { count: number(ids.length) }), " · ", all);
+    this.body.scrollIntoView({ block: "nearest" });
   }
 }
 

@@ -85,12 +85,20 @@ class DocumentAnswersJson(TypedDict):
     cells: list[AnswerCellJson]
 
 
+class SynthesisSentenceJson(TypedDict):
+    """A sentence with the numbers of the rows that it rests on."""
+
+    text: str
+    numbers: list[int]
+    verdict: str
+
+
 class SynthesisJson(TypedDict):
     """What a column comes to; each sentence names rows by number, from 1 on."""
 
     question: str
-    sentences: list[WrittenSentence]
-    left_out: list[WrittenSentence]
+    sentences: list[SynthesisSentenceJson]
+    left_out: list[SynthesisSentenceJson]
 
 
 class AnswerMatrixJson(TypedDict):
@@ -110,12 +118,16 @@ def matrix_to_json(matrix: Matrix) -> AnswerMatrixJson:
         "syntheses": [
             {
                 "question": question,
-                "sentences": [one for one in sentences if one.is_kept],
-                "left_out": [one for one in sentences if not one.is_kept],
+                "sentences": [_sentence_to_json(one) for one in sentences if one.is_kept],
+                "left_out": [_sentence_to_json(one) for one in sentences if not one.is_kept],
             }
             for question, sentences in zip(matrix.questions, matrix.syntheses, strict=True)
         ],
     }
+
+
+def _sentence_to_json(sentence: WrittenSentence) -> SynthesisSentenceJson:
+    return {"text": sentence.text, "numbers": list(sentence.numbers), "verdict": str(sentence.verdict)}
 
 
 def _cell_to_json(reading: Reading) -> AnswerCellJson:

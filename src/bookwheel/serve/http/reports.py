@@ -163,7 +163,7 @@ class ReportRoutes:
             blocks = list(list_matrix_blocks(matrix, body.title or "Documents by questions"))
             return Response(_write(blocks, kind), media_type=_KINDS[kind])
         about = {"status": made.status, "readings": made.readings, "ended": made.ended, "total": made.total}
-        return JsonResponse(to_plain({**about, "matrix": matrix_to_json(matrix) if matrix else None}))
+        return JsonResponse({**about, "matrix": matrix_to_json(matrix) if matrix else None})
 
     def _make_spec(self, body: OutlineShape | MatrixShape, way: str = NAME) -> ReadingSpec:
         model = body.model or next(iter(self._service.models))

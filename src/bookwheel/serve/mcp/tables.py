@@ -141,7 +141,7 @@ def _list_cells(matrix: Matrix) -> Iterator[Json]:
             yield {"row": number, "document": row["name"], "question": question, "reading": cell["reading"]} | answer
     for one in found["syntheses"]:
         yield from (
-            {"synthesis": one["question"], "sentence": sentence.text, "rows": list(sentence.numbers)}
+            {"synthesis": one["question"], "sentence": sentence["text"], "rows": sentence["numbers"]}
             for sentence in one["sentences"]
         )
 

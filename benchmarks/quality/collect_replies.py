@@ -1,10 +1,10 @@
-"""Messy documents, and replies in the manner of three families of models: what does `collect` make of them?
+"""Give `collect` the rows of messy documents in the manner of several families of models.
 
 python benchmarks/quality/collect_replies.py [--local]
 
-The rows of thirteen documents (contracts, logs, minutes, chats, invoices, registers; English and Chinese) are written in
-the manner of a model that thinks aloud, of one that renames keys and talks, of one that writes Python's words and broken
-JSON, and in good JSON beside inventions (`liar`). Ten documents were there before faults were mended, three came after.
+The rows of thirteen documents (contracts, logs, minutes, chats, invoices, registers; English and Chinese) are written
+in the manner of a model that thinks aloud, of one that renames keys and talks, of one that writes Python's words and
+broken JSON, and in good JSON beside inventions. Ten documents were there before faults were mended, three came after.
 `--local`: the built-in model's rule, which only quotes, on the same documents.
 """
 

@@ -10,6 +10,7 @@ import pytest
 from table_model import PLAN, SENTENCE, extract, write_document
 
 from bookwheel import TextDocument, collect
+from bookwheel.cli.main import main
 from bookwheel.errors import InputError
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.tables.questions import ask_table
@@ -73,6 +74,25 @@ def test_a_query_that_does_not_run_is_written_again_and_none_that_writes_is_run(
 def test_a_question_that_the_table_cannot_answer_gets_no_figures(tmp_path: Path) -> None:
     _, answer, _ = ask(tmp_path, "")
     assert (answer.sql, answer.rows, answer.usage.calls) == ("", (), 1)
+
+
+def test_the_command_shows_figures_sql_and_rows(
+    monkeypatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def open_model(*_words: object, **_settings: object) -> ScriptedModel:
+        return make_model(SQL)
+
+    monkeypatch.setattr("bookwheel.models.registry.open_model", open_model)
+    monkeypatch.setenv("BOOKWHEEL_JOURNAL", str(tmp_path / "journal.sqlite"))
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    (tmp_path / "rent.txt").write_text(write_document(6))
+    for words in ([str(tmp_path / "rent.txt"), SENTENCE], ["last"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["collect", *words, *(["--ask", QUESTION] if words == ["last"] else [])])
+    output = capsys.readouterr()
+    assert ended.value.code == 0
+    assert f"sql: {SQL}" in " ".join(output.err.split())
+    assert output.out.splitlines()[-1].startswith("2027-06\t6\t615")
 
 
 @pytest.mark.slow  # a real server

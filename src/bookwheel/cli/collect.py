@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bookwheel.cli.options import OutputOptions
+    from bookwheel.journal import Journal
     from bookwheel.plan import Plan
     from bookwheel.session import Session
     from bookwheel.tables.columns import TableRequest
     from bookwheel.tables.shown import ShownTable
 
 _MOST_SHOWN: Final = 30
+_MOST_IDS: Final = 8
 _INCOMPLETE: Final = 5
 _FACTS_SHOWN: Final = ("quote", "proven", "contradicts", "by hand", "row")
 
@@ -42,6 +44,8 @@ class TableOptions:
     "The table to write: .csv, .jsonl, .parquet, .xlsx or .md."
     sql: Text | None = None
     """Ask the table with SQL, such as "select who, count(*) from rows group by who"; SQLite counts, not the model."""
+    ask: Text | None = None
+    """Ask the table in words, such as "how many per month?": a model writes SQL, which is shown; SQLite counts."""
     parallel: Switch = False
     "Read segments side by side: for rows that stand by themselves. A word's meaning is known only within its segment."
     remove: Texts = ()
@@ -115,7 +119,10 @@ async def collect(*words: str, table: TableOptions = TableOptions(), options: Re
         shown = load_shown(journal, id_, table.key)
         if table.out:
             (shown.table or load_rows(journal, journal.reading(id_), table.key)).write(table.out)
-        _show(shown, table, options.output)
+        if table.ask:
+            await _ask(shown, table.ask, journal, options)
+        else:
+            _show(shown, table, options.output)
     code = EXIT_CODES.get(shown.facts["status"], _INCOMPLETE)
     return code or (0 if shown.is_whole else _INCOMPLETE)
 
@@ -151,6 +158,34 @@ async def _propose_columns(session: Session, sentence: str, plan: Plan, output: 
     if complete.is_proposed and not output.quiet:
         print_note(f"note: {complete.describe()}")
     return complete.request
+
+
+async def _ask(shown: ShownTable, question: str, journal: Journal, options: ReadingOptions) -> None:
+    """Print what SQLite says to a question in words, the query, and the rows behind each figure."""
+    from bookwheel.schema import to_plain
+    from bookwheel.tables.questions import ask_table
+
+    async with options.models.open_session(journal) as session:
+        plan = session.build_plan(options.given)
+        answer = await ask_table(shown, shown.facts["count"], question, session.model, plan)
+    if options.output.as_json:
+        print_line(json.dumps({**to_plain(answer), "notes": shown.facts["notes"]}, ensure_ascii=False))
+        return
+    if not answer.sql:
+        raise InputError(f"{session.model.name} finds that the table cannot answer this; ask the document instead")
+    print_note(f"sql: {answer.sql}")
+    ids = answer.behind or [()] * len(answer.rows)
+    cells = [["" if one is None else str(one) for one in row] for row in answer.rows]
+    names = [*answer.columns, *(["rows behind"] if answer.behind else [])]
+    shown_ids = [[_join_ids(some)] if answer.behind else [] for some in ids]
+    print_grid(names, [[*row, *some] for row, some in zip(cells, shown_ids, strict=True)])
+    for note in () if options.output.quiet else shown.facts["notes"]:
+        print_note(f"note: {note}")
+
+
+def _join_ids(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _MOST_IDS} more" if len(ids) > _MOST_IDS else ""
+    return f"{' '.join(ids[:_MOST_IDS])}{more}"
 
 
 def _show(table: ShownTable, wanted: TableOptions, output: OutputOptions) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from table_model import SENTENCE, make_model, write_document
+from table_model import SENTENCE, extract, make_model, write_document
 
 from bookwheel.cli.main import main
 
@@ -127,3 +127,18 @@ def test_rows_are_served_as_json_csv_and_sql(serving) -> None:
         refused = client.get(f"/readings/{id_}/rows", params={"sql": "drop table rows"})
     assert (table["count"], table["unproven"]) == (9, 0)
     assert (len(lines), counted["rows"], refused.status_code) == (10, [[9]], 400)
+
+
+@pytest.mark.slow  # a real server
+def test_columns_that_a_request_leaves_out_are_proposed_and_shown(serving) -> None:
+    def reply(messages) -> str:
+        names = ["who", "amount", "due date"]
+        return json.dumps({"columns": names}) if "Which columns" in messages[0].content else extract(messages)
+
+    with serving(make_model(reply)) as up, up.client() as client:
+        body = {"text": write_document(3), "question": "every payment", "way": "collect"}
+        begun = client.post("/readings", json=body).json()
+        up.events(begun["reading"])
+        table = client.get(f"/readings/{begun['reading']}/rows").json()
+    assert begun["question"] == "every payment: who, amount, due date"
+    assert (table["count"], [column["name"] for column in table["columns"]]) == (3, ["who", "amount", "due date"])

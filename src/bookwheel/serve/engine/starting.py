@@ -26,6 +26,7 @@ from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.reading_pool import ReadingPool
 from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, ReadingRequest, RunningReading
 from bookwheel.serve.engine.service import ReadingSpec, Service
+from bookwheel.serve.engine.tables import complete_question
 from bookwheel.serve.engine.usage import UsageEntry
 from bookwheel.types import Reading, Status
 
@@ -41,7 +42,8 @@ async def start_readings(
 ) -> list[RunningReading]:
     """Start a reading for each question, before its document is open; start none unless all of them can be."""
     opener = _open_once(open_document, questions)
-    requests = [await service.prepare(spec, question, opener, caller) for question in questions]
+    completed = [await complete_question(service, caller.key, spec, question) for question in questions]
+    requests = [await service.prepare(spec, question, opener, caller) for question in completed]
     return _start_together(service.readings, requests, caller.key_name)
 
 
@@ -59,7 +61,8 @@ async def start_or_find(
                 member = replace(caller, idempotency_key=f"{caller.idempotency_key}\n{number}")
             old = await _find_started(service, member)
             if old is None:
-                planned.append(await service.prepare(spec, question, opener, member))
+                completed = await complete_question(service, caller.key, spec, question)
+                planned.append(await service.prepare(spec, completed, opener, member))
             elif old.status is Status.ANSWERED:
                 planned.append(old)
             else:

@@ -9,6 +9,7 @@ from bookwheel.errors import InputError
 from bookwheel.reading.prompts import language_of, prompts_for
 from bookwheel.tables.columns import names_columns
 from bookwheel.tables.output import format_grid
+from bookwheel.tables.proposal import complete_request
 from bookwheel.tables.questions import TableAnswer, ask_table, format_answer
 from bookwheel.tables.shown import load_shown
 from bookwheel.tables.way import makes_table
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bookwheel.serve.engine.access import Key
-    from bookwheel.serve.engine.service import Service
+    from bookwheel.serve.engine.service import ReadingSpec, Service
     from bookwheel.tables.shown import ShownTable
 
 _MOST_LOOKED_AT = 50
@@ -34,6 +35,16 @@ async def ask_rows(service: Service, key: Key | None, shown: ShownTable, questio
     return await service.readings.loop.run(work)
 
 
+async def complete_question(service: Service, key: Key | None, spec: ReadingSpec, question: str) -> str:
+    """Return what a table is asked for with its columns; those that it leaves out are proposed by the model."""
+    if not makes_table(spec.way) or names_columns(question) or not question.strip():
+        return question
+    session = service.make_session(key, spec.model)
+    service.queue.check_capacity()
+    complete = await service.readings.loop.run(complete_request(question, session.model, spec.plan))
+    return complete.request.to_question()
+
+
 async def answer_from_rows(
     service: Service, key: Key | None, sha: str, said: Sequence[str], question: str, model: str
 ) -> tuple[str, TableAnswer] | None:
@@ -42,8 +53,10 @@ async def answer_from_rows(
         return None
     listed = await service.list_readings(key, limit=_MOST_LOOKED_AT, document=sha)
     turns = [turn.strip() for turn in said]
+    # Columns that a turn left out stand in the reading's question after a colon.
+    begun = tuple(f"{turn.rstrip(' .。')}:" for turn in turns if turn)
     tables = (one for one in listed if makes_table(one.way) and one.status is Status.ANSWERED)
-    found = next((one for one in tables if one.question in turns), None)
+    found = next((one for one in tables if one.question in turns or one.question.startswith(begun)), None)
     if found is None:
         return None
     shown = await asyncio.to_thread(load_shown, service.journal, found.id)

@@ -46,10 +46,10 @@ class TableTools:
         *,
         reading: ReadingId,
         sql: Annotated[str, Field(description="Over the table `rows`.")] = "",
-        question: Annotated[str, Field(description="In words; a model writes the SQL, SQLite counts.")] = "",
+        question: str = "",
         cursor: Cursor = "",
     ) -> Json:
-        """Show the table of a reading by the way `collect`, or what SQL says of it; only a question costs a call."""
+        """Show the table of a reading by the way `collect`, or ask it: by SQL, or for a call in words."""
         key = get_key(ctx)
         id_ = await self._service.find_id(reading, key)
         if question:
@@ -101,15 +101,14 @@ class TableTools:
         *,
         brief: Annotated[str, Field(min_length=1)],
         documents: Documents,
-        outline: Annotated[str, Field(description="As proposed, edited or not.")] = "",
-        questions: Annotated[list[str], Field(description="Instead: a table of documents by these.")] = [],  # noqa: B006 - MCP reads it
+        outline: str = "",
+        questions: list[str] = [],  # noqa: B006 - MCP reads it
         wait_seconds: WaitSeconds = 10.0,
         cursor: Cursor = "",
     ) -> Json:
         """Write a report on documents, every sentence with its sources.
 
-        Without an outline, one is proposed. With it, each document is read for each section: call again with the same
-        arguments until the status is `written`.
+        Without an outline, one is proposed. With it, or `questions` for a table: repeat the call until it is `written`.
         """
         key, model = get_key(ctx), next(iter(self._service.models))
         spec = ReadingSpec(model=model, plan=self._service.make_plan(model), way=NAME)

@@ -6,7 +6,6 @@ import { h, later, refill } from "./dom.js";
 import { SearchedList } from "./lists.js";
 import { titleOf, trustBadge } from "./marks.js";
 import * as service from "./service.js";
-import { figures } from "./tables.js";
 import { moment, number, pages, t } from "./words.js";
 
 const PAGE = 200;
@@ -156,9 +155,10 @@ export class TablePane {
   #showFigures({ columns = [], rows = [], behind = null, sql = null }) {
     if (sql === "") return refill(this.found, h("p", { class: "soft" }, t("table.cannot")));
     const only = (ids) => h("button", { type: "button", class: "plain", onclick: () => this.#showOnly(ids) }, t("table.rows", { count: number(ids.length) }));
-    const header = [...columns, ...(behind ? [t("table.behind")] : [])];
-    const cells = rows.map((row, at) => [...row.map((cell) => (cell === null ? "" : String(cell))), ...(behind ? [only(behind[at])] : [])]);
-    return refill(this.found, figures({ caption: "", header, rows: cells }), sql && h("pre", { class: "sql", dir: "ltr" }, sql));
+    const head = [...columns.map((name) => h("th", { scope: "col" }, name)), behind && h("th", { scope: "col" }, t("table.behind"))];
+    const line = (row, at) => h("tr", {}, row.map((cell) => h("td", { dir: "auto" }, cell === null ? "" : String(cell))), behind && h("td", {}, only(behind[at])));
+    const table = h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows.map(line)));
+    return refill(this.found, h("div", { class: "table", tabindex: "0", role: "region", "aria-label": t("table.sql") }, table), sql && h("pre", { class: "sql", dir: "ltr" }, sql));
   }
 
   // The rows behind a figure alone, however far down the table they stand.

@@ -7,6 +7,8 @@ import re
 
 import pytest
 from page_readings import begin, read_to_the_end
+from report_model import make_report_model
+from table_model import write_document
 
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
@@ -188,3 +190,35 @@ def test_the_axis_has_chapters_and_what_is_read_is_told_by_section(page, gate, e
     expect(page.locator(".sofar")).to_contain_text("Section 3 of about")
     page.get_by_role("button", name="Inspect").click()
     expect(page.locator(".axis span")).to_have_text(["Mill", "Weir", "Gate"])
+
+
+def test_a_report_is_ordered_read_by_its_sources_and_updated(fresh_at, assert_clean, expect):
+    model = make_report_model(invents=4, sql="select count(*) as n from rows")
+    with fresh_at(mode="read", model=model) as page:
+        for count, name in ((6, "a.txt"), (3, "b.txt")):
+            page.evaluate(
+                "([text, name]) => fetch('/documents', {method: 'POST', headers: {'X-Filename': name}, body: text})",
+                [write_document(count), name],
+            )
+        page.goto("/#/?shelf=reports")
+        page.get_by_text("Begin a report").click()
+        page.fill("#report-brief", "what is paid")
+        page.get_by_label("a.txt").check()
+        page.get_by_role("button", name="Propose an outline").click()
+        expect(page.locator("#report-outline")).to_have_value(re.compile("every payment: who, amount, due date"))
+        page.get_by_role("button", name="Read and write it").click()
+        expect(page.locator(".report-sources li")).to_have_count(5)
+        expect(page.locator(".report-coverage tbody tr")).to_have_count(1)
+        assert_clean(page, "report")
+        page.get_by_text("Left out: 1 sentence").click()
+        page.get_by_text("Update: more or fewer documents").click()
+        page.get_by_label("b.txt").check()
+        page.get_by_role("button", name="Update", exact=True).click()
+        expect(page.locator(".report-coverage tbody tr")).to_have_count(2)
+        page.locator(".report-mark").first.click()
+        expect(page.locator("mark").first).to_contain_text("Tenant 0 pays 100 crowns")
+        page.goto("/#/?shelf=tables")
+        page.locator(".readings li a").first.click()
+        page.fill(".ask-rows input", "how many?")
+        page.locator(".ask-rows button").click()
+        expect(page.locator("pre.sql")).to_have_text("select count(*) as n from rows")

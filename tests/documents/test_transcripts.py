@@ -414,3 +414,10 @@ def test_times_keep_their_zone() -> None:
     assert format_instant("2026-03-01T09:30:00+05:30") == "2026-03-01 09:30:00+05:30"
     assert format_instant("1764000000.0001") == "2025-11-24 16:00:00Z"
     assert format_instant(10**30) == format_instant("soon") == ""
+
+
+@pytest.mark.parametrize("times", ["00:00:02,000 --> ", "00:00:02,000 -->", "00:00:02,000 --> soon"])
+def test_a_caption_without_an_end_loses_no_words(tmp_path, times):
+    text = f"1\n00:00:01,000 --> 00:00:02,000\nOne.\n\n2\n{times}\nTwo.\n\n3\n00:00:04,000 --> 00:00:05,000\nThree.\n"
+    document = open_document([volume(tmp_path, "talk.srt", text.encode()).path])
+    assert "Two." in "".join(part.text for part in document.parts())

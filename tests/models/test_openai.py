@@ -309,6 +309,25 @@ def test_fewer_tokens_than_the_texts_can_have_are_not_believed(server, acts, mod
     assert usage.completion_tokens >= 400
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("share", [0.98, 0.9, 0.7, 0.4])
+def test_a_count_below_our_own_is_not_believed_however_small_the_lie(server, acts, model, stream, share):
+    sent, text = "wound " * 3000, "clock " * 200
+    lie = (int(3000 * share), int(200 * share))
+    server.plays(acts.streams(text, usage=lie) if stream else acts.sends(acts.completion(text, usage=lie)))
+    try:
+        usage = acts.ask(model(stream=stream, tokenizer=WordTokenizer()), sent).usage
+    except WindowExceeded as cut:
+        assert share < 0.97 and "cut the rest" in str(cut)  # noqa: PT017, PT018 - either is right
+        return
+    assert (usage.prompt_tokens, usage.completion_tokens) >= (3000, 200)
+
+
+def test_a_count_that_long_words_cannot_have_is_not_believed_without_a_tokenizer_of_ours(server, acts, model):
+    server.plays(acts.sends(acts.completion("Noted.", usage=(450, 2))))
+    assert acts.ask(model(), "lighthouses " * 400).usage.prompt_tokens >= 960
+
+
 def test_a_count_of_nothing_is_no_count(server, acts, model):
     server.plays(acts.sends(acts.completion(usage=(0, 0))))
     assert acts.ask(model(tokenizer=WordTokenizer()), "four five").usage.prompt_tokens == 2

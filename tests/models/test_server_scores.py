@@ -8,6 +8,7 @@ import pytest
 
 from bookwheel.errors import InputError, MissingAbility, ModelError, Rejected
 from bookwheel.models.base import Ability
+from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Message
 
 TALK = (Message(role="user", content="Is the lamp lit?"),)
@@ -57,6 +58,13 @@ def test_a_judgement_is_one_token_of_reply_with_the_most_listed_tokens(server, m
 def test_an_option_is_known_by_the_token_that_begins_it_alone(server, model, acts, tokens, options, logprobs):
     server.plays(acts.sends(acts.completion("x", choice=listed(**tokens))))
     assert run(model(), lambda m: m.judge(TALK, options)).logprobs == logprobs
+
+
+def test_a_judgement_costs_what_we_sent_whatever_the_server_says(server, model, acts):
+    server.plays(acts.sends(acts.completion("Yes", usage=(290, 1), choice=listed(Yes=-0.2, No=-2.5))))
+    long = [Message(role="user", content="wound " * 300)]
+    judgement = run(model(tokenizer=WordTokenizer()), lambda m: m.judge(long, ("Yes", "No")))
+    assert judgement.usage.prompt_tokens == 300
 
 
 @pytest.mark.parametrize("choice", [{}, {"logprobs": None}, {"logprobs": {"content": []}}, listed()])

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -161,6 +162,29 @@ def test_what_nobody_foresaw_is_kept_and_told_in_our_words_and_the_reading_goes_
     found = kept(tmp_path)
     assert (found.status, found.error_kind, len(found.steps)) == (Status.FAILED, "BrokenReading", 2)
     assert read(tmp_path, ScriptedModel(keyword_reader), go_on="last").status is Status.ANSWERED
+
+
+@pytest.mark.parametrize("place", ["judge", "judge_by_sight", "doubt"])
+def test_what_nobody_foresaw_in_a_verdict_is_told_as_well(tmp_path, monkeypatch, place: str) -> None:
+    def break_there(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    async def read_unsure(document, question, model, plan, done=()):
+        async for event in loop.read(document, question, model, plan, done):
+            yield replace(event, flags=(Flag.UNSURE,)) if isinstance(event, Answer) else event
+
+    model = ScriptedModel(keyword_reader)
+    monkeypatch.setattr(runner, place, break_there)
+    monkeypatch.setattr(runner, "find_wrapper", lambda *_: SimpleNamespace(seen=(1,), take_flags=tuple))
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        document = journal.keep(TextDocument(TEXT))
+        reading = runner.new_reading(document.info, QUESTION, model, PLAN)
+        journal.begin(reading)
+        with pytest.raises(BrokenReading, match="MemoryError"):
+            asyncio.run(runner.run_reading(reading, document, model, way=read_unsure, journal=journal))
+    assert (kept(tmp_path).status, kept(tmp_path).error_kind) == (Status.FAILED, "BrokenReading")
+    monkeypatch.undo()
+    assert read(tmp_path, model, go_on="last").status is Status.ANSWERED
 
 
 @pytest.mark.parametrize(("flags", "sign"), [((), Sign.GREEN), ((Flag.UNSURE,), Sign.AMBER)])

@@ -235,7 +235,8 @@ def parse_count(value: object) -> int | None:
 
 def settle_count(reported: int | None, texts: Sequence[str], tokenizer: Tokenizer) -> int:
     """Return the server's count of the texts, or our own where it sent none, or less than they can have."""
-    return reported if reported and reported >= least_tokens(texts) else sum(map(tokenizer.count, texts))
+    least = least_tokens(texts)
+    return reported if reported and reported >= least else max(least, sum(map(tokenizer.count, texts)))
 
 
 def settle_usage(body: Mapping[str, Any], messages: Sequence[Message], started: float) -> Usage:

@@ -181,11 +181,13 @@ class OpenAIModel:
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
         async with self._slots:
-            return await self._scores.judge(messages, options)
+            judgement = await self._scores.judge(messages, options)
+        return replace(judgement, usage=await self._raise_usage(judgement.usage, messages))
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
         async with self._slots:
-            return await self._scores.likelihood(messages, continuation)
+            scored = await self._scores.likelihood(messages, continuation)
+        return replace(scored, usage=await self._raise_usage(scored.usage, messages))
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return embeddings of texts by this name, where the server has any."""
@@ -312,11 +314,28 @@ class OpenAIModel:
         """Return the server's counts, or our own where it sent none, or fewer than the texts can have."""
         sent = [message.content for message in messages]
         prompt_tokens, completion_tokens = completion.prompt_tokens, completion.completion_tokens
-        if prompt_tokens is None or prompt_tokens < least_tokens(sent):
-            prompt_tokens = await self._count_tokens(sent)
-        if completion_tokens is None or completion_tokens < least_tokens([completion.text]):
-            completion_tokens = await self._count_tokens([completion.text])
-        return Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, seconds=seconds)
+        prompt_tokens = await self._settle(completion.prompt_tokens, sent)
+        completion_tokens = await self._settle(completion.completion_tokens, [completion.text])
+        usage = Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, seconds=seconds)
+        return await self._raise_usage(usage, messages, completion.text)
+
+    async def _settle(self, reported: int | None, texts: Sequence[str]) -> int:
+        least = least_tokens(texts)
+        if reported is not None and reported >= least:
+            return reported
+        return max(least, await self._count_tokens(texts))
+
+    async def _raise_usage(self, usage: Usage, messages: Sequence[Message], written: str = "") -> Usage:
+        """Return counts that are not below our own, where we count by a tokenizer that the server has no say in."""
+        if not self.tokenizer.exact or isinstance(self.tokenizer, ServerTokenizer):
+            return usage
+        unknown = [message.content for message in messages if message.tokens is None]
+        prompt = sum(message.tokens or 0 for message in messages) + await self._count_tokens(unknown)
+        return replace(
+            usage,
+            prompt_tokens=max(usage.prompt_tokens, prompt),
+            completion_tokens=max(usage.completion_tokens, await self._count_tokens([written])),
+        )
 
     async def _prepare_count(self, completion: Completion) -> None:
         """Let the tokenizer know the reply's count before the event loop asks for it."""

@@ -134,14 +134,7 @@ async def run_reading(
     if run.answer and not run.answer.text:
         unanswered = EmptyReply("the model gave no answer, however often it was asked; resume asks again")
         return await run.end(Status.FAILED, unanswered)
-    try:
-        await run.judge(document, patience or Patience())
-        await run.judge_by_sight(document)
-    except asyncio.CancelledError:
-        # The answer is paid for, so it is kept, without a verdict.
-        await run.end(Status.ANSWERED)
-        raise
-    return await run.end(Status.ANSWERED)
+    return await run.conclude(document, patience or Patience())
 
 
 def _describe_break(fault: Exception) -> str:
@@ -182,6 +175,23 @@ class _Run:
                 is_planned_anew = await self._consume(events)
 
         await persist(consume, patience, sleep=self.model.sleep, progress=lambda: len(self.steps))
+
+    async def conclude(self, document: Document, patience: Patience) -> Reading:
+        """Judge the answer, and end."""
+        try:
+            await self.judge(document, patience)
+            await self.judge_by_sight(document)
+        except asyncio.CancelledError:
+            # The answer is paid for, so it is kept, without a verdict.
+            await self.end(Status.ANSWERED)
+            raise
+        except AssertionError:
+            raise
+        except Exception as fault:
+            broken = BrokenReading(_describe_break(fault))
+            await self.end(Status.FAILED, broken)
+            raise broken from fault
+        return await self.end(Status.ANSWERED)
 
     async def judge(self, document: Document, patience: Patience) -> None:
         """Compute the verdict on the answer."""

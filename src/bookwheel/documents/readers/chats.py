@@ -233,7 +233,7 @@ def _parse_time(stamp: re.Match[str], order: str) -> datetime | None:
 
 
 _CUE: Final = re.compile(
-    r"^(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,]\d{1,3}\s*-->\s*[^\n]*\n(.*?)(?=\n[ \t]*\n|\Z)", re.MULTILINE | re.DOTALL
+    r"^(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,]\d{1,3}[ \t]*-->[^\n]*\n(.*?)(?=\n[ \t]*\n|\Z)", re.MULTILINE | re.DOTALL
 )
 _VOICE: Final = re.compile(r"<v(?:\.[^ >]*)? ([^>]*)>")
 _TAG: Final = re.compile(r"</?[a-zA-Z0-9:.][^>]*>|\{\\[^}]*\}")

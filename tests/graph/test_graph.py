@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -83,7 +84,7 @@ def test_json_ld_quads_and_csv_name_every_fact(graph: FactGraph, tmp_path: Path)
     assert {row[":START_ID"] for row in rows} | {row[":END_ID"] for row in rows} == ids
 
 
-@pytest.mark.parametrize("words", ['q"uo\\te\n\tx', "ctl\x00\x1b[2J", "<b>&amp;", "lone \ud800", "=1+1"])
+@pytest.mark.parametrize("words", ['q"uo\\te\n\tx', "ctl\x00\x1b[2J\u202e", "<b>&amp;", "lone \ud800", "=1+1"])
 def test_no_name_or_quote_breaks_a_format(words: str, tmp_path: Path) -> None:
     place = Place(quote=words, start=0, end=1, step=0)
     graph = FactGraph(facts=(GraphFact(subject=words, relation=words, object="x", places=(place,)),))
@@ -91,6 +92,8 @@ def test_no_name_or_quote_breaks_a_format(words: str, tmp_path: Path) -> None:
     json.loads(write_graph(graph, tmp_path / "g.jsonld")[0].read_text())
     for line in write_graph(graph, tmp_path / "g.nq")[0].read_text().split("\n"):
         assert line == "" or line.endswith(" .")
+    for ending in ("nq", "jsonld"):
+        assert not re.search("[\x1b\u202e]", (tmp_path / f"g.{ending}").read_text())
     write_graph(graph, tmp_path / "g.csv")
     with pytest.raises(InputError, match="graphml"):
         write_graph(graph, tmp_path / "g.doc")

@@ -124,6 +124,23 @@ def test_sql_only_reads_and_a_mistake_names_the_columns(sql: str, tmp_path: Path
         table.query(sql)
 
 
+HUGE = (
+    "with recursive n(x) as (select 1 union all select x + 1 from n limit 9000) select printf('%.*c', 9000, 'x') from n"
+)
+
+
+@pytest.mark.parametrize("sql", [HUGE, "select hex(zeroblob(400000000))", "select printf('%.*c', 90000000, 'x')"])
+def test_an_answer_of_sql_is_bounded_in_bytes(sql: str, tmp_path: Path) -> None:
+    table = collect(TextDocument(write_document(1)), SENTENCE, model=make_model(), journal=tmp_path / "j.sqlite")
+    with pytest.raises(InputError, match=r"MB|too big"):
+        table.query(sql)
+
+
+def test_an_answer_of_sql_is_what_json_can_hold(tmp_path: Path) -> None:
+    table = collect(TextDocument(write_document(1)), SENTENCE, model=make_model(), journal=tmp_path / "j.sqlite")
+    assert table.query("select x'00ff', 9e999, -9e999, null")[1] == [("00ff", "inf", "-inf", None)]
+
+
 def test_a_table_in_csv_runs_no_formula(tmp_path: Path) -> None:
     def dangerous(_messages) -> str:
         return json.dumps({"rows": [{"=who": "=1+1", "quote": "=1+1"}], "memory": ""})

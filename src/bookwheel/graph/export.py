@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _BASE: Final = "urn:bookwheel:"
 _GRAPHML: Final = "http://graphml.graphdrawing.org/xmlns"
 _LEFT_OUT: Final = frozenset({"subject", "object", "begins", "ends", "row"})
+_SIGNS: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _NUMBERS: Final = frozenset({"page", "start", "end", "places"})
 
 
@@ -134,8 +135,8 @@ def _write_json_ld(graph: FactGraph, path: Path) -> list[Path]:
         "alternateName": "https://schema.org/alternateName",
         **{word: f"rdf:{word}" for word in ("subject", "predicate", "object")},
     }
-    text = json.dumps({"@context": context, "@graph": [*nodes, *facts]}, ensure_ascii=False, indent=1)
-    path.write_text(text, encoding="utf-8", errors="replace")
+    # In ASCII: signs that a terminal obeys, or that turn the text around, are escaped.
+    path.write_text(json.dumps({"@context": context, "@graph": [*nodes, *facts]}, indent=1), encoding="ascii")
     return [path]
 
 
@@ -158,9 +159,13 @@ def _write_quads(graph: FactGraph, path: Path) -> list[Path]:
 def _literal(value: str | int | bool) -> str:
     kind = "boolean" if isinstance(value, bool) else "integer" if isinstance(value, int) else ""
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    signs = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    quoted = '"' + "".join(signs.get(sign, sign) for sign in text) + '"'
+    text = text.encode("utf-8", "replace").decode()
+    quoted = '"' + "".join(_SIGNS.get(sign) or _show(sign) for sign in text) + '"'
     return f"{quoted}^^<http://www.w3.org/2001/XMLSchema#{kind}>" if kind else quoted
+
+
+def _show(sign: str) -> str:
+    return sign if sign.isprintable() else f"\\U{ord(sign):08X}"
 
 
 def _write_neo4j(graph: FactGraph, path: Path) -> list[Path]:

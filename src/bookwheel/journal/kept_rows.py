@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing, suppress
 from itertools import islice
+from math import isfinite
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 # Other writes have their turn after so many rows.
 _AT_ONCE: Final = 10_000
-# Of one value that a query makes.
+# Of one value that a query makes, and of all that it answers.
 _MOST_BYTES: Final = 1 << 25
 _READS: Final = frozenset(
     {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
@@ -82,12 +83,31 @@ class KeptRows:
             connection.execute(f"CREATE TEMP VIEW {secret} AS {own}")
             connection.execute(f"CREATE TEMP VIEW rows AS SELECT {columns} FROM temp.{secret}")
             connection.execute("PRAGMA query_only = ON")
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
             connection.set_authorizer(_make_guard(secret, tables))
-            left = iter(range(steps // 1_000_000))
-            connection.set_progress_handler(lambda: int(next(left, None) is None), 1_000_000)
-            cursor = connection.execute(sql)
-            return [one[0] for one in cursor.description or ()], cursor.fetchmany(limit)
+            return run_query(connection, sql, limit, steps)
+
+
+def run_query(
+    connection: sqlite3.Connection, sql: str, limit: int, steps: int
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return the names and rows of a query that somebody wrote: bounded in steps, rows and size, fit for JSON."""
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
+    left = iter(range(steps // 1_000_000))
+    connection.set_progress_handler(lambda: int(next(left, None) is None), 1_000_000)
+    cursor, rows, size = connection.execute(sql), [], 0
+    for row in islice(cursor, limit):
+        rows.append(tuple(map(_to_shown, row)))
+        size += sum(len(str(value)) for value in rows[-1])
+        if size > _MOST_BYTES:
+            raise sqlite3.DataError(f"the answer has more than {_MOST_BYTES >> 20} MB")
+    return [one[0] for one in cursor.description or ()], rows
+
+
+def _to_shown(value: Any) -> Any:
+    """Return a value of SQLite as JSON can hold it: bytes in hexadecimal digits, and "inf" for what has no end."""
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
 def _insert(rows: Sequence[tuple[int, int, str | bytes]]) -> Callable[[sqlite3.Connection], None]:

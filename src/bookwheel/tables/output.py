@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.batch import tables as files
 from bookwheel.errors import InputError
+from bookwheel.journal.kept_rows import run_query
 from bookwheel.tables.columns import QUOTE
 from bookwheel.text.sanitize import sanitize
 
@@ -87,11 +88,8 @@ def query(table: Table, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         connection.execute("pragma query_only = on")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_SQL_BYTES)
         connection.set_authorizer(_allow_reading)
-        left = iter(range(SQL_STEPS // 1_000_000))
-        connection.set_progress_handler(lambda: int(next(left, None) is None), 1_000_000)
         try:
-            cursor = connection.execute(sql)
-            return [one[0] for one in cursor.description or ()], cursor.fetchmany(MOST_SQL_ROWS)
+            return run_query(connection, sql, MOST_SQL_ROWS, SQL_STEPS)
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise make_sql_error(error, names) from error
 

@@ -43,6 +43,8 @@ ERRORS = {"memory": MemoryError, "os": lambda: OSError(24, "too many open files"
 _OURS = str(Path(bookwheel.__file__).parent / "models")
 _LIBRARY = ("/httpx2/", "/httpcore2/", "/aiohttp/", "/openai/", "/anyio/")
 SECONDS = 60.0
+DEADLINE = 8.0
+"""Seconds after which the client gives up a call, and what waits for ever is tried again."""
 
 
 class _Server(BaseHTTPRequestHandler):
@@ -93,7 +95,7 @@ class Fault:
 
 async def read(port: int, folder: Path, fault: Fault, *, stream: bool) -> tuple[Reading | None, str]:
     """Read with a fault; return the reading as it ended, and what was raised to the caller."""
-    model = OpenAIModel(name="m", base_url=f"http://127.0.0.1:{port}/v1", plan=PLAN, stream=stream)
+    model = OpenAIModel(name="m", base_url=f"http://127.0.0.1:{port}/v1", plan=PLAN, stream=stream, deadline=DEADLINE)
     raised = ""
     sys.setprofile(fault)
     try:
@@ -132,7 +134,9 @@ async def judge(port: int, fault: Fault, whole: tuple[str, list[int], str], *, s
             return "answered"
         if reading.steps and raised and not raised.startswith("ours"):
             return f"broken: {raised}"
-        model = OpenAIModel(name="m", base_url=f"http://127.0.0.1:{port}/v1", plan=PLAN, stream=stream)
+        model = OpenAIModel(
+            name="m", base_url=f"http://127.0.0.1:{port}/v1", plan=PLAN, stream=stream, deadline=DEADLINE
+        )
         try:
             resumed = await bookwheel.aresume(reading.id, model=model, journal=Path(name) / "j.sqlite")
         finally:

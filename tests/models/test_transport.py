@@ -10,8 +10,10 @@ import httpx2
 import pytest
 from worst_replies import CLOSE, EVENTS, HEAD, REPLIES, Server, call
 
-from bookwheel.errors import BadReply, ModelError, Refused
+from bookwheel.errors import BadReply, ModelError, Refused, TimedOut
+from bookwheel.models import client as client_module
 from bookwheel.models import transport
+from bookwheel.models.client import Client
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.transport import BoundedTransport, open_http_client
 from bookwheel.plan import Sampling
@@ -151,3 +153,68 @@ def test_certificates_are_loaded_for_the_first_connection_that_needs_them(monkey
     assert opened
     open_http_client(Endpoint.resolve("https://localhost:1/v1"), httpx2.Timeout(1))
     assert len(opened) == 2
+
+
+class Silent(httpx2.AsyncBaseTransport):
+    """A transport that waits for ever: for a connection, for the body, or when it is closed."""
+
+    def __init__(self, place):
+        self.place, self.closed = place, 0
+
+    async def _wait(self, place):
+        if place == self.place:
+            await asyncio.get_running_loop().create_future()
+
+    async def handle_async_request(self, request):
+        await self._wait("connection")
+        return httpx2.Response(200, headers={"content-type": "application/json"}, stream=SilentBody(self))
+
+    async def aclose(self):
+        await self._wait("close")
+
+
+class SilentBody(httpx2.AsyncByteStream):
+    def __init__(self, transport):
+        self.transport = transport
+
+    async def __aiter__(self):
+        await self.transport._wait("body")
+        yield b"{}"
+
+    async def aclose(self):
+        self.transport.closed += 1
+
+
+def post(sender, deadline=0.3):
+    endpoint = Endpoint.resolve("http://h/v1", deadline=deadline, retries=0)
+
+    async def run():
+        http = httpx2.AsyncClient(transport=BoundedTransport(sender, endpoint), timeout=600)
+        async with Client(endpoint, http) as client:
+            return await client.post("/embeddings", {"input": ["x"]})
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("place", ["connection", "body"])
+def test_whatever_waits_for_ever_below_a_call_it_ends_at_its_deadline(place):
+    began = time.monotonic()
+    with pytest.raises(TimedOut, match=r"no whole reply within 0\.3 s"):
+        post(Silent(place))
+    assert time.monotonic() - began < 20
+
+
+def test_a_connection_that_does_not_close_holds_up_nothing(monkeypatch):
+    monkeypatch.setattr(client_module, "_SECONDS_TO_CLOSE", 0.1)
+    assert post(Silent("close"), deadline=30) == {}
+
+
+def test_a_reply_that_breaks_before_anybody_has_it_gives_its_connection_back(monkeypatch):
+    def break_there(*_args):
+        raise MemoryError
+
+    silent = Silent("nowhere")
+    monkeypatch.setattr(transport, "_Body", break_there)
+    with pytest.raises(MemoryError):
+        post(silent, deadline=30)
+    assert silent.closed == 1

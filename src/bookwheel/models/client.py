@@ -13,12 +13,13 @@ import asyncio
 import json
 import os
 import random
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import httpx2
 
 from bookwheel.models.server_errors import StatusError, StreamedError, find_retry_after
+from bookwheel.models.transport import late_reply
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -35,12 +36,14 @@ _LONGEST_WAIT: Final = 8.0
 _LONGEST_WISH: Final = 120.0
 # Seconds for what follows the last event, after which the connection can be used again.
 _SECONDS_TO_DRAIN: Final = 0.1
+_SECONDS_TO_CLOSE: Final = 5.0
 
 
 class Client:
     """Sends JSON to one server. `retries` of its endpoint are for small requests; replies need 0."""
 
     def __init__(self, endpoint: Endpoint, http: httpx2.AsyncClient) -> None:
+        self._endpoint = endpoint
         self._url = endpoint.url
         self._retries = endpoint.retries
         self._http = http
@@ -55,8 +58,10 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
+        """Close the connections. One that does not close is left to the system: the answer does not wait for it."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_SECONDS_TO_CLOSE):
+                await self._http.aclose()
 
     async def get(self, route: str) -> object:
         """Return what a route answers: JSON, or its text where it is none."""
@@ -87,7 +92,11 @@ class Client:
         for tries_left in range(self._retries, -1, -1):
             wait = min(_FIRST_WAIT * 2.0 ** (self._retries - tries_left), _LONGEST_WAIT) * random.uniform(0.75, 1)  # noqa: S311
             try:
-                answer = await self._http.send(request, stream=stream)
+                # Whatever waits below, for a connection, a lock or a body: a call ends.
+                async with asyncio.timeout(self._endpoint.deadline):
+                    answer = await self._http.send(request, stream=stream)
+            except TimeoutError:
+                raise late_reply(self._endpoint) from None
             except httpx2.TransportError:
                 if not tries_left:
                     raise

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
 
-from bookwheel.errors import TimedOut, WindowExceeded
+from bookwheel.errors import WindowExceeded
 from bookwheel.models.base import REPLY_WATCHER
 from bookwheel.models.completion import Completion, StreamedReply, parse_completion
 from bookwheel.models.embeddings import ServerEmbedder
@@ -34,6 +34,7 @@ from bookwheel.models.server_errors import (
 from bookwheel.models.server_models import ServerSoftware, find_model, list_served_models
 from bookwheel.models.server_scores import ServerScores, TokenRecorder, to_json
 from bookwheel.models.server_tokenizer import ServerTokenizer
+from bookwheel.models.transport import late_reply
 from bookwheel.models.vision import PictureRule
 from bookwheel.plan import Plan, Sampling
 from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer, least_tokens
@@ -213,12 +214,7 @@ class OpenAIModel:
             async with asyncio.timeout(self.endpoint.deadline):
                 return await self._request(messages, limit, sampling, extras, stream)
         except TimeoutError:
-            raise TimedOut(
-                f"{self.endpoint.display_url} sent no whole reply within {self.endpoint.deadline:g} s. "
-                f"Raise --deadline if the model is this slow, or request fewer tokens at once.",
-                is_charged=True,
-                received=stream.received if stream else None,
-            ) from None
+            raise late_reply(self.endpoint, stream.received if stream else None) from None
 
     async def _request(
         self,

@@ -206,18 +206,25 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             async with asyncio.timeout(self._endpoint.deadline):
                 reply = await self._inner.handle_async_request(request)
         except TimeoutError:
-            raise _late_reply(self._endpoint) from None
+            raise late_reply(self._endpoint) from None
         except _OURS:
             raise
         except Exception as error:
             raise _broken_connection(error) from error
+        try:
+            return self._bound(reply, request, ends)
+        except BaseException:
+            # A reply that nobody gets would keep its connection.
+            await reply.aclose()
+            raise
+
+    def _bound(self, reply: httpx2.Response, request: httpx2.Request, ends: float) -> httpx2.Response:
         # The client sets it again; the reply that unpacks needs it now.
         reply.request = request
         headers = reply.headers.copy()
         codings = [name for name in headers.get("content-encoding", "").split(",") if name.strip()]
         if len(codings) > 1:
             # Each unpacks a thousandfold, and only what comes out of the last could be counted.
-            await reply.aclose()
             raise BadReply(f"{self._endpoint.display_url} sent a reply that is packed {len(codings)} times")
         if codings:
             for name in ("content-encoding", "content-length"):
@@ -263,7 +270,7 @@ class _Body(httpx2.AsyncByteStream):
             if size > most:
                 raise self._too_much(f"more than {most:,} bytes")
             if time.monotonic() > self._ends:
-                raise _late_reply(self._endpoint)
+                raise late_reply(self._endpoint)
             yield piece
 
     async def _whole(self) -> AsyncGenerator[bytes]:
@@ -330,11 +337,13 @@ def _measure_depth(content: bytes) -> int:
     return max(accumulate(map(_STEPS.__getitem__, brackets)))
 
 
-def _late_reply(endpoint: Endpoint) -> TimedOut:
+def late_reply(endpoint: Endpoint, received: str | None = None) -> TimedOut:
+    """Return what is said of a reply that is not whole at its deadline."""
     return TimedOut(
         f"{endpoint.display_url} sent no whole reply within {endpoint.deadline:g} s. "
         f"Raise --deadline if the model is this slow, or request fewer tokens at once.",
         is_charged=True,
+        received=received,
     )
 
 

@@ -115,6 +115,15 @@ def test_a_title_beside_a_running_one_goes_only_if_the_text_has_it():
     assert found == [set(), {0, 1}, {0, 1}, {0, 1}, {0}]
 
 
+def test_what_a_page_has_alone_is_no_running_title_nor_is_a_word_with_other_digits():
+    slides = [[line(f"Question {number}", 72, 800)] for number in range(1, 6)]
+    assert find_running_lines(slides, [842.0] * 5) == [set()] * 5
+    bills = [[line(f"Bill a{number}b", 72, 800), line("paid", 72, 600 - number)] for number in range(1, 6)]
+    assert find_running_lines(bills, [842.0] * 5) == [set()] * 5
+    bills = [[line(f"Bills, page {number}", 72, 800), line("paid", 72, 600 - number)] for number in range(1, 6)]
+    assert find_running_lines(bills, [842.0] * 5) == [set(), {0}, {0}, {0}, {0}]
+
+
 def test_two_words_of_the_document_that_are_none_together_keep_their_hyphen():
     hyphens = Hyphens(["up to the date", "to that date", "without a word", "with it, with us", "out of it, out"])
     assert hyphens.join_pages("may not be up-to-", "date, as") == ("may not be up-to-date,", "as")

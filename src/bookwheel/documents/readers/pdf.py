@@ -260,7 +260,8 @@ def _recognise(page: Any, number: int) -> str:
         bitmap.close()
 
 
-_NUMBER: Final = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
+# Digits within a word are no page's number.
+_NUMBER: Final = re.compile(r"(?<![^\W\d_])\d+(?![^\W\d_])|\b[ivxlc]+\b", re.IGNORECASE)
 # The same words at the same height on this many pages near each other are printed by rule, not written.
 _LEAST_PAGES: Final = 3
 _NEAR: Final = 4
@@ -283,7 +284,8 @@ def find_running_lines(pages: Sequence[Sequence[Fragment]], heights: Sequence[fl
     for fragments, places_of_page in zip(pages, repeated, strict=True):
         places_of_page -= {at for at in places_of_page if _is_numbering(fragments, at, places_of_page)}
     _add_changing_halves(pages, heights, repeated)
-    return repeated
+    # A page that has nothing else is no page of running titles: slides, cards.
+    return [places if len(places) < len(page) else set() for places, page in zip(repeated, pages, strict=True)]
 
 
 def _add_changing_halves(pages: Sequence[Sequence[Fragment]], heights: Sequence[float], found: list[set[int]]) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from worst_replies import REPLIES, Server
+
+from bookwheel.cli import follow as cli_follow
 
 FACT = "The state of the door is shut.\n"
 
@@ -48,3 +53,23 @@ def test_telling_needs_a_question(memory, run) -> None:
     ran = run("memory", "follow", "door", "-", "--run", "true", *memory)
     assert ran.code == 2
     assert "--tell" in ran.err
+
+
+@pytest.mark.parametrize("name", ["endless blanks", "headers for ever", "chunks of one byte"])
+def test_an_address_that_answers_without_end_holds_up_nothing(name, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(cli_follow, "_TELL_SECONDS", 1.0)
+    server = Server(REPLIES[name])
+    try:
+        began = time.monotonic()
+        asyncio.run(cli_follow._tell({"event": "answer"}, None, f"http://127.0.0.1:{server.port}/"))
+    finally:
+        server.close()
+    assert time.monotonic() - began < 10
+    assert "Error" not in capsys.readouterr().err
+
+
+def test_a_command_that_is_not_there_is_told_in_plain_words(capfd) -> None:
+    asyncio.run(cli_follow._tell({"event": "answer"}, "/no/such/command", None))
+    said = " ".join(capfd.readouterr().err.split())
+    assert "No such file or directory" in said
+    assert "Errno" not in said

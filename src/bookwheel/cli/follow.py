@@ -110,16 +110,22 @@ async def _tell(event: Mapping[str, Any], run: str | None, post: str | None) -> 
         try:
             await asyncio.wait_for(_run(run, body), _TELL_SECONDS)
         except (OSError, ValueError, TimeoutError) as error:
-            print_note(f"{run}: {sanitize(str(error)) or 'it took too long'}")
+            known = error.strerror if isinstance(error, OSError) else None
+            print_note(f"{run}: {sanitize(known or str(error)) or 'it took too long'}")
     if post:
         import httpx2
 
         try:
-            async with httpx2.AsyncClient(timeout=_TELL_SECONDS) as client:
-                answer = await client.post(post, content=body, headers={"Content-Type": "application/json"})
+            headers = {"Content-Type": "application/json"}
+            # What it answers is not read: it may be without end.
+            async with (
+                asyncio.timeout(_TELL_SECONDS),
+                httpx2.AsyncClient(timeout=_TELL_SECONDS) as client,
+                client.stream("POST", post, content=body, headers=headers) as answer,
+            ):
                 answer.raise_for_status()
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            print_note(f"{post}: {sanitize(str(error)) or type(error).__name__}")
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            print_note(f"{post}: {sanitize(str(error)) or 'it took too long'}")
 
 
 async def _run(command: str, body: bytes) -> None:

@@ -62,7 +62,7 @@ def test_an_option_is_known_by_the_token_that_begins_it_alone(server, model, act
 
 def test_a_judgement_costs_what_we_sent_whatever_the_server_says(server, model, acts):
     server.plays(acts.sends(acts.completion("Yes", usage=(290, 1), choice=listed(Yes=-0.2, No=-2.5))))
-    long = [Message(role="user", content="wound " * 300)]
+    long = [Message(role="user", content="a, b. " * 75)]
     judgement = run(model(tokenizer=WordTokenizer()), lambda m: m.judge(long, ("Yes", "No")))
     assert judgement.usage.prompt_tokens == 300
 

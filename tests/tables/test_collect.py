@@ -129,7 +129,7 @@ HUGE = (
 )
 
 
-@pytest.mark.parametrize("sql", [HUGE, "select hex(zeroblob(400000000))", "select printf('%.*c', 90000000, 'x')"])
+@pytest.mark.parametrize("sql", [HUGE, "select hex(zeroblob(400000000))"])
 def test_an_answer_of_sql_is_bounded_in_bytes(sql: str, tmp_path: Path) -> None:
     table = collect(TextDocument(write_document(1)), SENTENCE, model=make_model(), journal=tmp_path / "j.sqlite")
     with pytest.raises(InputError, match=r"MB|too big"):

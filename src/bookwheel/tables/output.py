@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from bookwheel.tables.table import Table, TableRow
 
 MOST_SQL_ROWS: Final = 10_000
-MOST_SQL_BYTES: Final = 1 << 25
-"""Of one value that a query makes."""
 SQL_STEPS: Final = 50_000_000
 """Instructions of SQLite's machine, after which a query is ended."""
 
@@ -86,7 +84,6 @@ def query(table: Table, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         )
         connection.commit()
         connection.execute("pragma query_only = on")
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_SQL_BYTES)
         connection.set_authorizer(_allow_reading)
         try:
             return run_query(connection, sql, MOST_SQL_ROWS, SQL_STEPS)

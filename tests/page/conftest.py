@@ -20,7 +20,7 @@ pytest.importorskip("prometheus_client")
 
 from bookwheel.errors import Unreachable
 from bookwheel.journal import Journal
-from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_likelihood, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.serve.app import build_app
 from bookwheel.serve.engine.access import Key, KeyRing
@@ -41,7 +41,7 @@ class GatedModel(ScriptedModel):
     """
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(keyword_reader, seconds_per_call=seconds, plan=PLAN)
+        super().__init__(keyword_reader, likelihood=keyword_likelihood, seconds_per_call=seconds, plan=PLAN)
         self.is_down = False
         self.open()
 

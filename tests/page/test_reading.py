@@ -317,6 +317,15 @@ def test_the_prompt_of_a_step_can_be_opened(page, expect):
     page.keyboard.press("Escape")
 
 
+def test_what_the_memories_are_worth_is_measured_and_drawn(page, expect):
+    read_to_the_end(page)
+    page.get_by_role("button", name="Worth").click()
+    expect(page.locator("dialog[open] .chart .mark").first).to_be_visible()
+    expect(page.locator("dialog[open] .lines li").first).to_contain_text("bits")
+    expect(page.locator("dialog[open] [role=status]")).to_contain_text("scripted")
+    page.keyboard.press("Escape")
+
+
 def test_a_step_that_is_shown_late_does_not_lead_back_from_another_address(page):
     read_to_the_end(page)
     last = to_the_last_step(page)

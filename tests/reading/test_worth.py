@@ -14,6 +14,7 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.worth import MemoryScorer, Target, TokenScores, find_targets, measure_reading
+from bookwheel.schema import to_plain
 from bookwheel.types import Answer, Chunk, Conversation, DocumentInfo, Memory, Reading, Reply, Status, Step
 
 PROMPTS = prompts_for(Plan(), "Who?")
@@ -159,8 +160,8 @@ def test_a_reading_tells_which_step_gained_the_answer_and_which_lost_it():
     worth = asyncio.run(measure_reading(*a_reading("rain", "ada\nlamp", "wind"), model))
     assert [round(step.answer.bits, 6) for step in worth.steps] == [0.0, 2.0, 0.0]
     assert [step.ahead is None for step in worth.steps] == [False, False, True]
-    assert worth.to_json()["lines"] == [{"line": "wind", "bits": 0.0}]
-    assert worth.usage.calls == model.calls
+    assert to_plain(worth)["lines"] == [{"line": "wind", "bits": 0.0}]
+    assert worth.calls == model.calls
 
 
 def test_a_reading_without_an_answer_has_the_next_sections_alone():

@@ -8,6 +8,7 @@ import pytest
 from graph_model import make_graph_model, write_facts
 from hypothesis import HealthCheck, Phase, given, settings
 
+from bookwheel.models.scripted import keyword_likelihood
 from bookwheel.serve.app import build_openapi
 from bookwheel.serve.engine.settings import ServerSettings
 
@@ -91,9 +92,9 @@ def _errors(jsonschema, schema: dict, value: object) -> list:
 
 
 @pytest.mark.slow
-def test_every_answer_is_as_the_description_says(serving, runs, words, tmp_path) -> None:
-    text, question = words
-    with serving(settings=ServerSettings(runs_folder=runs)) as up, up.client() as client:
+def test_every_answer_is_as_the_description_says(serving, gated, runs, words, tmp_path) -> None:
+    (text, question), model = words, gated(likelihood=keyword_likelihood)
+    with serving(model, settings=ServerSettings(runs_folder=runs)) as up, up.client() as client:
         ask = Described(client)
         document = ask("POST", "/documents", status=201, content=text.encode()).json()["document"]
         ask("GET", "/documents/{sha}/text", sha=document, query="?start=2&end=20")
@@ -106,6 +107,7 @@ def test_every_answer_is_as_the_description_says(serving, runs, words, tmp_path)
         ask("GET", "/readings/{id}", id=id_)
         ask("GET", "/readings")
         ask("GET", "/readings/{id}/origins", id=id_)
+        ask("POST", "/readings/{id}/worth", id=id_)
         _ask_shelf(ask, document)
         ask("GET", "/documents/{sha}", sha=document)
         ask("GET", "/documents/{sha}/find", sha=document, query="?text=pier")

@@ -129,7 +129,7 @@ def show(
 
         _write_file(markdown, render_markdown(record, lines))
     if output.as_json:
-        more = {"worth": measured.to_json()} if measured else {}
+        more = {"worth": to_plain(measured)} if measured else {}
         print_json({**reading_to_json(record), **(note.fields if note else {}), **more})
     elif not (html or markdown or output.json_events):
         if not follow:

@@ -134,8 +134,8 @@ def print_worth(console: Console, worth: ReadingWorth) -> None:
         console.print(line)
     if worth.lines:
         console.print(Text("what the answer loses without a line of the last memory", style="bold"))
-    for words, bits in worth.lines:
-        console.print(Text(f"  {bits:+6.1f}  {sanitize(words)}"))
+    for one in worth.lines:
+        console.print(Text(f"  {one.bits:+6.1f}  {sanitize(one.line)}"))
 
 
 def _format_worth(worth: Worth) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import fsum, log
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import BadReply
 from bookwheel.models.base import Ability, require_ability
@@ -38,6 +38,7 @@ _BIT: Final = log(2)
 # Tokens of the next section that are scored: enough to see what it is about, few enough to be cheap.
 _AHEAD_TOKENS: Final = 96
 _NEAR_BEST: Final = 0.6
+_DIGITS: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,33 +168,22 @@ class StepWorth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LineWorth:
+    """What the answer loses without one line of the last memory."""
+
+    line: str
+    bits: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingWorth:
     """What each memory of a reading is worth, as one model sees it."""
 
     model: str
     steps: tuple[StepWorth, ...]
-    lines: tuple[tuple[str, float], ...]
-    """The last memory's lines, each with the bits that the answer loses without it."""
-    usage: Usage
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "model": self.model,
-            "steps": [
-                {"index": step.index, "answer": _to_plain(step.answer), "ahead": _to_plain(step.ahead)}
-                for step in self.steps
-            ],
-            "lines": [{"line": line, "bits": round(bits, 3)} for line, bits in self.lines],
-            "calls": self.usage.calls,
-        }
-
-
-def _to_plain(worth: Worth | None) -> dict[str, float | None] | None:
-    if worth is None:
-        return None
-    values = {"bits": worth.bits, "possible": worth.possible, "recovered": worth.recovered}
-    return {name: None if value is None else round(value, 3) for name, value in values.items()}
+    lines: tuple[LineWorth, ...]
+    calls: int
+    """Of the model, to measure it."""
 
 
 async def measure_reading(reading: Reading, document: Document, model: Model) -> ReadingWorth:
@@ -208,12 +198,22 @@ async def measure_reading(reading: Reading, document: Document, model: Model) ->
         steps.append(
             StepWorth(
                 index=step.chunk.index,
-                answer=await scorer.score(step.after.text, [answer]) if answer else None,
-                ahead=await scorer.score(step.after.text, [ahead]) if ahead else None,
+                answer=_round(await scorer.score(step.after.text, [answer])) if answer else None,
+                ahead=_round(await scorer.score(step.after.text, [ahead])) if ahead else None,
             )
         )
     lines = await scorer.score_lines(reading.memory.text, [answer]) if answer else []
-    return ReadingWorth(model=model.name, steps=tuple(steps), lines=tuple(lines), usage=scorer.usage)
+    return ReadingWorth(
+        model=model.name,
+        steps=tuple(steps),
+        lines=tuple(LineWorth(line=line, bits=round(bits, _DIGITS)) for line, bits in lines),
+        calls=scorer.usage.calls,
+    )
+
+
+def _round(worth: Worth) -> Worth:
+    known = {name: value for name in ("bits", "possible", "recovered") if (value := getattr(worth, name)) is not None}
+    return replace(worth, **{name: round(value, _DIGITS) for name, value in known.items()})
 
 
 async def measure_recovered(reading: Reading, text: str, model: Model) -> float | None:

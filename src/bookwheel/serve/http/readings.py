@@ -13,6 +13,7 @@ from typing_extensions import TypedDict  # pydantic cannot read that of typing b
 
 from bookwheel.errors import InputError
 from bookwheel.journal.shelf import Label, LabelKind
+from bookwheel.reading.worth import ReadingWorth, measure_reading
 from bookwheel.record import ListedReadingJson, ReadingJson, reading_to_json, summary_to_json
 from bookwheel.schema import to_plain
 from bookwheel.serve.engine.access import AccessPolicy, SourceRequest
@@ -157,6 +158,14 @@ class ReadingRoutes:
         document = await asyncio.to_thread(self._service.journal.document_of, reading.id)
         lines = await asyncio.to_thread(find_origins, reading.steps, document)
         return JsonResponse([to_plain(line) for line in lines])
+
+    # It asks the model some times for each step, so it is asked for, and counts as calls of the caller's.
+    @operation("POST", "/readings/{id}/worth", "What its memories are worth", ReadingWorth)
+    async def measure_worth(self, request: Request) -> Response:
+        reading = await self._find_reading(request)
+        document = await asyncio.to_thread(self._service.journal.document_of, reading.id)
+        session = self._service.make_session(request.state.key, reading.model)
+        return JsonResponse(to_plain(await measure_reading(reading, document, session.model)))
 
     @operation(
         "GET",

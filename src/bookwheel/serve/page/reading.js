@@ -42,6 +42,7 @@ export class ReadingView {
     this.transport = new Transport({ trace: this.trace, shown: () => this.shown, newest: () => this.at === null, go: (at) => this.go(at) });
     this.edit = h("button", { type: "button", onclick: () => this.editor.open() }, t("memory.edit"));
     this.prompt = h("button", { type: "button", onclick: () => this.#openCall() }, t("call"));
+    this.worth = h("button", { type: "button", onclick: () => this.#openWorth() }, t("worth"));
     this.calls = new CallDialog();
     const own = shelf === service.own;
     this.memory = new MemoryPane({
@@ -49,7 +50,7 @@ export class ReadingView {
       limit: reading.plan.memory_tokens,
       from: (at, line) => this.#from(at, line),
       origins: (at, line) => this.#originsOf(at, line),
-      tools: own ? [this.prompt, this.edit] : null,
+      tools: own ? [this.worth, this.prompt, this.edit] : null,
     });
     this.editor = new MemoryEditor(this);
     this.table = shelf.rows && hasTable(reading) ? new TablePane(reading, (row) => this.#hold({ ...row, pages: row.page ? [row.page] : [], step: this.trace.stepAt(row.start) }, row.quote), own) : null;
@@ -251,6 +252,7 @@ export class ReadingView {
     [this.drawn, this.drawnOrigins] = [step, this.origins];
     this.edit.hidden = !step;
     this.prompt.hidden = !step;
+    this.worth.hidden = !step || reads;
     this.#write(reads);
     this.memory.isBusy = !this.settled;
     const told = step ? [t("timeline.step", { at: number(at), last: number(this.trace.last) }), pages(step.pages)] : [reads && t("timeline.begin")];
@@ -306,6 +308,12 @@ export class ReadingView {
     this.marked = at;
     this.ribbon.draw(this.shown, at);
     this.source.hold(step, where);
+  }
+
+  async #openWorth() {
+    const { WorthDialog } = await import("./worth.js");
+    if (!this.measured) this.node.append((this.measured = new WorthDialog()).node);
+    this.measured.open(() => service.worth(this.reading.reading));
   }
 
   #openCall() {

@@ -48,6 +48,7 @@ export const removeDocument = (sha) => ask(book(sha), { method: "DELETE" });
 export const call = (id, number) => ask(`${at(id)}/calls/${number}`);
 export const reading = (id) => ask(`${at(id)}${CHANGES}`);
 export const origins = (id) => ask(`${at(id)}/origins`);
+export const worth = (id) => post(`${at(id)}/worth`);
 export const text = (document, start, end) => span(document, start, end);
 export const cancel = (id) => post(`${at(id)}/cancel${CHANGES}`);
 export const resume = (id, budget) => post(`${at(id)}/resume${CHANGES}`, budget ? { plan: { budget } } : {});

@@ -165,4 +165,12 @@ export default {
   "act.share": "Share",
   "act.share.told": "The answer, its passages and its steps as one page that opens anywhere",
   "act.compare.before": "Compare with before",
+  "worth": "Worth",
+  "worth.measuring": "Measuring: the model is asked some times for each step…",
+  "worth.told": "What each memory lets {model} tell of the answer and of the next section, in bits beside unrelated notes; below, what the answer loses without a line of the last memory.",
+  "worth.plot": "Bits by step",
+  "worth.step": "Step {at}",
+  "worth.answer": "answer",
+  "worth.ahead": "next section",
+  "worth.bits": "{bits} bits",
 };

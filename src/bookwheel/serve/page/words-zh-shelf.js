@@ -165,4 +165,12 @@ export default {
   "act.share": "分享",
   "act.share.told": "把答案、出处和过程存成一页，在哪里都能打开",
   "act.compare.before": "与之前对比",
+  "worth": "价值",
+  "worth.measuring": "正在测量：每一步都要问模型几次…",
+  "worth.told": "与无关的笔记相比，每一步的记忆让 {model} 多说出答案和下一节的多少比特；下面是最后的记忆缺了某一行，答案会失去多少。",
+  "worth.plot": "各步的比特数",
+  "worth.step": "第 {at} 步",
+  "worth.answer": "答案",
+  "worth.ahead": "下一节",
+  "worth.bits": "{bits} 比特",
 };

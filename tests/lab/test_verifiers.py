@@ -10,13 +10,18 @@ vf = pytest.importorskip("verifiers")
 datasets = pytest.importorskip("datasets")
 
 from bookwheel.lab.training.errors import ConfigError  # noqa: E402
+from bookwheel.lab.training.samples import toy_records  # noqa: E402
 from bookwheel.lab.training.workflows import Episode  # noqa: E402
 from bookwheel.lab.verifiers import (  # noqa: E402
+    PolicyClient,
+    ReadingEnvironment,
     environment_reward,
     environment_workflow,
     list_samples,
 )
 from bookwheel.models.scripted import ScriptedModel  # noqa: E402
+from bookwheel.plan import Plan  # noqa: E402
+from bookwheel.text.tokens import WordTokenizer  # noqa: E402
 
 ROWS = [
     {"prompt": [{"role": "user", "content": "What is 2+2?"}], "answer": "4"},
@@ -101,3 +106,57 @@ def test_tools_of_the_api_are_refused():
 def test_an_episode_of_another_workflow_has_no_reward_here():
     with pytest.raises(ConfigError, match="environment_workflow"):
         environment_reward(Episode(conversations=(), answer="", limits=()), list_samples(toy())[0])
+
+
+def read_record(messages):
+    """Note the record that the question begins, and answer with its value."""
+    question = messages[-1].content.partition("question ")[2].partition(" ")[0]
+    words = messages[-1].content.split()
+    found = next((words[at + 2] for at, word in enumerate(words) if word == question and words[at + 1] == "has"), "")
+    return found if " section " not in f" {messages[-1].content} " else (f"{question} has {found}" if found else "same")
+
+
+def test_a_reading_is_an_environment_whose_steps_are_its_conversations():
+    plan = Plan(prompts="tiny", language="en", chunk_tokens=16, memory_tokens=8, answer_tokens=4)
+    samples = toy_records(tokens=48, count=2, seed=1)
+    environment = ReadingEnvironment(samples, plan, WordTokenizer())
+    limits = []
+
+    def reply(messages):
+        return read_record(messages)
+
+    model = ScriptedModel(reply)
+    plain = model.reply
+
+    async def counted(messages, *, limit, sampling):
+        limits.append(limit)
+        return await plain(messages, limit=limit, sampling=sampling)
+
+    model.reply = counted
+    row = environment.get_dataset()[1]
+
+    async def roll():
+        state = await environment.rollout(row, PolicyClient(model, 64), "policy", {})
+        await environment.rubric.score_rollout(state)
+        return state
+
+    state = asyncio.run(roll())
+    assert state.get("error") is None
+    assert limits == [8, 8, 8, 4]
+    assert len(state["trajectory"]) == 4
+    assert [len(step["prompt"]) for step in state["trajectory"]] == [1] * 4
+    assert state["reward"] == samples[1].score(state["answer_read"]).score == 1.0
+    assert environment._readings == {}
+
+
+def test_an_environment_is_loaded_by_its_name():
+    environment = vf.load_environment("bookwheel.lab.verifiers", task="whereabouts", tokens=600, count=3)
+    assert len(environment.get_dataset()) == 3
+
+
+def test_a_reading_that_fails_ends_its_rollout_with_the_reason():
+    plan = Plan(prompts="tiny", language="en", question_tokens=1, chunk_tokens=16, memory_tokens=8, answer_tokens=4)
+    environment = ReadingEnvironment(toy_records(tokens=16, count=1, seed=1), plan, WordTokenizer())
+    client = PolicyClient(ScriptedModel(read_record), 64)
+    state = asyncio.run(environment.rollout(environment.get_dataset()[0], client, "policy", {}))
+    assert "question" in str(state["error"])

@@ -1,4 +1,4 @@
-"""verifiers: an environment as a workflow of ours, its data set as samples, its rubric as the reward.
+"""verifiers: an environment as a workflow of ours, and readings as an environment of theirs.
 
     environment = verifiers.load_environment("gsm8k")
     trainer = Trainer(policy, list_samples(environment), environment_reward, config,
@@ -6,26 +6,39 @@
 
 Every model call of the environment becomes a conversation with its exact token ids; what the environment says between
 two calls is never trained on. Environments whose model calls tools by the API are refused: a policy writes text alone.
+
+    vf.load_environment("bookwheel.lab.verifiers", task="whereabouts", tokens=8192, count=512)
+
+is the other way: whatever trains on environments (prime-rl) samples the conversations of a reading. Each is a step of
+the trajectory by itself, so a trainer that makes a row of every step that does not continue the one before trains them
+as this package does: all with the reading's one reward.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
+import verifiers as vf
+from datasets import Dataset
 from verifiers.clients.client import Client
 from verifiers.types import Response, ResponseMessage, ResponseTokens
 from verifiers.types import Usage as TokenUsage
 
 from bookwheel.errors import InputError
+from bookwheel.lab.tasks import sample_series
 from bookwheel.lab.tasks.base import Sample, SampleDocument
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.rewards import RewardResult
-from bookwheel.lab.training.workflows import Episode, Workflow
+from bookwheel.lab.training.samples import SampleFile
+from bookwheel.lab.training.workflows import Episode, Workflow, reading
 from bookwheel.models.base import Model
-from bookwheel.plan import Sampling
+from bookwheel.plan import Plan, Sampling
+from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer
 from bookwheel.types import Conversation, Finish, Message, Reply
 
 _ROW: Final = "verifiers"
@@ -150,6 +163,139 @@ class PolicyClient(Client):
 
     async def close(self) -> None:
         """Do nothing: the model belongs to the trainer."""
+
+
+def load_environment(
+    task: str = "",
+    *,
+    tokens: int = 8192,
+    count: int = 512,
+    seed: int = 0,
+    file: str = "",
+    data: str = "",
+    tokenizer: str = "",
+    plan: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> ReadingEnvironment:
+    """Return readings of a task's samples, or of a file's, as an environment.
+
+    `tokenizer` is the policy's tokenizer.json, by which sections and memories are cut; without it they are estimated.
+    `plan` has the keys of `[plan]`, and `options` are the task's.
+    """
+    counter = FileTokenizer(Path(tokenizer)) if tokenizer else EstimatingTokenizer()
+    samples: Sequence[Sample] = (
+        SampleFile(Path(file))
+        if file
+        else sample_series(
+            task,
+            tokens=tokens,
+            count=count,
+            seed=seed,
+            tokenizer=counter,
+            data=Path(data) if data else None,
+            split="train",
+            **options,
+        )
+    )
+    return ReadingEnvironment(samples, Plan().with_values(dict(plan or {})), counter)
+
+
+class ReadingEnvironment(vf.MultiTurnEnv):
+    """A reading, whose every conversation is sampled by whoever runs the environment."""
+
+    def __init__(self, samples: Sequence[Sample], plan: Plan, tokenizer: Tokenizer) -> None:
+        self._samples, self._plan, self._tokenizer = samples, plan, tokenizer
+        self._readings: dict[str, _StartedReading] = {}
+        # Samples are made when they are read; a row says which it is.
+        rows = [{"prompt": [{"role": "user", "content": ""}], "info": {"place": at}} for at in range(len(samples))]
+        super().__init__(dataset=Dataset.from_list(rows), rubric=vf.Rubric(funcs=[self.verdict]))
+
+    async def verdict(self, state: Any) -> float:
+        """Return the score of the reading's answer by the sample's own verifier."""
+        return float(state.get("score", 0.0))
+
+    async def env_response(self, messages: Any, state: Any, **kwargs: Any) -> Any:
+        """Raise: no conversation of a reading continues another."""
+        raise NotImplementedError
+
+    async def setup_state(self, state: Any) -> Any:
+        """Begin the reading."""
+        sample = await asyncio.to_thread(self._samples.__getitem__, state["info"]["place"])
+        self._readings[state["trajectory_id"]] = _StartedReading(sample, self._plan, self._tokenizer)
+        return state
+
+    async def get_prompt_messages(self, state: Any) -> Any:
+        """Give the reading the last reply, and return its next prompt."""
+        started = self._readings[state["trajectory_id"]]
+        if state["trajectory"]:
+            started.take(state["trajectory"][-1]["response"])
+        messages = await started.next_prompt()
+        if messages is None:
+            state["final_env_response"] = []
+            state["answer_read"], state["score"] = started.answer, started.score
+            return []
+        return [{"role": one.role, "content": one.content} for one in messages]
+
+    async def get_model_response(self, state: Any, prompt: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the reply, within the limit of a memory or of an answer."""
+        started = self._readings[state["trajectory_id"]]
+        sampling = {**(state["sampling_args"] or {}), "max_tokens": started.limit}
+        return await super().get_model_response(state, prompt, *args, sampling_args=sampling, **kwargs)
+
+    @vf.cleanup
+    async def end_reading(self, state: Any) -> None:
+        """Stop the reading of a rollout that ended before it."""
+        if started := self._readings.pop(state["trajectory_id"], None):
+            started.task.cancel()
+
+
+class _StartedReading:
+    """A reading under way: a model for it, whose prompts wait until somebody replies."""
+
+    name = "environment"
+    window = None
+    template_tokens = 16
+
+    def __init__(self, sample: Sample, plan: Plan, tokenizer: Tokenizer) -> None:
+        self.plan, self.tokenizer = plan, tokenizer
+        self.limit, self.answer, self.score = 0, "", 0.0
+        self._sample = sample
+        self._prompts: asyncio.Queue[tuple[Message, ...]] = asyncio.Queue()
+        self._replies: asyncio.Queue[Reply] = asyncio.Queue()
+        self.task = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        episode = await reading(self.plan)(self, self._sample)
+        self.answer = episode.answer
+        self.score = (await asyncio.to_thread(self._sample.score, episode.answer)).score
+
+    async def next_prompt(self) -> tuple[Message, ...] | None:
+        """Return the prompt that the reading waits for; None at its end."""
+        prompt = asyncio.create_task(self._prompts.get())
+        await asyncio.wait([prompt, self.task], return_when=asyncio.FIRST_COMPLETED)
+        if prompt.done():
+            return prompt.result()
+        prompt.cancel()
+        try:
+            return await self.task  # type: ignore[func-returns-value] # its error, if it has one
+        except Exception as error:
+            raise vf.Error(str(error)) from error
+
+    def take(self, response: Any) -> None:
+        """Go on with what was sampled."""
+        message = response.message
+        finish = Finish.LENGTH if message.is_truncated or message.finish_reason == "length" else Finish.STOP
+        self._replies.put_nowait(Reply(text=_text_of(message.content).strip(), finish=finish))
+
+    async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
+        """Wait until the prompt was answered."""
+        del sampling
+        self.limit = limit
+        await self._prompts.put(tuple(messages))
+        return await self._replies.get()
+
+    async def aclose(self) -> None:
+        """Do nothing: the model is the environment's user's."""
 
 
 def _find_cause(error: BaseException) -> BaseException:

@@ -2,14 +2,15 @@
 
 Question: can a run be left alone? Note: lab/2026-11-24-trainer-faults.md. Last run: 2026-11-24.
 
-    python benchmarks/faults/soak_training.py --folder soak --warm 800 --steps 60
+    python benchmarks/faults/soak_training.py --folder soak --warm 800 --steps 200 --every 20
 
 One warm start of the preset tiny-cpu is made. Two copies of it go on with as many steps of reinforcement:
 
     calm    nothing happens
     storm   replies with log-probabilities NaN and -inf and with unknown ids, lost servers, rewards that are NaN,
-            samples that cannot be made, updates without a number; the process is killed four times, and each time it
-            finds its newest checkpoint with a flipped bit or cut short, its metrics torn, or both
+            samples that cannot be made, updates without a number: each of them once every so many steps, as soon as it
+            can happen. Then the process is killed, and finds its newest checkpoint with a flipped bit or cut short, its
+            metrics torn, or both
 
 Prints one JSON object: held-out accuracy of both with 95 % intervals, and what was counted.
 """
@@ -17,7 +18,6 @@ Prints one JSON object: held-out accuracy of both with 95 % intervals, and what 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import shutil
@@ -28,13 +28,7 @@ import time
 from dataclasses import replace
 from math import inf, nan
 from pathlib import Path
-from random import Random
 from typing import Any
-
-KILLS = (0.2, 0.4, 0.6, 0.8)
-"""When the storm's process is killed, in shares of its steps."""
-EACH = 0.004
-"""The share of replies, and of rewards, that each kind of fault meets."""
 
 
 def build(folder: Path, warm: int, steps: int) -> Any:
@@ -51,54 +45,54 @@ def build(folder: Path, warm: int, steps: int) -> Any:
     return build_trainer(config, folder)
 
 
-def disturb(trainer: Any) -> None:  # noqa: C901 - one fault after the other
-    """Let every kind of fault happen inside the process, by chance that depends on the rollout alone."""
+def disturb(trainer: Any, every: int) -> None:  # noqa: C901 - one fault after the other
+    """Let every kind of fault happen inside the process once in `every` steps, and again after each kill."""
     import torch
 
     from bookwheel.lab.tasks.base import InfeasibleSample
 
     plain, reward, score, samples = trainer.model._sampler, trainer.reward, trainer.policy.score, trainer.samples
+    done: dict[str, int] = {}
+
+    def is_due(kind: str) -> bool:
+        turn = trainer.steps_done // every
+        if trainer.is_warming_up or done.get(kind) == turn:
+            return False
+        done[kind] = turn
+        return True
 
     class Sampler:
         async def submit(self, request: Any) -> Any:
             result = await plain.submit(request)
-            kind = int(Random(f"fault/{request.seed}/{request.prompt}").random() / EACH)
-            if kind == 0:
+            if is_due("nan"):
                 result.logprobs[0] = nan
-            elif kind == 1:
+            elif is_due("-inf"):
                 result.logprobs[-1] = -inf
-            elif kind == 2:
+            elif is_due("id"):
                 result.ids[0] = 10**6
-            elif kind == 3:
+            elif is_due("lost"):
                 raise ConnectionError("the server is lost")
-            elif kind == 4:
-                await asyncio.sleep(0.01)
+            elif is_due("silent"):
                 raise TimeoutError("the server sent nothing")
             return result
 
     def judge(episode: Any, sample: Any) -> Any:
         result = reward(episode, sample)
-        prompt = episode.conversations[-1].reply.tokens.prompt
-        return replace(result, score=nan) if Random(f"reward/{prompt}").random() < EACH else result
+        return replace(result, score=nan) if is_due("reward") else result
 
     class Samples:
         def __len__(self) -> int:
             return len(samples)
 
         def __getitem__(self, place: int) -> Any:
-            if place % 50 == 7:
+            if is_due("sample"):
                 raise InfeasibleSample(f"sample {place} has no room for its answer")
             return samples[place]
 
-    calls = 0
-
     def spoil(rows: Any) -> Any:
-        nonlocal calls
         scored = score(rows)
-        if torch.is_grad_enabled() and scored.logprobs.requires_grad:
-            calls += 1
-            if calls % 40 == 11:
-                return replace(scored, logprobs=scored.logprobs * nan)
+        if torch.is_grad_enabled() and scored.logprobs.requires_grad and is_due("update"):
+            return replace(scored, logprobs=scored.logprobs * nan)
         return scored
 
     trainer.model._sampler, trainer.reward, trainer.policy.score = Sampler(), judge, spoil
@@ -108,25 +102,25 @@ def disturb(trainer: Any) -> None:  # noqa: C901 - one fault after the other
 def damage(folder: Path, number: int) -> str:
     """Harm what a killed run left behind, in another way each time, and return how."""
     newest = max((folder / "checkpoints").glob("step-*"))
-    file = newest / ("weights.safetensors", "optimizer.pt", "progress.json", "weights.safetensors")[number]
+    file = newest / ("weights.safetensors", "optimizer.pt", "progress.json", "weights.safetensors")[number % 4]
     raw = bytearray(file.read_bytes())
     if number % 2:
         file.write_bytes(raw[: len(raw) // 2])
     else:
         raw[len(raw) // 2] ^= 4
         file.write_bytes(raw)
-    if number >= 1:
+    if number % 4:
         with (folder / "metrics.jsonl").open("ab") as metrics:
-            metrics.write(b'{"kind": "step", "st' if number == 1 else b"\0" * 100)
-    return f"{newest.name}/{file.name} {'cut' if number % 2 else 'flipped'}{', metrics torn' if number else ''}"
+            metrics.write(b'{"kind": "step", "st' if number % 4 == 1 else b"\0" * 100)
+    return f"{newest.name}/{file.name} {'cut' if number % 2 else 'flipped'}{', metrics torn' if number % 4 else ''}"
 
 
-def storm(command: list[str], folder: Path, steps: int) -> list[str]:
+def storm(command: list[str], folder: Path, steps: int, every: int) -> list[str]:
     """Run to the end through all kills, and return what was damaged."""
     damages = []
-    for number, share in enumerate(KILLS):
+    for number, last in enumerate(range(every, steps, every)):
         process = subprocess.Popen(command)
-        while process.poll() is None and count_steps(folder) < share * steps:
+        while process.poll() is None and count_steps(folder) < last:
             time.sleep(0.05)
         assert process.poll() is None, f"the run ended by itself with {process.returncode}"
         os.kill(process.pid, signal.SIGKILL)
@@ -168,7 +162,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--folder", type=Path, default=Path("soak"))
     parser.add_argument("--warm", type=int, default=800)
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--every", type=int, default=20, help="steps between two faults of a kind")
     parser.add_argument("--child", choices=["warm", "calm", "storm"])
     options = parser.parse_args()
     if options.child:
@@ -177,18 +172,18 @@ def main() -> None:
         trainer.config = replace(trainer.config, steps=steps)
         trainer._files._config = trainer.config
         if options.child == "storm":
-            disturb(trainer)
+            disturb(trainer, options.every)
         trainer.train(resume=options.child != "warm")
         return
-    same = ["--folder", str(options.folder), "--warm", str(options.warm), "--steps", str(options.steps)]
-    command = [sys.executable, __file__, *same, "--child"]
+    numbers = [f"--{name}={getattr(options, name)}" for name in ("folder", "warm", "steps", "every")]
+    command = [sys.executable, __file__, *numbers, "--child"]
     subprocess.run([*command, "warm"], check=True)
     for name in ("calm", "storm"):
         shutil.copytree(options.folder / "warm", options.folder / name)
     subprocess.run([*command, "calm"], check=True)
-    damages = storm([*command, "storm"], options.folder / "storm", options.steps)
+    damages = storm([*command, "storm"], options.folder / "storm", options.steps, options.every)
     found = {name: sum_up(options.folder / name) for name in ("calm", "storm")}
-    print(json.dumps({**found, "kills": len(KILLS), "damages": damages}, indent=1))
+    print(json.dumps({**found, "damages": damages}, indent=1))
 
 
 if __name__ == "__main__":

@@ -33,6 +33,8 @@ def loop():
 def test_the_loop_of_one_file_trains(loop, monkeypatch, capsys) -> None:
     monkeypatch.setattr(sys, "argv", ["train_loop.py", "--warm", "12", "--steps", "1"])
     monkeypatch.setattr(loop, "HELD_OUT", 8)
+    # It is there to be read in ten minutes.
+    assert len((EXAMPLES / "train_loop.py").read_text(encoding="utf-8").splitlines()) <= 150
     losses, plain = [], loop.imitate
     monkeypatch.setattr(loop, "imitate", lambda *given: losses.append(plain(*given)) or losses[-1])
     loop.main()

@@ -2,9 +2,10 @@
 
     sharded    the ranks share the weights out among themselves
     grouped    SHARED in place of CONFIG: what rows have in common is read once, in four mini-batches a batch
+    stale      the next batch is sampled while this one is trained on, and some of its rounds are refilled
     resume     from the newest checkpoint
 
-One that lives to its end writes the bytes that each rank held into `memory-RANK.json`.
+One that lives to its end writes the bytes that each rank held, and a digest of its weights, into `memory-RANK.json`.
 """
 
 from __future__ import annotations
@@ -95,7 +96,9 @@ def held_bytes(run):
 
     state = run.optimizer.optimizer.state.values()
     moments = sum(size(value) for one in state for value in one.values() if value.ndim)
-    return {"weights": sum(map(size, run.policy.trainable)), "moments": moments}
+    weights = run.policy.trainable
+    digest = str(sum(float(weight.detach().double().abs().sum()) for weight in weights))
+    return {"weights": sum(map(size, weights)), "moments": moments, "digest": digest}
 
 
 if __name__ == "__main__":
@@ -109,6 +112,8 @@ if __name__ == "__main__":
     options = sys.argv[3:]
     config = SHARED if "grouped" in options else CONFIG
     config = replace(config, policy=replace(config.policy, sharded="sharded" in options))
+    if "stale" in options:
+        config = replace(config, steps=12, staleness=2, refills=1, warm_start=WarmStart())
     run = trainer(Path(sys.argv[1]), config=config, observe=die)
     run.train(resume="resume" in options)
     rank = os.environ.get("RANK", "0")

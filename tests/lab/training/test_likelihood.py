@@ -12,9 +12,10 @@ import pytest
 pytest.importorskip("torch")
 
 from bookwheel.lab.tasks.base import Sample, SampleDocument
+from bookwheel.lab.tasks.memories import ideal_memories
 from bookwheel.lab.training.config import RewardSettings, TaskSettings, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
-from bookwheel.lab.training.likelihood import LikelihoodCredit, find_clozes
+from bookwheel.lab.training.likelihood import LikelihoodCredit, find_clozes, pose_own_words
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.rewards import RewardResult, build_reward, measure_copied, measure_foreign
 from bookwheel.lab.training.rollouts import Group, Rollout, RolloutOutcome, rows_of_groups
@@ -110,11 +111,17 @@ def test_dense_credit_stands_beside_one_advantage_for_each_rollout():
         )
 
     group = Group(sample=sample(), rollouts=(rolled("a", 1.0, (0.0, 1.0, 0.0)), rolled("b", 0.0, (0.5, 0.0, 0.0))))
-    rows = rows_of_groups([group], settings().estimator, 0.1)
+    rows = rows_of_groups([group], settings().estimator, RewardSettings(dense=0.1))
     assert [row.advantage for row in rows] == pytest.approx([0.475, 0.55, 0.5, -0.475, -0.55, -0.5])
     assert [row.advantage for row in rows_of_groups([group], settings().estimator)] == [0.5] * 3 + [-0.5] * 3
-    unjudged = rows_of_groups([group], settings().estimator, 0.1, judges_answers=False)
+    unjudged = rows_of_groups([group], settings().estimator, RewardSettings(answer=0.0, dense=0.1))
     assert [row.advantage for row in unjudged] == pytest.approx([0.475, 0.55, -0.475, -0.55])
+    # Where some samples have no gold answer, theirs alone are not judged.
+    blind = replace(group, sample=replace(group.sample, golds=()))
+    mixed = rows_of_groups([group, blind], settings().estimator, RewardSettings(dense=0.1))
+    assert [row.advantage for row in mixed] == pytest.approx(
+        [0.475, 0.55, 0.5, -0.475, -0.55, -0.5, *[0.475, 0.55, -0.475, -0.55]]
+    )
 
 
 def test_a_cloze_asks_for_the_end_of_a_sentence_whose_beginning_stands_once():
@@ -138,6 +145,42 @@ def test_a_cloze_replaces_question_and_gold_and_depends_on_the_runs_seed_alone()
     assert asyncio.run(build_credit(clozes=0.0).pose(sample(), 1)) == sample()
     share = [asyncio.run(build_credit(clozes=0.5).pose(sample(), n)).id != "s" for n in range(60)]
     assert 15 < sum(share) < 45
+
+
+def test_a_cloze_of_a_warm_start_brings_its_own_evidence(make_policy, tmp_path):
+    plan = Plan(prompts="tiny", language="en", chunk_tokens=16, memory_tokens=8, answer_tokens=8)
+    bare = sample(golds=())
+    for name in range(5):
+        posed = pose_own_words(bare, plan, str(name))
+        (evidence,) = posed.evidence
+        assert TEXT[evidence.start : evidence.end] == evidence.note
+        assert evidence.note.startswith(f"{posed.question} {posed.golds[0]}")
+        assert posed == pose_own_words(bare, plan, str(name))
+    config = settings()
+    warm = replace(config.warm_start, steps=3, samples=2, clozes=True)
+    config = replace(config, plan=plan, steps=0, warm_start=warm, reward=RewardSettings(answer=0.0, recovered=1.0))
+    assert not warm.needs_evidence
+    records = []
+    run = Trainer(
+        make_policy(),
+        [bare],
+        build_reward(config.reward),
+        config,
+        folder=tmp_path / "run",
+        oracle=ideal_memories,
+        observe=records.append,
+    )
+    run.train()
+    losses = [one["loss"] for one in records if one["kind"] == "warm"]
+    assert len(losses) == 3
+    with pytest.raises(ConfigError, match="no sentence"):
+        pose_own_words(sample(text="Hm. "), plan, "0")
+
+
+def test_a_sample_without_a_gold_answer_earns_by_its_memory_where_others_earn_by_their_answer():
+    reward = build_reward(RewardSettings(recovered=1.0))
+    assert "answer" not in reward(episode("x"), replace(sample(), golds=())).parts
+    assert reward(episode("x"), sample()).parts["answer"] == 0.0
 
 
 def test_words_that_need_no_document_are_not_asked_for():

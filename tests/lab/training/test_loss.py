@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -115,6 +116,22 @@ def test_a_sampler_that_differs_is_weighed_and_capped():
     assert tally.means()["mismatch"] == pytest.approx((math.log(0.5 / 0.4) + math.log(10)) / 2, rel=1e-5)
 
 
+def test_a_reply_that_the_policy_has_left_behind_teaches_nothing():
+    new = logs(0.5, 0.5, 0.5, 0.5).requires_grad_()
+    # The first reply was sampled at half the trainer's probability, the second at nearly its own.
+    sampled = logs(0.25, 0.25, 0.45, 0.55)
+    loss, sums = loss_of(
+        new, new.detach(), [1.0, 1.0, 1.0, 1.0], replace(PLAIN, reply_cap=1.5), rollout=sampled, lengths=[2, 2]
+    )
+    loss.backward()
+    assert (new.grad == 0).tolist() == [True, True, False, False]
+    assert sums.masked == 2
+    _, plain = loss_of(new, new.detach(), [1.0] * 4, PLAIN, rollout=sampled)
+    assert plain.masked == 0
+    _, own = loss_of(new, new.detach(), [1.0] * 4, replace(PLAIN, reply_cap=1.5), lengths=[2, 2])
+    assert own.masked == 0
+
+
 def test_without_a_cap_the_sampler_is_taken_at_its_word():
     old = logs(0.5)
     assert loss_of(old, old, [1.0], LossSettings(kl=0.0, importance_cap=None), rollout=logs(0.1))[0].item() == -1.0
@@ -150,7 +167,7 @@ def test_the_cut_into_parts_changes_neither_loss_nor_gradient_nor_tally():
 
 
 def test_sums_begin_at_nothing_and_add_up_field_by_field():
-    one = LossSums(tokens=2, loss=0.5, ratio=2, clipped=1, entropy=3, kl=4, mismatch=5, dual=1)
+    one = LossSums(tokens=2, loss=0.5, ratio=2, clipped=1, entropy=3, kl=4, mismatch=5, dual=1, masked=2)
     assert LossSums() + one == one
     assert (one + one).means() == {
         "loss": 1.0,
@@ -160,6 +177,7 @@ def test_sums_begin_at_nothing_and_add_up_field_by_field():
         "kl": 2.0,
         "mismatch": 2.5,
         "dual": 0.5,
+        "masked": 1.0,
     }
 
 

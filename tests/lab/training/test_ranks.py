@@ -100,6 +100,15 @@ def test_a_killed_run_goes_on_with_another_number_of_ranks(whole, tmp_path, rank
     same(records(folder), records(whole.folder))
 
 
+def test_ranks_sample_while_they_train_and_stay_one_policy(tmp_path):
+    done = launch(tmp_path / "run", "stale", ranks=2)
+    assert done.returncode == 0, done.stderr[-3000:]
+    one, other = (json.loads((tmp_path / "run" / f"memory-{rank}.json").read_text()) for rank in (0, 1))
+    assert one == other
+    steps = [record for record in records(tmp_path / "run") if record["kind"] == "step"]
+    assert [record["staleness"] for record in steps] == [0, 1, *[2] * 10]
+
+
 def test_a_rank_waits_for_rollouts_that_take_hours_longer_than_its_own(monkeypatch):
     from datetime import timedelta
 
@@ -108,5 +117,6 @@ def test_a_rank_waits_for_rollouts_that_take_hours_longer_than_its_own(monkeypat
     seen = {}
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr(module.distributed, "init_process_group", lambda backend, **how: seen.update(how))
+    monkeypatch.setattr(module.distributed, "new_group", lambda **how: None)
     module.join()
     assert seen["timeout"] >= timedelta(hours=6)

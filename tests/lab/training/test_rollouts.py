@@ -180,7 +180,7 @@ class Rollouts:
         self.drawn = 0
         self.step = 0
 
-    async def collect(self):
+    async def collect(self, earlier):
         number, begun = self.drawn, self.step
         self.drawn += 1
         await asyncio.sleep(0)
@@ -222,7 +222,7 @@ def test_a_resumed_run_draws_again_what_was_under_way():
 
 def test_a_failure_ends_the_run_and_leaves_nothing_behind():
     async def train():
-        async def collect():
+        async def collect(earlier):
             raise RuntimeError("broken")
 
         pipeline = BatchPipeline(collect, staleness=2, cursor=lambda: 0)

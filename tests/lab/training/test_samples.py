@@ -111,6 +111,17 @@ def test_samples_are_drawn_as_they_stand_where_nothing_is_shuffled():
     assert [order.pick(number).id for number in range(6)] == [one.id for one in (*samples, *samples[:2])]
 
 
+def test_shorter_documents_come_first_each_for_its_number_of_draws():
+    short, middle, long = (toy_records(tokens=tokens, count=4, seed=0) for tokens in (16, 32, 64))
+    order = SampleOrder(long, 0, stages=[(6, short), (3, middle)])
+    drawn = [order.pick(number) for number in range(12)]
+    assert [one.tokens for one in drawn] == [16] * 6 + [32] * 3 + [64] * 3
+    assert {one.id for one in drawn[:4]} == {one.id for one in short}
+    # A resumed run begins anywhere.
+    again = SampleOrder(long, 0, stages=[(6, short), (3, middle)])
+    assert [again.pick(number).id for number in (10, 3, 7)] == [drawn[number].id for number in (10, 3, 7)]
+
+
 class EndingSeries(list):
     def __getitem__(self, place):
         self.tried = [*getattr(self, "tried", []), place]

@@ -10,16 +10,22 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from bookwheel.configuration import Connection
+from bookwheel.errors import MissingAbility
 from bookwheel.journal import Journal
-from bookwheel.lab.training.config import TrainConfig
+from bookwheel.lab.training.config import TeacherSettings, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.launch import build_trainer
 from bookwheel.lab.training.policy_model import PolicyModel
+from bookwheel.lab.training.rewards import RewardResult, build_reward
+from bookwheel.lab.training.rows import rows_of
 from bookwheel.lab.training.samples import toy_records
-from bookwheel.lab.training.traces import TraceFile
+from bookwheel.lab.training.teacher import Teacher, TraceFile, compare_tokens
+from bookwheel.lab.training.trainer import Trainer
+from bookwheel.lab.training.workflows import Episode
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.session import WayRequest, open_session
+from bookwheel.types import Conversation, Reply, TokenRecord
 
 TINY = {
     "prompts": "tiny",
@@ -104,3 +110,74 @@ def test_a_place_without_traces_is_refused(tmp_path, still_policy):
         pass
     with pytest.raises(ConfigError, match="no reading that was answered"):
         TraceFile(tmp_path / "empty.sqlite", model, model.plan, 0)
+
+
+class Folder:
+    """A policy as `open_model` gives it."""
+
+    def __init__(self, policy):
+        self.policy = policy
+
+    async def __call__(self, name, **how):
+        assert (name, how) == ("large", {"base_url": "http://there/v1"})
+        return PolicyModel(self.policy, plan=Plan.from_json(TINY))
+
+
+def test_a_policy_comes_nearer_to_a_teacher_by_its_own_replies(make_policy, tmp_path, monkeypatch):
+    large = make_policy(seed=7)
+    # So that it has an opinion: a fresh policy finds everything equally likely.
+    for weight in large.trainable:
+        weight.data.mul_(3)
+    monkeypatch.setattr("bookwheel.lab.training.teacher.open_model", Folder(large))
+    config = TrainConfig.from_tables(
+        {
+            "plan": TINY,
+            "train": {
+                "steps": 12,
+                "samples": 4,
+                "group_size": 2,
+                "learning_rate": 5e-3,
+                "warmup_steps": 1,
+                "loss": {"kl": 0.0},
+                "reward": {"answer": 0.0},
+                "teacher": {"model": "large", "base_url": "http://there/v1"},
+            },
+        }
+    )
+    records = []
+    samples = toy_records(tokens=32, count=8, seed=0)
+    run = Trainer(
+        make_policy(), samples, build_reward(config.reward), config, folder=tmp_path / "run", observe=records.append
+    )
+    run.train()
+    gaps = [one["teacher"] for one in records if one["kind"] == "step"]
+    assert all(gap < 0 for gap in gaps[:3])
+    assert sum(gaps[-3:]) > 0.7 * sum(gaps[:3])
+
+
+def test_each_token_has_its_own_credit_beside_the_advantage():
+    rows = rows_of([said((1, 2), (3, 4)), said((1, 5), (6,))], 0.5, "r", [(1.0, -1.0), (0.25,)])
+    assert [row.weights for row in rows] == [(1.5, -0.5), (0.75,)]
+    (longer,) = rows_of([said((1, 2), (3, 4)), said((1, 2, 3, 4, 9), (6,))], 0.5, "r", [(1.0, -1.0), (0.25,)])
+    assert longer.weights == (1.5, -0.5, 0.75)
+    assert compare_tokens([-90.0], [-1.0], ends=False) == (-5.0,)
+    assert compare_tokens([], [-1.0], ends=True) == (0.0,)
+
+
+def said(prompt, reply):
+    record = TokenRecord(prompt=prompt, reply=reply, logprobs=(-1.0,) * len(reply))
+    return Conversation(messages=(), reply=Reply(text="x", tokens=record))
+
+
+def test_a_teacher_without_likelihoods_ends_the_run_with_advice(monkeypatch):
+    async def open_blind(name, **how):
+        return ScriptedModel(lambda _: "")
+
+    monkeypatch.setattr("bookwheel.lab.training.teacher.open_model", open_blind)
+    episode = Episode(conversations=(said((1,), (2,)),), answer="", limits=(1,))
+
+    async def credit():
+        return await Teacher(TeacherSettings(model="m")).credit(RewardResult(score=0.0, answer=0.0), episode, None)
+
+    with pytest.raises(MissingAbility, match="teacher"):
+        asyncio.run(credit())

@@ -179,7 +179,7 @@ def test_rollouts_begun_for_their_own_step_are_those_of_a_loop_without_a_pipelin
     run = killed_run.trainer(tmp_path / "run")
 
     async def collect_now(step, last):
-        return await run._collect(), 0
+        return await run._collect(None), 0
 
     monkeypatch.setattr(run._batches, "next_batch", collect_now)
     run.train()

@@ -22,9 +22,13 @@ def score_sequences(
     gap: Tensor, advantages: Tensor, lengths: Sequence[int], low: float, high: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return surrogate, ratio and what was clipped, for every token; `gap` is new - old, `lengths` the replies'."""
-    if sum(lengths) != gap.numel():
-        raise ValueError(f"replies of {sum(lengths)} tokens in all have {gap.numel()} log-probabilities")
-    means = [part.mean() for part in torch.split(gap, list(lengths))]
-    ratio = torch.cat([torch.exp(mean).expand(size) for mean, size in zip(means, lengths, strict=True)])
+    ratio = torch.exp(mean_by_reply(gap, lengths))
     plain, bounded = ratio * advantages, ratio.clamp(1 - low, 1 + high) * advantages
     return torch.minimum(plain, bounded), ratio, plain > bounded
+
+
+def mean_by_reply(values: Tensor, lengths: Sequence[int]) -> Tensor:
+    """Return for every token the mean over its reply."""
+    if sum(lengths) != values.numel():
+        raise ValueError(f"replies of {sum(lengths)} tokens in all have {values.numel()} values")
+    return torch.cat([part.mean().expand(len(part)) for part in torch.split(values, list(lengths))])

@@ -19,6 +19,7 @@ import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,9 +66,7 @@ def build_trainer(
     check_sources(config, data)
     policy = build_policy(config)
     samples, held_out = build_sample_sets(config, policy, data=data)
-    warm: Sequence[Sample] = ()
-    if config.warm_start.tokens:
-        warm = build_samples(config, policy, config.task.count, tokens=config.warm_start.tokens, data=data)
+    shorter = partial(build_samples, config, policy, config.task.count, data=data)
     return Trainer(
         policy,
         samples,
@@ -77,7 +76,8 @@ def build_trainer(
         held_out=held_out,
         server=open_server(config.server, policy.stop_ids),
         oracle=ideal_memories,
-        warm_samples=warm,
+        warm_samples=shorter(tokens=config.warm_start.tokens) if config.warm_start.tokens else (),
+        stages=[(stage.steps * config.samples, shorter(tokens=stage.tokens)) for stage in config.task.stages],
         observe=observe,
         rows_of=rows_of,
         store=RolloutStore(folder, config.plan, config.estimator, every=config.keep_rollouts, way=config.way),

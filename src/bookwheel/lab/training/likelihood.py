@@ -23,11 +23,14 @@ from typing import Final, NamedTuple
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks import Sample
+from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule
 from bookwheel.lab.training.config import TrainConfig
+from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.rewards import RewardResult
 from bookwheel.lab.training.workflows import Episode
-from bookwheel.reading.prompts import prompts_for
+from bookwheel.plan import Plan
+from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.reading.worth import MemoryScorer, Target, find_targets
 from bookwheel.text.sentences import list_sentences
 
@@ -69,15 +72,13 @@ class LikelihoodCredit:
         scorer = MemoryScorer(self._model, prompts, self._find_control(sample.id, sample.question))
         best, most = None, 0.0
         for candidate in find_clozes(text, random, _CANDIDATES):
-            question = prompts.turn("cloze", question=candidate.cue)[-1].content.strip()
-            asked = replace(candidate, cue=question)
+            asked = _ask(candidate, prompts)
             known = (await scorer.score(candidate.past, [asked])).possible or 0.0
             if known > most:
                 best, most = asked, known
         if best is None:
             return sample
-        cloze = replace(sample, id=f"{sample.id}/cloze", question=best.cue, golds=(best.text,))
-        return replace(cloze, metric="exact", evidence=())
+        return _pose(sample, best)
 
     async def credit(self, result: RewardResult, episode: Episode, sample: Sample) -> RewardResult:
         """Return the result with what the rollout's memories are worth."""
@@ -123,6 +124,33 @@ class LikelihoodCredit:
             if other.question != question and (found := find_targets(other.question, other.text)):
                 return found[0].past
         return ""
+
+
+def pose_own_words(sample: Sample, plan: Plan, name: str) -> Sample:
+    """Return a cloze of the sample's own text, which the name decides; its evidence is the sentence it is made of."""
+    random = Random(f"{name}/{sample.id}")  # noqa: S311 - reproducible, no secrets
+    found = find_clozes(sample.text, random, 1)
+    if not found:
+        raise ConfigError(f"sample {sample.id} has no sentence to make a cloze of: set train.warm_start.clozes = false")
+    return _pose(sample, _ask(found[0], prompts_for(plan, sample.text)))
+
+
+def _ask(candidate: Target, prompts: Prompts) -> Target:
+    return replace(candidate, cue=prompts.turn("cloze", question=candidate.cue)[-1].content.strip())
+
+
+def _pose(sample: Sample, cloze: Target) -> Sample:
+    start = sample.text.index(cloze.past)
+    evidence = GoldEvidence(start=start, end=start + len(cloze.past), note=cloze.past)
+    return replace(
+        sample,
+        id=f"{sample.id}/cloze",
+        question=cloze.cue,
+        golds=(cloze.text,),
+        metric="exact",
+        evidence=(evidence,),
+        memory=MemoryRule.NOTES,
+    )
 
 
 def find_clozes(text: str, random: Random, count: int) -> list[Target]:

@@ -5,6 +5,7 @@
     s_t  = min(r_t A_t, clip(r_t, 1 - low, 1 + high) A_t), and where A_t < 0 at least dual * A_t (dual clip)
     r_t  = exp(new_t - old_t)                      how far this batch's updates have moved the token's probability
     w_t  = min(exp(old_t - rollout_t), cap)        only where sampler and trainer differ (truncated importance sampling)
+           0 for a whole reply whose mean of old_t - rollout_t is beyond +-log(reply_cap)
     k3_t = exp(ref_t - new_t) - (ref_t - new_t) - 1        the low-variance estimate of KL(new || reference)
 
 s_t above is DAPO's; `train.loss.form` takes GSPO's (gspo.py) or CISPO's (cispo.py) in its place. Without the dual clip,
@@ -20,13 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from math import log
 from typing import TYPE_CHECKING, Final, Self
 
 import torch
 
 from bookwheel.lab.training.cispo import score_weighted
 from bookwheel.lab.training.config import LossSettings
-from bookwheel.lab.training.gspo import score_sequences
+from bookwheel.lab.training.gspo import mean_by_reply, score_sequences
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,7 +52,7 @@ class Logprobs:
     entropy: Tensor | None = None
     """Of the new policy at each token, for the metrics."""
     lengths: Sequence[int] = ()
-    """The tokens of each reply, which GSPO needs."""
+    """The tokens of each reply, which GSPO and `reply_cap` need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +70,15 @@ class LossSums:
     """The absolute difference of the sampler's and the trainer's log-probability."""
     dual: float = 0.0
     """Tokens at the bound of the dual clip."""
+    masked: float = 0.0
+    """Tokens of replies that the policy has moved too far away from."""
 
     def __add__(self, other: LossSums) -> Self:
         return type(self)(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
 
     def means(self) -> dict[str, float]:
         """Return the loss, and every other figure as a mean over tokens."""
-        names = ("ratio", "clipped", "entropy", "kl", "mismatch", "dual")
+        names = ("ratio", "clipped", "entropy", "kl", "mismatch", "dual", "masked")
         return {"loss": self.loss, **{name: getattr(self, name) / max(self.tokens, 1.0) for name in names}}
 
 
@@ -100,13 +104,17 @@ def policy_loss(
             # Where A >= 0 the surrogate is above this anyway: the floor acts on bad tokens alone.
             floor = -advantages.abs() * how.dual_clip if how.dual_clip else floor
     surrogate = torch.maximum(pessimistic, floor)
-    if logprobs.rollout is not None and how.importance_cap is not None:
-        surrogate = surrogate * torch.exp(old - logprobs.rollout).clamp(max=how.importance_cap)
+    drift = torch.zeros_like(old) if logprobs.rollout is None else old - logprobs.rollout
+    is_far = torch.zeros_like(old, dtype=torch.bool)
+    if how.importance_cap is not None:
+        surrogate = surrogate * torch.exp(drift).clamp(max=how.importance_cap)
+    if how.reply_cap is not None:
+        is_far = mean_by_reply(drift, logprobs.lengths).abs() > log(how.reply_cap)
+        surrogate = surrogate.masked_fill(is_far, 0.0)
     k3 = _k3(new, logprobs.reference)
     objective = surrogate - how.kl * k3 if how.kl else surrogate
     loss = -objective.sum() / denominator
     with torch.no_grad():
-        drift = torch.zeros_like(new) if logprobs.rollout is None else (old - logprobs.rollout).abs()
         sums = LossSums(
             tokens=float(new.numel()),
             loss=loss.item(),
@@ -114,8 +122,9 @@ def policy_loss(
             clipped=clipped.sum().item(),
             entropy=0.0 if logprobs.entropy is None else logprobs.entropy.sum().item(),
             kl=k3.sum().item(),
-            mismatch=drift.sum().item(),
+            mismatch=drift.abs().sum().item(),
             dual=(pessimistic < floor).sum().item(),
+            masked=is_far.sum().item(),
         )
     return loss, sums
 

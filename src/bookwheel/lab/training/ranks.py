@@ -1,6 +1,7 @@
 """Training in several processes: `torchrun --nproc-per-node 2 -m bookwheel train …`, on CPUs (gloo) or GPUs (nccl).
 
-    rollouts   rank r takes samples r, r + W, r + 2W, ... and then receives all groups
+    rollouts   rank r takes samples r, r + W, r + 2W, ... and then receives all groups; where they overlap training,
+               batch after batch, so that all ranks draw the same samples for each
     gradient   rank r takes micro-batches r, r + W, ...; gradients are summed, not averaged,
                because the loss's denominator is the whole batch's already
 
@@ -17,6 +18,7 @@ Without torchrun there is one rank, and nothing is sent.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from contextlib import contextmanager
 from datetime import timedelta
@@ -49,6 +51,7 @@ _files: Any = _checkpoint
 # Rollouts of one rank can take hours longer than those of the others; by themselves the libraries give up after 10
 # minutes (nccl) or 30 (gloo). A rank that dies is noticed by torchrun, which ends the others at once.
 _LONGEST_WAIT: Final = timedelta(hours=12)
+_rollouts: Any = None
 # Frozen weights under adapters come from where they were loaded.
 _TRAINED_ONLY: Final = StateDictOptions(ignore_frozen_params=True, strict=False)
 
@@ -61,6 +64,8 @@ def join(*, alone: bool = False) -> None:
     backend = "nccl" if torch.cuda.is_available() else "gloo"
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         distributed.init_process_group(backend, timeout=_LONGEST_WAIT)
+        global _rollouts  # noqa: PLW0603 - it lives as long as the process's own group
+        _rollouts = distributed.new_group(backend="gloo", timeout=_LONGEST_WAIT)
     elif alone:
         library: Any = distributed
         distributed.init_process_group(backend, store=library.HashStore(), rank=0, world_size=1)
@@ -105,9 +110,14 @@ def share(items: Sequence[_Item]) -> Sequence[_Item]:
     return items[rank() :: size()]
 
 
-def gather(part: list[_Item]) -> list[_Item]:
+async def gather_beside(part: list[_Item]) -> list[_Item]:
+    """Return what `gather` does, while another thread trains: rollouts meet in a group of their own."""
+    return await asyncio.to_thread(gather, part, _rollouts) if size() > 1 else part
+
+
+def gather(part: list[_Item], group: Any = None) -> list[_Item]:
     """Return the parts of all ranks in the order that `share` took them from."""
-    parts = _collect(part)
+    parts = _collect(part, group)
     return [parts[i % size()][i // size()] for i in range(sum(map(len, parts)))]
 
 
@@ -116,11 +126,11 @@ def total(values: Sequence[float]) -> list[float]:
     return [sum(column) for column in zip(*_collect(values), strict=True)]
 
 
-def _collect(part: _Item) -> list[_Item]:
+def _collect(part: _Item, group: Any = None) -> list[_Item]:
     """Return what every rank gave, in their order."""
     parts: list[Any] = [part] * size()
     if size() > 1:
-        distributed.all_gather_object(parts, part)
+        distributed.all_gather_object(parts, part, group=group)
     return parts
 
 

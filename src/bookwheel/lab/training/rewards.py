@@ -47,6 +47,16 @@ class RewardResult:
     """Every part before its weight."""
     changes: tuple[float, ...] = ()
     """Of each conversation: what its step changed in the memory's worth. Empty where that is not measured."""
+    tokens: tuple[tuple[float, ...], ...] = ()
+    """Of each conversation's sampled tokens: their own credit. Empty where nobody teaches."""
+
+
+class Credit(Protocol):
+    """Adds to a reward what a model says of the rollout: what its memories are worth, or what a teacher would write."""
+
+    async def credit(self, result: RewardResult, episode: Episode, sample: Sample) -> RewardResult:
+        """Return the result with it."""
+        ...
 
 
 class Reward(Protocol):
@@ -69,10 +79,10 @@ def build_reward(settings: RewardSettings) -> Reward:
     """Return a reward of the sample's verifier and the parts that the settings give a weight."""
 
     def judge(episode: Episode, sample: Sample) -> RewardResult:
-        if settings.answer and not sample.golds:
+        if settings.needs_golds and not sample.golds:
             raise ConfigError(f"sample {sample.id} has no gold answer to verify by: leave it out")
         answer = sample.score(episode.answer).score if sample.golds else 0.0
-        parts = {"answer": answer}
+        parts = {"answer": answer} if sample.golds else {}
         if settings.boxed:
             parts["boxed"] = float(bool(episode.conversations) and r"\boxed{" in episode.conversations[-1].reply.text)
         if settings.overlong:

@@ -23,6 +23,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import blake2b
+from itertools import chain, repeat
 from typing import Any, TypeVar
 
 from bookwheel.errors import DocumentTooLong, InputError, QuestionError, SourceError
@@ -30,10 +31,10 @@ from bookwheel.lab.tasks import Sample
 from bookwheel.lab.tasks.memories import RIGHT, MemoryOutcome, trace_evidence
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.advantages import Estimator, advantages, has_spread, step_credits
+from bookwheel.lab.training.config import RewardSettings
 from bookwheel.lab.training.errors import TrainingStopped
-from bookwheel.lab.training.likelihood import LikelihoodCredit
 from bookwheel.lab.training.policy_model import PolicyModel
-from bookwheel.lab.training.rewards import Reward, RewardResult, score_episode
+from bookwheel.lab.training.rewards import Credit, Reward, RewardResult, score_episode
 from bookwheel.lab.training.rows import Row, rows_of
 from bookwheel.lab.training.workflows import Episode, Workflow
 from bookwheel.plan import Sampling
@@ -114,17 +115,18 @@ class RolloutBatch:
         """Return means and sums over all rollouts; failed ones count with a reward of 0."""
         rollouts = self.rollouts
         results = [rollout.result for rollout in rollouts if rollout.result]
+        judged = [rollout for rollout in rollouts if rollout.sample.golds] or rollouts
         episodes = [rollout.episode for rollout in rollouts if rollout.episode]
         usages = [conversation.reply.usage for episode in episodes for conversation in episode.conversations]
         return {
             "reward": sum(result.score for result in results) / len(rollouts),
-            "accuracy": sum(result.answer for result in results) / len(rollouts),
+            "accuracy": sum(rollout.result.answer for rollout in judged if rollout.result) / len(judged),
             "rollouts": len(rollouts),
             "failed": sum(rollout.outcome is not RolloutOutcome.SCORED for rollout in rollouts),
             "groups": len(self.groups),
             "dropped": len(self.dropped),
             "conversations": len(usages),
-            **_mean_recovered(results),
+            **_mean_parts(results),
             "prompt_tokens": sum(usage.prompt_tokens for usage in usages),
             "reply_tokens": sum(usage.completion_tokens for usage in usages),
         }
@@ -154,14 +156,21 @@ async def collect_rollouts(
     refills: int,
     prepare: Callable[[_Drawn], Coroutine[Any, Any, _Ready]],
     roll: Callable[[_Ready], Coroutine[Any, Any, Group]],
+    earlier: asyncio.Task[RolloutBatch] | None = None,
 ) -> RolloutBatch:
-    """Collect `groups` groups; those without spread are replaced in up to `refills` further rounds."""
+    """Collect `groups` groups; those without spread are replaced in up to `refills` further rounds.
+
+    An `earlier` batch is complete before this one is refilled: every rank draws the same samples for each.
+    """
     batch = RolloutBatch()
     for _ in range(refills + 1):
         drawn = [draw() for _ in range(groups - len(batch.groups))]
         # All are prepared before the first begins: what is sampled together must not depend on how long that takes.
         ready = await asyncio.gather(*map(prepare, ranks.share(drawn)))
-        for group in ranks.gather(await asyncio.gather(*map(roll, ready))):
+        rolled = await asyncio.gather(*map(roll, ready))
+        if earlier is not None:
+            await asyncio.wait([earlier])
+        for group in await ranks.gather_beside(rolled):
             (batch.groups if has_spread(group.rewards) or not refills else batch.dropped).append(group)
         if len(batch.groups) == groups:
             break
@@ -172,7 +181,11 @@ class BatchPipeline:
     """Begins batches ahead of the steps that need them."""
 
     def __init__(
-        self, collect: Callable[[], Coroutine[Any, Any, RolloutBatch]], *, staleness: int, cursor: Callable[[], int]
+        self,
+        collect: Callable[[asyncio.Task[RolloutBatch] | None], Coroutine[Any, Any, RolloutBatch]],
+        *,
+        staleness: int,
+        cursor: Callable[[], int],
     ) -> None:
         self._collect = collect
         self._staleness = staleness
@@ -183,7 +196,7 @@ class BatchPipeline:
     async def next_batch(self, step: int, last: int) -> tuple[RolloutBatch, int]:
         """Return the batch of a step and how many steps old its weights are; begin none of steps after `last`."""
         while len(self._begun) <= min(self._staleness, last - 1 - step):
-            task = asyncio.create_task(self._collect())
+            task = asyncio.create_task(self._collect(self._begun[-1][2] if self._begun else None))
             self._begun.append((step, self._cursor(), task))
             # The task draws its first samples now, before the next one does.
             await asyncio.sleep(0)
@@ -212,8 +225,8 @@ class RolloutSettings:
     reward: Reward
     sampling: Sampling
     seed: int
-    likelihood: LikelihoodCredit | None = None
-    """Adds to the rewards what the memories are worth."""
+    credits: Sequence[Credit] = ()
+    """Added to the rewards, one after the other."""
 
 
 async def roll_group(sample: Sample, names: Sequence[str], settings: RolloutSettings) -> Group:
@@ -229,8 +242,8 @@ async def roll(sample: Sample, name: str, settings: RolloutSettings) -> Rollout:
     try:
         episode = await settings.workflow(model, sample)
         result = await asyncio.to_thread(score_episode, settings.reward, episode, sample)
-        if settings.likelihood:
-            result = await settings.likelihood.credit(result, episode, sample)
+        for one in settings.credits:
+            result = await one.credit(result, episode, sample)
     except Exception as error:
         # One rollout is recorded as failed; settings that cannot work would fail them all.
         if isinstance(error, InputError | TrainingStopped) and not isinstance(error, _OF_ONE_SAMPLE):
@@ -278,32 +291,33 @@ async def measure(samples: Sequence[Sample], settings: RolloutSettings, repeats:
     }
 
 
-def rows_of_groups(
-    groups: Sequence[Group], estimator: Estimator, dense: float = 0.0, *, judges_answers: bool = True
-) -> list[Row]:
+def rows_of_groups(groups: Sequence[Group], estimator: Estimator, reward: RewardSettings | None = None) -> list[Row]:
     """Return the rows of all scored rollouts, each with its rollout's advantage.
 
-    With a weight `dense`, a row has `dense` times the credit of its own step beside it. Where nothing judges the
-    answers, their conversations are left out: the advantage of a memory says nothing of them, and would be noise.
+    With a weight `reward.dense`, a row has as many times the credit of its own step beside it. Where nothing judges a
+    sample's answers, their conversations are left out: the advantage of a memory says nothing of them.
     """
+    reward = reward or RewardSettings()
     rows: list[Row] = []
     for group in groups:
         credit = [(rollout, advantage) for rollout, advantage in group.credit(estimator) if rollout.episode]
-        steps = step_credits([one.result.changes if one.result and dense else () for one, _ in credit])
+        is_judged = reward.judges_answer(has_gold=bool(group.sample.golds))
+        steps = step_credits([one.result.changes if one.result and reward.dense else () for one, _ in credit])
         for (rollout, advantage), own in zip(credit, steps, strict=True):
             conversations = rollout.episode.conversations if rollout.episode else ()
-            trained = conversations if judges_answers else conversations[:-1]
+            taught = rollout.result.tokens if rollout.result else ()
+            trained = conversations if is_judged else conversations[:-1]
             if not own:
-                rows += rows_of(trained, advantage, rollout.id)
+                rows += rows_of(trained, advantage, rollout.id, taught[: len(trained)])
                 continue
-            for conversation, change in zip(trained, own, strict=False):
-                rows += rows_of([conversation], advantage + dense * change, rollout.id)
+            for conversation, change, lesson in zip(trained, own, chain(taught, repeat(())), strict=False):
+                rows += rows_of([conversation], advantage + reward.dense * change, rollout.id, [lesson])
     return rows
 
 
-def _mean_recovered(results: Sequence[RewardResult]) -> dict[str, float]:
-    scores = [result.parts["recovered"] for result in results if "recovered" in result.parts]
-    return {"recovered": sum(scores) / len(scores)} if scores else {}
+def _mean_parts(results: Sequence[RewardResult]) -> dict[str, float]:
+    parts = {name: [one.parts[name] for one in results if name in one.parts] for name in ("recovered", "teacher")}
+    return {name: sum(scores) / len(scores) for name, scores in parts.items() if scores}
 
 
 def split_updates(groups: Sequence[Group], updates: int) -> list[Sequence[Group]]:

@@ -34,7 +34,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from typing import Final
 
 from bookwheel.lab.training.errors import ConfigError
@@ -58,6 +58,8 @@ class Row:
     """The sampler's, one for each trained id."""
     advantage: float
     """The rollout's, for every trained id."""
+    credits: tuple[float, ...] = ()
+    """Beside it, one for each trained id; empty where no token has credit of its own."""
     rollout: str
     """The id of its rollout."""
 
@@ -65,6 +67,11 @@ class Row:
     def tokens(self) -> int:
         """The number of trained ids; they make up the loss's denominator."""
         return len(self.logprobs)
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """What each trained id is reinforced by."""
+        return tuple(self.advantage + one for one in self.credits) or (self.advantage,) * self.tokens
 
 
 def build_row(prompt: tuple[int, ...], reply: tuple[int, ...], rollout: str = "") -> Row:
@@ -78,10 +85,15 @@ def build_row(prompt: tuple[int, ...], reply: tuple[int, ...], rollout: str = ""
     )
 
 
-def rows_of(conversations: Iterable[Conversation], advantage: float, rollout: str) -> list[Row]:
-    """Return the rows of one rollout, in order; conversations without a sampled token give none."""
+def rows_of(
+    conversations: Iterable[Conversation], advantage: float, rollout: str, own: Iterable[tuple[float, ...]] = ()
+) -> list[Row]:
+    """Return the rows of one rollout, in order; conversations without a sampled token give none.
+
+    `own` are the credits of each conversation's sampled tokens.
+    """
     rows: list[Row] = []
-    for conversation in conversations:
+    for conversation, more in zip(conversations, chain(own, repeat(())), strict=False):
         record = conversation.reply.tokens
         if record is None:
             raise ConfigError("training needs exact token ids and log-probabilities, and this model gave none")
@@ -95,6 +107,7 @@ def rows_of(conversations: Iterable[Conversation], advantage: float, rollout: st
                 trained=start.trained + (False,) * len(between) + (True,) * len(record.reply),
                 logprobs=start.logprobs + record.logprobs,
                 advantage=advantage,
+                credits=start.credits + more,
                 rollout=rollout,
             )
         )

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from random import Random
@@ -27,7 +28,7 @@ from bookwheel.lab.tasks import SampleSeries, sample_series
 from bookwheel.lab.tasks.base import MISSING, GoldEvidence, MemoryRule, Sample, SampleDocument
 from bookwheel.lab.tasks.definition import LazySamples
 from bookwheel.lab.tasks.files import parse_sample
-from bookwheel.lab.training.config import TrainConfig
+from bookwheel.lab.training.config import TaskSettings, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.text.tokens import WordTokenizer
 
@@ -161,24 +162,39 @@ class SampleOrder:
     In place of a sample that cannot be made or read comes the next one, and the log names it.
     """
 
-    def __init__(self, samples: Sequence[Sample], seed: int, *, shuffle: bool = True) -> None:
+    def __init__(
+        self,
+        samples: Sequence[Sample],
+        seed: int,
+        *,
+        shuffle: bool = True,
+        stages: Sequence[tuple[int, Sequence[Sample]]] = (),
+    ) -> None:
+        """Take the samples, and for each stage before them how many are drawn of which others."""
         self._samples = samples
+        self._stages = stages
         self._seed = seed
         self._shuffle = shuffle
-        self._epoch = -1
+        self._drawn: tuple[int, int] | None = None
         self._order: list[int] = []
 
     def pick(self, number: int) -> Sample:
         """Return the sample that is drawn as the run's `number`-th, counted from 0."""
-        epoch, place = divmod(number, len(self._samples))
-        if self._epoch != epoch:
-            order = list(range(len(self._samples)))
+        samples, stage = self._samples, len(self._stages)
+        for at, (draws, others) in enumerate(self._stages):
+            if number < draws:
+                samples, stage = others, at
+                break
+            number -= draws
+        epoch, place = divmod(number, len(samples))
+        if self._drawn != (stage, epoch):
+            order = list(range(len(samples)))
             if self._shuffle:
                 Random(f"{self._seed}/epoch/{epoch}").shuffle(order)  # noqa: S311 - reproducible, no secrets
-            self._epoch, self._order = epoch, order
+            self._drawn, self._order = (stage, epoch), order
         for at in range(len(self._order)):
             try:
-                return self._samples[self._order[(place + at) % len(self._order)]]
+                return samples[self._order[(place + at) % len(self._order)]]
             except InputError as error:
                 _log.warning("a sample is left out: %s", error)
         raise ConfigError("none of the samples can be made or read; the log says why of each")
@@ -201,25 +217,21 @@ def check_sources(config: TrainConfig, data: Path | None = None) -> None:
     if task.name == TASK and (unknown := sorted(task.options.keys() - known)):
         raise ConfigError(f"the task {TASK} has no option {unknown[0]!r}; it takes: {', '.join(sorted(known))}")
     if not task.file and task.name != TASK:
-        try:
-            series = sample_series(
-                task.name,
-                tokens=task.tokens,
-                count=task.count,
-                seed=task.seed,
-                tokenizer=WordTokenizer(),
-                data=data,
-                split="train",
-                **task.options,
-            )
-        except InputError as error:
-            raise ConfigError(f"train.task: {error}") from error
+        _check_task(task, data)
     if not path and task.name != TASK:
         raise ConfigError(
             f"a new model knows only the words of the {TASK} task, and [train.task] names "
             f"{task.file or task.name!r}: set train.policy.path to a model"
         )
-    if not task.file and task.name != TASK:
+
+
+def _check_task(task: TaskSettings, data: Path | None) -> None:
+    made = partial(sample_series, task.name, count=task.count, seed=task.seed, tokenizer=WordTokenizer(), data=data)
+    for tokens in (*(stage.tokens for stage in task.stages), task.tokens):
+        try:
+            series = made(tokens=tokens, split="train", **task.options)
+        except InputError as error:
+            raise ConfigError(f"train.task: {error}") from error
         _check_count(task.name, series)
 
 
@@ -258,7 +270,7 @@ def check_inputs(
         raise ConfigError("there are no samples to train on")
     # A task and a file give every sample a gold answer; looking at them all would make or read them all.
     given = () if isinstance(samples, SampleSeries | SampleFile) else samples
-    without_gold = [sample.id for sample in given if not sample.golds] if config.reward.answer else []
+    without_gold = [sample.id for sample in given if not sample.golds] if config.reward.needs_golds else []
     if without_gold:
         raise ConfigError(
             f"{len(without_gold)} samples have no gold answer to verify by, {without_gold[0]} first: leave them out"

@@ -182,7 +182,7 @@ class PolicyOptimizer:
             entropy=scored.entropy,
             lengths=[row.tokens for row in micro.rows],
         )
-        advantages = torch.tensor([row.advantage for row in micro.rows for _ in row.logprobs], device=device)
+        advantages = torch.tensor([weight for row in micro.rows for weight in row.weights], device=device)
         return policy_loss(logprobs, advantages, denominator, self.config.loss)
 
     def imitate(self, rows: Sequence[Row]) -> dict[str, float]:

@@ -12,6 +12,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from bookwheel.lab.tasks import Sample
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.checkpoint import TrainingFolder, TrainingProgress, load_progress
 from bookwheel.lab.training.config import ROLLOUT, TrainConfig
-from bookwheel.lab.training.errors import ConfigError, NoGoodRollout, NothingToLearn
+from bookwheel.lab.training.errors import NoGoodRollout, NothingToLearn
 from bookwheel.lab.training.lessons import LessonFile
-from bookwheel.lab.training.likelihood import LikelihoodCredit
+from bookwheel.lab.training.likelihood import LikelihoodCredit, pose_own_words
 from bookwheel.lab.training.loading import choose_device, choose_dtype
 from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.policy_model import PolicyModel
@@ -43,7 +44,7 @@ from bookwheel.lab.training.samples import SampleOrder, check_inputs
 from bookwheel.lab.training.servers import RolloutServer, WeightSync
 from bookwheel.lab.training.speed import SpeedMeter
 from bookwheel.lab.training.step import PolicyOptimizer, schedule
-from bookwheel.lab.training.traces import TraceFile
+from bookwheel.lab.training.teacher import Teacher, TraceFile
 from bookwheel.lab.training.warmstart import Oracle, build_lesson, build_rows, draw_samples, ideal_rows
 from bookwheel.lab.training.workflows import Workflow, build_workflow
 from bookwheel.plan import Sampling
@@ -89,6 +90,7 @@ class Trainer:
         workflow: Workflow | None = None,
         oracle: Oracle | None = None,
         warm_samples: Sequence[Sample] = (),
+        stages: Sequence[tuple[int, Sequence[Sample]]] = (),
         server: RolloutServer | None = None,
         observe: Callable[[Mapping[str, Any]], None] | None = None,
         store: Callable[[int, RolloutBatch], None] | None = None,
@@ -96,8 +98,8 @@ class Trainer:
     ) -> None:
         """Take what a run needs. `rows_of` replaces the advantages of `config.estimator`.
 
-        The warm start imitates `warm_samples`, or else `samples`. A `server` samples the rollouts. `observe` gets every
-        record, and `store` the rollouts of every reinforcement step.
+        The warm start imitates `warm_samples`, or else `samples`. `stages` are drawn before `samples`. A `server`
+        samples the rollouts. `observe` gets every record, and `store` the rollouts of every reinforcement step.
         """
         check_inputs(samples, held_out, config, oracle)
         self.policy, self.samples, self.reward, self.config = policy, samples, reward, config
@@ -107,18 +109,15 @@ class Trainer:
         self.model = PolicyModel(policy, plan=config.plan, budget=config.policy.rollout_tokens, sampler=server)
         self.progress = TrainingProgress()
         self._observe, self._store = observe, store
-        weights = config.reward
-        judges = bool(weights.answer or weights.boxed or not config.uses_likelihood)
-        self._rows_of = rows_of or (
-            lambda groups: rows_of_groups(groups, config.estimator, weights.dense, judges_answers=judges)
-        )
+        self._rows_of = rows_of or partial(rows_of_groups, estimator=config.estimator, reward=config.reward)
         lessons = config.warm_start.lessons
         self._lessons = LessonFile(Path(lessons), config.seed) if lessons else None
         traces = config.warm_start.traces
         self._traces = TraceFile(Path(traces), self.model, config.plan, config.seed) if traces else None
         self._likelihood = LikelihoodCredit(self.model, samples, config) if config.uses_likelihood else None
+        self._teacher = Teacher(config.teacher) if config.teacher.model else None
         self._meter = SpeedMeter(policy, config)
-        self._order = SampleOrder(samples, config.seed, shuffle=config.task.shuffle)
+        self._order = SampleOrder(samples, config.seed, shuffle=config.task.shuffle, stages=stages)
         self._optimizer: PolicyOptimizer | None = None
         self._files = TrainingFolder(folder, config)
         self._sync = WeightSync(policy, server, folder, config)
@@ -140,10 +139,6 @@ class Trainer:
         """Run to the end; with `resume`, from the newest checkpoint in the folder."""
         settings = self.config.policy
         ranks.join(alone=settings.sharded)
-        if self.config.staleness and ranks.size() > 1:
-            raise ConfigError(
-                "train.staleness needs one training process: rollouts of several ranks would mix their turns"
-            )
         if settings.sharded:
             self.policy.shard(choose_device(settings), choose_dtype(settings))
         self._begin(resume=resume)
@@ -172,6 +167,8 @@ class Trainer:
         finally:
             await self._batches.cancel()
             await self._sync.aclose()
+            if self._teacher:
+                await self._teacher.aclose()
 
     async def _is_warm_start_done(self) -> bool:
         """Tell if the warm start took all its steps or reached the accuracy it was to reach."""
@@ -204,6 +201,8 @@ class Trainer:
         if self._traces:
             return self.optimizer.imitate(self._traces.draw(count, step))
         samples = draw_samples(self.warm_samples, count, config.seed, step)
+        if config.warm_start.clozes:
+            samples = [pose_own_words(one, config.plan, f"{config.seed}/warm/{step}") for one in samples]
         if config.way == "quotes":
             posed = [(one.id, build_lesson(one, self.model.tokenizer, config.plan)) for one in samples]
             return self.optimizer.learn([build_rows([one], self.model, config.plan, name) for name, one in posed])
@@ -225,7 +224,7 @@ class Trainer:
         self._stop_if_all_fail(record, batch)
         updates = map(self._rows_of, split_updates(batch.groups, config.updates))
         parts = [rows for rows in updates if rows]
-        if any(row.advantage for rows in parts for row in rows):
+        if any(any(row.weights) for rows in parts for row in rows):
             self.progress.steps_without_signal = 0
             with self._meter.phase("training"):
                 return {**record, **await asyncio.to_thread(self.optimizer.reinforce, parts)}
@@ -247,9 +246,10 @@ class Trainer:
                 f"was trained on them: mend the cause, and go on with --resume from the last checkpoint"
             )
 
-    async def _collect(self) -> RolloutBatch:
+    async def _collect(self, earlier: asyncio.Task[RolloutBatch] | None) -> RolloutBatch:
         config = self.config
-        settings = replace(self._rollout_settings(ROLLOUT), likelihood=self._likelihood)
+        judges = [one for one in (self._likelihood, self._teacher) if one]
+        settings = replace(self._rollout_settings(ROLLOUT), credits=judges)
 
         def draw() -> int:
             self.progress.samples_drawn += 1
@@ -265,7 +265,7 @@ class Trainer:
 
         with self._sync.sampling():
             return await collect_rollouts(
-                draw, groups=config.samples, refills=config.refills, prepare=prepare, roll=roll
+                draw, groups=config.samples, refills=config.refills, prepare=prepare, roll=roll, earlier=earlier
             )
 
     async def _evaluate(self, kind: str = "evaluation") -> float:

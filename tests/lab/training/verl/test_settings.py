@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -128,11 +129,37 @@ def test_trackers_are_verls_own_and_several_machines_share_no_journal():
         ({"steps": 9}, "trainer.total_epochs", 10),
         ({"warmup_steps": 5}, "actor_rollout_ref.actor.optim.lr_warmup_steps", 40),
         ({"loss": LossSettings(dual_clip=4.0)}, "actor_rollout_ref.actor.clip_ratio_c", 4.0),
+        ({"loss": LossSettings(reply_cap=2.0)}, "algorithm.rollout_correction.rollout_rs_threshold", 2.0),
         ({"loss": LossSettings(dual_clip=0.0)}, "actor_rollout_ref.actor.clip_ratio_c", 1e6),
     ],
 )
 def test_a_setting_reaches_verl(changes, key, value):
     assert told(changed(**changes))[key] == value
+
+
+@pytest.mark.parametrize("preset", ["paper-7b", "paper-14b"])
+def test_every_key_of_a_preset_stands_in_verls_own_settings(preset):
+    from importlib.util import find_spec
+
+    from omegaconf import OmegaConf
+
+    if (verl := find_spec("verl")) is None:
+        pytest.skip("verl is not installed")
+    theirs = OmegaConf.load(Path(verl.origin).parent / "trainer" / "config" / "_generated_ppo_trainer.yaml")
+    cluster = ClusterSettings.load(preset)
+    keys = [
+        *translate(TrainConfig.load(preset), cluster, Path("run")),
+        *(one.partition("=")[0] for one in cluster.overrides),
+    ]
+    tables = OmegaConf.to_container(theirs)
+
+    def stands(key):
+        *outer, last = key.split(".")
+        return last in reduce(lambda table, name: table.get(name, {}), outer, tables)
+
+    missing = [key for key in keys if not stands(key)]
+    # The one that is ours: the run's settings, for the workers.
+    assert missing == ["data.bookwheel"]
 
 
 def test_a_resumed_run_is_not_measured_again_before_its_first_step():

@@ -129,7 +129,9 @@ def check_supported(config: TrainConfig, cluster: ClusterSettings) -> None:
         (bool(config.server.address), "train.server.address must be empty: [verl] names the engine that samples"),
         (config.staleness > 0, "train.staleness must be 0: rollouts and steps take turns"),
         (policy.quantized, "train.policy.quantized must be false"),
+        (bool(config.task.stages), "train.task.stages must be empty: verl draws from one set of samples"),
         (config.loss.form != "dapo", "train.loss.form must be dapo"),
+        (bool(config.teacher.model), "train.teacher.model must be empty"),
         (config.uses_likelihood, "train.reward.recovered, train.reward.dense and train.task.clozes must be 0"),
         (
             smallest * 2 < cluster.ranks,
@@ -219,6 +221,9 @@ def _translate_loss(config: TrainConfig) -> dict[str, Any]:
         "algorithm.filter_groups.metric": "reward",
         f"{correction}.rollout_is": None if loss.importance_cap is None else "token",
         f"{correction}.rollout_is_threshold": loss.importance_cap or 1.0,
+        # The same replies count for nothing; verl takes their tokens out of the mean's denominator too.
+        f"{correction}.rollout_rs": None if loss.reply_cap is None else "seq_mean_k1",
+        f"{correction}.rollout_rs_threshold": loss.reply_cap,
         f"{correction}.bypass_mode": False,
     }
 

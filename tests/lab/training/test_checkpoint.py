@@ -6,7 +6,9 @@ import pytest
 
 pytest.importorskip("transformers")
 
+import json
 import os
+from pathlib import Path
 
 from bookwheel.lab.training import checkpoint
 from bookwheel.lab.training.checkpoint import TrainingProgress
@@ -130,3 +132,13 @@ def test_only_the_newest_stay_beside_the_best(tmp_path):
     checkpoint.prune(tmp_path, 2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["best", "step-000003", "step-000020"]
     assert checkpoint.find_newest(tmp_path).name == "step-000020"
+
+
+def test_a_run_goes_on_that_was_begun_before_a_setting_was_there():
+    ours = TrainConfig().to_json()
+    older = json.loads(json.dumps(ours))
+    del older["train"]["teacher"], older["train"]["loss"]["reply_cap"]
+    checkpoint.check_same_settings(older, ours, Path("run"))
+    older["train"]["seed"] = 5
+    with pytest.raises(CheckpointError, match="train.seed"):
+        checkpoint.check_same_settings(older, ours, Path("run"))

@@ -13,7 +13,8 @@ pytest.importorskip("transformers")
 from bookwheel.cli.main import main
 from bookwheel.lab.training.config import PolicySettings, TaskSettings, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
-from bookwheel.lab.training.forecast import Machines, ModelShape, forecast, read_shape
+from bookwheel.lab.training.forecast import ModelShape, forecast, read_shape
+from bookwheel.lab.training.verl.settings import ClusterSettings
 
 SHAPE = ModelShape(weights=7_000_000_000, layers=28, hidden=3584, vocabulary=152064, state_bytes=57344, window=32768)
 CONFIG = TrainConfig(
@@ -40,7 +41,7 @@ def test_a_folder_gives_its_own_shape_and_no_folder_is_an_error(make_policy, tmp
 
 def test_tokens_are_those_of_every_conversation():
     plan = CONFIG.plan
-    found = forecast(CONFIG, SHAPE, Machines(ranks=32))
+    found = forecast(CONFIG, SHAPE, ClusterSettings(gpus=32))
     readings = 128 * 16
     updates = -(-28672 // plan.chunk_tokens)
     notes = plan.question_tokens + plan.memory_tokens + 200
@@ -50,29 +51,32 @@ def test_tokens_are_those_of_every_conversation():
 
 
 def test_training_costs_twelve_operations_a_weight_and_token_with_old_reference_and_recomputed_passes():
-    found = forecast(CONFIG, SHAPE, Machines(ranks=32))
+    found = forecast(CONFIG, SHAPE, ClusterSettings(gpus=32))
     tokens = found.prompt_tokens + found.reply_tokens
     assert found.training_hours == pytest.approx(400 * 12 * 7e9 * tokens / (9.89e14 * 0.33 * 32) / 3600)
     assert found.gpu_hours == pytest.approx(32 * (found.training_hours + found.sampling_hours))
-    alone = forecast(replace(CONFIG, updates=1, loss=replace(CONFIG.loss, kl=0.0)), SHAPE, Machines(ranks=32))
+    alone = forecast(replace(CONFIG, updates=1, loss=replace(CONFIG.loss, kl=0.0)), SHAPE, ClusterSettings(gpus=32))
     assert alone.training_hours == pytest.approx(found.training_hours * 8 / 12)
 
 
 def test_twice_the_document_is_about_twice_the_cost():
-    one = forecast(CONFIG, SHAPE, Machines(ranks=32), document=50_000)
-    two = forecast(CONFIG, SHAPE, Machines(ranks=32), document=100_000)
+    one = forecast(CONFIG, SHAPE, ClusterSettings(gpus=32), document=50_000)
+    two = forecast(CONFIG, SHAPE, ClusterSettings(gpus=32), document=100_000)
     assert 1.9 < two.gpu_hours / one.gpu_hours < 2.0
 
 
 def test_states_are_shared_by_the_ranks_and_what_does_not_fit_is_said():
-    many, few = forecast(CONFIG, SHAPE, Machines(ranks=32, offload=True)), forecast(CONFIG, SHAPE, Machines(ranks=1))
+    many, few = (
+        forecast(CONFIG, SHAPE, ClusterSettings(gpus=32, offload=True)),
+        forecast(CONFIG, SHAPE, ClusterSettings(gpus=1)),
+    )
     assert few.training_gb - many.training_gb == pytest.approx(18 * 7 * (1 - 1 / 32))
     assert many.problems == ()
     assert any("training takes" in one for one in few.problems)
     assert any("sampling takes" in one for one in few.problems)
-    narrow = forecast(CONFIG, replace(SHAPE, window=4096), Machines(ranks=32, offload=True))
+    narrow = forecast(CONFIG, replace(SHAPE, window=4096), ClusterSettings(gpus=32, offload=True))
     assert any("window holds 4,096" in one for one in narrow.problems)
-    large = forecast(CONFIG, replace(SHAPE, weights=70_000_000_000), Machines(ranks=512, offload=True))
+    large = forecast(CONFIG, replace(SHAPE, weights=70_000_000_000), ClusterSettings(gpus=512, offload=True))
     assert any("no room for a single reading" in one for one in large.problems)
 
 

@@ -131,19 +131,13 @@ def _print_forecast(config: TrainConfig, settings: str, problem: str, *, as_json
     import json
     from dataclasses import asdict
 
-    from bookwheel.lab.training.forecast import Machines, forecast, read_shape
+    from bookwheel.lab.training.forecast import forecast, read_shape
     from bookwheel.lab.training.verl.settings import ClusterSettings
 
     if not config.policy.path:
         raise ConfigError("a new model costs minutes and fits everywhere: --dry is for [train.policy] path")
     cluster = ClusterSettings.load(settings)
-    machines = Machines(
-        ranks=cluster.ranks,
-        sampling_share=cluster.rollout_memory,
-        gpus_a_copy=cluster.rollout_gpus,
-        offload=cluster.offload,
-    )
-    found = forecast(config, read_shape(config.policy.path), machines)
+    found = forecast(config, read_shape(config.policy.path), cluster)
     found = replace(found, problems=(*filter(None, [problem]), *found.problems))
     if as_json:
         print(json.dumps({"gpus": cluster.ranks, **asdict(found)}))

@@ -18,7 +18,7 @@ import logging
 import pickle
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +29,7 @@ from safetensors.torch import load_file, save_file
 
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.config import TrainConfig
-from bookwheel.lab.training.errors import CheckpointError
+from bookwheel.lab.training.errors import CheckpointError, ConfigError
 from bookwheel.lab.training.files import find_changes, flush_to_disk, replace_folder, restore_folders, write_hashes
 from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.records import MetricsLog
@@ -304,6 +304,9 @@ def _trained_weights(model: nn.Module) -> dict[str, nn.Parameter]:
 
 def check_same_settings(theirs: Mapping[str, Any], ours: Mapping[str, Any], place: Path) -> None:
     """Raise CheckpointError naming what differs, when a checkpoint has other settings."""
+    # One of an earlier version lacks what came later, and its default holds.
+    with suppress(ConfigError):
+        theirs = {**theirs, **TrainConfig.from_tables(theirs).to_json()}
     left, right = dict(_flatten_settings(theirs)), dict(_flatten_settings(json.loads(json.dumps(ours))))
     differ = [
         f"{key} (there {left.get(key)!r}, here {right.get(key)!r})"

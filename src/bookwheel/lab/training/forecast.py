@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.verl.settings import ClusterSettings
 
 # An H100: bytes of memory, bytes a second, dense operations a second in 16 bits.
 GPU_BYTES: Final = 80e9
@@ -66,18 +67,6 @@ class ModelShape:
     state_bytes: int
     """Of keys and values of one token, in 16 bits."""
     window: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machines:
-    """The GPUs of a run."""
-
-    ranks: int = 8
-    sampling_share: float = 0.6
-    """The share of a GPU's memory that sampling may take."""
-    gpus_a_copy: int = 1
-    offload: bool = False
-    """Weights and optimizer leave the GPU while it samples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +119,7 @@ def read_shape(path: str) -> ModelShape:
     )
 
 
-def forecast(config: TrainConfig, shape: ModelShape, machines: Machines, document: int = 0) -> Forecast:
+def forecast(config: TrainConfig, shape: ModelShape, machines: ClusterSettings, document: int = 0) -> Forecast:
     """Return what a run of these settings takes; `document` is the length of a document in place of the task's."""
     plan, policy, n = config.plan, config.policy, shape.weights
     updates = ceil((document or config.task.tokens) / plan.chunk_tokens)
@@ -140,11 +129,11 @@ def forecast(config: TrainConfig, shape: ModelShape, machines: Machines, documen
     reply = readings * (updates * plan.memory_tokens + plan.answer_tokens)
     longest = notes + plan.chunk_tokens + max(plan.memory_tokens, plan.answer_tokens)
 
-    copy = 2 * n / machines.gpus_a_copy
-    room = machines.sampling_share * GPU_BYTES - copy
-    at_once = max(0, min(int(room * machines.gpus_a_copy / (longest * shape.state_bytes)), _MOST_AT_ONCE))
-    token_seconds = (copy + at_once * longest * shape.state_bytes / machines.gpus_a_copy) / _BANDWIDTH
-    copies = max(1, machines.ranks // machines.gpus_a_copy)
+    copy = 2 * n / machines.rollout_gpus
+    room = machines.rollout_memory * GPU_BYTES - copy
+    at_once = max(0, min(int(room * machines.rollout_gpus / (longest * shape.state_bytes)), _MOST_AT_ONCE))
+    token_seconds = (copy + at_once * longest * shape.state_bytes / machines.rollout_gpus) / _BANDWIDTH
+    copies = max(1, machines.ranks // machines.rollout_gpus)
     passes = _PEAK * _SHARE * machines.ranks
     sampling = reply * token_seconds / max(at_once, 1) / copies + 2 * n * prompt / passes
     before = (config.updates > 1) + (config.loss.kl > 0)
@@ -159,7 +148,7 @@ def forecast(config: TrainConfig, shape: ModelShape, machines: Machines, documen
     logits = policy.head_tokens * shape.vocabulary * 4 * 3
     layer = 2 * n / shape.layers
     training_bytes = states + activations + logits + layer
-    sampling_bytes = machines.sampling_share * GPU_BYTES + (0 if machines.offload else states)
+    sampling_bytes = machines.rollout_memory * GPU_BYTES + (0 if machines.offload else states)
     return Forecast(
         weights=n,
         updates=updates,

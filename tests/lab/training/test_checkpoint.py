@@ -140,5 +140,5 @@ def test_a_run_goes_on_that_was_begun_before_a_setting_was_there():
     del older["train"]["teacher"], older["train"]["loss"]["reply_cap"]
     checkpoint.check_same_settings(older, ours, Path("run"))
     older["train"]["seed"] = 5
-    with pytest.raises(CheckpointError, match="train.seed"):
+    with pytest.raises(CheckpointError, match=r"train\.seed"):
         checkpoint.check_same_settings(older, ours, Path("run"))

@@ -307,7 +307,7 @@ def check_same_settings(theirs: Mapping[str, Any], ours: Mapping[str, Any], plac
     # One of an earlier version lacks what came later, and its default holds.
     with suppress(ConfigError):
         theirs = {**theirs, **TrainConfig.from_tables(theirs).to_json()}
-    left, right = dict(_flatten_settings(theirs)), dict(_flatten_settings(json.loads(json.dumps(ours))))
+    left, right = (dict(_flatten_settings(json.loads(json.dumps(one)))) for one in (theirs, ours))
     differ = [
         f"{key} (there {left.get(key)!r}, here {right.get(key)!r})"
         for key in sorted({*left, *right})

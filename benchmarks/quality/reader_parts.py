@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from bookwheel.environment import Environment
 from bookwheel.lab.evaluation.calibration import measure_auc
 from bookwheel.lab.scoring import load_metric
-from bookwheel.lab.training.lessons import LessonFile
+from bookwheel.lab.training.warmstart import LessonFile
 from bookwheel.models.base import copy_spans
 from bookwheel.models.local import LocalModel
 from bookwheel.reading.prompts import prompts_for

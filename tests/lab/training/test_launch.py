@@ -11,6 +11,7 @@ pytest.importorskip("transformers")
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.launch import build_policy, build_samples, build_trainer
+from bookwheel.lab.training.records import load_records
 from bookwheel.lab.training.samples import check_sources
 
 TINY = """
@@ -112,6 +113,24 @@ def test_a_resumed_run_keeps_its_threads_for_another_number_adds_up_in_another_o
             main([*command, "--resume"])
         assert ended.value.code == 0
         assert chosen == [1]
+        monkeypatch.undo()
+        # What starts the command again need not know whether it has begun.
+        for steps in ("1", "2"):
+            with pytest.raises(SystemExit) as ended:
+                main(
+                    [
+                        *command[:3],
+                        str(tmp_path / "again"),
+                        "--quiet",
+                        "--threads",
+                        "1",
+                        "--auto-resume",
+                        "--steps",
+                        steps,
+                    ]
+                )
+            assert ended.value.code == 0
+        assert sum(one["kind"] == "step" for one in load_records(tmp_path / "again")) == 2
     finally:
         monkeypatch.undo()
         torch.set_num_threads(begun)

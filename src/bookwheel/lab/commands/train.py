@@ -29,6 +29,7 @@ def train(
     *,
     out: OutPath | None = None,
     resume: Annotated[bool, Parameter(negative="")] = False,
+    auto_resume: Annotated[bool, Parameter(negative="")] = False,
     dry: Annotated[bool, Parameter(negative="")] = False,
     engine: Literal["embedded", "verl"] = "embedded",
     seed: WholeNumber | None = None,
@@ -52,6 +53,8 @@ def train(
         The run's folder; runs/NAME-SEED by default.
     resume
         Continue from the folder's newest checkpoint.
+    auto_resume
+        Continue where the folder holds a checkpoint, and begin otherwise: for whatever starts the command again.
     dry
         Train nothing: check settings and data, build the model without its weights' values, and print what the run
         would take and what would not fit. The exit code is 2 where something does not.
@@ -80,6 +83,7 @@ def train(
 
     """
     # Before torch, whose import takes seconds: a wrong setting is reported at once.
+    from bookwheel.lab.training.records import has_checkpoint
     from bookwheel.lab.training.samples import check_sources
 
     config = _load_config(settings, seed, steps)
@@ -98,6 +102,7 @@ def train(
     if dry:
         return _print_forecast(config, settings, problem, as_json=as_json)
     folder = out or Path("runs") / f"{Path(settings).stem}-{config.seed}"
+    resume = resume or (auto_resume and has_checkpoint(folder))
     chosen = {"tensorboard": with_tensorboard, "wandb": with_wandb, "trackio": with_trackio}
     trackers = [name for name, is_chosen in chosen.items() if is_chosen]
     if engine == "verl":

@@ -269,7 +269,7 @@ class WarmStart:
     tokens: NotNegative = 0
     """The length of generated samples; 0 is the task's. Shorter samples have more to note."""
     lessons: str = ""
-    """A file of lessons (lessons.py) for the way `quotes`; empty makes choices of passages out of the samples."""
+    """A file of lessons (warmstart.py) for the way `quotes`; empty makes choices of passages out of the samples."""
     clozes: bool = False
     """Ask for the ends of sentences of the samples' own text, whose place is known: needs neither gold nor evidence."""
     traces: str = ""

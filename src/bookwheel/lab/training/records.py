@@ -203,6 +203,11 @@ def totals(records: Sequence[Mapping[str, Any]]) -> Totals:
     )
 
 
+def has_checkpoint(folder: Path) -> bool:
+    """Tell if a run in the folder can go on, of this package's engine or of verl's."""
+    return newest_progress(folder) is not None or any((folder / "verl").glob("global_step_*"))
+
+
 def newest_progress(folder: Path) -> Path | None:
     """Return the file of the newest checkpoint that holds the run's settings."""
     places = (folder / "checkpoints").glob("*/progress.json")

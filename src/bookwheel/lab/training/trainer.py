@@ -21,7 +21,6 @@ from bookwheel.lab.training import ranks
 from bookwheel.lab.training.checkpoint import TrainingFolder, TrainingProgress, load_progress
 from bookwheel.lab.training.config import ROLLOUT, TrainConfig
 from bookwheel.lab.training.errors import NoGoodRollout, NothingToLearn
-from bookwheel.lab.training.lessons import LessonFile
 from bookwheel.lab.training.likelihood import LikelihoodCredit, pose_own_words
 from bookwheel.lab.training.loading import choose_device, choose_dtype
 from bookwheel.lab.training.policy import Policy
@@ -45,7 +44,7 @@ from bookwheel.lab.training.servers import RolloutServer, WeightSync
 from bookwheel.lab.training.speed import SpeedMeter
 from bookwheel.lab.training.step import PolicyOptimizer, schedule
 from bookwheel.lab.training.teacher import Teacher, TraceFile
-from bookwheel.lab.training.warmstart import Oracle, build_lesson, build_rows, draw_samples, ideal_rows
+from bookwheel.lab.training.warmstart import LessonFile, Oracle, build_lesson, build_rows, draw_samples, ideal_rows
 from bookwheel.lab.training.workflows import Workflow, build_workflow
 from bookwheel.plan import Sampling
 

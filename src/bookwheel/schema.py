@@ -25,7 +25,18 @@ from functools import cache, partial
 from itertools import pairwise
 from math import inf
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from annotated_types import BaseMetadata, Ge, Gt, Le, Lt
 
@@ -143,6 +154,24 @@ def check_bounds(value: Any, *, error: type[InputError] = InputError, table: str
         for given in held if isinstance(held, tuple) else (held,):
             if isinstance(given, int | float) and not _holds(bound, given):
                 raise error(f"{_join((table, name))} must be {_words(bound)}, not {given!r}")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def settings_table(name: str, error: type[InputError]) -> Callable[[type[T]], type[T]]:
+    """Make a class the frozen dataclass of a table of settings, whose bounds hold however it is made.
+
+    Where it has a method `check`, that is called then, for settings that exclude each other.
+    """
+
+    def decorate(cls: type[T]) -> type[T]:
+        def check_all(self: Any) -> None:
+            check_bounds(self, error=error, table=name)
+            getattr(self, "check", lambda: None)()
+
+        cls.__post_init__ = check_all  # type: ignore[attr-defined] # a dataclass calls it
+        return dataclass(frozen=True, slots=True, kw_only=True)(cls)
+
+    return decorate
 
 
 @dataclass(frozen=True, slots=True)

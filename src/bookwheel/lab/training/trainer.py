@@ -249,6 +249,8 @@ class Trainer:
         config = self.config
         judges = [one for one in (self._likelihood, self._teacher) if one]
         settings = replace(self._rollout_settings(ROLLOUT), credits=judges)
+        # A teacher teaches by groups of equal rewards too.
+        refills = 0 if self._teacher else config.refills
 
         def draw() -> int:
             self.progress.samples_drawn += 1
@@ -264,7 +266,7 @@ class Trainer:
 
         with self._sync.sampling():
             return await collect_rollouts(
-                draw, groups=config.samples, refills=config.refills, prepare=prepare, roll=roll, earlier=earlier
+                draw, groups=config.samples, refills=refills, prepare=prepare, roll=roll, earlier=earlier
             )
 
     async def _evaluate(self, kind: str = "evaluation") -> float:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -28,7 +28,7 @@ from annotated_types import Gt, Le
 from bookwheel.lab.training.config import AtLeastOne, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.plan import load_preset
-from bookwheel.schema import check_bounds, parse
+from bookwheel.schema import parse, settings_table
 
 NAME: Final = "bookwheel"
 """The name of the trainer, of the agent loop and of the settings that they read."""
@@ -42,7 +42,7 @@ _MOST_RATIO: Final = 1e6
 _MOST_CONVERSATIONS: Final = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@settings_table("verl", ConfigError)
 class ClusterSettings:
     """The machines, the engine that trains and the engine that samples."""
 
@@ -62,8 +62,8 @@ class ClusterSettings:
     overrides: tuple[str, ...] = ()
     """Settings of verl's own, `KEY=VALUE`; they come last."""
 
-    def __post_init__(self) -> None:
-        check_bounds(self, error=ConfigError, table="verl")
+    def check(self) -> None:
+        """Raise ConfigError for what is malformed."""
         malformed = [line for line in self.overrides if "=" not in line]
         if malformed:
             raise ConfigError(f"verl.overrides must be of the form KEY=VALUE, not {malformed[0]!r}")

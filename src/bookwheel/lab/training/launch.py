@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -216,16 +216,8 @@ def export_adapter(policy: Policy, path: Path, plan: Plan, way: str = "sequentia
     writer.add_string(WAY_FIELD, way)
     if turns:
         writer.add_string(TURNS_FIELD, turns)
-    for name, weight in model.named_parameters():
-        matrix, is_adapter, side = name.removeprefix("base_model.model.").partition(".lora_")
-        if not is_adapter:
-            continue
-        # Only B writes the matrix's output, whose rows llama.cpp orders by rotary halves; A stays as it is.
-        is_b = side.startswith("B")
-        values = layout.tensor_values(matrix if is_b else "", weight)
-        writer.add_tensor(
-            f"{layout.tensor_name(f'{matrix}.weight')}.lora_{'b' if is_b else 'a'}", values.astype("float16")
-        )
+    for target, matrix, weight in layout.list_adapters(model):
+        writer.add_tensor(target, layout.tensor_values(matrix, weight).astype("float16"))
     write_gguf(writer)
 
 
@@ -237,18 +229,14 @@ def load_adapter(policy: Policy, path: Path) -> None:
     tensors = dict(file.tensors)
     if file.fields.get("adapter.lora.alpha") != float(policy.model.peft_config["default"].lora_alpha):
         raise ConfigError(f"train.policy.adapter: {path} has another lora_alpha; set it to the file's")
-    for name, weight in policy.model.named_parameters():
-        matrix, is_adapter, side = name.removeprefix("base_model.model.").partition(".lora_")
-        if not is_adapter:
-            continue
-        is_b = side.startswith("B")
-        values = tensors.pop(f"{layout.tensor_name(f'{matrix}.weight')}.lora_{'b' if is_b else 'a'}", None)
+    for target, matrix, weight in layout.list_adapters(policy.model):
+        values = tensors.pop(target, None)
         if values is None or values.shape != tuple(weight.shape):
             raise ConfigError(
                 f"train.policy.adapter: {path} has no adapters of this shape; set lora_rank and lora_layers"
             )
         with torch.no_grad():
-            weight.copy_(torch.from_numpy(layout.policy_values(matrix if is_b else "", values)))
+            weight.copy_(torch.from_numpy(layout.policy_values(matrix, values)))
     if tensors:
         raise ConfigError(f"train.policy.adapter: {path} has more adapters; set lora_layers to as many")
 
@@ -269,6 +257,15 @@ class _TensorLayout:
     def tensor_name(self, name: str) -> str:
         """Return llama.cpp's name of a parameter."""
         return str(self._names.get_name(name, try_suffixes=(".weight", ".bias")))
+
+    def list_adapters(self, model: Any) -> Iterator[tuple[str, str, Any]]:
+        """Yield llama.cpp's name of each adapter, the matrix whose output it writes, and its weight."""
+        for name, weight in model.named_parameters():
+            matrix, is_adapter, side = name.removeprefix("base_model.model.").partition(".lora_")
+            if is_adapter:
+                # Only B writes the matrix's output, whose rows llama.cpp orders by rotary halves; A stays as it is.
+                is_b = side.startswith("B")
+                yield f"{self.tensor_name(f'{matrix}.weight')}.lora_{side[0].lower()}", matrix if is_b else "", weight
 
     def tensor_values(self, name: str, weight: Any) -> Any:
         """Return a parameter's values, with Llama's rotary halves interleaved as llama.cpp expects them."""

@@ -123,7 +123,7 @@ class TaskSettings:
         if self.name == "ledger":
             raise ConfigError("train.task.name 'ledger' has a new name: write 'toy-records'")
         if self.file and (self.name or self.tokens or self.stages or self.options):
-            raise ConfigError("train.task.file brings its own samples: leave out name, tokens, stages and options")
+            raise ConfigError("train.task.file brings its own samples: leave out name, tokens and options, and stages")
         if self.held_out and not self.file:
             raise ConfigError("train.task.held_out goes with train.task.file; a task makes held-out samples itself")
 

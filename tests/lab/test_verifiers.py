@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -108,24 +109,14 @@ def test_an_episode_of_another_workflow_has_no_reward_here():
         environment_reward(Episode(conversations=(), answer="", limits=()), list_samples(toy())[0])
 
 
-def read_record(messages):
-    """Note the record that the question begins, and answer with its value."""
-    question = messages[-1].content.partition("question ")[2].partition(" ")[0]
-    words = messages[-1].content.split()
-    found = next((words[at + 2] for at, word in enumerate(words) if word == question and words[at + 1] == "has"), "")
-    return found if " section " not in f" {messages[-1].content} " else (f"{question} has {found}" if found else "same")
-
-
 def test_a_reading_is_an_environment_whose_steps_are_its_conversations():
-    plan = Plan(prompts="tiny", language="en", chunk_tokens=16, memory_tokens=8, answer_tokens=4)
+    plan = Plan(prompts="tiny", language="en", chunk_tokens=16, memory_tokens=8, answer_tokens=9)
     samples = toy_records(tokens=48, count=2, seed=1)
     environment = ReadingEnvironment(samples, plan, WordTokenizer())
     limits = []
 
-    def reply(messages):
-        return read_record(messages)
-
-    model = ScriptedModel(reply)
+    # The answer has a limit of its own.
+    model = ScriptedModel(lambda messages: samples[1].golds[0] if limits[-1] == plan.answer_tokens else "same")
     plain = model.reply
 
     async def counted(messages, *, limit, sampling):
@@ -142,7 +133,7 @@ def test_a_reading_is_an_environment_whose_steps_are_its_conversations():
 
     state = asyncio.run(roll())
     assert state.get("error") is None
-    assert limits == [8, 8, 8, 4]
+    assert limits == [8, 8, 8, 9]
     assert len(state["trajectory"]) == 4
     assert [len(step["prompt"]) for step in state["trajectory"]] == [1] * 4
     assert state["reward"] == samples[1].score(state["answer_read"]).score == 1.0
@@ -155,8 +146,9 @@ def test_an_environment_is_loaded_by_its_name():
 
 
 def test_a_reading_that_fails_ends_its_rollout_with_the_reason():
-    plan = Plan(prompts="tiny", language="en", question_tokens=1, chunk_tokens=16, memory_tokens=8, answer_tokens=4)
-    environment = ReadingEnvironment(toy_records(tokens=16, count=1, seed=1), plan, WordTokenizer())
-    client = PolicyClient(ScriptedModel(read_record), 64)
+    plan = Plan(prompts="tiny", language="en", question_tokens=8, chunk_tokens=16, memory_tokens=8, answer_tokens=8)
+    (sample,) = toy_records(tokens=16, count=1, seed=1)
+    environment = ReadingEnvironment([replace(sample, question="oak has " * 9)], plan, WordTokenizer())
+    client = PolicyClient(ScriptedModel(lambda messages: "same"), 64)
     state = asyncio.run(environment.rollout(environment.get_dataset()[0], client, "policy", {}))
     assert "question" in str(state["error"])

@@ -234,7 +234,8 @@ class ReadingEnvironment(vf.MultiTurnEnv):
             state["final_env_response"] = []
             state["answer_read"], state["score"] = started.answer, started.score
             return []
-        return [{"role": one.role, "content": one.content} for one in messages]
+        kinds = {"user": vf.UserMessage, "system": vf.SystemMessage, "assistant": vf.AssistantMessage}
+        return [kinds[one.role](content=one.content) for one in messages]
 
     async def get_model_response(self, state: Any, prompt: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the reply, within the limit of a memory or of an answer."""

@@ -216,23 +216,24 @@ def check_sources(config: TrainConfig, data: Path | None = None) -> None:
     known = signature(toy_records).parameters.keys() - {"tokens", "count", "seed"}
     if task.name == TASK and (unknown := sorted(task.options.keys() - known)):
         raise ConfigError(f"the task {TASK} has no option {unknown[0]!r}; it takes: {', '.join(sorted(known))}")
-    if not task.file and task.name != TASK:
-        _check_task(task, data)
+    made = [] if task.file or task.name == TASK else _open_series(task, data)
     if not path and task.name != TASK:
         raise ConfigError(
             f"a new model knows only the words of the {TASK} task, and [train.task] names "
             f"{task.file or task.name!r}: set train.policy.path to a model"
         )
-
-
-def _check_task(task: TaskSettings, data: Path | None) -> None:
-    made = partial(sample_series, task.name, count=task.count, seed=task.seed, tokenizer=WordTokenizer(), data=data)
-    for tokens in (*(stage.tokens for stage in task.stages), task.tokens):
-        try:
-            series = made(tokens=tokens, split="train", **task.options)
-        except InputError as error:
-            raise ConfigError(f"train.task: {error}") from error
+    for series in made:
         _check_count(task.name, series)
+
+
+def _open_series(task: TaskSettings, data: Path | None) -> list[SampleSeries]:
+    """Return the samples of every length."""
+    made = partial(sample_series, task.name, count=task.count, seed=task.seed, tokenizer=WordTokenizer(), data=data)
+    lengths = (*(stage.tokens for stage in task.stages), task.tokens)
+    try:
+        return [made(tokens=tokens, split="train", **task.options) for tokens in lengths]
+    except InputError as error:
+        raise ConfigError(f"train.task: {error}") from error
 
 
 def _check_count(name: str, series: SampleSeries) -> None:

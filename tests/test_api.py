@@ -167,6 +167,21 @@ def test_the_package_lists_what_it_offers() -> None:
     assert all(getattr(bookwheel, name) is not None for name in dir(bookwheel))
 
 
+def test_a_lasting_memory_keeps_to_its_limits_and_tells_what_changed(tmp_path: Path) -> None:
+    from bookwheel import LastingMemory
+
+    settings = {
+        "about": "Bo Fell and the lamp of the tower",
+        "model": "scripted",
+        "journal": tmp_path / "j.sqlite",
+        "max_characters": 60,
+    }
+    update = LastingMemory("bo", **settings).read("Bo Fell lights the lamp of the tower.", source="mail-1")
+    assert (update.steps, [line.text for line in update.changes]) == (1, ["Bo Fell lights the lamp of the tower."])
+    with pytest.raises(InputError, match="may hold 60 characters"):
+        LastingMemory("bo", **settings).read("Bo Fell has a boat, a cat and a hat.", source="mail-2")
+
+
 def test_an_async_watch_is_awaited(tmp_path: Path) -> None:
     seen = []
 

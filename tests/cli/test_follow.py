@@ -49,6 +49,27 @@ def test_a_command_that_fails_is_said_and_ends_nothing(memory) -> None:
     assert FACT.strip() in done.stdout
 
 
+@pytest.mark.slow
+def test_a_full_memory_is_said_and_ends_with_5(run, tmp_path: Path) -> None:
+    journal = ["--journal", str(tmp_path / "full.sqlite")]
+    begun = run(
+        "memory",
+        "new",
+        "door",
+        "--about",
+        "the state of the door",
+        "--model",
+        "scripted",
+        "--memory-tokens",
+        "12",
+        *journal,
+    )
+    assert begun.code == 0
+    done = follow([], journal, "".join(f"The state of the door {n} is shut.\n" for n in range(9)))
+    assert done.returncode == 5
+    assert "not taken in whole: the memory is full" in done.stderr
+
+
 def test_telling_needs_a_question(memory, run) -> None:
     ran = run("memory", "follow", "door", "-", "--run", "true", *memory)
     assert ran.code == 2

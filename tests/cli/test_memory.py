@@ -42,7 +42,7 @@ def test_what_is_added_is_told_line_by_line(memory, tell) -> None:
     ran = tell("Ada Quill lives in Este. Ada Quill has a cat.", "--source", "mail-1")
     assert ran.code == 0
     assert ran.out == "  + Ada Quill lives in Este.\n  + Ada Quill has a cat.\n"
-    assert ran.err.startswith("version 1 · 1 pieces read · ")
+    assert ran.err.startswith("version 1 · 1 piece read · ")
     again = tell("Ada Quill lives in Este. Ada Quill has a cat.", "--source", "mail-1")
     assert again.out == ""
     assert "mail-1 has said this before; it was not read again" in again.err
@@ -98,7 +98,7 @@ def test_a_correction_is_a_new_version(memory, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("ada")
 def test_a_source_is_forgotten_after_a_look_at_what_would_go(memory) -> None:
     seen = memory("forget", "ada", "--source", "mail-1", "--preview")
-    assert seen.out.startswith("1 texts, ")
+    assert seen.out.startswith("1 text and 1 version would go")
     assert "Este" in memory("show", "ada").out
     gone = memory("forget", "ada", "--source", "mail-1")
     assert (gone.code, gone.out.startswith("forgot mail-1: ")) == (0, True)

@@ -79,6 +79,16 @@ async def test_a_full_memory_is_said(session, begin):
     assert {Flag.TRUNCATED, Flag.TRIMMED} & set(update.gaps[0].flags)
 
 
+async def test_an_update_says_how_many_pieces_were_read_and_which_lines_differ(session, begin):
+    opened = await begin(session)
+    await append(opened, "room = 12\ncat = Mo", source="mail-1")
+    update = await append(opened, "room = 31", source="mail-2")
+    assert update.steps == 1
+    assert [(str(line.kind), line.old_text, line.text) for line in update.changes] == [
+        ("reworded", "room = 12", "room = 31")
+    ]
+
+
 async def test_limits_hold_for_a_memory_and_a_day(session, begin):
     opened = await begin(session, limits=MemoryLimits(max_characters=10, max_tokens_per_day=50))
     await append(opened, "a = 1", source="one")

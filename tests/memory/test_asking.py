@@ -46,6 +46,23 @@ async def test_older_values_are_superseded_and_as_of_goes_back(session, begin):
     assert (then.answer, then.version) == ("room = 31", 2)
 
 
+async def test_a_day_alone_is_known_to_its_end(session, begin):
+    opened = await begin(session)
+    for day, room in (("01", "12"), ("02", "31"), ("03", "44")):
+        await append(opened, f"room = {room}", source=f"mail-{day}", at=f"2026-01-{day}T12:00")
+    then = await ask(opened, "room?", as_of="2026-01-02")
+    assert (then.answer, then.version) == ("room = 31", 2)
+
+
+async def test_an_answer_from_a_full_memory_says_so(session, begin):
+    opened = await begin(session)
+    await append(opened, "room = 12", source="mail-1")
+    assert not (await ask(opened, "room?")).gaps
+    await append(opened, "\n".join(f"key{n} = {n}" for n in range(25)), source="much")
+    await append(opened, "\n".join(f"word{n} = {n}" for n in range(25)), source="more")
+    assert [one.version for one in (await ask(opened, "key0?")).gaps] == [opened.newest().version]
+
+
 async def test_an_empty_memory_says_so(session, begin):
     answer = await ask(await begin(session), "room?")
     assert answer.origin == "memory"

@@ -16,9 +16,9 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from bookwheel.cli import STDIN
-from bookwheel.cli.memory import format_change, open_named
+from bookwheel.cli.memory import GAPS_CODE, format_change, open_named
 from bookwheel.cli.options import CallOptions, Text
-from bookwheel.cli.output import print_json, print_line, print_note
+from bookwheel.cli.output import count, print_json, print_line, print_note
 from bookwheel.errors import InputError
 from bookwheel.text.sanitize import sanitize
 
@@ -69,6 +69,7 @@ async def follow(
 
     if (run or post) and not tell:
         raise InputError("--run and --post tell of answers: say which question with --tell")
+    code = 0
     named = source or ("standard input" if file == STDIN else file)
     async with open_named(name, options) as opened:
         growing = FollowedStream(sys.stdin.buffer, named) if file == STDIN else open_followed(opened, Path(file), named)
@@ -77,9 +78,11 @@ async def follow(
         async with aclosing(follow_source(opened, growing, source=named, every=every, question=tell or "")) as events:
             async for event in events:
                 _print_event(event, options.output)
+                if event["event"] == "read" and event["gaps"]:
+                    code = GAPS_CODE
                 if event["event"] == "answer":
                     await _tell(event, run, post)
-    return 0
+    return code
 
 
 def _print_event(event: Mapping[str, Any], output: OutputOptions) -> None:
@@ -97,9 +100,9 @@ def _print_event(event: Mapping[str, Any], output: OutputOptions) -> None:
         for quote in event["evidence"]:
             print_note(f"    “{quote['quote'].strip()}”  {quote['source']} · {quote['at']}")
     elif not output.quiet:
-        print_note(
-            f"{clock}  version {event['version']}: {event['steps']} pieces read, {len(event['changes'])} lines differ"
-        )
+        steps, lines = count(event["steps"], "piece"), count(len(event["changes"]), "changed line")
+        full = "; not taken in whole: the memory is full" if event["gaps"] else ""
+        print_note(f"{clock}  version {event['version']}: {steps} read, {lines}{full}")
     sys.stdout.flush()
 
 

@@ -22,11 +22,12 @@ from bookwheel.cli.options import (
     WholeNumber,
     Words,
 )
-from bookwheel.cli.output import EXIT_CODES, print_json, print_line, print_note
+from bookwheel.cli.output import EXIT_CODES, count, print_json, print_line, print_note
 from bookwheel.cli.resume import choose_memory
 from bookwheel.errors import InputError
 from bookwheel.memory import record as records
 from bookwheel.text.sanitize import sanitize
+from bookwheel.types import Status
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.memory.pieces import MemoryUpdate
 
-_GAPS: Final = 5
+GAPS_CODE: Final = 5
 _SIGNS: Final = {"new": "+", "gone": "-", "reworded": "~"}
 
 app = App(name="memory", help="A memory that goes on: append, ask, look back, correct, forget.")
@@ -147,7 +148,7 @@ def show(name: str, *, version: WholeNumber | None = None, output: OutputOptions
     with output.require_journal(name) as journal:
         values = records.show_version(journal.memories, journal.memories.find(name), version)
     if values["waiting"] and not output.is_silent:
-        print_note(f"{values['waiting']} texts are not read yet: the next `bookwheel memory add` reads them")
+        print_note(f"{count(values['waiting'], 'text')} not read yet: the next `bookwheel memory add` reads them")
     if values["gaps"] and not output.is_silent:
         print_note("the piece that was read last was not taken in whole", style="bold yellow")
     return _print(values, output, values["text"] or "(nothing was read yet)")
@@ -247,11 +248,13 @@ async def forget(
     async with open_named(name, options) as opened:
         if preview:
             found = forgetting.preview(opened, source=source, before=until, text=text)
-            line = f"{len(found.texts)} texts, {found.versions} versions; up to {found.later} pieces are read again"
+            parts = ((len(found.texts), "text"), (found.versions, "version"), (found.later, "later piece"))
+            texts, versions, later = (count(number, noun) for number, noun in parts)
+            line = f"{texts} and {versions} would go; up to {later} would be read again"
             return _print(records.preview_to_json(name, found), options.output, line)
         tombstone = await forgetting.forget(opened, source=source, before=until, text=text)
     left = "" if tombstone.is_purged else "; the file is still in use and is purged with the next command"
-    work = f"{tombstone.replayed} pieces read again, {tombstone.lines} lines changed"
+    work = f"{count(tombstone.replayed, 'piece')} read again, {count(tombstone.lines, 'line')} changed"
     line = f"forgot {', '.join(tombstone.sources)}: {work}{left}"
     return _print(records.tombstone_to_json(name, tombstone), options.output, line)
 
@@ -345,14 +348,14 @@ def _print_update(name: str, update: MemoryUpdate, output: OutputOptions) -> int
             print_note("note: texts of a later time were read before this one")
     _print(values, output, *(format_change(change) for change in values["changes"]))
     if not output.is_silent:
-        steps = f"{values['steps']} pieces read · {values['tokens']} tokens"
+        steps = f"{count(values['steps'], 'piece')} read · {values['tokens']} tokens"
         print_note(f"version {values['version']} · {steps}", style="dim")
     if gaps and not (output.as_json or output.json_events):
         why = ", ".join(sorted({flag for gap in values["gaps"] for flag in gap["flags"]}))
         advice = "where the memory is full, begin one with more --memory-tokens"
         note = f"not taken in whole: {len(gaps)} of {values['steps']} pieces ({why}); {advice}"
         print_note(note, style="bold yellow")
-    return _GAPS if gaps else 0
+    return GAPS_CODE if gaps else 0
 
 
 def format_change(change: Mapping[str, Any]) -> str:
@@ -365,10 +368,13 @@ def _print_reply(name: str, answer: MemoryAnswer, output: OutputOptions) -> int:
     from bookwheel.views.verdicts import describe_verdict
 
     code = EXIT_CODES[answer.status]
+    if answer.gaps and answer.origin == "memory" and not code:
+        # What a full memory did not take in may be what was asked for.
+        code = GAPS_CODE
     if output.as_json or output.json_events:
         print_json(records.answer_to_json(name, answer))
         return code
-    if code:
+    if answer.status is not Status.ANSWERED:
         print_note(f"{answer.status}: {answer.error}", style="bold yellow")
         return code
     print_line(sanitize(answer.answer))
@@ -377,6 +383,8 @@ def _print_reply(name: str, answer: MemoryAnswer, output: OutputOptions) -> int:
     where = "from the memory" if answer.origin == "memory" else "looked up in the texts"
     verdict = describe_verdict(answer.verdict, answer.answers) if answer.verdict else "not judged"
     print_note(f"{where} · version {answer.version} · {verdict}", style="dim")
+    if answer.gaps:
+        print_note("the memory is full: what it read last was not taken in whole", style="bold yellow")
     for label, quotes in (("", answer.evidence), ("newer: ", answer.newer), ("superseded: ", answer.superseded)):
         for quote in quotes:
             print_note(f"    {label}“{quote.quote.strip()}”  {quote.source} · {quote.at}", style="italic")

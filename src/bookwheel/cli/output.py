@@ -239,14 +239,14 @@ def _describe_estimate(cost: CostEstimate, choice: WayChoice, chunk_tokens: int)
         way = f" by the way {cost.of_way}, which auto chose:"
     else:  # a way of another package says nothing of its cost
         way = f" by the way {choice.way}; the loop would take"
-    calls = _count(cost.calls, "call")
+    calls = count(cost.calls, "call")
     if cost.least_calls < cost.calls:
         calls = f"{cost.least_calls:,} to {calls}"
-    chunks = f"{about}{_count(cost.chunks, 'chunk')} of {chunk_tokens} tokens"
+    chunks = f"{about}{count(cost.chunks, 'chunk')} of {chunk_tokens} tokens"
     return f"{chunks}{way} {about}{calls}, {tokens}{price}"
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 

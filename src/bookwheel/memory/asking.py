@@ -36,7 +36,7 @@ from bookwheel.text.matching import parse_words
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
 from bookwheel.text.sentences import split_sentences
-from bookwheel.types import DocumentInfo, Flag, Status, Usage
+from bookwheel.types import GAPS, DocumentInfo, Flag, Status, Usage
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class MemoryAnswer:
     """What older texts say in its place, newest first."""
     newer: tuple[DatedQuote, ...] = ()
     """What newer texts say in its place."""
+    gaps: tuple[MemoryVersion, ...] = ()
+    """The version that it was answered from, where its memory was full and did not take a piece in whole."""
     usage: Usage = field(default_factory=Usage)
     status: Status = Status.ANSWERED
     error: str = ""
@@ -85,7 +87,7 @@ async def ask(
     until: datetime | None = None
     known: int | None = None
     if as_of is not None:
-        when = read_time(as_of)
+        when = read_time(as_of, is_until=True)
         until, known = datetime.fromisoformat(when).astimezone(UTC), tables.find_known(record.number, when)
     version = tables.newest_version(record.number, limit, known) or blank_version(limit)
     prompts = prompts_for(record.plan, question)
@@ -117,7 +119,8 @@ async def ask(
             version=version.version,
             verdict=Verdict.ABSENT,
         )
-    answer = replace(answer, usage=subtract_usage(opened.model.spent, spent))
+    gaps = (version,) if has_notes and GAPS & set(version.flags) else ()
+    answer = replace(answer, usage=subtract_usage(opened.model.spent, spent), gaps=gaps)
     if is_kept and as_of is None and answer.status is Status.ANSWERED:
         await keep_answer(opened, answer)
     return answer

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from bookwheel.configuration import Connection
 from bookwheel.documents.cancellation import run_cancellable
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
-from bookwheel.journal.memory_rows import blank_version
+from bookwheel.journal.memory_rows import MemoryLimits, blank_version
 from bookwheel.memory import append, asking, editing, forgetting
 from bookwheel.memory.files import FileCommand, run_command
 from bookwheel.memory.opened import WRITTEN_ABOUT, begin_memory, open_memory
@@ -60,7 +60,8 @@ class LastingMemory:
         """Open the memory of this name, or begin it where there is none; then `about` says what it notes.
 
         A path with an ending, such as `ada.sqlite`, is a journal of its own, as `export` writes it. `model` is a name
-        or a Model; a Model is not closed. `settings` are those of `bookwheel.read`.
+        or a Model; a Model is not closed. `settings` are those of `bookwheel.read`, and the limits of a new memory:
+        `max_characters` and `max_tokens_per_day`.
         """
         is_file = isinstance(name_or_path, Path) or Path(name_or_path).suffix in {".sqlite", ".db"}
         self.name = Path(name_or_path).stem if is_file else str(name_or_path)
@@ -71,6 +72,7 @@ class LastingMemory:
                 names = [record.name for record in kept.memories.list_all()]
             self.name = names[0] if len(names) == 1 else self.name
         self._about, self._way, self._model = about, way, model
+        self._limits = {one.name: settings.pop(one.name) for one in fields(MemoryLimits) if one.name in settings}
         self._settings = settings if tokens is None else {**settings, "memory_tokens": tokens}
 
     @property
@@ -189,7 +191,8 @@ class LastingMemory:
         if not about:
             raise InputError(f"there is no memory {self.name!r} yet: say what it is about, with about=TEXT")
         plan = session.build_plan(settings)
-        return await begin_memory(session, self.name, about, plan, way=self._way, is_written=is_written)
+        limits = MemoryLimits(**self._limits)
+        return await begin_memory(session, self.name, about, plan, way=self._way, limits=limits, is_written=is_written)
 
 
 def export_memory(journal: Journal, record: MemoryRecord, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,13 +15,16 @@ from bookwheel.journal.memory_rows import MemoryText, MemoryVersion, VersionKind
 from bookwheel.text.chunks import split
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import GAPS, Answer, Chunk, Conversation, Flag, Reply, Step, Usage
+from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.types import Memory
+    from bookwheel.views.diff import LineChange
 
 # Tokens that a header and the text behind it can have more together than apart.
 _SEAM_TOKENS: Final = 8
+_DAY: Final = re.compile(r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d-?\d")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,17 @@ class MemoryUpdate:
     usage: Usage = field(default_factory=Usage)
 
     @property
+    def steps(self) -> int:
+        """How many pieces of text were read."""
+        return sum(version.text is not None for version in self.versions)
+
+    @property
+    def changes(self) -> tuple[LineChange, ...]:
+        """The lines that differ from before."""
+        lines = diff_memories(self.before.memory.text, self.after.memory.text)
+        return tuple(line for line in lines if line.kind is not ChangeKind.KEPT)
+
+    @property
     def gaps(self) -> tuple[MemoryVersion, ...]:
         """The pieces that the memory did not take in whole."""
         return tuple(version for version in self.versions if GAPS & set(version.flags))
@@ -51,12 +66,17 @@ def format_header(text: MemoryText) -> str:
     return f"[{text.source} · {text.at}]\n"
 
 
-def read_time(at: datetime | str | None) -> str:
-    """Return a time with its zone, by default now; InputError for what is no time. Without a zone, it is local."""
+def read_time(at: datetime | str | None, *, is_until: bool = False) -> str:
+    """Return a time with its zone, by default now; InputError for what is no time. Without a zone, it is local.
+
+    A day alone is its beginning; with `is_until`, its end.
+    """
     try:
         when = datetime.fromisoformat(at) if isinstance(at, str) else at or datetime.now().astimezone()
     except ValueError as error:
         raise InputError(f"{at!r} is no time: write it as 2026-11-24 or 2026-11-24T09:30+01:00") from error
+    if is_until and isinstance(at, str) and _DAY.fullmatch(at):
+        when = when.replace(hour=23, minute=59, second=59)
     return (when if when.tzinfo else when.astimezone()).isoformat(timespec="seconds")
 
 

@@ -95,6 +95,7 @@ MemoryAnswerJson = TypedDict(
         "evidence": list[DatedQuoteJson],
         "superseded": list[DatedQuoteJson],
         "newer": list[DatedQuoteJson],
+        "gaps": list[MemoryGapJson],
         "usage": Usage,
     },
 )
@@ -224,7 +225,7 @@ def list_gaps(versions: Iterable[MemoryVersion]) -> list[MemoryGapJson]:
 def update_to_json(name: str, update: MemoryUpdate) -> MemoryJson:
     """Return what an append or a correction came to."""
     values = version_to_json(name, update.after, update.before)
-    values["steps"] = sum(version.text is not None for version in update.versions)
+    values["steps"] = update.steps
     values["gaps"] = list_gaps(update.versions)
     values["usage"] = _to_json(update.usage)
     if update.text:
@@ -254,6 +255,7 @@ def answer_to_json(name: str, answer: MemoryAnswer) -> MemoryAnswerJson:
         "evidence": [_to_json(quote) for quote in answer.evidence],
         "superseded": [_to_json(quote) for quote in answer.superseded],
         "newer": [_to_json(quote) for quote in answer.newer],
+        "gaps": list_gaps(answer.gaps),
         "usage": _to_json(answer.usage),
     }
 
@@ -364,6 +366,6 @@ def log_to_json(tables: MemoryTables, record: MemoryRecord) -> MemoryLogJson:
         **summary_of(tables, record),
         "versions": rows,
         "sources": [text_to_json(text) for text in texts],
-        "answers": [cast("MemoryAnswerJson", one) for one in tables.list_answers(record.number)],
+        "answers": [cast("MemoryAnswerJson", {"gaps": [], **one}) for one in tables.list_answers(record.number)],
         "forgotten": [tombstone_to_json(record.name, stone) for stone in tables.list_tombstones(record.number)],
     }

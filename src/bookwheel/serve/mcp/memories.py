@@ -21,6 +21,7 @@ from bookwheel.views.verdicts import advise_room
 
 At = Annotated[str | None, Field(description="Its time, as 2026-11-24T09:30+01:00.")]
 Source = Annotated[str, Field(description="Who says it, such as mail-17; needed to forget it.")]
+Limit = Annotated[int | None, Field(ge=1)]
 _MOST_QUOTES: Final = 3
 _MOST_CHANGES: Final = 6
 _PIECE: Final = 700
@@ -42,12 +43,13 @@ class LastingMemoryTools:
         ]
         return make_page("memories", clean(rows), cursor)
 
-    async def memory_new(self, ctx: Context, *, memory: str, about: str) -> Json:
+    async def memory_new(
+        self, ctx: Context, *, memory: str, about: str, max_characters: Limit = None, max_tokens_per_day: Limit = None
+    ) -> Json:
         """Begin a lasting memory; `about` says what it notes."""
         model = next(iter(self._service.models))
-        begun = await self._memories.begin(
-            get_key(ctx), memory, about, model=model, plan={}, way="", limits=MemoryLimits()
-        )
+        limits = MemoryLimits(max_characters=max_characters, max_tokens_per_day=max_tokens_per_day)
+        begun = await self._memories.begin(get_key(ctx), memory, about, model=model, plan={}, way="", limits=limits)
         return {"memory": begun["memory"], "limit": begun["limit"]}
 
     async def memory_add(self, ctx: Context, *, memory: str, text: str, source: Source = "", at: At = None) -> Json:
@@ -76,6 +78,8 @@ class LastingMemoryTools:
             values: Json = {"memory": memory, "version": found["version"], "status": found["status"]}
             values |= {name: cut(found[name], _PIECE) for name in ("answer", "error") if found[name]}
             values |= {"from": found["from"], "verdict": found["verdict"]}
+            if found["gaps"]:
+                values["gaps"] = "the memory is full: what it read last was not taken in whole"
             for name in ("evidence", "newer", "superseded"):
                 quotes = found[name][:_MOST_QUOTES]
                 if quotes:

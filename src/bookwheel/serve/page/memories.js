@@ -89,7 +89,8 @@ class Memory {
     const [log, shown] = await Promise.all([service.memoryLog(this.name), service.memory(this.name)]);
     refill(this.head, h("h1", { dir: "auto" }, log.memory), h("p", { class: "soft", dir: "auto" }, log.about), h("p", { class: "small" }, facts(log), shown.waiting ? ` · ${t("memory.waiting", { count: number(shown.waiting) })}` : ""));
     const lines = shown.text.split("\n").filter(Boolean);
-    refill(this.now, h("h2", {}, t("memory.now")), lines.length ? h("ul", { class: "noted" }, lines.map((line) => this.#drawLine(line))) : h("p", { class: "soft" }, t("memory.nothing")));
+    const full = shown.gaps.length > 0 && h("p", { class: "problem", role: "alert" }, t("memory.full"));
+    refill(this.now, h("h2", {}, t("memory.now")), full, lines.length ? h("ul", { class: "noted" }, lines.map((line) => this.#drawLine(line))) : h("p", { class: "soft" }, t("memory.nothing")));
     this.#drawTimeline(log, most);
   }
 

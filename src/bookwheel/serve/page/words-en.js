@@ -21,6 +21,7 @@ export default {
   "memory.waiting": "{count} texts wait to be read|{count} text waits to be read",
   "memory.now": "What it says now",
   "memory.nothing": "Nothing was read yet.",
+  "memory.full": "The memory is full: what it read last was not taken in whole. Begin one with more tokens.",
   "memory.ask": "Ask it",
   "memory.ask.hint": "What holds now?",
   "memory.from.memory": "from the memory",

@@ -21,6 +21,7 @@ export default {
   "memory.waiting": "{count} 篇文字等待阅读",
   "memory.now": "现在的内容",
   "memory.nothing": "还没有读过什么。",
+  "memory.full": "记忆已满：最后读到的内容没有全部记下。请开一个更大的记忆。",
   "memory.ask": "提问",
   "memory.ask.hint": "现在怎么样？",
   "memory.from.memory": "来自记忆",

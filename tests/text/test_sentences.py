@@ -103,3 +103,11 @@ def test_the_ends_in_a_part_are_those_of_the_whole_text(text: str, start: int, e
     # A part that begins between a mark and the blanks after it does not see that end, or sees it at the blank lines.
     settled = next((at for at in ends if at >= start), len(text))
     assert [at for at in within if at > settled] == [at for at in ends if at > settled]
+
+
+def test_the_lines_of_a_log_are_sentences() -> None:
+    text = (
+        "2026-11-24T10:00:00 open\nNov 24 10:00:01 host shut\n[2026-11-24 10:00:02] ajar\n10:00:03 a line\nof two lines"
+    )
+    spans = [text[start:end].strip() for start, end in split_sentences(text)]
+    assert [one[-4:] for one in spans] == ["open", "shut", "ajar", "ines"]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from bookwheel.claims import Fit, Verdict, sum_up_fits, sum_up_verdicts
 from bookwheel.errors import InputError
@@ -24,7 +24,7 @@ from bookwheel.journal.memory_rows import BY_HAND, MemoryText, blank_version
 from bookwheel.memory.files import split_line
 from bookwheel.memory.passages import DatedQuote, MemoryPassage, PassageDocument, cut_passages, leave_out_others
 from bookwheel.memory.pieces import format_header, read_time, subtract_usage
-from bookwheel.memory.speakers import find_speaker
+from bookwheel.memory.values import choose_newest, find_rivals, find_told, says_more
 from bookwheel.reading import loop
 from bookwheel.reading.follow_up import asks_for_more
 from bookwheel.reading.prompts import prompts_for
@@ -35,20 +35,14 @@ from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
-from bookwheel.text.sentences import split_sentences
 from bookwheel.types import GAPS, DocumentInfo, Flag, Status, Usage
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bookwheel.claims import Claim
     from bookwheel.journal.memory_rows import MemoryVersion
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.plan import Plan
-
-# Two sentences are about the same where they share this part of the words of the shorter one.
-_SAME: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,11 +100,11 @@ async def ask(
         answer = noted if is_borne_out else None
     if answer is None and document.length:
         answer = await _ask_texts(opened, question, version, document)
-        # What hangs together over several texts, notes may say and none of the passages: it stays unproved.
-        if has_notes and is_absence(answer.answer.casefold()):
+        if has_notes and answer.status is Status.ANSWERED:
             if not is_first:
                 noted, _ = await _ask_memory(opened, question, version, until)
-            answer = noted if noted and not noted.newer else answer
+            # What hangs together over several texts, notes may say and no few passages: it stays unproved.
+            answer = noted if noted and not noted.newer and says_more(noted.answer, answer.answer) else answer
     if answer is None:
         answer = MemoryAnswer(
             question=question,
@@ -140,10 +134,11 @@ def _rank_passages(
 ) -> list[MemoryPassage]:
     """Return the passages with the rarest words of the question that fit a chunk; without any, the newest ones."""
     memory, plan, asked = opened.record.number, opened.record.plan, QuestionWords(question)
+    is_quoted = prompts_for(plan, question).quotes
     texts = [one for one in opened.tables.list_texts(memory) if until is None or one.instant <= until]
     texts.sort(key=lambda one: (one.instant, one.number), reverse=True)
     written = [(one, asked.find(one.words)) for one in _list_written(opened, version)]
-    places = [(one, *place) for one in texts for place in _find_places(opened, asked, one)]
+    places = [(one, *place) for one in texts for place in _find_places(opened, asked, one, is_quoted=is_quoted)]
     held = [*(words for *_, words in places), *(words for _, words in written)]
     ranked = asked.rank(held)
     ranked = [at for at in ranked if held[at]] or ranked
@@ -162,13 +157,16 @@ def _rank_passages(
     return chosen
 
 
-def _find_places(opened: OpenMemory, asked: QuestionWords, text: MemoryText) -> list[tuple[int, int, frozenset[str]]]:
+def _find_places(
+    opened: OpenMemory, asked: QuestionWords, text: MemoryText, *, is_quoted: bool
+) -> list[tuple[int, int, frozenset[str]]]:
     """Return the passages of a text with the question's words that each has; a standing question finds them once."""
     places, key = opened.searched.find(asked.question), (text.number, text.sha256)
     if key not in places:
         content = opened.tables.load_text(opened.record.number, text.number)
         places[key] = [
-            (start, start + len(words), frozenset(asked.find(words))) for start, words in cut_passages(content)
+            (start, start + len(words), frozenset(asked.find(words) & asked.stems))
+            for start, words in cut_passages(content, is_quoted=is_quoted)
         ]
     return places[key]
 
@@ -252,17 +250,20 @@ async def _ask_texts(
     if is_quoted:
         # A short answer has none of the question's words; the passage that it is from has.
         passage = ended.answer.passage or text
-        newest = await asyncio.to_thread(_choose_newest, passage, question, ended.memory.text, document)
+        newest = await asyncio.to_thread(choose_newest, passage, question, document)
         text = text if newest == passage else newest
     answer = await asyncio.to_thread(_judge, text, question, version, document, "texts")
     if is_quoted and answer.newer:
         # Who quotes cannot weigh: of sentences that say the same of another value, the newest holds.
         newer = max(answer.newer, key=lambda quote: datetime.fromisoformat(quote.at))
         answer = await asyncio.to_thread(_judge, newer.quote, question, version, document, "texts")
-    if is_quoted and (answer.answers is Fit.NO or not _is_of_matter(answer, question, document)):
-        # The nearest words are of another matter: what was asked for is not there, or no longer.
-        return replace(answer, answer=prompts.not_found, verdict=Verdict.ABSENT, claims=(), superseded=(), newer=())
-    return answer
+    is_other = is_quoted and (answer.answers is Fit.NO or not _is_of_matter(answer, question, document))
+    if not prompts.quotes or (is_quoted and not is_other):
+        return answer
+    if told := find_told(question, document):
+        return await asyncio.to_thread(_judge, told, question, version, document, "texts")
+    # The nearest words are of another matter: what was asked for is not there, or no longer.
+    return replace(answer, answer=prompts.not_found, verdict=Verdict.ABSENT, claims=(), superseded=(), newer=())
 
 
 def _is_of_matter(answer: MemoryAnswer, question: str, document: PassageDocument) -> bool:
@@ -279,7 +280,7 @@ def _judge(text: str, question: str, version: MemoryVersion, document: PassageDo
     evidence, claims = judge_answer(text, question, (), document)
     quotes = [document.quote(piece.start, piece.end) for piece in evidence]
     found = tuple(quote for quote in quotes if quote)
-    rivals = _find_rivals(text, found, question, document)
+    rivals = find_rivals(text, found, question, document)
     times = [datetime.fromisoformat(quote.at) for quote in found]
     newest = max(times) if times else None
     newer = [one for one in rivals if newest and datetime.fromisoformat(one.at) > newest]
@@ -295,61 +296,3 @@ def _judge(text: str, question: str, version: MemoryVersion, document: PassageDo
         superseded=tuple(one for one in rivals if one not in newer),
         newer=tuple(newer),
     )
-
-
-def _find_rivals(
-    answer: str, quotes: Sequence[DatedQuote], question: str, document: PassageDocument
-) -> list[DatedQuote]:
-    """Return the sentences that have the question's words, and a value that is not the answer's; newest first."""
-    asked, said = QuestionWords(question), _list_stems(answer)
-    rivals: list[DatedQuote] = []
-    for quote in quotes:
-        mine, wanted = _list_stems(quote.quote), asked.find(quote.quote)
-        speaker = document.find_speaker(quote)
-        if not wanted:
-            continue
-        for passage in document.passages:
-            if passage.text.source == quote.source and passage.text.at == quote.at:
-                continue
-            for start, end in split_sentences(passage.words):
-                words = passage.words[start:end].strip()
-                theirs = _list_stems(words)
-                shared = len(mine & theirs) / max(1, min(len(mine), len(theirs)))
-                is_same = find_speaker(passage.words, start) in {speaker, ""} or not speaker
-                if (
-                    is_same
-                    and wanted <= asked.find(words)
-                    and shared >= _SAME
-                    and mine - theirs
-                    and theirs - mine - said
-                ):
-                    at = passage.start + start
-                    rivals.append(
-                        DatedQuote(
-                            quote=words, source=passage.text.source, at=passage.text.at, start=at, end=at + len(words)
-                        )
-                    )
-    return list(dict.fromkeys(rivals))
-
-
-def _choose_newest(best: str, question: str, memory: str, document: PassageDocument) -> str:
-    """Return, of the passages with at least as many of the question's words as the best one, the newest."""
-    asked = QuestionWords(question)
-    text = document.slice(0, document.length)
-    wanted = asked.find(best)
-    candidates: list[tuple[int, str]] = []
-    for line in (best, *memory.splitlines()):
-        for start, end in split_sentences(line):
-            sentence = line[start:end].strip()
-            place = text.find(sentence)
-            if place >= 0 and wanted and wanted <= asked.find(sentence):
-                candidates.append((place, sentence))
-    newest = min(candidates, default=None)
-    home = document.find(text.find(best)) if best in text else None
-    if newest is None or home is document.find(newest[0]):
-        return best
-    return newest[1]
-
-
-def _list_stems(text: str) -> set[str]:
-    return {stem(word.index_key) for word in parse_words(text) if word.is_distinctive}

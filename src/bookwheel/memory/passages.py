@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.memory.pieces import format_header
 from bookwheel.memory.speakers import find_speaker, keep_spans, list_speakers
+from bookwheel.reading.prompts import language_of
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
 
     from bookwheel.journal.memory_rows import MemoryText
 
-# Characters of a passage of a text.
-_PASSAGE: Final = 1200
+# Characters of a passage of a text. A sign of Chinese says what several letters say, and is a token of its own.
+_PASSAGE: Final = {"en": 1200, "zh": 400}
+# Who quotes needs few words around an answer, and passages of many dates.
+_QUOTED: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,13 +111,13 @@ def leave_out_others(passages: Sequence[MemoryPassage], question: str) -> list[M
     ]
 
 
-def cut_passages(content: str) -> Iterator[tuple[int, str]]:
+def cut_passages(content: str, *, is_quoted: bool = False) -> Iterator[tuple[int, str]]:
     """Yield the passages of a text, cut at line ends where there are any."""
-    start = 0
+    start, size = 0, _PASSAGE[language_of(content[: _PASSAGE["en"]])] // (_QUOTED if is_quoted else 1)
     while start < len(content):
-        end = min(len(content), start + _PASSAGE)
+        end = min(len(content), start + size)
         if end < len(content):
-            line_end = content.rfind("\n", start + _PASSAGE // 2, end)
+            line_end = content.rfind("\n", start + size // (_QUOTED if is_quoted else 2), end)
             end = line_end + 1 if line_end > 0 else end
         if content[start:end].strip():
             yield start, content[start:end]

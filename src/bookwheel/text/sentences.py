@@ -5,9 +5,9 @@
 ['Ada lit it. ', 'It burned.  ', 'Then rain.']
 
 A sentence ends with its mark, the quotes that close there and the blanks after them; at a blank line; and before a line
-that is an item, a heading, a row of a table or a label ("Depth: 40 m"). A heading, and the line that names a file, end
-with their line. Everything that needs sentences takes them from here: quotes, the verdict on both of its sides, and the
-origins of memory lines.
+that is an item, a heading, a row of a table, a label ("Depth: 40 m"), or begins with its time, as in a log. A heading,
+and the line that names a file, end with their line. Everything that needs sentences takes them from here: quotes, the
+verdict on both of its sides, and the origins of memory lines.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _END: Final = re.compile(
     r"|(?P<mark>[.!?…])(?P<closed>[\"'”’»)\]]*)\s+"
     r"|[。！？；][”’」』）》]*\s*"
     r"|\n\s*\n\s*"
+    r"|\n(?=[\[(]?(?:\d{4}[-/.]\d\d[-/.]\d\d[T ,]+\d\d?:\d\d|(?:[A-Z][a-z]{2} [ \d]\d )?\d\d:\d\d:\d\d)\b)"
     r"|\n(?=\s*(?:[•·|=>]|[-*+]\s|#+\s|\(?\d{1,3}[.)、]\s|[\w-]{1,40}[:：]\s|[^\sa-z][^\n:：!?;。！？；]{0,39}[:：]\s))",
     re.MULTILINE,
 )

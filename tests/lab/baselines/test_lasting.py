@@ -31,8 +31,8 @@ def run(document, question, way, script=read_perfectly):
     return steps, answer.text, model
 
 
-def draw(kind, language="en"):
-    settings = {"tokens": 1600, "count": 1, "seed": 2, "tokenizer": WordTokenizer(), "language": language}
+def draw(kind, language="en", seed=2):
+    settings = {"tokens": 1600, "count": 1, "seed": seed, "tokenizer": WordTokenizer(), "language": language}
     return next(make_samples(f"episode_{kind}", **settings))
 
 
@@ -45,6 +45,13 @@ def test_a_perfect_reader_with_a_lasting_memory_is_right(kind, language) -> None
     assert [step.chunk.start for step in steps] == sorted(step.chunk.start for step in steps)
     assert steps[0].chunk.start == 0
     assert steps[-1].chunk.end == sample.document.length
+
+
+@pytest.mark.parametrize(("language", "seed"), [("en", 2), ("zh", 2), ("zh", 12), ("zh", 13)])
+def test_what_was_told_in_parts_is_answered_whole(language, seed) -> None:
+    sample = draw("aggregate", language, seed)
+    _, answer, _ = run(sample.document, sample.question, MEMORY.run)
+    assert sample.score(answer).score == 1, answer
 
 
 @pytest.mark.parametrize("kind", ["deletion", "absence"])

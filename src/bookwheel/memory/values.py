@@ -1,0 +1,161 @@
+"""What changes over the texts of a memory: the newest value of what was asked for, and what others say in its place.
+
+    "My dentist is Vix."  …  "I had to find a new dentist. Now I have Orm."      Orm holds, Vix is superseded
+
+A model that only quotes cannot weigh what it quotes. It answers with the newest line that has all of the question's
+words that its own choice has, or part of them and a word that tells of a change. The line is given whole where the
+sentence alone has no value: the value often stands in the next one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.memory.passages import DatedQuote
+from bookwheel.memory.speakers import find_speaker
+from bookwheel.reading.prompts import language_of
+from bookwheel.text.lexicon import stem
+from bookwheel.text.matching import parse_words
+from bookwheel.text.ranking import QuestionWords
+from bookwheel.text.remarks import is_absence
+from bookwheel.text.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bookwheel.memory.passages import PassageDocument
+
+# Two sentences are about the same where they share this part of the words of the shorter one.
+_SAME: Final = 0.5
+# Characters of the longest line that is one statement.
+_LINE: Final = 300
+# Of the question's words, where a word tells of a change: one in so many. In Chinese, pairs of signs are words.
+_PART: Final = {"en": 2, "zh": 3}
+_TOLD: Final = re.compile(r"[.!?…。！？][\"'”’»)\]』」]*\s*$")
+_CHANGE: Final = re.compile(
+    r"\b(?:now|new|no longer|instead|any ?more|another|after all|these days|as of|from (?:now|today|this)|current\w*|"
+    r"correct\w*|chang\w*|mov(?:es?|ed|ing)|switch\w*|replac\w*|postpon\w*|delay\w*|slip\w*|rais\w*|lower\w*|"
+    r"dropp?\w*|goes (?:up|down|on)|final\w*|t(?:akes?|ook) over|left)\b|"
+    r"现在|如今|改|换|不再|从[^，。]{1,8}起|推迟|提前|更新|交给",
+    re.IGNORECASE,
+)
+
+
+def choose_newest(best: str, question: str, document: PassageDocument) -> str:
+    """Return the newest statement of what the best passage for a question speaks of: itself, or a later one."""
+    asked = QuestionWords(question)
+    text, wanted = document.slice(0, document.length), asked.find(best) & asked.stems
+    # Lines of a passage may have been joined; a sentence stands as it was.
+    sentences = sorted((best[start:end].strip() for start, end in split_sentences(best)), key=asked.share, reverse=True)
+    place, own = next(((text.find(one), one) for one in sentences if one in text), (-1, best))
+    home = document.find(place)
+    names = {stem(word.index_key) for word in parse_words(question) if word.is_exact}
+    # A line that shares only a name is of another matter.
+    if home is None or not wanted - names:
+        return best
+    mine, part = _list_stems(best), _PART[language_of(question)]
+    for passage in document.passages:
+        if passage.text.instant <= home.text.instant:
+            break
+        for line in reversed(list(_split_lines(passage.words))):
+            found = asked.find(line)
+            is_change = bool(_CHANGE.search(line)) and part * len(found & wanted) >= len(wanted)
+            if (wanted <= found or is_change) and _list_stems(line) - mine - asked.stems:
+                return _shorten(line, wanted, mine | asked.stems)
+    return best if best in text else own
+
+
+def says_more(noted: str, found: str) -> bool:
+    """Return whether an answer says all that another one does, and more."""
+    return is_absence(found.casefold()) or _list_stems(found) < _list_stems(noted)
+
+
+def find_told(question: str, document: PassageDocument) -> str:
+    """Return the newest turn in which somebody who is asked about tells of what is asked for; empty where none does.
+
+    A small model does not know for an answer what stands in two sentences, or in words of a talk.
+    """
+    asked = QuestionWords(question)
+    for passage in document.passages:
+        for line in reversed(list(_split_lines(passage.words))):
+            who = find_speaker(line, 0)
+            names = {stem(word.index_key) for word in parse_words(who)}
+            wanted = asked.stems - names
+            if names & asked.stems and wanted and wanted <= asked.find(line):
+                told = _shorten(line, wanted, asked.stems | names)
+                if _has_value(told, asked.stems | names):
+                    return told
+    return ""
+
+
+def _split_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text that are whole statements, such as turns of a talk; elsewhere its sentences."""
+    held = list[str]()
+    for line in (*map(str.strip, text.splitlines()), ""):
+        is_end = not line or bool(_TOLD.search(line)) or line.startswith(("==", "#", "["))
+        held += [line] if line else []
+        if is_end and held:
+            block = "\n".join(held)
+            if len(held) == 1 and len(block) <= _LINE:
+                yield block
+            else:
+                yield from (block[start:end].strip() for start, end in split_sentences(block))
+            held = []
+
+
+def _shorten(line: str, wanted: set[str], known: set[str]) -> str:
+    """Return the sentence of a line that has the words and a name or number that is new; else the line."""
+    for start, end in split_sentences(line):
+        sentence = line[start:end].strip()
+        if _has_value(sentence, known) and wanted <= QuestionWords(" ".join(wanted), wanted).find(sentence):
+            return sentence
+    return line
+
+
+def _has_value(text: str, known: set[str]) -> bool:
+    """Return whether a text has a name or a number beside the words that are known."""
+    return any(
+        word.is_exact or (word.is_distinctive and word.text[0].isupper())
+        for word in parse_words(text)
+        if stem(word.index_key) not in known
+    )
+
+
+def find_rivals(
+    answer: str, quotes: Sequence[DatedQuote], question: str, document: PassageDocument
+) -> list[DatedQuote]:
+    """Return the sentences that have the question's words, and a value that is not the answer's; newest first."""
+    asked, said = QuestionWords(question), _list_stems(answer)
+    rivals: list[DatedQuote] = []
+    for quote in quotes:
+        mine, wanted = _list_stems(quote.quote), asked.find(quote.quote)
+        speaker = document.find_speaker(quote)
+        if not wanted:
+            continue
+        for passage in document.passages:
+            if passage.text.source == quote.source and passage.text.at == quote.at:
+                continue
+            for start, end in split_sentences(passage.words):
+                words = passage.words[start:end].strip()
+                theirs = _list_stems(words)
+                shared = len(mine & theirs) / max(1, min(len(mine), len(theirs)))
+                is_same = find_speaker(passage.words, start) in {speaker, ""} or not speaker
+                if (
+                    is_same
+                    and wanted <= asked.find(words)
+                    and shared >= _SAME
+                    and mine - theirs
+                    and theirs - mine - said
+                ):
+                    at = passage.start + start
+                    rivals.append(
+                        DatedQuote(
+                            quote=words, source=passage.text.source, at=passage.text.at, start=at, end=at + len(words)
+                        )
+                    )
+    return list(dict.fromkeys(rivals))
+
+
+def _list_stems(text: str) -> set[str]:
+    return {stem(word.index_key) for word in parse_words(text) if word.is_distinctive}

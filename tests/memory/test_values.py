@@ -1,0 +1,60 @@
+"""The newest value of what was asked for, among texts of many dates."""
+
+from __future__ import annotations
+
+import pytest
+
+from bookwheel.journal.memory_rows import MemoryText
+from bookwheel.memory.passages import MemoryPassage, PassageDocument
+from bookwheel.memory.values import choose_newest, find_told, says_more
+
+
+def gather(*entries: str) -> PassageDocument:
+    """Return a document of passages, one of each month."""
+    passages = []
+    for number, words in enumerate(entries, start=1):
+        day = f"2026-{number:02}-01T00:00:00+00:00"
+        text = MemoryText(
+            number=number, source=str(number), at=day, arrived=day, sha256="", characters=len(words), position=0
+        )
+        passages.append(MemoryPassage(text=text, start=0, words=words))
+    return PassageDocument(passages, has_headers=False)
+
+
+@pytest.mark.parametrize(
+    ("question", "entries", "value"),
+    [
+        (
+            "Where does the fuse box go?",
+            ("The fuse box goes into the pantry.", "The fuse box can't go there. It goes under the stairs."),
+            "under the stairs",
+        ),
+        (
+            "When is the pick-up planned?",
+            ("Pick-up is planned for 9 March.", "The carrier called: the pick-up is moved to 11 March."),
+            "11 March",
+        ),
+        ("外婆的生日宴在哪里？", ("外婆的生日宴在聚福楼。", "没有包间了，生日宴改到荷风轩。"), "荷风轩"),
+        ("What is Ada Quill's address?", ("Ada Quill sent two photos.", "Ada Quill signed."), "photos"),
+        ("Who leads the choir?", ("Ada leads the choir.", "The choir sang in Este."), "Ada"),
+    ],
+)
+def test_a_later_line_with_the_words_or_with_a_change_holds(question, entries, value) -> None:
+    document = gather(*entries)
+    assert value in choose_newest(entries[0], question, document)
+
+
+def test_a_turn_tells_what_its_speaker_is_asked_about() -> None:
+    document = gather(
+        "Ilse: My dentist is Vix.\n", "Ilse: I had to find a new dentist. Now I have Orm.\nBo: My dentist is Lu.\n"
+    )
+    assert "Orm" in find_told("What is Ilse's dentist called?", document)
+    assert not find_told("What is Ilse's parrot called?", document)
+    assert not find_told("What is the dentist called?", document)
+
+
+def test_an_answer_that_says_all_and_more_stays() -> None:
+    assert says_more("Este, Padua, Lugo", "Este, Lugo")
+    assert says_more("Este", "The document does not say.")
+    assert not says_more("Este", "Este")
+    assert not says_more("Este, Padua", "Lugo")

@@ -66,7 +66,7 @@ _LAST_DAY: Final = 31
 _MONTHS_A_YEAR: Final = 12
 # One sign alone is part of too many words (一定, 三明治); it counts before a word of measure.
 _CHINESE: Final = re.compile(
-    r"[〇零一二三四五六七八九十百千万亿两]{2,}|[二三四五六七八九十两](?=[年月日号个次岁人位名天条只本])|"
+    r"[〇零一二三四五六七八九十百千万亿两]{2,}|[二三四五六七八九十两](?=[年月日号个次岁人位名天条只本枚颗根尾辆栋棵株匹幅册项种类])|"
     r"(?<=月)一(?=[日号])|(?<=年)一(?=月)"
 )
 _MONTH: Final = rf"({'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in lexicon.MONTH_NAMES)}|sept)\.?"
@@ -127,7 +127,9 @@ def parse_cjk_number(text: str) -> str:
         if sign in lexicon.CJK_DIGITS:
             digit = lexicon.CJK_DIGITS[sign]
         elif (power := lexicon.CJK_POWERS[sign]) >= lexicon.CJK_POWERS["万"]:
-            total, section, digit = (total + section + digit) * power, 0, 0
+            # 两千万 behind 三亿 is added; 万 before 亿 is multiplied.
+            below = section + digit
+            total, section, digit = (total + below * power if total >= power else (total + below) * power), 0, 0
         else:
             section, digit = section + (digit or 1) * power, 0
     return str(total + section + digit)

@@ -71,8 +71,16 @@ _SCALE: Final = r"(?:\s?(k|mn?|bn?|thousand|million|billion|trillion)\b)?"
 _BEFORE: Final = re.compile(rf"(us\$|[$€£¥]|\b(?:usd|eur|gbp)\b)\s?{_AMOUNT}{_SCALE}")
 _AFTER: Final = re.compile(rf"{_AMOUNT}{_SCALE}\s?(us\$|us dollars\b|[$€£¥])")
 _HALF_DAY: Final = re.compile(r"\b(\d{1,2})(?:[:.](\d{2}))?\s?([ap])(?:\.\s?m\.|m\b)")
+# "Quarter past nine in the evening", with the number as a word.
+_HOURS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_PAST: Final = re.compile(
+    rf"\b(?:a )?(quarter|half|ten|twenty|five) (past|to) (\d{{1,2}}|{'|'.join(_HOURS)})\b"
+    r"(?: (?:o.?clock )?(?:in the (morning|afternoon|evening)|at (night)|([ap])\.?m\.?))?"
+)
+_PAST_MINUTES: Final = {"quarter": 15, "half": 30, "five": 5, "ten": 10, "twenty": 20}
 _CLOCK: Final = re.compile(r"(?<![\d:.])(\d{1,2}):(\d{2})(?![\d:])")
-_SLASH: Final = re.compile(r"(?<![\d/])\d{1,2}/\d{1,2}/\d{4}(?![\d/])")
+_SLASH: Final = re.compile(r"(?<![\d/.])\d{1,2}([/.])\d{1,2}\1\d{4}(?![\d/])")
+_MONTH_YEAR: Final = re.compile(r"(?<![\d/.])(0?[1-9]|1[0-2])/([12]\d{3})(?![\d/])")
 _CHINESE_DATE: Final = re.compile(r"(\d{4})年(\d{1,2})月(\d{1,2})[日号]")
 _MONTH: Final = rf"(?:{'|'.join(lexicon.MONTH_NAMES)})"
 _OF_MONTH: Final = re.compile(rf"(\d(?:st|nd|rd|th)?) of (?={_MONTH}\b)")
@@ -124,7 +132,9 @@ def spell_quantities(text: str) -> str:
     text = _SHORT_AFTER.sub(lambda match: f" {_SHORT_MONTHS[match[1]]}", text)
     text = _MONTH_COMMA.sub(r"\1 ", _OF_MONTH.sub(r"\1 ", text))
     text = _SLASH.sub(lambda match: next(iter(find_dates(match[0])), match[0]), text)
+    text = _MONTH_YEAR.sub(lambda match: f"{lexicon.MONTH_NAMES[int(match[1]) - 1]} {match[2]}", text)
     text = _CHINESE_DATE.sub(lambda match: f" {match[1]}-{int(match[2]):02}-{int(match[3]):02} ", text)
+    text = _PAST.sub(_write_past, text)
     text = _HALF_DAY.sub(lambda match: _write_time(int(match[1]) % 12 + 12 * (match[3] == "p"), match[2] or "00"), text)
     text = _CLOCK.sub(lambda match: _write_time(int(match[1]), match[2]), text)
     text = _DECIMAL_COMMA.sub(r"\1.\2", text)
@@ -138,6 +148,16 @@ def spell_quantities(text: str) -> str:
     text = _FRACTION.sub(lambda match: _write_share(_COUNTS[match[1]], _PARTS[match[2].removesuffix("s")]), text)
     text = _SLASH_FRACTION.sub(lambda match: _write_share(int(match[1]), int(match[2])), text)
     return _GLUED.sub(" ", _HALF.sub("50 percent", text))
+
+
+def _write_past(match: re.Match[str]) -> str:
+    hour = int(match[3]) if match[3].isdigit() else _HOURS.index(match[3]) + 1
+    minutes = 60 * (hour % 12) + (1 if match[2] == "past" else -1) * _PAST_MINUTES[match[1]]
+    is_late = match[4] in {"afternoon", "evening"} or match[5] or match[6] == "p"
+    if not (match[4] or match[5] or match[6]):
+        minutes += 12 * 60 * (hour == 12)  # noqa: PLR2004 - noon
+    minutes = (minutes + 12 * 60 * bool(is_late)) % (24 * 60)
+    return _write_time(minutes // 60, f"{minutes % 60:02}")
 
 
 def _write_time(hour: int, minutes: str) -> str:

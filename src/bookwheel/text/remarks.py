@@ -86,7 +86,8 @@ _OPENING: Final = re.compile(
 )
 _NAMED_DOCUMENT: Final = (
     r"(?:documents?|texts?|books?|passages?|sections?|memory|memories|notes?|articles?|context|story|source|report|"
-    r"letters?|record|records|material|excerpts?|content|pages?|chapter|information|details?|data)"
+    r"letters?|record|records|material|excerpts?|content|pages?|chapter|information|details?|data|contract|lease|agreement|"
+    r"policy|invoice|minutes|manual|clause|warranty)"
 )
 _DOCUMENT: Final = rf"(?:{_NAMED_DOCUMENT}|it|author)"
 _DECLINES: Final = re.compile(
@@ -94,8 +95,9 @@ _DECLINES: Final = re.compile(
     (?:^\W*|\b(?:is|are|was|were|be|been|as|remains?|stays?|left|it's)\s(?:\w+\s){{0,2}})
         (?:un|in)(?:answerable|known|specified|stated|mentioned|disclosed|clear|available|determined|certain|
         determinable)\b(?!\s+\w+\s+[a-z]+\s+(?:built|did|made|was|is)\b)
-    | \bno\s(?:\w+\s){{1,2}}(?:is|are|was|were)\s(?:\w+\s)?
+    | \bno\s(?:\w+\s){{1,5}}?(?:is|are|was|were)\s(?:\w+\s)?
         (?:named|given|mentioned|stated|said|specified|recorded|listed)\b
+    | \bsays?\ nothing\ (?:about|of)\b | \bno\ (?:definition|reason|explanation|such\ \w+)\b
     | \bnot\ (?:by\ |for\ |to\ )?(?:who|whom|whose|what|when|where|why|how|which)\b
     | \b(?:no|any|enough|sufficient|insufficient|lack\ of|lacks?|lacking|missing|without)\s(?:\w+\s){{0,3}}?
         (?:answer|information|info|mention|record|evidence|indication|details?|data|reference|trace|statement|clue|word|
@@ -103,7 +105,7 @@ _DECLINES: Final = re.compile(
     | (?:\b(?:not|never|nowhere|cannot|unable\ to|fails?\ to|failed\ to|impossible\ to|no\ way\ to|hard\ to|unsure)
         |n't)\b
         (?:\W+\w+){{0,4}}?\W+
-        (?:given|said|says?|stated?|states|mention\w*|specif\w*|provid\w*|available|record\w*|answer\w*|disclos\w*|list\w*|
+        (?:given|named|said|says?|stated?|states|mention\w*|specif\w*|provid\w*|available|record\w*|answer\w*|disclos\w*|list\w*|
         reveal\w*|cover\w*|address\w*|discuss\w*|includ\w*|contain\w*|indicat\w*|describ\w*|determin\w*|identif\w*|know|
         known|tell|told|find|found|locate\w*|infer\w*|ascertain\w*|clear|sure|certain|present|explain\w*|report\w*|noted?|
         supported|touch\w*|refer\w*|appear|establish\w*|confirm\w*|deduc\w*|conclud\w*|see|supply|supplied|detailed?)\b
@@ -135,7 +137,7 @@ _GUESS: Final = re.compile(
     r"\b(?:but|however|though|although|still|nevertheless|yet|that said|even so|"
     r"i(?:'d| would)?\s+(?:guess|say|assume|think|believe)|my (?:best )?guess|presumably|probably|likely|perhaps)\b"
     r"[^.!?\n]*?\b(?:is|was|were|are|be|been|in|by|on|"
-    r"guess|say|believe|think|assume|probably|likely)\b\s+(?P<answer>[^.!?\n]+)"
+    r"guess|say|believe|think|assume|probably|likely|suggests?|points? to|impl(?:y|ies))\b\s+(?P<answer>[^.!?\n]+)"
 )
 _CHINESE_GUESS: Final = re.compile(
     r"(?:但|不过|然而|只是)[^。！？\n]*?(?:应该|可能|大概|估计|我猜|就是|答案是|推测)(?P<answer>[^。！？\n]+)"

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
+from bookwheel.lab.scoring.forms import list_forms
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import find_words, simplify, words
 from bookwheel.text.remarks import declines
@@ -27,6 +28,11 @@ _LEADS: Final = re.compile(
 )
 _AGREES: Final = re.compile(
     r"^\W*(?:i (?:think|believe|guess) so|certainly|definitely|absolutely|of course)\b(?!\W+not\b)", re.IGNORECASE
+)
+_SHORT: Final = re.compile(
+    r"^\W*(?:it|he|she|they|there|we|you|i)\s(?:is|was|are|were|did|does|do|has|have|had|can|could|will|would|may)"
+    r"(\snot|n['’]t)?\W*$",
+    re.IGNORECASE,
 )
 _DISAGREES: Final = re.compile(
     r"^\W*(?:i (?:do not|don['’]t) (?:think|believe) so|not (?:at all|really)|hardly|"
@@ -64,6 +70,14 @@ _DENIED: Final = re.compile(
     re.IGNORECASE,
 )
 _AFFIRMED: Final = re.compile(r"\b(?:both|the same|same|also|as well|each|share)\b|都|均|相同|一样", re.IGNORECASE)
+_FORBIDS: Final = re.compile(
+    r"\b(?:prohibit\w*|forbid\w*|forbidden|banned|bans?|exclud\w+|ruled out|prevent\w*|illegal|impossible)\b|禁止|不得",
+    re.IGNORECASE,
+)
+_SAYS: Final = re.compile(r"\b(yes|no)\b(?=\W*$|\s*[,.;:!\n\"”*])", re.IGNORECASE)
+_BOTH: Final = re.compile(r"\b(?:both|the same|same)\b", re.IGNORECASE)
+_CONTRAST: Final = re.compile(r"\b(?:while|whereas|but)\b", re.IGNORECASE)
+_CLAUSE: Final = re.compile(r"[;\n；。]|(?<=[.!?])\s")
 _OPTIONS: Final = re.compile(
     r"(?:between|[,:，：]|\b(?:is|was|are|were|did|does|has)\b)\s*"
     r"([^,:，：?？]+?)\s*(?:\bor\b|\band\b|还是|或)\s*([^,:?？]+)[?？]?\s*$"
@@ -81,12 +95,19 @@ _SCALE: Final = {
     **dict.fromkeys(lexicon.words("first earlier earliest before older oldest elder"), -1),
     **dict.fromkeys(lexicon.words("later latest last after younger youngest newer recent recently"), 1),
     **dict.fromkeys(
-        lexicon.words("more larger bigger longer taller higher greater largest biggest longest highest most"), 2
+        lexicon.words(
+            "more larger bigger longer taller higher greater faster largest biggest longest highest fastest most"
+        ),
+        2,
     ),
-    **dict.fromkeys(lexicon.words("less smaller shorter lower fewer smallest shortest lowest least"), -2),
+    **dict.fromkeys(
+        lexicon.words("less smaller shorter lower fewer slower slowest smallest shortest lowest least"), -2
+    ),
 }
 
 
+_PRONOUNS: Final = frozenset({"it", "them", "this", "that", "him"})
+_THAN: Final = frozenset({"than", "before", "after"})
 _ASKING: Final = lexicon.FUNCTION_WORDS | lexicon.words("may allow permit")
 _LEAST_ASKED: Final = 2
 _SHARE_ASKED: Final = 0.75
@@ -134,6 +155,8 @@ def says_yes(answer: str, question: str = "") -> bool | None:
         return None if not _CHINESE_BARE_NO.search(text) and declines(simplify(text)) else False
     if _CHINESE_YES.search(text):
         return True
+    if short := _SHORT.match(text):
+        return not short[1]
     if _AGREES.search(text) or _DISAGREES.search(text):
         return _AGREES.search(text) is not None
     bare = _LEADS.sub("", text)
@@ -163,15 +186,27 @@ def _weigh_statement(text: str, question: str) -> bool | None:
     parts = [part for part in _SENTENCE.split(text) if part.strip()]
     conclusions = [part for part in parts if _CONCLUSION.search(part)]
     decisive = conclusions[-1] if conclusions else text
-    inside = set(words(decisive))
+    inside = {match[1].casefold() for match in _SAYS.finditer(decisive)}
     has_declined = declines(simplify(text))
-    if len({"yes", "no"} & inside) == 1 and (conclusions or not has_declined):
+    if len(inside) == 1 and (conclusions or not has_declined):
         return "yes" in inside
     if has_declined:
         return None
-    if _DENIED.search(decisive):
+    if not conclusions:
+        decisive = _choose_clause(text, question)
+    is_split = _BOTH.search(question) and _CONTRAST.search(text) and not _BOTH.search(text)
+    if is_split or _DENIED.search(decisive) or (_FORBIDS.search(decisive) and not _FORBIDS.search(question)):
         return False
-    return True if _AFFIRMED.search(decisive) or _restates(decisive, question) else None
+    affirms = _AFFIRMED.search(decisive) and (_BOTH.search(question) or not _BOTH.search(decisive))
+    return True if affirms or _restates(decisive, question) else None
+
+
+def _choose_clause(text: str, question: str) -> str:
+    """Return the first of the clauses that say most of what is asked; what belongs to no question says nothing."""
+    asked = {lexicon.stem(word) for word in words(question)} - _ASKING
+    clauses = [clause for clause in _CLAUSE.split(text) if clause.strip()]
+    best = max(clauses, key=lambda clause: len(asked & {lexicon.stem(word) for word in words(clause)}), default=text)
+    return best if asked & {lexicon.stem(word) for word in words(best)} else text
 
 
 def _restates(statement: str, question: str) -> bool:
@@ -180,21 +215,27 @@ def _restates(statement: str, question: str) -> bool:
     if len(than) == 2 and not than[0] & than[1] - _ASKING:  # noqa: PLR2004 - "A than B" against "B than A"
         return False
     asked, said = ({lexicon.stem(word) for word in words(text)} - _ASKING for text in (question, statement))
-    return len(asked) >= _LEAST_ASKED and len(asked & said) >= _SHARE_ASKED * len(asked)
+    count = len(asked & said) + bool(_PRONOUNS & set(words(statement)))  # "approved it" for "approve the merger"
+    return len(asked) >= _LEAST_ASKED and len(asked & said) > 1 and count >= _SHARE_ASKED * len(asked)
 
 
 def picks_gold(answer: str, golds: Sequence[str], question: str) -> bool:
     """Return whether an answer to an either/or question picks a gold and not the other option."""
+    for gold in golds:  # "Boyd Merriman, 1st Baron Merriman" is an option of one name
+        question = question.replace(gold, gold.partition(",")[0])
+    golds = [*golds, *(form for gold in golds for form in list_forms(gold, question))]
+    other = find_other_option(question, golds, answer)
     gold = asserts_any(answer, golds, question=question)
     if gold is None:
-        return False
-    other = find_other_option(question, golds, answer)
+        # "The Comet is slower", where the faster is asked.
+        is_other = bool(other) and not any(mentions(answer, one) for one in golds) and mentions(answer, other)
+        return is_other and _compares_against(words(answer), question)
     if words(answer) == words(gold):
         return True
     if not other:
         return not _repeats_question(answer, question)
     if not mentions(answer, other):
-        return True
+        return bool(_THAN & set(words(answer))) or not _compares_against(words(answer), question)
     return _decides_for(answer, gold, other, question)
 
 

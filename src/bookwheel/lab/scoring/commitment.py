@@ -28,6 +28,7 @@ from bookwheel.text.normalization import (
     words,
     words_with_articles,
 )
+from bookwheel.text.quantities import UNITS
 
 # Tokens before a gold that a denial reaches over: "was not in fact Ada Quill".
 _REACH: Final = 4
@@ -112,7 +113,7 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
         start, end = dense[place], dense[stop - 1] + 1
         before = list(takewhile(BREAK.__ne__, reversed(row[:start])))[::-1]
         after = list(takewhile(BREAK.__ne__, row[end:]))
-        if not denies and (_denies_before(before) or _denies_after(after, is_first=not before)):
+        if not denies and (_denies_before(before) or _denies_after(after, is_first=set(before) <= _TURNS)):
             continue
         if golds is not None and (_is_alternative(before, after, golds) or _is_in_list(row, start, end, golds)):
             continue
@@ -161,6 +162,9 @@ def _is_alternative(before: list[str], after: list[str], golds: Sequence[list[st
     """Return whether the occurrence is one side of an "or" whose other side is no gold."""
     if after and after[0] in {"or", "或"}:
         rest = after[1:]
+        # "630 kg or 8 persons": the same in other units.
+        if len(rest) > 1 and rest[0].isdigit() and any(gold[-1:] and gold[-1] in UNITS for gold in golds):
+            return rest[1] in UNITS
         return not (rest and rest[0] in _AFTER_OR) and not any(rest[: len(gold)] == gold for gold in golds if gold)
     if before and before[-1] in {"or", "或"}:
         rest = before[:-1]

@@ -27,8 +27,10 @@ from bookwheel.errors import InputError
 from bookwheel.lab.scoring.benchmarks import PUBLISHED
 from bookwheel.lab.scoring.choices import is_polar, list_options, picks_gold, picks_option, says_yes
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
-from bookwheel.lab.scoring.relevance import names_person, shares_with_rival
+from bookwheel.lab.scoring.forms import find_other_form
+from bookwheel.lab.scoring.relevance import shares_with_rival
 from bookwheel.lab.scoring.score import NOTHING, Metric, QuestionMetric, Score
+from bookwheel.lab.scoring.selection import settles_on_other
 from bookwheel.lab.scoring.visual import VISUAL, slidevqa_em, slidevqa_f1
 from bookwheel.plugins import list_names, require_plugin
 from bookwheel.text.normalization import (
@@ -43,7 +45,6 @@ from bookwheel.text.remarks import declines
 
 # A refusal stands at the beginning.
 _OPENING: Final = 400
-_OWNED: Final = re.compile(r"^(?:his|her|their|its)\s+", re.IGNORECASE)
 
 
 def exact(answer: str, golds: Sequence[str]) -> Score:
@@ -64,31 +65,18 @@ def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
     """
     if not words_with_articles(answer):
         return NOTHING
-    gold = asserts_any(answer, golds, question=question) or _find_other_form(answer, golds, question)
+    gold = asserts_any(answer, golds, question=question) or find_other_form(answer, golds, question)
     named = next((one for one in golds if mentions(answer, one)), None)
+    if (
+        gold is not None
+        and not shares_with_rival(answer, gold, question)
+        and settles_on_other(answer, golds, gold, question)
+    ):
+        return Score(score=0.0, reason=f'names "{gold}" and settles on another')
     if gold is not None and not shares_with_rival(answer, gold, question) and not declines(simplify(answer[:_OPENING])):
         return Score(score=1.0, reason=f'holds "{gold}"')
     reason = "holds none of the golds" if named is None else f'names "{named}" without deciding for it'
     return Score(score=0.0, reason=reason)
-
-
-def _find_other_form(answer: str, golds: Sequence[str], question: str) -> str | None:
-    """Return a gold that stands there in another form: a family name, a code without hyphens, "aunt" for "his aunt"."""
-    for gold in golds:
-        # A gold that is there in full was judged already: denied, or one of several.
-        if mentions(answer, gold):
-            continue
-        name = names_person(answer, gold, question)
-        if name and (name == gold or asserts_any(answer, [name], question=question)):
-            return gold
-        owned = _OWNED.sub("", gold)
-        if owned != gold and asserts_any(answer, [owned], question=question):
-            return gold
-        groups = re.findall(r"[^\W_]+", gold)
-        is_code = len(groups) > 1 and re.search(r"\d", gold) and re.search(r"[A-Z]", gold)
-        if is_code and re.search(rf"(?<![\w-]){'[ -]?'.join(groups)}(?![\w-])", answer):
-            return gold
-    return None
 
 
 def choice(answer: str, golds: Sequence[str], question: str = "") -> Score:
@@ -146,6 +134,9 @@ def all_of(answer: str, golds: Sequence[str]) -> Score:
     """Score 1 when every gold stands in the answer."""
     share = share_of(answer, golds)
     extra = _find_extra(answer, [words(gold) for gold in golds]) if share.score == 1 and len(golds) > 1 else ""
+    only = _ONLY.search(answer)
+    if share.score == 1 and len(golds) > 1 and only and sum(mentions(only[0], gold) for gold in golds) == 1:
+        return Score(score=0.0, reason=f"{share.reason}, and says it of one only", parts=share.parts)
     reason = f'{share.reason}, and names "{extra}" too' if extra else share.reason
     return Score(score=float(share.score == 1 and not extra), reason=reason, parts=share.parts)
 
@@ -153,7 +144,10 @@ def all_of(answer: str, golds: Sequence[str]) -> Score:
 def _find_extra(answer: str, golds: Sequence[list[str]]) -> str:
     """Return an item that is no gold in an answer that is nothing but a list; empty where there is none."""
     longest = max(map(len, golds), default=0)
-    items = [words(_BULLET.sub("", piece)) for piece in _SEPARATOR.split(_INTRODUCTION.sub("", answer.strip()))]
+    body = _INTRODUCTION.sub("", answer.strip())
+    if not any({"和", "及", "与"} & set(gold) for gold in golds):
+        body = _CHINESE_AND.sub("、", body)
+    items = [words(_BULLET.sub("", piece)) for piece in _SEPARATOR.split(body)]
     if any(len(item) > longest + 1 for item in items):
         return ""
     return next((" ".join(item) for item in items if item and not any(contains_words(item, one) for one in golds)), "")
@@ -162,6 +156,8 @@ def _find_extra(answer: str, golds: Sequence[list[str]]) -> str:
 _SEPARATOR: Final = re.compile(
     r"[\n;；、，|]|(?<!\d),|,(?!\d{3}(?!\d))|(?<=\d),\s|\s(?:and|or|&|plus)\s|以及|还有|\s[-–—]\s|(?<=[^\W\d_])[.。](?:\s|$)"
 )
+_CHINESE_AND: Final = re.compile("(?<=[\u4e00-\u9fff])[和及与](?=[\u4e00-\u9fff])")
+_ONLY: Final = re.compile(r"^\W*(?:only|just)\b[^.;,\n]*", re.IGNORECASE)
 _BULLET: Final = re.compile(r"^\s*(?:[-*•·]|\(?\d{1,2}[.):]|\d{1,2}\.\s)\s*")
 _INTRODUCTION: Final = re.compile(r"^[^:：\n]{0,200}[:：]\s*")
 # An item without a gold that has so many words more than the longest gold is a sentence, and no item.
@@ -232,6 +228,10 @@ def unanswerable(answer: str, golds: Sequence[str]) -> Score:
     return Score(score=float(has_declined), reason=reason)
 
 
+_BOXED: Final = re.compile(r"\\boxed\{(?:\\text\{)?([^{}]*)\}")
+_FINAL: Final = re.compile(
+    r"(?:\b(?:final answer|in conclusion)\b(?: is)?|最终答案[是为]?)\W{0,4}?[:：,]\W{0,3}", re.IGNORECASE
+)
 METRICS: Final[Mapping[str, Metric]] = {
     "exact": exact,
     "contains": contains,
@@ -259,10 +259,20 @@ GROUP: Final = "bookwheel.metrics"
 def score_answer(metric: str, answer: str, golds: Sequence[str], question: str = "") -> Score:
     """Score an answer by the metric of that name, with the question where the metric takes one."""
     if metric in _OURS:
-        answer = answer.rpartition("</think>")[2].rpartition("</thinking>")[2]
+        answer = take_final(answer)
     if metric in _WITH_QUESTION:
         return _WITH_QUESTION[metric](answer, golds, question)
     return load_metric(metric)(answer, golds)
+
+
+def take_final(answer: str) -> str:
+    """Return the answer without what was thought aloud before it: from its last "Final answer:", or what is boxed."""
+    answer = answer.rpartition("</think>")[2].rpartition("</thinking>")[2]
+    boxed = _BOXED.findall(answer)
+    if boxed:
+        return boxed[-1]
+    final = next(reversed(list(_FINAL.finditer(answer))), None)
+    return answer[final.end() :] if final and answer[final.end() :].strip(" *_\n") else answer
 
 
 def list_metrics() -> list[str]:

@@ -1,19 +1,17 @@
 """Tell whether a gold that an answer asserts is said in answer to the question, or of something else.
 
-    asked how many abstained     "12 voted in favour and 40 abstained": the 12 is said of others
-                                 "between 12 and 40", "at least 12": a bound, and no number
-    asked where it set out from  "from Tromsø to Bergen": Bergen is the other end
-    asked for the monthly rent   "3,200 a year"
-    asked who won                "Voss came second", "Voss and Maas shared the prize"
-    asked who is the director    "Ada Quill was until 2019", "the former director Ada Quill"
-    asked who taught her         "her mother, because her grandmother had died"
-    asked who translated it      "written by Petra and translated by Owen"
-    asked what was given first   "Saxin, followed by Tervonil"
-    asked how many were lost     "the storm of day 14"
-    asked when it leaves         "it arrives at 23:10"
-    asked what the roof is of    "oak for the roof and slate for the floors"
-
-A person may be named by the family name alone, with a title or without (`names_person`).
+asked how many abstained     "12 voted in favour and 40 abstained": the 12 is said of others
+"between 12 and 40", "at least 12": a bound, and no number
+asked where it set out from  "from Tromsø to Bergen": Bergen is the other end
+asked for the monthly rent   "3,200 a year"
+asked who won                "Voss came second", "Voss and Maas shared the prize"
+asked who is the director    "Ada Quill was until 2019", "the former director Ada Quill"
+asked who taught her         "her mother, because her grandmother had died"
+asked who translated it      "written by Petra and translated by Owen"
+asked what was given first   "Saxin, followed by Tervonil"
+asked how many were lost     "the storm of day 14"
+asked when it leaves         "it arrives at 23:10"
+asked what the roof is of    "oak for the roof and slate for the floors"
 """
 
 import re
@@ -21,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise, takewhile
 from typing import Final
 
+from bookwheel.lab.scoring.chinese import is_beside_in_chinese
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import BREAK, words_with_articles
 from bookwheel.text.quantities import UNITS
@@ -28,7 +27,7 @@ from bookwheel.text.quantities import UNITS
 _BOUNDS: Final = frozenset(
     {("more", "than"), ("less", "than"), ("fewer", "than"), ("at", "least"), ("at", "most"), ("up", "to")}
 )
-_BOUND_WORDS: Final = frozenset({"over", "under", "above", "below", "exceeding", "between"})
+_BOUND_WORDS: Final = frozenset({"over", "under", "above", "below", "exceeding", "between", "before", "after"})
 _PERIODS: Final = {
     form: period
     for period, forms in {
@@ -43,7 +42,7 @@ _PERIODS: Final = {
 }
 # "12,400 euros a month" has lost its article here.
 _RATED: Final = (UNITS - {"hour", "day", "week", "month", "year"}) | {"per", "a", "each", "every"}
-_CHINESE_PERIOD: Final = re.compile("[每一1]([月年周天日])")
+_CHINESE_PERIOD: Final = re.compile(r"(?<![哪月\d])[每一1]([月年周天日])")
 _ORDINALS: Final = frozenset({"first", "second", "last", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"})
 _WINS: Final = frozenset({"won", "win", "wins", "winner", "winning"})
 _PRESENT: Final = frozenset({"is", "are", "does", "do", "has"})
@@ -51,9 +50,11 @@ _PAST: Final = frozenset({"was", "were", "did", "had"})
 _FORMER: Final = frozenset({"former", "formerly", "previous", "previously"})
 _LATER: Final = frozenset({"then", "afterwards", "later"})
 _PLACES: Final = lexicon.words("day page chapter section table figure plate line paragraph step part article clause no")
-_TO_WHOM: Final = frozenset("给向致")
+_NAMES: Final = lexicon.words("mention mentions mentioned names")
 _MOST: Final = {"most": lexicon.words("maximum max most limit"), "least": lexicon.words("minimum min least")}
 _PREPOSITIONS: Final = lexicon.words("by in at to from for on")
+_ROLES: Final = lexicon.words("to in at for under against opposite alongside beside")
+_PAYS: Final = lexicon.words("paid pays asked hired ordered told commissioned employed wanted let had got")
 _COPULAS: Final = lexicon.words("is was are were")
 _LOSES: Final = lexicon.words("lost loses lose beaten defeated")
 _BEATS: Final = lexicon.words("beat beats defeated")
@@ -65,17 +66,41 @@ _OPPOSITES: Final = tuple(
         ("begin begins began start starts started", "end ends ended expire expires expired finish finishes finished"),
         ("open opens opened", "close closes closed"),
         ("buy buys bought", "sell sells sold"),
-        ("born birth", "die dies died death"),
+        ("born birth birthday", "die dies died death"),
         ("rise rises rose", "fall falls fell"),
+        ("highest", "lowest"),
+        ("largest biggest", "smallest"),
+        ("oldest eldest", "youngest"),
+        ("longest", "shortest"),
+        ("earliest", "latest"),
+        ("most", "least fewest"),
     )
 )
+_YEAR: Final = re.compile(r"1[5-9]\d\d|20\d\d")
+_EVENT_GROUPS: Final = (
+    "build construct erect complete finish",
+    "found establish form create start begin incorporate",
+    "open inaugurate launch",
+    "publish release issue come launch premiere air appear",
+    "begin start",
+    "end close finish expire dissolve abolish disband cease",
+    "die death kill",
+    "born birth birthday",
+    "marry wed",
+    "retire resign leave",
+    "sign",
+    "buy purchase acquire",
+    "sell",
+    "pay settle",
+    "announce",
+    "restore renovate",
+)
+_EVENTS: Final[dict[str, set[int]]] = {}
+for _at, _group in enumerate(_EVENT_GROUPS):
+    for _word in _group.split():
+        _EVENTS.setdefault(lexicon.stem(_word), set()).add(_at)
 _BESIDE: Final = frozenset({"and", "but", "while", "whereas"})
 _JOINTS: Final = frozenset({BREAK, "and", "but", "while", "whereas"})
-_TITLES: Final = lexicon.words(
-    "mr mrs ms miss dr prof professor doctor sir dame lord lady major captain colonel general sergeant count countess "
-    "king queen prince princess duke duchess father sister president judge"
-)
-_WHO: Final = re.compile(r"\b(?:who|whom|whose)\b", re.IGNORECASE)
 _PLURAL: Final = re.compile(
     r"\b(?:who|which|what)\b[^?]*?\b(?:are|were|both|all|names)\b|\b(?:two|three)\b", re.IGNORECASE
 )
@@ -88,22 +113,32 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
     after = list(takewhile(BREAK.__ne__, row[end:]))
     clause = before + after
     is_number = row[start][0].isdigit()
-    if _is_other_agent(row, start, asked) or _is_later(before, asked) or _is_loser(before, after, asked):
-        return True
-    if before and before[-1] in _TO_WHOM - set(asked):
-        return True
-    if _has_opposite(clause, asked) or _is_other_role(before, asked) or _is_said_of_rival(row, start, end, asked):
-        return True
-    if is_number and (_is_label(before, asked) or ("still" in before and "still" not in asked)):
-        return True
-    return bool(
-        (is_number and (_is_bound(before, asked) or _belongs_to_rival(row, start, end, asked)))
+    return (
+        is_beside_in_chinese(before, after, question)
+        or _is_other_agent(row, start, asked)
+        or _is_later(before, after, asked)
+        or _is_loser(before, after, asked)
+        or (before[-1:] != [] and before[-1] in _NAMES and after[:1] == ["only"])
+        or _has_opposite(clause, asked)
+        or _is_other_role(before, asked)
+        or _is_said_of_rival(row, start, end, asked)
+        or _is_acted_on(after, asked)
+        or _has_other_event(clause, asked, is_number=is_number)
+        or _has_other_year(row, start, end, clause, asked)
         or _has_other_period(row, asked)
         or _has_other_rank(clause, asked)
-        or _is_other_end(before, clause, asked)
+        or _is_other_end(before, clause, asked, is_number=is_number)
         or (before[:1] == ["because"] and start > len(before) and "why" not in asked)
-        or (set(asked) & _PRESENT and not set(asked) & _PAST and (_FORMER & set(before) or "until" in after[:5]))
+        or bool(set(asked) & _PRESENT and not set(asked) & _PAST and (_FORMER & set(before) or "until" in after[:5]))
+        or (is_number and _is_number_beside(row, start, end, asked))
     )
+
+
+def _is_number_beside(row: Sequence[str], start: int, end: int, asked: Sequence[str]) -> bool:
+    """Return whether a number is a place's, a bound, a remainder or another thing's."""
+    before = list(takewhile(BREAK.__ne__, reversed(row[:start])))[::-1]
+    is_rest = "still" in before and "still" not in asked
+    return is_rest or _is_label(before, asked) or _is_bound(before, asked) or _belongs_to_rival(row, start, end, asked)
 
 
 def _is_other_agent(row: Sequence[str], start: int, asked: Sequence[str]) -> bool:
@@ -149,7 +184,7 @@ def _is_other_role(before: Sequence[str], asked: Sequence[str]) -> bool:
         return False
     if set(before[-3:]) & _LOSES:  # "Sund lost to Norvik"
         return False
-    return bool(before) and before[-1] in {"to", "in", "at"} - set(asked) and not {"whom", "where"} & set(asked)
+    return bool(before) and before[-1] in _ROLES - set(asked) and not {"whom", "where"} & set(asked)
 
 
 def _is_said_of_rival(row: Sequence[str], start: int, end: int, asked: Sequence[str]) -> bool:
@@ -160,17 +195,20 @@ def _is_said_of_rival(row: Sequence[str], start: int, end: int, asked: Sequence[
     own = next((one for one in segments if start in one), [])
     others = {lexicon.stem(row[at]) for at in own if not start <= at < end and _is_content(row[at])}
     # A question that names the options itself is judged by them.
-    if not others or others & wanted or "or" in asked:
+    if not others - wanted or "or" in asked:
         return False
     for one in segments:
         stems = {lexicon.stem(row[at]) for at in one}
         names = [at for at in one if _is_content(row[at]) and lexicon.stem(row[at]) not in wanted]
         between = row[min(one[-1], own[-1]) + 1 : max(one[0], own[0])]
         # Sentences may be the steps of an answer; only what "and" or "but" sets beside the gold is another's.
-        if one is own or not names or not wanted & stems or not _BESIDE & set(between):
+        if one is own or not names or not (wanted & stems) - others or not _BESIDE & set(between):
             continue
+        # "The dog is called Pip and the cat Merry": what is asked about stands with the other.
+        if others & wanted:
+            return one[0] > start
         # "the capital is Lenz"; or "oak for the roof" before "slate for the floors".
-        says_so = one[0] > start and any(row[at] in _COPULAS for at in one)
+        says_so = one[0] > start and ("but" in between or any(row[at] in _COPULAS for at in one))
         is_parallel = one[-1] < start and bool({row[at] for at in one} & {row[at] for at in own} & _PREPOSITIONS)
         if says_so or is_parallel:
             return True
@@ -181,11 +219,38 @@ def _is_content(word: str) -> bool:
     return word not in lexicon.FUNCTION_WORDS and word not in _PREPOSITIONS and word not in _COPULAS
 
 
-def _is_later(before: Sequence[str], asked: Sequence[str]) -> bool:
+def _is_acted_on(after: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether the gold suffers what is asked who did it: "Ware was sacked by Newton"."""
+    if "who" not in asked[:1] or _COPULAS & set(asked[1:2]):
+        return False
+    if after[:1] and after[0] in _PAYS and "to" in after:  # "Ivo paid Lene to repair it"
+        return after[0] not in asked
+    verb = after[1:2]
+    return after[:1] != [] and after[0] in _COPULAS and "by" in after[2:4] and lexicon.stem(*verb) in _stem_asked(asked)
+
+
+def _has_other_event(clause: Sequence[str], asked: Sequence[str], *, is_number: bool) -> bool:
+    """Return whether the clause speaks of another event than the question: built, where asked when it was automated."""
+    wanted, given = (
+        {group for word in words for group in _EVENTS.get(lexicon.stem(word), ())} for words in (asked, clause)
+    )
+    if not given or given & wanted:
+        return False
+    shared = {lexicon.stem(word) for word in clause if _is_content(word)} & _stem_asked(asked)
+    return bool(wanted) or (is_number and not shared and bool({"when", "year", "date"} & set(asked)))
+
+
+def _has_other_year(row: Sequence[str], start: int, end: int, clause: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether the clause speaks of another year than the one that the question is about."""
+    wanted, given = ({word for word in words if _YEAR.fullmatch(word)} for words in (asked, clause))
+    return bool(wanted and given) and not wanted & given and not _YEAR.fullmatch("".join(row[start:end]))
+
+
+def _is_later(before: Sequence[str], after: Sequence[str], asked: Sequence[str]) -> bool:
     """Return whether the gold comes after another, where the first is asked for."""
     if not {"first", "earliest"} & set(asked) or _LATER & set(asked):
         return False
-    return list(before[-2:]) == ["followed", "by"] or bool(set(before[:2]) & _LATER)
+    return list(after[:1]) == ["followed"] or list(before[-2:]) == ["followed", "by"] or bool(set(before[:2]) & _LATER)
 
 
 def _is_label(before: Sequence[str], asked: Sequence[str]) -> bool:
@@ -236,12 +301,12 @@ def _has_other_rank(clause: Sequence[str], asked: Sequence[str]) -> bool:
     return bool(wanted and given and not wanted & given)
 
 
-def _is_other_end(before: Sequence[str], clause: Sequence[str], asked: Sequence[str]) -> bool:
+def _is_other_end(before: Sequence[str], clause: Sequence[str], asked: Sequence[str], *, is_number: bool) -> bool:
     """Return whether the gold is the other end of a way than the one that is asked for."""
     preposition = [word for word in before[-2:] if word != "the"][-1:]
     if "from" in asked and "to" not in asked:
         return preposition == ["to"]
-    return "to" in asked and "from" not in asked and preposition == ["from"] and "to" in clause
+    return ("to" in asked or not is_number) and "from" not in asked and preposition == ["from"] and "to" in clause
 
 
 def shares_with_rival(answer: str, gold: str, question: str) -> bool:
@@ -254,33 +319,3 @@ def shares_with_rival(answer: str, gold: str, question: str) -> bool:
         if rival and rival.casefold() not in question.casefold():
             return True
     return False
-
-
-def names_person(answer: str, gold: str, question: str) -> str | None:
-    """Return the shorter name by which an answer names a person: "Adair" or "Mr. Adair" for Major Adair."""
-    parts = gold.split()
-    titles = [part for part in parts if part.strip(".").casefold() in _TITLES]
-    bare = [part for part in parts if part not in titles]
-    is_name = all(part[:1].isupper() for part in parts) and all(part.strip(".").isalpha() for part in parts)
-    if not (is_name and bare and len(parts) > 1 and (titles or _WHO.search(question))):
-        return None
-    if titles and len(bare) > 1 and re.search(rf"\b{re.escape(' '.join(bare))}\b", answer):
-        return " ".join(bare)
-    family = bare[-1]
-    for match in re.finditer(rf"(?<![\w&-]){re.escape(family)}(?![\w-]|['’]s)", answer):
-        previous = re.search(r"([\w.'’-]+)\s+$", answer[: match.start()])
-        if _may_precede(previous[1] if previous else "", bare, titles) and not re.match(
-            r"\s+(?:&|[A-Z])", answer[match.end() :]
-        ):
-            return family
-    return gold if re.search(rf"\b{re.escape(family)},\s*{re.escape(bare[0])}\b", answer) and len(bare) > 1 else None
-
-
-def _may_precede(word: str, bare: Sequence[str], titles: Sequence[str]) -> bool:
-    """Return whether a word before a family name leaves open that it is this person."""
-    plain = word.strip(".").casefold()
-    if plain in _TITLES:
-        return not titles or plain in {title.strip(".").casefold() for title in titles}
-    if not word[:1].isupper():
-        return plain != "the"
-    return word == bare[0] or (len(plain) == 1 and plain == bare[0][:1].casefold())

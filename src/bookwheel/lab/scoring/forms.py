@@ -1,0 +1,166 @@
+"""The other forms in which an answer may give a gold: a family name, a code without hyphens, the name without its kind.
+
+Edward Joseph Leonski         Edward Leonski
+Major Adair                   Adair, Mr. Adair
+Presque Isle County           Presque Isle, where the question asks for a county
+天启五年（1625年）            天启五年, 1625年
+from around 1520              1520
+his aunt                      aunt
+American                      United States, US, USA
+PX-77-L                       PX77L
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from bookwheel.lab.scoring.commitment import asserts_any, mentions
+from bookwheel.text import lexicon
+from bookwheel.text.normalization import ARTICLES, words
+
+_NATION_GROUPS: Final = (
+    "american|united states|us|usa|america",
+    "british|united kingdom|uk|britain|great britain",
+    "english|england",
+    "scottish|scotland",
+    "welsh|wales",
+    "irish|ireland",
+    "french|france",
+    "german|germany",
+    "italian|italy",
+    "spanish|spain",
+    "portuguese|portugal",
+    "dutch|netherlands",
+    "belgian|belgium",
+    "swiss|switzerland",
+    "austrian|austria",
+    "polish|poland",
+    "czech|czech republic|czechia",
+    "hungarian|hungary",
+    "russian|russia",
+    "ukrainian|ukraine",
+    "swedish|sweden",
+    "norwegian|norway",
+    "danish|denmark",
+    "finnish|finland",
+    "icelandic|iceland",
+    "greek|greece",
+    "turkish|turkey",
+    "israeli|israel",
+    "egyptian|egypt",
+    "indian|india",
+    "pakistani|pakistan",
+    "chinese|china",
+    "japanese|japan",
+    "korean|korea",
+    "australian|australia",
+    "canadian|canada",
+    "mexican|mexico",
+    "brazilian|brazil",
+    "argentine|argentinian|argentina",
+    "chilean|chile",
+    "nigerian|nigeria",
+    "south african|south africa",
+)
+NATIONS: Final = {name: group.partition("|")[0] for group in _NATION_GROUPS for name in group.split("|")}
+"""Names of countries and peoples, each with the first of its group."""
+_OWNED: Final = re.compile(r"^(?:his|her|their|its)\s+", re.IGNORECASE)
+_ABOUT: Final = re.compile(
+    r"^(?:(?:from|around|about|circa|ca?\.|approximately|roughly|some|the|in|on|at|to|by)\s+)+(?=\S)", re.IGNORECASE
+)
+_ASIDE: Final = re.compile(r"^(.+?)\s*[(（]([^()（）]+)[)）]$")
+_RANKED: Final = re.compile(r"^([^,\d]+?),\s*(?=\d|[A-Z][a-z]+ of )")
+_KINDS: Final = frozenset({"inc", "ltd", "city", "company", "corporation"})
+_CHINESE_KIND: Final = re.compile(r"^(.{2,}?)(公司|集团|大学|中学|大道|车站|站|县|市|省|区|镇|村|河|湖|山|岛|寺|人)$")
+_DIGITS_OF_CODE: Final = 7
+_TITLES: Final = lexicon.words(
+    "mr mrs ms miss dr prof professor doctor sir dame lord lady major captain colonel general sergeant count countess "
+    "king queen prince princess duke duchess father sister president judge"
+)
+_WHO: Final = re.compile(
+    r"\b(?:who|whom|whose|(?:what|which)(?: \w+){0,3} (?:actor|actress|author|role|character|singer|player|person|"
+    r"artist|writer|director|king|queen|president|officer|politician|comedian|novelist|composer))\b",
+    re.IGNORECASE,
+)
+
+
+def find_other_form(answer: str, golds: Sequence[str], question: str) -> str | None:
+    """Return a gold that the answer asserts in another form; None where there is none."""
+    for gold in golds:
+        # A gold that is there in full was judged already: denied, or one of several.
+        if mentions(answer, gold):
+            continue
+        name = names_person(answer, gold, question)
+        if name and (name == gold or asserts_any(answer, [name], question=question)):
+            return gold
+        if any(asserts_any(answer, [form], question=question) for form in list_forms(gold, question)):
+            return gold
+        groups = re.findall(r"[^\W_]+", gold)
+        is_long = sum(map(str.isdigit, gold)) >= _DIGITS_OF_CODE and not re.search(r"[.,/:]", gold)
+        is_code = len(groups) > 1 and re.search(r"\d", gold) and (re.search(r"[A-Z]", gold) or is_long)
+        if is_code and re.search(rf"(?<![\w-]){'[ -]?'.join(groups)}(?![\w-])", answer):
+            return gold
+    return None
+
+
+def list_forms(gold: str, question: str) -> list[str]:
+    """Return the shorter and equal forms that stand for a gold as an answer to the question."""
+    return list(dict.fromkeys(form for form in _make_forms(gold.strip(), question) if form and form != gold))
+
+
+def _make_forms(gold: str, question: str) -> Iterator[str]:
+    yield _OWNED.sub("", gold)
+    if set(words(bare := _ABOUT.sub("", gold))) - ARTICLES:
+        yield bare
+    if aside := _ASIDE.match(gold):
+        yield from aside.groups()
+        # "1625年（天启五年）" for 天启五年（1625年）
+        yield f"{aside[2]} {aside[1]}"
+    if ranked := _RANKED.match(gold):
+        yield ranked[1]
+    if re.fullmatch(r"\d{3,4}年", gold):
+        yield gold[:-1]
+    nation = NATIONS.get(gold.casefold())
+    if nation and re.search(r"\b(?:nationality|country|nation)\b", question, re.IGNORECASE):
+        yield from (name for name, group in NATIONS.items() if group == nation)
+    asked = set(words(question))
+    parts = gold.removeprefix("The ").removeprefix("the ").split()
+    # The kind is the question's word, or says no more than that there is a company.
+    if len(parts) > 1 and parts[0][:1].isupper() and parts[-1].casefold() in asked | _KINDS:
+        yield " ".join(parts[:-1])
+    if (chinese := _CHINESE_KIND.match(gold)) and chinese[2] in question:
+        yield chinese[1]
+    # "Jacques Dominique Wilkins": first and last name, or without the first.
+    if len(parts) == 3 and all(part[:1].isupper() and part.isalpha() for part in parts):  # noqa: PLR2004 - names
+        yield f"{parts[0]} {parts[2]}"
+        yield f"{parts[1]} {parts[2]}"
+
+
+def names_person(answer: str, gold: str, question: str) -> str | None:
+    """Return the shorter name by which an answer names a person: "Adair" or "Mr. Adair" for Major Adair."""
+    parts = gold.split()
+    titles = [part for part in parts if part.strip(".").casefold() in _TITLES]
+    bare = [part for part in parts if part not in titles]
+    is_name = all(part[:1].isupper() for part in parts) and all(part.strip(".").isalpha() for part in parts)
+    if not (is_name and bare and len(parts) > 1 and (titles or _WHO.search(question))):
+        return None
+    if titles and len(bare) > 1 and re.search(rf"\b{re.escape(' '.join(bare))}\b", answer):
+        return " ".join(bare)
+    family = bare[-1]
+    for match in re.finditer(rf"(?<![\w&-]){re.escape(family)}(?![\w-]|['’]s)", answer):
+        previous = re.search(r"([\w.'’-]+)\s+$", answer[: match.start()])
+        if _may_precede(previous[1] if previous else "", bare, titles) and not re.match(
+            r"\s+(?:&|[A-Z])", answer[match.end() :]
+        ):
+            return family
+    return gold if re.search(rf"\b{re.escape(family)},\s*{re.escape(bare[0])}\b", answer) and len(bare) > 1 else None
+
+
+def _may_precede(word: str, bare: Sequence[str], titles: Sequence[str]) -> bool:
+    """Return whether a word before a family name leaves open that it is this person."""
+    plain = word.strip(".").casefold()
+    if plain in _TITLES:
+        return not titles or plain in {title.strip(".").casefold() for title in titles}
+    if not word[:1].isupper():
+        return plain != "the"
+    return word == bare[0] or (len(plain) == 1 and plain == bare[0][:1].casefold())

@@ -1,0 +1,288 @@
+"""Tell which value an answer settles on, where it names several of the gold's kind.
+
+An answer that holds the gold may give another value and only mention the gold:
+
+    "Jenna Coleman, who was followed by Pearl Mackie."      opens with another name
+    "Charlton Heston played the king opposite Yul Brynner." does what was asked
+    "It was a province then; it became a border in 1871."   the question's words stand with another date
+    "1347–1349", "50 % Ost, 48 % West"                      a range, a list of parts
+    "The firm is Swiss, with British owners."               another nationality comes first
+
+Values are runs of names, numbers and dates, or what stands in 《》. Each stands in a segment, a piece of a sentence
+between contrasts. The gold counts unless another value, which the question does not name, has a better claim.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from bookwheel.lab.scoring.commitment import mentions
+from bookwheel.lab.scoring.forms import NATIONS
+from bookwheel.text import lexicon
+from bookwheel.text.normalization import ARTICLES, find_words, simplify, words
+
+_CONTRAST: Final = re.compile(
+    r"(?<=[.!?])\s+|[;\n。！？；]+|[,，]?\s*\b(?:but|while|whereas|although|though|and not)\b|，|"
+    r"(?<=\w),\s(?=(?:it|he|she|they)\b)"
+)
+_ASIDE: Final = re.compile(r"[(（\[][^()（）\[\]]*[)）\]]")
+_NAME: Final = re.compile(
+    r"(?<![\w'’])[A-ZÀ-Þ][\w'’.&-]*(?:\s+(?:(?:of|the|de|la|von|van|der|and the)\s+)*[A-ZÀ-Þ0-9][\w'’.&-]*)*"
+)
+_UNIT: Final = (
+    r"(?:\s?(?:%|percent|per cent|million|billion|thousand|[ap]\.?m\b|kg|km|[mgt]\b|miles?|euros?|pounds?|dollars?|"
+    r"[万亿千百]+))"
+)
+_NUMBER: Final = re.compile(
+    rf"(?i:\d{{3,}}(?: \d{{3,}})+|[$€£¥]?\s?\d[\d,.:/–-]*\d|\d)(?:st|nd|rd|th)?{_UNIT}?(?:\s?元)?|"
+    rf"(?i:\b(?:{'|'.join(lexicon.MONTH_NAMES)})\s+\d{{1,2}}(?:,\s+\d{{4}})?)"
+)
+_DATE: Final = re.compile(
+    rf"(?i:(?:\d{{1,2}}(?:st|nd|rd|th)?\s+)?(?:{'|'.join(lexicon.MONTH_NAMES)})\b(?:\s+\d{{1,2}}(?!\d)(?:st|nd|rd|th)?)?"
+    r"(?:,?\s+\d{4})?)|\b\d{4}-\d{2}-\d{2}\b|\b1\d{3}\b|\b20\d\d\b|\d+(?:st|nd|rd|th)\s+century|\d{2,4}\s*年"
+)
+_TITLE: Final = re.compile(r"《[^》]+》")
+_RANGE: Final = re.compile(
+    r"(?<![\d./-])(\d[\d,.]*)\s?(?:%|年)?(?:[–—~～至到]|-(?=\d)|\bto\b)\s?(\d[\d,.]*)(?![\d/-]|-\d)"
+)
+_LIFE: Final = lexicon.words(
+    "born die died death birth birthday begin began start open opens close closes end ended from until range between"
+)
+_SETS_OFF: Final = re.compile(r"[\s*_\"”’']*(?:$|[,;(—–\n。，；（]|\.\s|\.$|\s-\s)")
+_LEAD: Final = re.compile(
+    r"^[\s*_#>\"“'’「『-]*(?:(?:the|it was|it is|it's|in|on|at|by|from|around|about)\s+)?", re.IGNORECASE
+)
+_DISCOURSE: Final = lexicon.words(
+    "okay ok yes no none well sure so therefore thus however hence according based certainly actually first second "
+    "finally answer step note given since because let's lets also then here there this that these those in on at by "
+    "for from as after before during both he she it they his her its their we i you if when while although though "
+    "unfortunately correct right final to of with between under sorry looking"
+)
+_CONCLUDES: Final = re.compile(
+    r"(?i:\b(?:so|therefore|thus|hence|the answer|final answer|that is|i\.e\.|namely)\b)|答案|因此|所以|即"
+)
+_RELATIVE: Final = re.compile(r",\s+(?:who|whom|which|that)\b[^,;.]*$")
+_PRONOUN: Final = re.compile(r"^\W*(?:and\s+)?(?:only\s+)?(?:it|he|she|they|this|that|with \w+ it)\b", re.IGNORECASE)
+_DROPS_SUBJECT: Final = re.compile(r"，(?:\d|[于在并后至从由到直是])")
+_TURNS_DOWN: Final = re.compile(
+    r"^[^.;]*\b(?:but|and) (?:\w+ )?(?:declin|refus|turned (?:it|them|him|her) down)", re.IGNORECASE
+)
+_ANCHOR: Final = re.compile(r"\b(?:(?:after|before|since|than)\s(?:the\s)?$|(?:before|after)\s\w+ing\b)", re.IGNORECASE)
+_BE: Final = lexicon.words("is was are were")
+_PLURAL: Final = re.compile(
+    r"\b(?:who|which|what)\b[^?]*?\b(?:are|were|both|all(?!-)|names)\b|\b(?:two|three|four)\b|哪些|哪几", re.IGNORECASE
+)
+# "50 % Ost, 48 % West" has no verb.
+_VERB: Final = re.compile(
+    r"\b(?:is|was|are|were|has|have|had|be|been|did|does|do|will|would|can|came|made|gave|took|went|\w{2,}ed)\b",
+    re.IGNORECASE,
+)
+_DENIED_AFTER: Final = re.compile(
+    r"\W*(?:(?:is|was|did|does|do|has|had|were|are|could|would)(?:\snot\b|n['’]t)|never\b)"
+)
+_DENIED_BEFORE: Final = re.compile(r"(?:\bnot|\brather than|\binstead of|\bunlike|n['’]t|不是|并非|而非)\s*(?:the\s)?$")
+_HAN: Final = re.compile("[\u3400-\u9fff]+")
+_SHORT: Final = 6
+_LONGEST: Final = 4000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Value:
+    """A value of the gold's kind that an answer names."""
+
+    start: int
+    end: int
+    is_gold: bool
+    segment: int
+    claims: frozenset[str]
+    """The question's words that stand in its segment."""
+
+
+def settles_on_other(answer: str, golds: Sequence[str], gold: str, question: str) -> bool:
+    """Return whether the answer gives another value than the gold, which it only mentions."""
+    text = answer[:_LONGEST].replace("**", "").replace("__", "").strip()
+    if _is_range(text, gold, question) or _is_other_nation(text, gold, question) or _is_aside(text, gold, question):
+        return True
+    pattern = _choose_pattern(gold)
+    values = _find_values(text, pattern, golds, question) if pattern else []
+    own = [one for one in values if one.is_gold]
+    others = [one for one in values if not one.is_gold and not _is_denied(text, one)]
+    if own and _TURNS_DOWN.search(text[own[0].end :]):
+        return True
+    is_plural = pattern is _NAME and _PLURAL.search(question)
+    if not own or not others or is_plural or _CONCLUDES.search(text[max(0, own[-1].start - 60) : own[-1].start]):
+        return False
+    if pattern is _NAME and (_acts(text, own, others, question) or _is_relative(text, own, others, question)):
+        return True
+    if _is_anchor(text, own, others):
+        return True
+    is_list = pattern is not _NAME and pattern is not _TITLE and not _VERB.search(text)
+    is_second = others[0].start < own[0].start and _find_lead(text) >= others[0].start
+    return (is_second and is_list) or _opens_with_other(text, own, others) or _outclaims(own, others)
+
+
+def _choose_pattern(gold: str) -> re.Pattern[str] | None:
+    gold = gold.strip("\"'“”‘’")
+    if gold.startswith("《"):
+        return _TITLE
+    if _DATE.fullmatch(gold.strip()):
+        return _DATE
+    if re.search(r"\d", gold):
+        return _NUMBER
+    return _NAME if gold[:1].isupper() and gold.isascii() else None
+
+
+def _find_values(text: str, pattern: re.Pattern[str], golds: Sequence[str], question: str) -> list[_Value]:
+    """Return the values of a kind that the question does not name, in the order of the text."""
+    asked = words(question)
+    wanted = [words(gold) for gold in golds]
+    stems = {
+        lexicon.stem(one) for one in asked if one not in lexicon.FUNCTION_WORDS and one.isascii() and one.isalpha()
+    }
+    pairs = _pair(question)
+    asides = [match.span() for match in _ASIDE.finditer(text)]
+    cuts = [0, *(match.end() for match in _CONTRAST.finditer(text)), len(text) + 1]
+    claims: list[frozenset[str]] = []
+    for start, end in pairwise(cuts):
+        said = frozenset(lexicon.stem(word) for word in words(text[start:end])) & stems | (
+            _pair(text[start:end]) & pairs
+        )
+        # A pronoun stands for what the piece before speaks of; so does a Chinese clause without a subject.
+        follows = claims and (_PRONOUN.search(text[start:end]) or _DROPS_SUBJECT.match(text[start - 1 : end]))
+        claims.append(said | claims[-1] if follows else said)
+    values = []
+    for match in pattern.finditer(text):
+        row = words(match[0].rstrip(".,'’"))
+        if not row or set(row) <= _DISCOURSE | ARTICLES or (find_words(asked, row, most=1) and row not in wanted):
+            continue
+        if len(row) > 1 and row[0] in _DISCOURSE:
+            row = row[1:]
+        is_gold = any(_is_same(row, part) for part in wanted)
+        at = bisect_right(cuts, match.start()) - 1
+        inside = any(start < match.start() < end for start, end in asides)
+        said = frozenset() if inside and not is_gold else claims[at]
+        values.append(_Value(start=match.start(), end=match.end(), is_gold=is_gold, segment=at, claims=said))
+    return values
+
+
+def _is_denied(text: str, one: _Value) -> bool:
+    return bool(_DENIED_AFTER.match(text[one.end :]) or _DENIED_BEFORE.search(text[: one.start]))
+
+
+def _find_lead(text: str) -> int:
+    match = _LEAD.match(text)
+    return match.end() if match else 0
+
+
+def _is_same(row: Sequence[str], part: Sequence[str]) -> bool:
+    """Return whether one is a piece of the other, or has initials for its first names."""
+    if set(row) <= set(part) or find_words(row, part, most=1):
+        return True
+    initials = [word for word in row[:-1] if len(word) == 1]
+    return bool(initials) and row[-1] == part[-1] and initials[0] == part[0][0]
+
+
+def _pair(text: str) -> frozenset[str]:
+    """Return the pairs of Chinese characters that stand side by side."""
+    return frozenset(a + b for run in _HAN.findall(simplify(text)) for a, b in pairwise(run))
+
+
+def _is_aside(text: str, gold: str, question: str) -> bool:
+    """Return whether the gold stands only in brackets behind another short answer: "31 March (dated 30 April)"."""
+    outside = _ASIDE.sub(" ", text).strip(" .。")
+    aside = next((match[0] for match in _ASIDE.finditer(text) if mentions(match[0], gold)), None)
+    row = words(outside)
+    if aside is None or "=" in aside or mentions(outside, gold) or not 0 < len(row) <= _SHORT:
+        return False
+    is_alone = len(words(aside)) <= len(words(gold)) + 1
+    has_number = any(word[0].isdigit() for word in row)
+    is_same_kind = has_number == any(word[0].isdigit() for word in words(gold))
+    return not is_alone and is_same_kind and not set(row) <= set(words(question))
+
+
+def _opens_with_other(text: str, own: Sequence[_Value], others: Sequence[_Value]) -> bool:
+    """Return whether the answer is another value, with the gold in what is said of it."""
+    first = others[0]
+    if first.start > _find_lead(text) or own[0].start < first.start:
+        return False
+    if not _SETS_OFF.match(text[first.end :].removeprefix("'s")):
+        return False
+    # "Havana, Cuba", "LEX (Blue Grass Airport)": the gold stands beside it and says the same.
+    between = text[first.end : own[0].start].strip(" *_\"“'’")
+    follows = re.match(r"[\s*_\"”'’]*(?:$|[),.;）])", text[own[0].end :])
+    return not (between in {",", "(", "（", "—", "–", "-", ", the", "(the"} and follows)
+
+
+def _acts(text: str, own: Sequence[_Value], others: Sequence[_Value], question: str) -> bool:
+    """Return whether another name is the subject of what the question asks who did, or the gold qualifies it."""
+    asked = [word for word in words(question) if word not in ARTICLES]
+    if {"whom", "does", "did", "do"} & set(asked):
+        return False
+    if "who" not in asked and not re.search(r"\bwhich (?:\w+ )?(?:team|author|player)", question.lower()):
+        return False
+    stems = {lexicon.stem(word) for word in asked if word not in lexicon.FUNCTION_WORDS}
+    for one in others:
+        if one.start > own[0].start or not text[own[0].start].isupper():
+            continue
+        following = words(text[one.end : one.end + 40])[:1]
+        between = text[one.end : own[0].start]
+        is_passive = between.rstrip().endswith(" by") and bool(set(following) & _BE)
+        says_so = bool(following) and (following[0] in _BE or lexicon.stem(following[0]) in stems)
+        direct = following and following[0] in _BE and len(words(between)) <= 1
+        if says_so and not is_passive and not direct and one.segment == own[0].segment:
+            return True
+    return False
+
+
+def _is_relative(text: str, own: Sequence[_Value], others: Sequence[_Value], question: str) -> bool:
+    """Return whether the gold stands in what is said of another: "a Scottish Office, which the Parliament opposed"."""
+    stems = {lexicon.stem(word) for word in words(question) if word not in lexicon.FUNCTION_WORDS}
+    for one in others:
+        between = text[one.end : own[0].start]
+        if one.start < own[0].start and _RELATIVE.fullmatch(between):
+            return not {lexicon.stem(word) for word in words(between)} & stems
+    return False
+
+
+def _is_anchor(text: str, own: Sequence[_Value], others: Sequence[_Value]) -> bool:
+    """Return whether the gold only places another value in time: "in 1923, a year after the 1922 offensive"."""
+    first = own[0]
+    return any(
+        one.start < first.start and one.segment == first.segment and _ANCHOR.search(text[one.end : first.start])
+        for one in others
+    )
+
+
+def _outclaims(own: Sequence[_Value], others: Sequence[_Value]) -> bool:
+    """Return whether the question's words stand with another value, more than with the gold."""
+    best = max((one.claims for one in own), key=len)
+    segments = {one.segment for one in own}
+    return any(one.segment not in segments and one.claims > best for one in others)
+
+
+def _is_range(text: str, gold: str, question: str) -> bool:
+    """Return whether the gold is only an end of a range."""
+    wanted = words(gold)
+    if _RANGE.search(gold) or set(words(question)) & _LIFE or not wanted or not any(c.isdigit() for c in gold):
+        return False
+    inside = [words(end) for match in _RANGE.finditer(text) for end in match.groups()]
+    number = next(word for word in wanted if word[0].isdigit()) if any(w[0].isdigit() for w in wanted) else ""
+    outside = words(_RANGE.sub(" ", text))
+    return [number] in inside and number not in outside
+
+
+def _is_other_nation(text: str, gold: str, question: str) -> bool:
+    """Return whether the answer names another nationality first, where one is asked for."""
+    wanted = NATIONS.get(gold.strip().casefold())
+    if not wanted or not re.search(r"\b(?:nationality|country|nation)\b", question, re.IGNORECASE):
+        return False
+    asked = question.casefold()
+    found = [
+        NATIONS[match[0].casefold()]
+        for match in re.finditer(r"\b(?:[A-Z]{2,3}|[A-Z][a-z]+(?:\s[A-Z][a-z]+)?)\b(?!-born)", text)
+        if match[0].casefold() in NATIONS and match[0].casefold() not in asked
+    ]
+    return bool(found) and found[0] != wanted

@@ -17,7 +17,7 @@ from decimal import Decimal
 from typing import Final
 
 from bookwheel.text import lexicon
-from bookwheel.text.numbers import find_dates
+from bookwheel.text.numbers import find_dates, parse_cjk_number
 
 _FORMS: Final = {
     "usd": "usd dollar dollars",
@@ -123,6 +123,10 @@ _HAN_UNITS: Final = {
 }
 _HAN_UNIT: Final = re.compile(rf"(?<=\d)\s?({'|'.join(sorted(_HAN_UNITS, key=len, reverse=True))})整?")
 _GLUED: Final = re.compile(r"(?<=\d)(?=(?:km|kg|cm|mm|mg|ml|ft|[mglt]|am|pm|mph|gb|mb|tb|hz|kwh|hrs?|mins?|secs?)\b)")
+_HAN_LATE: Final = ("下午", "晚上", "傍晚", "中午")
+_HAN_TIME: Final = re.compile(
+    "(凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上)([一二三四五六七八九十两]{1,3}|\\d{1,2})[点时](?:(半)|(\\d{1,2})分)?整?"
+)
 _DEGREES: Final = re.compile(r"(?<=\d)\s?(?:°\s?|degrees?\s)(c(?:elsius|entigrade)?|f(?:ahrenheit)?)\b|(?<=\d) (c|f)\b")
 
 
@@ -134,6 +138,7 @@ def spell_quantities(text: str) -> str:
     text = _SLASH.sub(lambda match: next(iter(find_dates(match[0])), match[0]), text)
     text = _MONTH_YEAR.sub(lambda match: f"{lexicon.MONTH_NAMES[int(match[1]) - 1]} {match[2]}", text)
     text = _CHINESE_DATE.sub(lambda match: f" {match[1]}-{int(match[2]):02}-{int(match[3]):02} ", text)
+    text = _HAN_TIME.sub(_write_han_time, text)
     text = _PAST.sub(_write_past, text)
     text = _HALF_DAY.sub(lambda match: _write_time(int(match[1]) % 12 + 12 * (match[3] == "p"), match[2] or "00"), text)
     text = _CLOCK.sub(lambda match: _write_time(int(match[1]), match[2]), text)
@@ -158,6 +163,12 @@ def _write_past(match: re.Match[str]) -> str:
         minutes += 12 * 60 * (hour == 12)  # noqa: PLR2004 - noon
     minutes = (minutes + 12 * 60 * bool(is_late)) % (24 * 60)
     return _write_time(minutes // 60, f"{minutes % 60:02}")
+
+
+def _write_han_time(match: re.Match[str]) -> str:
+    hour = int(match[2]) if match[2].isdigit() else int(parse_cjk_number(match[2]))
+    minutes = "30" if match[3] else f"{int(match[4] or 0):02}"
+    return _write_time(hour % 12 + 12 * (match[1] in _HAN_LATE), minutes)
 
 
 def _write_time(hour: int, minutes: str) -> str:

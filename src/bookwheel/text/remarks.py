@@ -105,7 +105,7 @@ _DECLINES: Final = re.compile(
     | (?:\b(?:not|never|nowhere|cannot|unable\ to|fails?\ to|failed\ to|impossible\ to|no\ way\ to|hard\ to|unsure)
         |n't)\b
         (?:\W+\w+){{0,4}}?\W+
-        (?:given|named|said|says?|stated?|states|mention\w*|specif\w*|provid\w*|available|record\w*|answer\w*|disclos\w*|list\w*|
+        (?:give|given|named|said|says?|stated?|states|mention\w*|specif\w*|provid\w*|available|record\w*|answer\w*|disclos\w*|list\w*|
         reveal\w*|cover\w*|address\w*|discuss\w*|includ\w*|contain\w*|indicat\w*|describ\w*|determin\w*|identif\w*|know|
         known|tell|told|find|found|locate\w*|infer\w*|ascertain\w*|clear|sure|certain|present|explain\w*|report\w*|noted?|
         supported|touch\w*|refer\w*|appear|establish\w*|confirm\w*|deduc\w*|conclud\w*|see|supply|supplied|detailed?)\b

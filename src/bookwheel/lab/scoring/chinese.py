@@ -22,6 +22,8 @@ _ENDS: Final = (
     ("结束|为止|停止", "从|自|始于|开始"),
     ("出生|生于", "死于|去世|逝世"),
 )
+_ROLE: Final = re.compile("(?:^|[，,])?([\u3400-\u9fff][者人长员家师手演主剧])是$")
+_ASKED_ROLE: Final = re.compile("[\u3400-\u9fff][者长员家师手演主剧](?:是谁|$|[?？])")
 _NEAR: Final = 12
 
 
@@ -45,6 +47,9 @@ def _is_other_person(head: str, tail: str, question: str) -> bool:
     if (tail.startswith("的") and "谁的" not in question) or _OVERCOMES.search(head):
         return True
     if _CONTEST.search(question) and _LOSES.match(tail):
+        return True
+    role = _ROLE.search(head)
+    if role and role[1] not in question and _ASKED_ROLE.search(question):
         return True
     said = _IS.match(tail)
     return said is not None and not set(pairwise(said[1])) & set(pairwise(question))

@@ -66,7 +66,8 @@ _POLAR: Final = {
 }
 _DENIED: Final = re.compile(
     r"\b(?:not|never|neither|nor|isn't|wasn't|aren't|weren't|don't|doesn't|didn't|cannot|can't|only one|"
-    r"different|differ|unlike|whereas|(?:declined|refused|failed) to)\b|不|并非|没有|只有",
+    r"different|differ|unlike|whereas|(?:declined|refused|failed) to)\b|"
+    r"\bno (?!doubt|matter|problem|longer than)\w|不|并非|没有|只有",
     re.IGNORECASE,
 )
 _AFFIRMED: Final = re.compile(r"\b(?:both|the same|same|also|as well|each|share)\b|都|均|相同|一样", re.IGNORECASE)
@@ -216,6 +217,8 @@ def _restates(statement: str, question: str) -> bool:
         return False
     asked, said = ({lexicon.stem(word) for word in words(text)} - _ASKING for text in (question, statement))
     count = len(asked & said) + bool(_PRONOUNS & set(words(statement)))  # "approved it" for "approve the merger"
+    if len(said) > 1 and said <= asked:
+        return True
     return len(asked) >= _LEAST_ASKED and len(asked & said) > 1 and count >= _SHARE_ASKED * len(asked)
 
 

@@ -50,6 +50,7 @@ _PAST: Final = frozenset({"was", "were", "did", "had"})
 _FORMER: Final = frozenset({"former", "formerly", "previous", "previously"})
 _LATER: Final = frozenset({"then", "afterwards", "later"})
 _PLACES: Final = lexicon.words("day page chapter section table figure plate line paragraph step part article clause no")
+_CALLED: Final = lexicon.words("named called christened titled")
 _NAMES: Final = lexicon.words("mention mentions mentioned names")
 _MOST: Final = {"most": lexicon.words("maximum max most limit"), "least": lexicon.words("minimum min least")}
 _PREPOSITIONS: Final = lexicon.words("by in at to from for on")
@@ -94,6 +95,8 @@ _EVENT_GROUPS: Final = (
     "pay settle",
     "announce",
     "restore renovate",
+    "file submit apply",
+    "approve",
 )
 _EVENTS: Final[dict[str, set[int]]] = {}
 for _at, _group in enumerate(_EVENT_GROUPS):
@@ -128,6 +131,11 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
         or _has_other_period(row, asked)
         or _has_other_rank(clause, asked)
         or _is_other_end(before, clause, asked, is_number=is_number)
+        or (
+            before[-1:] in (["after"], ["before"])
+            and not {*before[-1:], "or"} & set(asked)
+            and not _CALLED & set(before)
+        )
         or (before[:1] == ["because"] and start > len(before) and "why" not in asked)
         or bool(set(asked) & _PRESENT and not set(asked) & _PAST and (_FORMER & set(before) or "until" in after[:5]))
         or (is_number and _is_number_beside(row, start, end, asked))

@@ -46,7 +46,8 @@ _DATE: Final = re.compile(
 )
 _TITLE: Final = re.compile(r"《[^》]+》")
 _RANGE: Final = re.compile(
-    r"(?<![\d./-])(\d[\d,.]*)\s?(?:%|年)?(?:[–—~～至到]|-(?=\d)|\bto\b)\s?(\d[\d,.]*)(?![\d/-]|-\d)"
+    r"(?<![\d./-])(\d[\d,.]*)\s?(?:%|年)?\s?(?:[–—~～至到]|-(?=\d))\s?(\d[\d,.]*)(?![\d/-]|-\d)|"
+    r"\b[Ff]rom\s(?:about\s)?(\d[\d,.]*)\s?%?\sto\s(\d[\d,.]*)"
 )
 _LIFE: Final = lexicon.words(
     "born die died death birth birthday begin began start open opens close closes end ended from until range between"
@@ -221,18 +222,20 @@ def _acts(text: str, own: Sequence[_Value], others: Sequence[_Value], question: 
     asked = [word for word in words(question) if word not in ARTICLES]
     if {"whom", "does", "did", "do"} & set(asked):
         return False
-    if "who" not in asked and not re.search(r"\bwhich (?:\w+ )?(?:team|author|player)", question.lower()):
-        return False
-    stems = {lexicon.stem(word) for word in asked if word not in lexicon.FUNCTION_WORDS}
+    # "Which drug was withdrawn?" asks for what was done to; there the subject is no answer.
+    passive = {lexicon.stem(word) for be, word in pairwise(asked) if be in _BE}
+    stems = {lexicon.stem(word) for word in asked if word not in lexicon.FUNCTION_WORDS} - passive
+    is_who = "who" in asked or re.search(r"\bwhich (?:\w+ )?(?:team|author|player)", question.lower())
     for one in others:
-        if one.start > own[0].start or not text[own[0].start].isupper():
+        if one.start > own[0].start or not text[own[0].start].isupper() or one.segment != own[0].segment:
             continue
-        following = words(text[one.end : one.end + 40])[:1]
+        verb = next(iter(words(text[one.end : one.end + 40])), "")
         between = text[one.end : own[0].start]
-        is_passive = between.rstrip().endswith(" by") and bool(set(following) & _BE)
-        says_so = bool(following) and (following[0] in _BE or lexicon.stem(following[0]) in stems)
-        direct = following and following[0] in _BE and len(words(between)) <= 1
-        if says_so and not is_passive and not direct and one.segment == own[0].segment:
+        if verb in _BE:
+            says_so = bool(is_who) and len(words(between)) > 1 and not between.rstrip().endswith(" by")
+        else:
+            says_so = bool(verb) and lexicon.stem(verb) in stems
+        if says_so:
             return True
     return False
 
@@ -268,7 +271,7 @@ def _is_range(text: str, gold: str, question: str) -> bool:
     wanted = words(gold)
     if _RANGE.search(gold) or set(words(question)) & _LIFE or not wanted or not any(c.isdigit() for c in gold):
         return False
-    inside = [words(end) for match in _RANGE.finditer(text) for end in match.groups()]
+    inside = [words(end) for match in _RANGE.finditer(text) for end in match.groups() if end]
     number = next(word for word in wanted if word[0].isdigit()) if any(w[0].isdigit() for w in wanted) else ""
     outside = words(_RANGE.sub(" ", text))
     return [number] in inside and number not in outside

@@ -224,9 +224,9 @@ def _restates(statement: str, question: str) -> bool:
 
 def picks_gold(answer: str, golds: Sequence[str], question: str) -> bool:
     """Return whether an answer to an either/or question picks a gold and not the other option."""
-    for gold in golds:  # "Boyd Merriman, 1st Baron Merriman" is an option of one name
-        question = question.replace(gold, gold.partition(",")[0])
-    golds = [*golds, *(form for gold in golds for form in list_forms(gold, question))]
+    for option in golds:  # "Boyd Merriman, 1st Baron Merriman" is an option of one name
+        question = question.replace(option, option.partition(",")[0])
+    golds = [*golds, *(form for option in golds for form in list_forms(option, question))]
     other = find_other_option(question, golds, answer)
     gold = asserts_any(answer, golds, question=question)
     if gold is None:

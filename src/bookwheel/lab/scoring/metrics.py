@@ -270,7 +270,7 @@ def take_final(answer: str) -> str:
     answer = answer.rpartition("</think>")[2].rpartition("</thinking>")[2]
     boxed = _BOXED.findall(answer)
     if boxed:
-        return boxed[-1]
+        return str(boxed[-1])
     final = next(reversed(list(_FINAL.finditer(answer))), None)
     return answer[final.end() :] if final and answer[final.end() :].strip(" *_\n") else answer
 

@@ -8,7 +8,7 @@ from natural_answers import FOLDER, load_answers, measure
 from bookwheel.lab.scoring import all_of, choice, contains, score_answer, unanswerable
 
 FILES = [FOLDER / f"natural_{name}.txt" for name in "ab"]
-LATER = [FOLDER / f"natural_{name}.txt" for name in "cdfhi"]
+LATER = [FOLDER / f"natural_{name}.txt" for name in "cdefhij"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -24,9 +24,15 @@ def test_scoring_agrees_with_a_person_and_better_than_the_published_judges(path)
 @pytest.mark.parametrize("path", LATER, ids=lambda path: path.stem)
 def test_scoring_does_not_fall_behind_what_it_reached_on_harder_answers(path):
     accuracy, precision = measure(load_answers(path))
-    assert accuracy >= 0.93
-    assert precision >= 0.93
+    assert accuracy >= 0.94
+    assert precision >= 0.92
     assert accuracy > max(measure(load_answers(path), judge)[0] for judge in ("ruler", "memagent")) + 0.1
+
+
+def test_scoring_does_not_fall_behind_what_it_reached_on_answers_that_it_was_not_changed_on():
+    accuracy, precision = measure(load_answers(FOLDER / "natural_g.txt"))
+    assert accuracy >= 0.87
+    assert precision >= 0.88
 
 
 OPTIONS = "Which town? A. Ost  B. Bo  C. Karr"

@@ -2,7 +2,8 @@
 
     python benchmarks/quality/published_scorers.py OFFICIAL [--count 1000] [--seed 5]
 
-OFFICIAL is a folder with checkouts: LongBench, locomo, hotpot, InfiniteBench, babilong, MemAgent, HELMET, RULER.
+OFFICIAL is a folder with checkouts: LongBench, locomo, hotpot, InfiniteBench, babilong, MemAgent, HELMET, RULER,
+oolong.
 Their scripts are loaded from there and run as they are; packages that they import and that no string comparison needs
 (models, data loaders) stand in as empty modules. Needs nltk, jieba, rouge, fuzzywuzzy, rouge-score and pytrec_eval
 where the scripts do. Prints one line for each measure; --show prints the first differences. Two measures stand in their
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import random
 import re
 import sys
@@ -240,6 +242,51 @@ def compare_others(folder: Path) -> Iterator[Comparison]:
         yield "HELMET", "ranking", lambda _rng: graded, rank
 
 
+def compare_lists(folder: Path) -> Iterator[Comparison]:
+    """Yield OOLONG's measures, and those of HELMET's answers with citations."""
+    oolong = load_script(
+        folder / "oolong/src/eval/eval_helpers.py",
+        ("litellm", "datasets", "jsonlines", "tiktoken", "transformers"),
+    )
+    import dateutil.parser  # noqa: F401 - their script takes it to be loaded
+
+    names = dict.fromkeys(("id", "context_window_id", "dataset"), "")
+
+    def ask(kind: str, write: Callable[[str], str]) -> Callable[[str, tuple[str, ...]], float]:
+        def judge(answer: str, golds: tuple[str, ...]) -> float:
+            point = {**names, "answer": write(golds[0]), "answer_type": f"ANSWER_TYPE.{kind}"}
+            return float(oolong.synth_process_response(point, answer, "")["score"])
+
+        return judge
+
+    compared = ["more common than", "less common than", "same frequency as", "ham", "Ada Quill"]
+    yield "OOLONG", "oolong", lambda rng: [rng.choice([*compared, draw_text(rng)])], ask("LABEL", lambda g: repr([g]))
+    number = ask("NUMERIC", lambda gold: repr([int(gold)]))
+    yield "OOLONG", "oolong_number", lambda rng: [str(rng.randrange(20))], number
+    days = ["1904-05-12", "2024-01-31", "1999-12-01"]
+    date = ask("DATE", lambda gold: "[datetime.date({}, {}, {})]".format(*map(int, gold.split("-"))))
+    yield "OOLONG", "oolong_date", lambda rng: [rng.choice(days)], date
+    stand_ins = ("torch", "nltk", "numpy", "rouge_score", "pytrec_eval", "transformers", "tqdm", "model_utils")
+    alce = load_script(folder / "HELMET/eval_alce.py", stand_ins)
+
+    def clean(answer: str) -> str:
+        return str(alce.remove_citations(re.sub(r"\n+", " ", answer).replace("<|im_end|>", "")))
+
+    def groups(rng: random.Random) -> list[str]:
+        return [json.dumps([rng.choice(TEXTS), draw_text(rng)]) for _ in range(rng.choice((1, 2, 3, 6)))]
+
+    def presence(answer: str, golds: tuple[str, ...]) -> float:
+        pairs = [{"short_answers": json.loads(gold)} for gold in golds]
+        return float(alce.compute_str_em([{"qa_pairs": pairs, "output": clean(answer)}])[0]) / 100
+
+    def listed(answer: str, golds: tuple[str, ...]) -> float:
+        item = {"answers": [json.loads(gold) for gold in golds], "output": clean(answer)}
+        return float(alce.compute_qampari_f1([item])["qampari_rec_top5"]) / 100
+
+    yield "HELMET", "alce_asqa", groups, presence
+    yield "HELMET", "alce_qampari", groups, listed
+
+
 def main() -> int:
     """Print a row for each measure; return 1 when one differs."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -247,15 +294,18 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--show", type=int, default=0)
+    parser.add_argument("--only", default="", help="a benchmark")
     options = parser.parse_args()
     differs = False
-    for family in (compare_longbench, compare_questions, compare_infinitebench, compare_others):
+    for family in (compare_longbench, compare_questions, compare_infinitebench, compare_others, compare_lists):
         try:
             comparisons = list(family(options.official))
         except (OSError, ImportError) as error:
             print(f"{family.__name__}: left out: {error}")
             continue
         for benchmark, metric, golds, judge in comparisons:
+            if options.only not in {"", benchmark}:
+                continue
             wrong, errors, above = [], 0, 0
             for answer, drawn in draw_cases(options.count, random.Random(options.seed), golds):
                 ours = METRICS[metric](answer, drawn).score

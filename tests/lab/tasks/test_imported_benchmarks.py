@@ -163,16 +163,17 @@ def test_mrcr_wants_its_string_first_and_the_text_word_for_word(tmp_path):
     assert sample.length == 4096
 
 
-def test_files_of_helmet_are_read_or_refused_by_name(tmp_path):
+def test_files_of_helmet_are_read(tmp_path):
     pairs = {"context": '{"a": "1"}', "question": "a", "answer": "1", "num_kvs": 1, "demos": []}
     needles = {"context": "magic", "query": "ash", "type_needle_v": "numbers", "outputs": ["7"]}
     rag, kv, niah = read(tmp_path, RAG, pairs, needles)
     assert rag.text == "Passage: Lease\nAda signed.\n\n"
     assert "key a" in kv.question
     assert (niah.metric, niah.golds) == ("string_match_all", ("7",))
-    for record, message in (({"question": "q", "docs": [], "qa_pairs": [], "answer": "x"}, "citations"),):
-        with pytest.raises(InputError, match=rf"set.jsonl, line 1: .*{message}"):
-            read(tmp_path, record)
+    listed = {"question": "q", "docs": [{"title": "T", "text": "x"}], "answers": [["pier", "quay"], ["bell"]]}
+    (cited,) = read(tmp_path, listed)
+    assert (cited.task, cited.metric) == ("helmet-cite-qampari", "alce_qampari")
+    assert cited.score("A quay [1], a lamp.").score == 0.5
 
 
 def test_sets_of_longbench_have_their_measures_and_a_question(tmp_path):

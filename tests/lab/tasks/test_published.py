@@ -66,6 +66,76 @@ def test_longbench_fills_its_own_template_and_compares_the_first_line(tmp_path, 
     assert sample.score("\nReason\nPlace").score == 1
 
 
+HELMET = (
+    'def one():\n    user_template = "Use the given documents to answer the question. Write your answer: {demos}{context}"\n'
+    'def two():\n    user_template = "You are provided with a list of documents {demos}{context} {question}"\n'
+    'def three():\n    user_template = "{context} Extract the value corresponding {demos}{question}"\n'
+    'def four():\n    user_template = "{demo_text}{instruction} {question} {context}"\n'
+)
+
+
+def read_helmet(tmp_path, official, name, records, examples=()):
+    (official / "HELMET" / "prompts").mkdir(parents=True, exist_ok=True)
+    (official / "HELMET" / "data.py").write_text(HELMET)
+    parts = {"instruction": "Cite.", "demo_prompt": "{question} {answer}", "doc_prompt": "[{ID}] {text}", "demos": []}
+    (official / "HELMET" / "prompts" / "asqa_revised.json").write_text(json.dumps(parts))
+    for file, rows in ((name, records), *examples):
+        (tmp_path / file).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return list(read_entries(tmp_path / name, None, PublishedSpecs(official)))
+
+
+def test_helmet_puts_two_examples_of_its_own_file_before_a_question(tmp_path, official):
+    def ask(number, key="q"):
+        titled = [{"title": "T", "text": f"text {number}"}]
+        return {"question": f"{key}{number}?", "answers": [f"answer {number}"], "ctxs": titled}
+
+    name, beside = "nq-dev-multikilt_1000_k9_dep6.jsonl", "nq-train-multikilt_1000_k3_dep6.jsonl"
+    examples = [(beside, [ask(number // 2, "e") for number in range(20)])]
+    (sample,) = read_helmet(tmp_path, official, name, [ask(1)], examples)
+    (text,) = (one.content for one in sample.published.messages)
+    assert text.count("Question: e") == 2
+    assert text.endswith("Document (Title: T): text 1")
+    assert (sample.published.reply_tokens, sample.metric) == (20, "helmet_match")
+    assert sample.score("Answer: answer 1").score == 1
+    (again,) = read_helmet(tmp_path, official, name, [ask(1)], examples)
+    assert again.published == sample.published
+    (tmp_path / beside).unlink()
+    with pytest.raises(InputError, match=f"two examples before each prompt, from {beside}"):
+        read_helmet(tmp_path, official, name, [ask(1)])
+
+
+def test_helmet_ranks_behind_rankings_of_other_questions(tmp_path, official):
+    def rank(number):
+        return {
+            "qid": str(number),
+            "query": f"pier {number}",
+            "ctxs": [{"id": str(one), "text": "t", "label": one} for one in (1, 3, 2)],
+        }
+
+    name, beside = "test_reranking_data_k50_dep3.jsonl", "test_reranking_data_k10_dep3.jsonl"
+    examples = [(beside, [rank(number) for number in (7, 8, 9)])]
+    (sample,) = read_helmet(tmp_path, official, name, [rank(7)], examples)
+    text = sample.published.messages[0].content
+    assert text.count("Ranking: 3 > 2 > 1") == 2
+    assert text.count("pier 7") == 1
+    assert sample.score("3 > 2 > 1\n1 > 2 > 3 > 4").score == 1
+
+
+def test_helmet_asks_for_pairs_and_for_answers_with_citations(tmp_path, official):
+    pair = {"context": '{"a": "1"}', "question": "a", "answer": "1", "num_kvs": 1, "demos": [["b", "2"], ["c", "3"]]}
+    (sample,) = read_helmet(tmp_path, official, "kv.jsonl", [pair])
+    assert "Key: b\nCorresponding value: 2\n\nKey: c" in sample.published.messages[0].content
+    documents = [{"title": "T", "text": "The pier."}]
+    cited = {
+        "question": "q?",
+        "docs": documents,
+        "qa_pairs": [{"short_answers": ["pier"]}, {"short_answers": ["quay"]}],
+    }
+    (sample,) = read_helmet(tmp_path, official, "asqa.jsonl", [cited])
+    assert sample.published.messages[0].content.endswith("Cite. q? [1] The pier.")
+    assert sample.score("It is the pier [1].").score == 0.5
+
+
 def test_choices_babilong_and_code_get_their_own_prompts(tmp_path, official):
     choices = {f"choice_{one}": one.lower() for one in "ABCD"}
     sample = publish(tmp_path, official, {"context": "T ", "question": "q", "answer": "B", "_id": "2", **choices})

@@ -6,9 +6,11 @@ letter                    LongBench 2: the letter in "The correct answer is (B)"
 label                     BABILong: the one label of the task in the first sentence that the question does not hold
 holds                     NoLiMa: a gold as it is written, anywhere
 helmet_match, ranking     HELMET: a gold among the words of the answer; NDCG@10 of "3 > 1 > 2"
+alce_asqa, alce_qampari   HELMET's answers with citations: the share of the answers asked for; at most five of them
 ib_…                      InfiniteBench's, by task
 """
 
+import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -124,6 +126,28 @@ def helmet_match(answer: str, golds: Sequence[str]) -> Score:
     return _judge(any(_normalize(gold) in _normalize(text) for text in (answer, stated) for gold in golds))
 
 
+def _drop_citations(answer: str) -> str:
+    bare = re.sub(r"\n+", " ", answer).replace("<|im_end|>", "")
+    return re.sub(r"\[\d+", "", re.sub(r" \[\d+", "", bare)).replace(" |", "").replace("]", "")
+
+
+def alce_asqa(answer: str, golds: Sequence[str]) -> Score:
+    """Score the share of the golds, each a JSON list of equal answers, of which one stands in the answer."""
+    text = _normalize(_drop_citations(answer))
+    found = [any(_normalize(one) in text for one in json.loads(gold)) for gold in golds]
+    return Score(score=sum(found) / len(found) if found else 0.0, reason=f"holds {sum(found)} of {len(found)}")
+
+
+def alce_qampari(answer: str, golds: Sequence[str]) -> Score:
+    """Score how many of the golds, at most five, are items of the answer, a list with commas."""
+    listed = _drop_citations(answer).rstrip().rstrip(".").rstrip(",").split(",")
+    items = {_normalize(one.strip()) for one in listed} - {""}
+    count = sum(any(_normalize(one) in items for one in json.loads(gold)) for gold in golds)
+    score = min(_FIVE, count) / min(_FIVE, len(golds)) if golds else 0.0
+    return Score(score=score, reason=f"lists {count} of {len(golds)}")
+
+
+_FIVE: Final = 5
 _RUN: Final = re.compile(r"(\d+)(?:\s*>\s*(\d+))*")
 _DEPTH: Final = 10
 
@@ -296,7 +320,19 @@ PUBLISHED: Final[dict[str, Measure]] = {
     **{
         one.__name__: one
         for one in (
-            *(hotpot_em, hotpot_f1, qa_f1_zh, rouge_zh, letter, label, holds, helmet_match, ranking),
+            *(
+                hotpot_em,
+                hotpot_f1,
+                qa_f1_zh,
+                rouge_zh,
+                letter,
+                label,
+                holds,
+                helmet_match,
+                ranking,
+                alce_asqa,
+                alce_qampari,
+            ),
             *(
                 ib_word,
                 ib_number,

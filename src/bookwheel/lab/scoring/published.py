@@ -220,15 +220,19 @@ def locomo_absent(answer: str, golds: Sequence[str]) -> Score:
     return Score(score=float(says), reason="says that it is not there" if says else "gives an answer")
 
 
-_FINAL: Final = re.compile(r"Final Answer: ?\[(.*)\]")
+_LISTED: Final = re.compile(r"\[.*\]")
 
 
 def graphwalks(answer: str, golds: Sequence[str]) -> Score:
-    """Score F1 of the set of nodes that the last line lists."""
-    match = _FINAL.search(answer.rsplit("\n", maxsplit=1)[-1])
-    given = {part.strip() for part in match[1].split(",") if part.strip()} if match else set()
-    score = harmonic_mean(sorted(given), sorted(set(golds)))
-    return Score(score=score, reason=f"F1 {score:.2f} of {len(set(golds))} nodes")
+    """Score F1 of the set of nodes that the last line lists behind its "Final Answer:"."""
+    line = answer.rsplit("\n", maxsplit=1)[-1]
+    match = _LISTED.search(line) if "Final Answer:" in line else None
+    if match is None:
+        return Score(score=0.0, reason="the last line lists no nodes")
+    given = {part.strip() for part in match[0].strip("[]").split(",") if part.strip()}
+    wanted = set(golds)
+    score = harmonic_mean(sorted(given), sorted(wanted)) if given or wanted else 1.0
+    return Score(score=score, reason=f"F1 {score:.2f} of {len(wanted)} nodes")
 
 
 MEASURES: Final = {

@@ -18,6 +18,13 @@ from typing import Any, Final
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring import METRICS, Score
 from bookwheel.lab.tasks.base import PublishedCall, Sample
+from bookwheel.lab.tasks.published_helmet import (
+    ask_citations,
+    ask_needles,
+    ask_pairs,
+    ask_passages,
+    ask_ranking,
+)
 from bookwheel.lab.tasks.published_prompts import (
     AskedSample,
     Checkout,
@@ -128,7 +135,25 @@ def _oolong(tasks: str, metric: str) -> PublishedSpec:
     )
 
 
-_HELMET: Final = "HELMET puts two examples from files of their own before each prompt; only its measure is here"
+def _helmet(
+    tasks: str, metric: str, prompt: Callable[[Checkout, AskedSample], PublishedPrompt], reply_tokens: int, **rest: Any
+) -> PublishedSpec:
+    return PublishedSpec(
+        benchmark="HELMET",
+        tasks=f"helmet-(?:{tasks})",
+        metric=metric,
+        prompt=prompt,
+        source="princeton-nlp/HELMET",
+        reply_tokens=reply_tokens,
+        top_p=1.0,
+        **{"differs": f"{_CUT}; the prompts are those for chat models", **rest},
+    )
+
+
+_CITED: Final = (
+    "the answers are judged; the citations, which a model of entailment judges there, are not. The two examples are "
+    f"the first two, where theirs are drawn; {_CUT}"
+)
 SPECS: Final = (
     _ruler(r"niah_\w+", "string_match_all", 128),
     _ruler("vt", "string_match_all", 30),
@@ -219,10 +244,20 @@ SPECS: Final = (
         differs="`bookwheel data nolima` makes the samples; sets with distractors are not made; tokens that a model "
         "puts before a text are not counted",
     ),
-    PublishedSpec(benchmark="HELMET", tasks="helmet-rerank", metric="ranking", reply_tokens=200, differs=_HELMET),
-    PublishedSpec(benchmark="HELMET", tasks="helmet-niah", metric="string_match_all", reply_tokens=50, differs=_HELMET),
-    PublishedSpec(benchmark="HELMET", tasks="helmet-json-kv", metric="helmet_match", reply_tokens=100, differs=_HELMET),
-    PublishedSpec(benchmark="HELMET", tasks="helmet-rag", metric="helmet_match", reply_tokens=20, differs=_HELMET),
+    PublishedSpec(
+        benchmark="MMLongBench-Doc",
+        tasks="mmlongbench.*",
+        metric="mmlongbench",
+        own_golds=True,
+        differs="a model cuts the answer out of each reply there; its files are read and judged without "
+        "--as-published: bookwheel eval --samples samples.json --data FOLDER",
+    ),
+    _helmet("rerank", "ranking", ask_ranking, 200, first_line=True),
+    _helmet("niah", "string_match_all", ask_needles, 50),
+    _helmet("json-kv", "helmet_match", ask_pairs, 100),
+    _helmet("rag", "helmet_match", ask_passages, 20, first_line=True),
+    _helmet("cite-asqa", "alce_asqa", ask_citations, 300, differs=_CITED),
+    _helmet("cite-qampari", "alce_qampari", ask_citations, 300, differs=_CITED),
 )
 """The rows; the first whose tasks fit counts."""
 

@@ -39,7 +39,8 @@ class PublishedPrompt:
     """In place of the sample's, where the measure needs others."""
 
 
-def _user(text: str, *before: Message, **rest: Any) -> PublishedPrompt:
+def ask_user(text: str, *before: Message, **rest: Any) -> PublishedPrompt:
+    """Ask in one message, behind those before."""
     return PublishedPrompt(messages=(*before, Message(role="user", content=text)), **rest)
 
 
@@ -98,7 +99,7 @@ def _list_literals(script: str, variable: str) -> list[Any]:
 def ask_longbench(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
     """Fill the template of the set with the record."""
     templates, limits = (checkout.load(f"LongBench/config/dataset2{name}.json") for name in ("prompt", "maxlen"))
-    return _user(templates[asked.task].format(**asked.record), reply_tokens=int(limits[asked.task]))
+    return ask_user(templates[asked.task].format(**asked.record), reply_tokens=int(limits[asked.task]))
 
 
 def ask_longbench2(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
@@ -107,7 +108,7 @@ def ask_longbench2(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
     named = {"DOC": "context", "Q": "question", **{f"C_{one}": f"choice_{one}" for one in "ABCD"}}
     for mark, name in named.items():
         text = text.replace(f"${mark}$", str(asked.record[name]).strip())
-    return _user(text)
+    return ask_user(text)
 
 
 _LETTERS: Final = "ABCD"
@@ -131,7 +132,7 @@ def ask_infinitebench(checkout: Checkout, asked: AskedSample) -> PublishedPrompt
         **{f"OPTION_{one}": text for one, text in zip(_LETTERS, record.get("options") or (), strict=False)},
     }
     system = Message(role="system", content="You are a helpful assistant")
-    return _user(template.format(**values), system, reply_tokens=int(limits[asked.task]))
+    return ask_user(template.format(**values), system, reply_tokens=int(limits[asked.task]))
 
 
 def ask_babilong(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
@@ -148,18 +149,18 @@ def ask_babilong(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
     context = str(asked.record["input"]).strip()
     text = f"{frame}\n\n{form}".format(**texts, context=context, question=question).strip()
     golds = (str(asked.record["target"]), *(one for one in labels if one.lower() not in question.lower()))
-    return _user(text, golds=golds)
+    return ask_user(text, golds=golds)
 
 
 def ask_ruler(_checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
     """Send the whole prompt with the beginning of its answer, as the record or the task has it."""
     if "input" in asked.record:
-        return _user(f"{asked.record['input']}{asked.record.get('answer_prefix', '')}")
+        return ask_user(f"{asked.record['input']}{asked.record.get('answer_prefix', '')}")
     parts, text = asked.sample.metadata, asked.sample.text
     if "tail" not in parts:
         raise InputError(f"only ruler_{asked.task} is RULER's own; {asked.task} has wordings of ours")
     head = "" if text.startswith(parts["head"]) else parts["head"]
-    return _user(f"{head}{text}{parts['tail']}{parts['answer_prefix']}")
+    return ask_user(f"{head}{text}{parts['tail']}{parts['answer_prefix']}")
 
 
 _GPT: Final = "task_eval/gpt_utils.py"
@@ -191,7 +192,7 @@ def ask_locomo(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
         question += f" Select the correct answer: (a) {first} (b) {second}. "
         golds = (_ABSENT.lower(), "a" if first == _ABSENT else "b")
     name = "QA_PROMPT_CAT_5" if qa["category"] == 5 else "QA_PROMPT"  # noqa: PLR2004
-    return _user(f"{opening}{text}\n\n{checkout.find_literal(_GPT, name).format(question)}", golds=golds)
+    return ask_user(f"{opening}{text}\n\n{checkout.find_literal(_GPT, name).format(question)}", golds=golds)
 
 
 _HISTORY: Final = r"^I will give you several history chats.*relevant chat history\.\n.*\nAnswer:$"
@@ -206,7 +207,7 @@ def ask_longmemeval(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
     for number, (date, turns) in enumerate(sessions, start=1):
         bare = [{name: value for name, value in turn.items() if name != "has_answer"} for turn in turns]
         history += f"\n### Session {number}:\nSession Date: {date}\nSession Content:\n\n{json.dumps(bare)}\n"
-    return _user(template.format(history, record["question_date"], record["question"]))
+    return ask_user(template.format(history, record["question_date"], record["question"]))
 
 
 def ask_mrcr(_checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
@@ -218,13 +219,15 @@ def ask_mrcr(_checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
 
 def ask_graphwalks(_checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
     """Send the prompt of the record."""
-    return _user(str(asked.record["prompt"]))
+    return ask_user(str(asked.record["prompt"]))
 
 
 def ask_oolong(_checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
     """Send the context as a second system message, and the question."""
     context = Message(role="system", content=str(asked.record["context_window_text"]))
-    return _user(str(asked.record["question"]), Message(role="system", content="You are a helpful assistant."), context)
+    return ask_user(
+        str(asked.record["question"]), Message(role="system", content="You are a helpful assistant."), context
+    )
 
 
 def ask_nolima(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
@@ -233,4 +236,4 @@ def ask_nolima(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
     template = own or checkout.find_literal("evaluation/run_tests.py", "DEFAULT_TASK_TEMPLATE")
     system = str(asked.sample.metadata.get("system_prompt", ""))
     before = [Message(role="system", content=system)] if system else []
-    return _user(template.format(haystack=asked.sample.text, question=asked.sample.question), *before)
+    return ask_user(template.format(haystack=asked.sample.text, question=asked.sample.question), *before)

@@ -3,17 +3,19 @@
 MemAgent, LongBench, BABILong, InfiniteBench, OOLONG   a context and a question
 GraphWalks   a prompt that ends with an operation on the graph in it
 HELMET   questions over passages, key and value pairs, documents to be ranked, and its RULER files with context and
-         question apart. Its citation files need a judge that is no string comparison, and are refused by name. It takes
-         book questions, summaries and many-shot labels from other projects' data sets, not from files of its own
+         question apart. Of its citation files the answers are judged, as citations need a model of entailment. It
+         takes book questions, summaries and many-shot labels from other projects' data sets, not from files of its own
 RULER    the whole prompt in one field, split here into document and question. The head of a prompt, its examples (of vt
          and cwe) and its question are no document; a reader of chunks would meet them once and forget them. The
          document is the text between the last head and the question; the question carries the beginning of the answer
          that RULER puts after it. Examples go to the sample's metadata
 """
 
+import json
 import re
 from ast import literal_eval
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -205,9 +207,23 @@ def _adapt_ranking(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     }
 
 
-def refuse_citations(_values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Refuse a record of HELMET whose answers bear citations."""
-    raise ValueError("answers with citations are judged by a model of entailment; this record cannot be scored")
+HELMET_DOCUMENTS: Final = 700
+"""How many documents an answer with citations is given at HELMET's longest, of the 2,000 in the file."""
+
+
+def adapt_citations(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a question of HELMET whose answer bears citations; what is judged here is whether the answers are in it."""
+    kind = "asqa" if values.get("qa_pairs") else "qampari"
+    groups = [one["short_answers"] for one in values["qa_pairs"]] if kind == "asqa" else values["answers"]
+    passages = (f"[{number}] {one['title']}\n{one['text']}\n\n" for number, one in enumerate(values["docs"], start=1))
+    yield {
+        "id": str(values.get("sample_id", values.get("id", ""))),
+        "task": f"helmet-cite-{kind}",
+        "document": "".join(islice(passages, HELMET_DOCUMENTS)),
+        "question": values["question"],
+        "golds": [json.dumps(group, ensure_ascii=False) for group in groups],
+        "metric": f"alce_{kind}",
+    }
 
 
 def adapt_needles(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 _PAPER_WINDOW: Final = 8192
 _TOKEN_FIELDS: Final = ("question_tokens", "chunk_tokens", "memory_tokens", "answer_tokens")
 # No single character has more than 8 tokens, so a chunk can always hold one.
-_LEAST_TOKENS: Final = 8
+LEAST_TOKENS: Final = 8
+"""The least of a budget."""
 
-Tokens = Annotated[int, Ge(_LEAST_TOKENS), Le(10_000_000)]
+Tokens = Annotated[int, Ge(LEAST_TOKENS), Le(10_000_000)]
 # Servers refuse more than 2, the bound of OpenAI's API.
 Temperature = Annotated[float, Ge(0), Le(2)]
 TopP = Annotated[float, Gt(0), Le(1)]
@@ -234,11 +235,11 @@ class Plan:
         chunk, answer = room - 2 * self.memory_tokens, room - self.memory_tokens
         if chunk >= self.memory_tokens and answer >= self.answer_tokens:
             return f"Lower --chunk-tokens to {min(chunk, self.chunk_tokens)} or less."
-        if room < 4 * _LEAST_TOKENS:
+        if room < 4 * LEAST_TOKENS:
             return "Ask a shorter question, or take a model with a longer window."
         # The shares of the paper's plan: a chunk of five memories, and two memories in an update.
-        memory = max(_LEAST_TOKENS, room // 7)
-        chunk, answer = max(_LEAST_TOKENS, room - 2 * memory), min(self.answer_tokens, room - memory)
+        memory = max(LEAST_TOKENS, room // 7)
+        chunk, answer = max(LEAST_TOKENS, room - 2 * memory), min(self.answer_tokens, room - memory)
         return f"Try --chunk-tokens {chunk} --memory-tokens {memory} --answer-tokens {answer}."
 
     def within(self, window: int | None) -> Self:
@@ -250,7 +251,7 @@ class Plan:
         if window is None or window >= _PAPER_WINDOW:
             return self
         share = window / _PAPER_WINDOW
-        budgets: dict[str, Any] = {name: max(_LEAST_TOKENS, int(getattr(self, name) * share)) for name in _TOKEN_FIELDS}
+        budgets: dict[str, Any] = {name: max(LEAST_TOKENS, int(getattr(self, name) * share)) for name in _TOKEN_FIELDS}
         return replace(self, **budgets)
 
     def to_json(self) -> dict[str, Any]:

@@ -324,3 +324,7 @@ def test_documents_to_be_ranked_are_judged_by_their_order(tmp_path):
     (sample,) = read(tmp_path, {"qid": "9", "query": "pier?", "ctxs": documents})
     assert (sample.task, sample.metric, sample.golds) == ("helmet-rerank", "ranking", ("1=0", "2=3"))
     assert sample.score("Ranking: ID2 > ID1").score == 1
+    first, second = read(
+        tmp_path, *({"qid": "9", "query": "pier?", "ctxs": row} for row in (documents, documents[::-1]))
+    )
+    assert first.id != second.id

@@ -189,7 +189,9 @@ def test_every_row_has_a_measure_and_a_prompt_or_says_why_not():
     assert find_spec("passage_count_e").metric == "number_share"
 
 
-def test_an_evaluation_sends_the_published_messages_under_the_published_limit(tmp_path, official):
+@pytest.mark.parametrize("limit", [64, 6])
+def test_an_evaluation_sends_the_published_messages_under_the_published_limit(tmp_path, official, limit):
+    (official / "LongBench/LongBench/config/dataset2maxlen.json").write_text(json.dumps({"trec": limit}))
     path = tmp_path / "trec.jsonl"
     path.write_text(json.dumps(CLASSES) + "\n")
     calls = []
@@ -210,9 +212,9 @@ def test_an_evaluation_sends_the_published_messages_under_the_published_limit(tm
         official=str(official),
     )
     results = asyncio.run(evaluate(evaluation, tmp_path / "out" / "results.jsonl", open_model))
-    ((messages, limit, temperature),) = calls
+    ((messages, most, temperature),) = calls
     assert messages[0].content == "Text: Because.\nAsked: Why?\nType:"
-    assert (limit, temperature) == (64, 0.0)
+    assert (most, temperature) == (limit, 0.0)
     (record,) = results.records
     assert (record.outcome, record.way, record.metric) == (SampleOutcome.SCORED, "as-published", "classification")
     assert record.official == record.score

@@ -20,7 +20,7 @@ from bookwheel.lab.tasks.base import MissingSample, Sample
 from bookwheel.lab.tasks.memories import RIGHT, evidence_depth, trace_evidence
 from bookwheel.lab.tasks.published import score_as_published
 from bookwheel.models.base import Model
-from bookwheel.plan import Plan, VerdictMode
+from bookwheel.plan import LEAST_TOKENS, Plan, VerdictMode
 from bookwheel.reading.loop import Way, converse
 from bookwheel.reading.runner import new_reading
 from bookwheel.reading.ways.registry import load_way
@@ -88,9 +88,9 @@ def _plan_as_published(plan: Plan, sample: Sample) -> Plan:
     if call is None:
         return plan
     sampling = replace(plan.sampling, temperature=call.temperature, top_p=call.top_p)
-    return replace(
-        plan, sampling=sampling, answer_tokens=call.reply_tokens or plan.answer_tokens, verdict=VerdictMode.OFF
-    )
+    # A limit of five tokens is less than a plan may have; the call below keeps to it.
+    limit = max(LEAST_TOKENS, call.reply_tokens or plan.answer_tokens)
+    return replace(plan, sampling=sampling, answer_tokens=limit, verdict=VerdictMode.OFF)
 
 
 def _find_way(name: str, sample: Sample) -> Way:
@@ -103,13 +103,14 @@ def _find_way(name: str, sample: Sample) -> Way:
     ) -> AsyncGenerator[Step | Answer]:
         del document, question, done
         messages = sample.published.messages if sample.published else ()
+        limit = (sample.published.reply_tokens if sample.published else 0) or plan.answer_tokens
         tokens = sum(model.tokenizer.count(one.content) for one in messages)
-        if model.window is not None and tokens + plan.answer_tokens > model.window:
+        if model.window is not None and tokens + limit > model.window:
             raise DocumentTooLong(
-                f"the published prompt has {tokens} tokens, its answer may have {plan.answer_tokens}, and the window "
+                f"the published prompt has {tokens} tokens, its answer may have {limit}, and the window "
                 f"has {model.window}"
             )
-        said = await converse(messages, model, plan.answer_tokens, plan.sampling)
+        said = await converse(messages, model, limit, plan.sampling)
         flags = (Flag.TRUNCATED,) if said.reply.finish is Finish.LENGTH else ()
         yield Answer(text=said.reply.text, conversation=said, flags=flags)
 

@@ -11,6 +11,7 @@ RULER    the whole prompt in one field, split here into document and question. T
          that RULER puts after it. Examples go to the sample's metadata
 """
 
+import hashlib
 import json
 import re
 from ast import literal_eval
@@ -190,16 +191,24 @@ def adapt_passages(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         return
     titled = ((f"Passage: {one['title']}\n" if one.get("title") else "", one["text"]) for one in values["ctxs"])
     passages = "".join(f"{title}{text}\n\n" for title, text in titled)
-    yield {**_rename(values, golds="answers", task="helmet-rag"), "document": passages}
+    record = _rename(values, golds="answers", task="helmet-rag")
+    named = {} if record["id"] == "" else {"id": _name_order(record["id"], passages)}
+    yield {**record, **named, "document": passages}
+
+
+def _name_order(name: object, passages: str) -> str:
+    """Return a name for a question and this order: HELMET asks each with the answer at several places."""
+    return f"{name}-{hashlib.sha256(passages.encode()).hexdigest()[:8]}"
 
 
 def _adapt_ranking(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a question of HELMET that asks for documents by their relevance."""
     listed = (f"[ID: {one['id']}] {one.get('title', '')}\n{one['text']}\n\n" for one in values["ctxs"])
+    passages = "".join(listed)
     yield {
-        "id": values["qid"],
+        "id": _name_order(values["qid"], passages),
         "task": "helmet-rerank",
-        "document": "".join(listed),
+        "document": passages,
         "question": f"Which documents help most with this? {values.get('query') or values['question']}\n"
         "Name all by their IDs, the most relevant first: ID3 > ID1 > ID2",
         "golds": [f"{one['id']}={one['label']}" for one in values["ctxs"]],

@@ -45,6 +45,8 @@ _DATE: Final = re.compile(
     r"(?:,?\s+\d{4})?)|\b\d{4}-\d{2}-\d{2}\b|\b1\d{3}\b|\b20\d\d\b|\d+(?:st|nd|rd|th)\s+century|\d{2,4}\s*年"
 )
 _TITLE: Final = re.compile(r"《[^》]+》")
+# "105aeff9-5dfc-4177", which is one value and no list of numbers.
+_CODE: Final = re.compile(r"(?=\w*\d)(?=[\w-]*[A-Za-z])[\w-]{8,}")
 _RANGE: Final = re.compile(
     r"(?<![\d./-])(\d[\d,.]*)\s?(?:%|年)?\s?(?:[–—~～至到]|-(?=\d))\s?(\d[\d,.]*)(?![\d/-]|-\d)|"
     r"\b[Ff]rom\s(?:about\s)?(\d[\d,.]*)\s?%?\sto\s(\d[\d,.]*)"
@@ -107,7 +109,7 @@ def settles_on_other(answer: str, golds: Sequence[str], gold: str, question: str
     text = answer[:_LONGEST].replace("**", "").replace("__", "").strip()
     if _is_range(text, gold, question) or _is_other_nation(text, gold, question) or _is_aside(text, gold, question):
         return True
-    pattern = _choose_pattern(gold)
+    pattern = None if _is_quoted(text) else _choose_pattern(gold)
     values = _find_values(text, pattern, golds, question) if pattern else []
     own = [one for one in values if one.is_gold]
     others = [one for one in values if not one.is_gold and not _is_denied(text, one)]
@@ -125,12 +127,20 @@ def settles_on_other(answer: str, golds: Sequence[str], gold: str, question: str
     return (is_second and is_list) or _opens_with_other(text, own, others) or _outclaims(own, others)
 
 
+def _is_quoted(text: str) -> bool:
+    """Return whether an answer is sentences of a document, a line each: they speak of more than what was asked."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return len(lines) > 1 and all(line.endswith((".", "。")) and len(words(line)) > _SHORT // 2 for line in lines)
+
+
 def _choose_pattern(gold: str) -> re.Pattern[str] | None:
     gold = gold.strip("\"'“”‘’")
     if gold.startswith("《"):
         return _TITLE
     if _DATE.fullmatch(gold.strip()):
         return _DATE
+    if _CODE.fullmatch(gold):
+        return None
     if re.search(r"\d", gold):
         return _NUMBER
     return _NAME if gold[:1].isupper() and gold.isascii() else None

@@ -55,14 +55,15 @@ def test_a_key_that_has_used_its_day_is_told_at_every_door(doors) -> None:
             break
     order = {"brief": "facts", "outline": OUTLINE, "documents": [document], "wait": 20}
     answer = eve.post("/memories/m/texts", json={"text": write_facts() + "And more.", "source": "last"})
-    assert (answer.json()["kind"], "tokens a day" in answer.json()["error"]) == ("BudgetReached", True)
+    assert (answer.status_code, answer.json()["kind"]) == (429, "QuotaReached")
+    assert "tokens a day" in answer.json()["error"]
     # What begins is stopped within the day's tokens, and says so.
     started = eve.post("/reports", json=order)
     if started.status_code == 200:
         (id_,) = started.json()["readings"][document]
         assert eve.get(f"/readings/{id_}").json()["status"] == "stopped"
     else:
-        assert started.json()["kind"] == "BudgetReached"
+        assert started.json()["kind"] == "QuotaReached"
 
 
 def test_limits_of_a_memory_hold(doors) -> None:

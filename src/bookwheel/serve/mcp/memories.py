@@ -21,7 +21,8 @@ from bookwheel.views.verdicts import advise_room
 
 At = Annotated[str | None, Field(description="Its time, as 2026-11-24T09:30+01:00.")]
 Source = Annotated[str, Field(description="Who says it, such as mail-17; needed to forget it.")]
-Limit = Annotated[int | None, Field(ge=1)]
+# 0 is none: null would take twice the characters in the list of tools.
+Limit = Annotated[int, Field(ge=0)]
 _MOST_QUOTES: Final = 3
 _MOST_CHANGES: Final = 6
 _PIECE: Final = 700
@@ -44,16 +45,16 @@ class LastingMemoryTools:
         return make_page("memories", clean(rows), cursor)
 
     async def memory_new(
-        self, ctx: Context, *, memory: str, about: str, max_characters: Limit = None, max_tokens_per_day: Limit = None
+        self, ctx: Context, *, memory: str, about: str, max_characters: Limit = 0, max_tokens_per_day: Limit = 0
     ) -> Json:
         """Begin a lasting memory; `about` says what it notes."""
         model = next(iter(self._service.models))
-        limits = MemoryLimits(max_characters=max_characters, max_tokens_per_day=max_tokens_per_day)
+        limits = MemoryLimits(max_characters=max_characters or None, max_tokens_per_day=max_tokens_per_day or None)
         begun = await self._memories.begin(get_key(ctx), memory, about, model=model, plan={}, way="", limits=limits)
         return {"memory": begun["memory"], "limit": begun["limit"]}
 
     async def memory_add(self, ctx: Context, *, memory: str, text: str, source: Source = "", at: At = None) -> Json:
-        """Read a new text into a memory; returns the lines that changed. Only the new text is read, and only once."""
+        """Read a new text into a memory, once; returns the lines that changed."""
 
         async def add() -> Json:
             key = get_key(ctx)
@@ -71,7 +72,7 @@ class LastingMemoryTools:
         return await self._finish(ctx, ("add", memory, text, source, at), add)
 
     async def memory_ask(self, ctx: Context, *, memory: str, question: str, as_of: str | None = None) -> Json:
-        """Ask a memory; `from` tells if it or its texts answered. The newest value holds; older ones: `superseded`."""
+        """Ask a memory; `from`: it or its texts. The newest value holds; older ones: `superseded`."""
 
         async def ask() -> Json:
             found: Json = dict(await self._memories.ask(get_key(ctx), memory, question, as_of=as_of))
@@ -144,7 +145,7 @@ class LastingMemoryTools:
         text: str | None = None,
         preview: bool = False,
     ) -> Json:
-        """Erase one source, what is from before a time, or some words, with all that came of them: for good."""
+        """Erase a source, what is from before a time, or words, with all that came of them."""
 
         async def forget() -> Json:
             forgotten = await self._memories.forget(

@@ -134,7 +134,7 @@ class ReadingTools:
         way: str = "",
         wait_seconds: WaitSeconds = 10.0,
     ) -> Json:
-        """Read one document (one of path, url, text, document, reading) once for several questions at the same time.
+        """Read one document (one of path, url, text, document, reading) once for several questions.
 
         All as with `read`, but far cheaper than one after another. Each question has a reading of its own: `wait` for
         each.
@@ -238,7 +238,7 @@ class ReadingTools:
         cursor: Cursor = "",
         characters: Characters = ROOM,
     ) -> Json:
-        """Show one part of a reading page by page: what each step changed in the memory, or where its lines come from.
+        """Show a part of a reading page by page: what each step changed, or where its lines come from.
 
         `changes` are the lines that each step added, reworded or removed; `origins` the passage behind each line of the
         final memory; `claims` the sentences of the answer with verdicts and quotes. Costs nothing.

@@ -238,7 +238,7 @@ class ReadingTools:
         cursor: Cursor = "",
         characters: Characters = ROOM,
     ) -> Json:
-        """Show a part of a reading page by page: what each step changed, or where its lines come from.
+        """Show a part of a reading by pages: what each step changed, or where its lines come from.
 
         `changes` are the lines that each step added, reworded or removed; `origins` the passage behind each line of the
         final memory; `claims` the sentences of the answer with verdicts and quotes. Costs nothing.

@@ -5,12 +5,16 @@ import { t } from "./words.js";
 
 const REASONS = [
   [/^(.*), and names "(.*)" too$/s, "reason.extra"],
+  [/^(.*), and says it of one only$/s, "reason.of-one"],
   [/^is "(.*)"$/s, "reason.is"],
   [/^is none of the golds$/, "reason.is-none"],
   [/^holds "(.*)"$/s, "reason.holds"],
   [/^holds none of the golds$/, "reason.holds-none"],
   [/^holds (\d+) of (\d+)$/, "reason.holds-of"],
   [/^names "(.*)" without deciding for it$/s, "reason.names"],
+  [/^names "(.*)" and settles on another$/s, "reason.settles"],
+  [/^lists (\d+) of (\d+)$/, "reason.lists"],
+  [/^the last line lists no nodes$/, "reason.no-nodes"],
   [/^says yes$/, "reason.yes"],
   [/^says no$/, "reason.no"],
   [/^says neither$/, "reason.neither"],

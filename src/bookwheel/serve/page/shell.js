@@ -52,8 +52,7 @@ export class Shell {
     this.view = {};
     this.kept = kept; // until a view stands that can tell its own: the language may be turned again before
     refill(this.notice);
-    // The view before is closed: what was pressed in it now would be lost.
-    Object.assign(this.main, { ariaBusy: true, inert: true });
+    this.main.ariaBusy = true;
     if (!this.main.childElementCount) refill(this.main, h("p", { class: "small loading", role: "status" }, t("list.loading")));
     const [path, query] = (location.hash.slice(1) || "/").split("?");
     const route = this.routes.map(([pattern, view]) => [path.match(pattern), view]).find(([match]) => match);
@@ -64,16 +63,14 @@ export class Shell {
       Object.assign(this, { view, kept: null });
       document.title = view.title ? `${shown(view.title)} · bookwheel` : "bookwheel";
       this.main.classList.toggle("wide", Boolean(view.wide));
-      this.main.inert = false;
       refill(this.main, view.node);
       if (mine > 1) scrollTo(0, place);
       if (mine > 1 && document.activeElement === document.body) this.main.focus({ preventScroll: true });
     } catch (problem) {
       const trouble = mine === this.visit && this.trouble(problem, kept);
       if (trouble) refill(this.main, trouble);
-    } finally {
-      if (mine === this.visit) Object.assign(this.main, { ariaBusy: false, inert: false });
     }
+    if (mine === this.visit) this.main.ariaBusy = false;
     return undefined;
   }
 

@@ -248,8 +248,9 @@ class PassageIndex:
                 scores[at] = scores.get(at, 0.0) + _LEAD_SHARE * weight
         first = sorted(scores, key=lambda at: (-scores[at], at))[:_CANDIDATES]
         best = scores[first[0]] if first else 1.0
+        kind = find_kind(question.question)
         return [
-            (at, self._describe(at, question, weights) | {"bm25": scores[at] / total, "best": scores[at] / best})
+            (at, self._describe(at, question, kind, weights) | {"bm25": scores[at] / total, "best": scores[at] / best})
             for at in first
         ]
 
@@ -271,7 +272,7 @@ class PassageIndex:
                 found += get_close_matches(word, same, n=1, cutoff=_ALIKE) or [word]
         return list(dict.fromkeys(found))
 
-    def _describe(self, at: int, question: QuestionWords, weights: dict[str, float]) -> dict[str, float]:
+    def _describe(self, at: int, question: QuestionWords, kind: str, weights: dict[str, float]) -> dict[str, float]:
         window, total = self[at], sum(weights.values()) or 1.0
         sequence = [stem(key) for key in Passage(window.text).ordered_keys]
         own = set(sequence) & set(weights)
@@ -286,7 +287,7 @@ class PassageIndex:
             "covered": sum(weights[word] for word in own | led) / total,
             "own": sum(weights[word] for word in own) / total,
             "pairs": sum(near) / len(near) if near else 0.0,
-            "kind": float(has_kind(find_kind(question.question), window.text)),
+            "kind": float(has_kind(kind, window.text)),
             **{str(shape): float(window.shape is shape) for shape in Shape if shape is not Shape.PROSE},
             "length": log(1 + len(sequence)) / 5,
             "late": at / max(1, len(self)),

@@ -2,6 +2,8 @@
 
 from itertools import pairwise
 
+import pytest
+
 from bookwheel.text.structure import Shape, list_headings, split_parts
 
 DOCUMENT = """# Terms
@@ -45,6 +47,27 @@ def test_a_turn_after_a_question_or_a_short_one_is_led_in_by_the_one_before():
     assert [shape for shape, *_ in turns] == [Shape.TURN] * 3
     assert turns[1][3] == "07:01 noor: any deploys?"
     assert turns[2][3] == turns[1][1]
+
+
+@pytest.mark.parametrize(
+    "stamps",
+    [
+        ("[03/06/2024, 18:02] ", "[03/06/2024, 18:04] ", "[05/06/2024, 08:15] "),
+        ("3/6/24, 6:02 PM - ", "3/6/24, 6:04 PM - ", "5/6/24, 8:15 AM - "),
+        ("03.06.24, 18:02 - ", "03.06.24, 18:04 - ", "05.06.24, 08:15 - "),
+        ("2024/6/3 18:02 - ", "2024/6/3 18:04 - ", "2024/6/5 08:15 - "),
+    ],
+)
+def test_each_message_of_a_chat_that_was_exported_is_a_turn(stamps):
+    said = (
+        "Ida: who has booked?",
+        "Bo: me! Saturday, lands 11:35\nand it was cheap",
+        "Ida: good, and I pick up the keys",
+    )
+    lines = [stamp + text for stamp, text in zip(stamps, said, strict=True)]
+    turns = parts("\n".join(lines) + "\n")
+    assert [(shape, text) for shape, text, *_ in turns] == [(Shape.TURN, line) for line in lines]
+    assert turns[1][3] == lines[0]
 
 
 def test_parts_stand_in_order_and_no_text_but_headings_is_lost():

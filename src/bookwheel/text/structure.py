@@ -61,7 +61,7 @@ _MARKED_HEADING: Final = re.compile(
 )
 _RULE: Final = re.compile(r"[\s|:=_*+-]+")
 _FENCE: Final = re.compile(r"\s*(?:```|~~~)")
-_TIME: Final = r"(?:\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?[:.]\d\d(?::\d\d)?|\d{4}年\d\d?月)"
+_TIME: Final = r"(?:\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?/\d\d?/\d{2,4}|\d\d?[:.]\d\d(?::\d\d)?|\d{4}年\d\d?月)"
 _STAMPED: Final = re.compile(rf"\s*[\[(<]?{_TIME}\b")
 _SPEAKER: Final = re.compile(
     r"\s*(?:\*\*)?(?:[A-Z\u4e00-\u9fff@][\w.'@\u4e00-\u9fff-]*)(?: [\w.'()-]+){0,3}(?:\*\*)?\s*[:：](?:\*\*)?\s+\S"

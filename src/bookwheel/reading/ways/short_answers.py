@@ -83,12 +83,12 @@ _FORMS: Final = {
 }
 _HOW_WHY: Final = re.compile(
     r"^\s*(?:and |so )?(?:why|how (?!many|much|long|far|old|often|big|large|high|deep|soon|late|early|"
-    r"tall|heavy)|what (?:happens|should|must i)|reason\b)|为什么|为何|怎么|如何|怎样|原因",
+    r"tall|heavy)|what (?:happens|should|must i)|reason\b)|为什么|为啥|为何|怎么|咋|如何|怎样|原因",
     re.IGNORECASE,
 )
 _LIST: Final = re.compile(
     r"\b(?:list|name all|which (?!is|was|has|does|takes|costs|needs|comes)\w+s\b|what are|what \w+s are|who all|"
-    r"all the)\b|哪些|哪几|有什么",
+    r"all the)\b|哪些|哪几|有什么|有哪",
     re.IGNORECASE,
 )
 _POLAR: Final = re.compile(

@@ -1,18 +1,21 @@
 """Does a reading end right, whatever call of the model's client fails? Each in turn, as SQLite tests its allocations.
 
-    python benchmarks/faults/nth_call.py [--library] [--stream] [--every N] [--offset K] [--errors NAME...]
+    python benchmarks/faults/nth_call.py [--library] [--places] [--stream] [--every N] [--offset K] [--errors NAME...]
 
 A profile function counts the calls of Python and of C that are made in `bookwheel.models` (with --library those in the
-HTTP library and asyncio's streams too), and raises an error in place of the n-th. The reading is one of three chunks
-from a server on loopback. It must end, within its seconds, answered with the same steps and the same answer; or say in
-our words that it stopped, and a resume without faults must end so. Anything else is broken, and printed. Where nothing
-is read yet, the caller may get the error itself.
+HTTP libraries too), and raises an error in place of the n-th. With --places each place of the code counts three times
+at most: its first call, one between and its last. The reading is one of three chunks from a server on loopback. It must
+end, within its seconds, answered with the same steps and the same answer; or say in our words that it stopped, and a
+resume without faults must end so. Anything else is broken, and printed; so is what a reading leaves for the collector
+of garbage or the event loop to complain about. Where nothing is read yet, the caller may get the error itself.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import dis
+import gc
 import json
 import sys
 import tempfile
@@ -73,11 +76,21 @@ class _Server(BaseHTTPRequestHandler):
         pass
 
 
+class _QuietServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: Any) -> None:
+        """Say nothing of a client that broke off."""
+
+
 class Fault:
     """Raises an error in place of the n-th call; counts them where n is below 0."""
 
     def __init__(self, at: int, error: Any, places: tuple[str, ...]) -> None:
         self.calls, self.where = 0, ""
+        self.places: dict[tuple[str, int, str], list[int]] = {}
+        self.left: list[str] = []
+        """What Python and the event loop complained of."""
         self._at, self._error, self._places = at, error, places
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
@@ -86,17 +99,37 @@ class Fault:
         name = frame.f_code.co_filename
         if not any(place in name for place in self._places):
             return
+        if event == "call" and _is_resumed(frame):
+            return
         self.calls += 1
-        if self.calls - 1 == self._at:
+        if self._at < 0:
+            self.places.setdefault((name, frame.f_lasti, frame.f_code.co_qualname + event), []).append(self.calls - 1)
+        elif self.calls - 1 == self._at:
             what = frame.f_code.co_name if event == "call" else argument.__name__
             self.where = f"{Path(name).name}:{frame.f_lineno} {what}"
             raise self._error()
+
+    def complain(self, _loop: Any, context: dict[str, Any]) -> None:
+        """Keep what the event loop says of a task that nobody waits for."""
+        self.left.append(f"{context['message']}: {context.get('exception')!r}")
+
+    def complain_of_garbage(self, found: Any) -> None:
+        """Keep what Python says of an error that nobody can get."""
+        self.left.append(f"{found.err_msg or 'Exception ignored in'} {found.object!r}: {found.exc_value!r}")
+
+
+def _is_resumed(frame: FrameType) -> bool:
+    """Tell a coroutine that goes on from a call: an error raised there would pass by its own `except` and `finally`."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return at >= 0 and dis.opname[code[at]] == "RESUME" and code[at + 1] != 0
 
 
 async def read(port: int, folder: Path, fault: Fault, *, stream: bool) -> tuple[Reading | None, str]:
     """Read with a fault; return the reading as it ended, and what was raised to the caller."""
     model = OpenAIModel(name="m", base_url=f"http://127.0.0.1:{port}/v1", plan=PLAN, stream=stream, deadline=DEADLINE)
     raised = ""
+    asyncio.get_running_loop().set_exception_handler(fault.complain)
+    sys.unraisablehook = fault.complain_of_garbage
     sys.setprofile(fault)
     try:
         # The waits between two tries are no calls of the client.
@@ -109,6 +142,8 @@ async def read(port: int, folder: Path, fault: Fault, *, stream: bool) -> tuple[
     finally:
         sys.setprofile(None)
         await model.aclose()
+    gc.collect()
+    await asyncio.sleep(0)
     with Journal(folder / "j.sqlite") as journal:
         found = journal.readings()
         return (journal.reading(found[0].id) if found else None), raised
@@ -128,6 +163,8 @@ async def judge(port: int, fault: Fault, whole: tuple[str, list[int], str], *, s
     """Return how a reading with one fault ended: answered, told, or what is broken."""
     with tempfile.TemporaryDirectory() as name:
         reading, raised = await read(port, Path(name), fault, stream=stream)
+        if fault.left:
+            return f"broken: left behind: {fault.left[0][:300]}"
         if reading is None:
             return "raised before it began" if raised else "broken: not stored"
         if describe(reading) == whole and not raised:
@@ -147,12 +184,13 @@ async def judge(port: int, fault: Fault, whole: tuple[str, list[int], str], *, s
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", action="store_true", help="calls of the HTTP library too")
+    parser.add_argument("--places", action="store_true", help="three calls of each place, not every call")
     parser.add_argument("--stream", action="store_true")
     parser.add_argument("--every", type=int, default=1, help="each N-th call")
     parser.add_argument("--offset", type=int, default=0, help="begin with this call")
     parser.add_argument("--errors", nargs="+", default=list(ERRORS), choices=list(ERRORS))
     options = parser.parse_args()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Server)
+    server = _QuietServer(("127.0.0.1", 0), _Server)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     port = server.server_address[1]
     places = (_OURS, *_LIBRARY) if options.library else (_OURS,)
@@ -163,10 +201,14 @@ async def main() -> None:
     if good is None or raised:
         raise SystemExit(f"the reading without a fault: {raised}")
     whole, began = describe(good), time.monotonic()
-    print(f"{count.calls:,} calls; {whole}")
+    chosen = range(count.calls)
+    if options.places:
+        chosen = sorted({at for calls in count.places.values() for at in (calls[0], calls[len(calls) // 2], calls[-1])})
+    chosen = chosen[options.offset :: options.every]
+    print(f"{count.calls:,} calls at {len(count.places):,} places, {len(chosen):,} of them fail; {whole}", flush=True)
     for error in options.errors:
         ends: Counter[str] = Counter()
-        for at in range(options.offset, count.calls, options.every):
+        for at in chosen:
             fault = Fault(at, ERRORS[error], places)
             end = await judge(port, fault, whole, stream=options.stream)
             ends[end.split(":", maxsplit=1)[0]] += 1

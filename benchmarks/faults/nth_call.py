@@ -16,6 +16,7 @@ import argparse
 import asyncio
 import dis
 import gc
+import inspect
 import json
 import sys
 import tempfile
@@ -45,6 +46,7 @@ PLAN = Plan(chunk_tokens=256, memory_tokens=64, answer_tokens=32)
 ERRORS = {"memory": MemoryError, "os": lambda: OSError(24, "too many open files"), "value": lambda: ValueError("odd")}
 _OURS = str(Path(bookwheel.__file__).parent / "models")
 _LIBRARY = ("/httpx2/", "/httpcore2/", "/aiohttp/", "/openai/", "/anyio/")
+_SUSPENDABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 SECONDS = 60.0
 DEADLINE = 8.0
 """Seconds after which the client gives up a call, and what waits for ever is tried again."""
@@ -119,9 +121,11 @@ class Fault:
 
 
 def _is_resumed(frame: FrameType) -> bool:
-    """Tell a coroutine that goes on from a call: an error raised there would pass by its own `except` and `finally`."""
+    """Tell a coroutine that goes on or is closed from a call: an error raised there passes by its `except`s."""
+    if not frame.f_code.co_flags & _SUSPENDABLE:
+        return False
     code, at = frame.f_code.co_code, frame.f_lasti
-    return at >= 0 and dis.opname[code[at]] == "RESUME" and code[at + 1] != 0
+    return dis.opname[code[at]] != "RESUME" or code[at + 1] != 0
 
 
 async def read(port: int, folder: Path, fault: Fault, *, stream: bool) -> tuple[Reading | None, str]:
@@ -200,6 +204,9 @@ async def main() -> None:
             good, raised = await read(port, Path(name), count, stream=options.stream)
     if good is None or raised:
         raise SystemExit(f"the reading without a fault: {raised}")
+    # What is imported is no garbage: to look through it each time would take longer than the readings.
+    gc.collect()
+    gc.freeze()
     whole, began = describe(good), time.monotonic()
     chosen = range(count.calls)
     if options.places:

@@ -163,6 +163,28 @@ def test_an_interrupt_where_python_can_raise_nothing_is_not_lost(kind) -> None:
     assert (done.returncode, done.stderr) == (130, "")
 
 
+MADE = """
+import signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from bookwheel.cli import main
+
+def run(words):
+    exec("signal.raise_signal(int(sys.argv[1]))")  # as the code of a dataclass that is being imported
+
+main._run = run
+main.main()
+"""
+
+
+@KINDS
+def test_an_interrupt_in_code_that_python_makes_ends_with_130_too(kind, tmp_path: Path) -> None:
+    (tmp_path / "made.py").write_text(MADE)
+    command = [sys.executable, "-m", "made", str(int(kind))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 WRAPPED = """
 import signal, sys
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sqlite3
+import time
 from contextlib import aclosing
 
 import pytest
 from value_notes import note_values
 
+from bookwheel.errors import SourceError
 from bookwheel.journal.memory_rows import MemoryLimits
 from bookwheel.memory import following
 from bookwheel.memory.following import FollowedFile, FollowedStream, follow, open_followed
@@ -127,6 +130,46 @@ async def test_what_comes_is_read_and_a_second_follower_goes_on_where_the_first_
         "a = 1\n",
         "a = 1\nb = 2\n",
     ]
+
+
+class Unreadable:
+    """A source whose first look takes a while and fails, as at a folder."""
+
+    name = "folder"
+
+    def __init__(self):
+        self.is_closed = False
+
+    def take(self):
+        time.sleep(0.2)
+        raise SourceError("cannot follow folder: Is a directory")
+
+    def close(self):
+        self.is_closed = True
+
+
+@pytest.mark.parametrize("interrupts", [1, 2])
+async def test_who_stops_while_the_first_look_fails_gets_no_traceback(session, begin, interrupts):
+    opened, source, said = await begin(session), Unreadable(), []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: said.append(context["message"]))
+
+    async def read():
+        async with aclosing(follow(opened, source)) as events:
+            async for _ in events:
+                pass
+
+    reading = asyncio.create_task(read())
+    for _ in range(interrupts):
+        await asyncio.sleep(0.05)
+        reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert source.is_closed
+    await asyncio.sleep(0.3)
+    del reading
+    gc.collect()
+    await asyncio.sleep(0)
+    assert said == []
 
 
 async def test_another_file_in_its_place_is_read_from_its_beginning_after_a_restart(session, begin, tmp_path):

@@ -3,6 +3,7 @@
 import signal
 import sys
 import threading
+import time
 
 from bookwheel.cli import STDIN
 from bookwheel.cli.commands import find_command, list_commands
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from bookwheel.cli.commands import Command
 
 INTERRUPTED = 130
-_MOMENT = 0.01
+_MOMENTS = (0.01, 0.3, 0.3, 0.3, 1.0, 1.0)
 
 
 _ROOT_HELP = """\
@@ -67,6 +68,9 @@ def main(arguments: "list[str] | None" = None) -> None:
         # The command is through. While Python ends, it would put back the handlers that just kill.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # An interrupt in code that Python makes, as of a dataclass, would end the process by a signal even now that it
+        # is caught, and not with 130. Each new piece of such code lets Python forget it.
+        exec("")  # noqa: S102
     sys.exit(code)
 
 
@@ -84,10 +88,20 @@ def _take_signals(*, is_command: bool) -> None:
 def _interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
     """Send an interrupt once more that came where Python can raise nothing, as while an import lets go of its lock."""
     if lost.exc_type is KeyboardInterrupt:
-        # To the main thread: what it waits in is interrupted only by a signal of its own.
-        threading.Timer(_MOMENT, signal.pthread_kill, [threading.main_thread().ident, signal.SIGTERM]).start()
+        threading.Thread(target=_send_until_taken, daemon=True).start()
     else:
         sys.__unraisablehook__(lost)
+
+
+def _send_until_taken() -> None:
+    """Send the main thread an interrupt: again where that came just before it began to wait, and did not wake it."""
+    for moment in _MOMENTS:
+        time.sleep(moment)
+        # By now it may have ended, or be in an event loop, which takes the first one for certain.
+        if moment != _MOMENTS[0] and signal.getsignal(signal.SIGTERM) is not signal.default_int_handler:
+            return
+        # What it waits in is interrupted only by a signal of its own.
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
 
 def _is_interrupt(error: BaseException | None) -> bool:

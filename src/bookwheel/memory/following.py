@@ -20,6 +20,7 @@ import time
 from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
+from bookwheel.background import let_leave
 from bookwheel.errors import BudgetReached, SourceError
 from bookwheel.memory.append import read_waiting
 from bookwheel.memory.asking import ask, keep_answer
@@ -183,7 +184,8 @@ async def follow(
     async for event in follower.begin():
         yield event
     waiting, place, since = "", None, time.monotonic()
-    taking = asyncio.ensure_future(asyncio.to_thread(growing.take))
+    # Whoever stops following misses no error of its last look.
+    taking = let_leave(asyncio.ensure_future(asyncio.to_thread(growing.take)))
     try:
         while True:
             patience = max(0.0, since + every - time.monotonic()) if waiting else None
@@ -203,10 +205,12 @@ async def follow(
             if taking.done():
                 if not block.text:
                     await asyncio.sleep(_POLL)
-                taking = asyncio.ensure_future(asyncio.to_thread(growing.take))
+                taking = let_leave(asyncio.ensure_future(asyncio.to_thread(growing.take)))
     finally:
-        await asyncio.wait({taking})  # its thread cannot be cancelled, and is done in a moment
-        growing.close()
+        try:
+            await asyncio.wait({taking})  # its thread cannot be cancelled, and is done in a moment
+        finally:
+            growing.close()
 
 
 class _Follower:

@@ -14,6 +14,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Final, Self
 
+from bookwheel.background import let_leave
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.text.tokens import SEAM, EstimatingTokenizer, scan_text
 from bookwheel.types import Chunk
@@ -199,12 +200,5 @@ class _Ahead:
         return chunk
 
     def _cut(self) -> asyncio.Future[Chunk | None]:
-        cutting = asyncio.get_running_loop().run_in_executor(None, next, self._chunks, None)
         # A reading that stops does not wait for the chunk ahead, and nobody misses an error in it.
-        cutting.add_done_callback(_ignore_error)
-        return cutting
-
-
-def _ignore_error(cutting: asyncio.Future[Chunk | None]) -> None:
-    if not cutting.cancelled():
-        cutting.exception()
+        return let_leave(asyncio.get_running_loop().run_in_executor(None, next, self._chunks, None))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bookwheel.documents.opening import TextDocument
-from bookwheel.errors import BudgetReached
+from bookwheel.errors import BudgetReached, JournalError
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.serve.engine.access import Key, KeyRing
@@ -37,6 +37,21 @@ def test_a_key_has_one_quota_and_a_key_without_a_limit_none(service: Service) ->
     assert service.quota(ADA) is quota
     assert service.quota(BO) is None
     assert service.quota(None) is None
+
+
+def test_a_journal_that_cannot_be_written_for_an_hour_keeps_no_unread_documents_for_ever(service, monkeypatch) -> None:
+    tries = []
+
+    def delete_unread() -> None:
+        tries.append(1)
+        if len(tries) == 1:
+            raise JournalError("the disk is full")
+
+    monkeypatch.setattr(service.journal, "delete_unread", delete_unread)
+    monkeypatch.setattr("bookwheel.serve.engine.service._SECONDS_BETWEEN_DROPS", 0.001)
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(service.drop_unread(), 0.5))
+    assert len(tries) > 1
 
 
 def test_a_reading_beyond_the_days_quota_is_refused_before_its_document_is_opened(service: Service) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import sys
@@ -104,6 +105,39 @@ def test_what_takes_longer_goes_on_and_nothing_is_done_twice(tmp_path: Path, mon
             assert model.calls == 1
 
     asyncio.run(main())
+
+
+def test_calls_that_nobody_fetches_are_bounded_and_end_silently(tmp_path: Path, monkeypatch, caplog) -> None:
+    monkeypatch.setattr(memories, "LONGEST_WAIT", 0.01)
+    monkeypatch.setattr(memories, "_MOST_PENDING", 3)
+    kept: list[int] = []
+    make_room = memories._make_room
+
+    def count(calls):
+        make_room(calls)
+        kept.append(len(calls))
+
+    monkeypatch.setattr(memories, "_make_room", count)
+
+    async def main() -> None:
+        async with client_of(tmp_path, reader(seconds_per_call=0.2), plan=PLAN) as client:
+            await call(client, "memory_new", memory="ada", about="Ada")
+            for number in range(3):
+                assert (await add(client, number))["status"] == "working"
+            assert "still working" in await refused(client, "memory_add", memory="ada", text="x = 9", source="m9")
+            await call(client, "memory_delete", memory="ada")  # what is at work fails
+            await asyncio.sleep(1)
+            for number in range(10, 20):
+                await client.call_tool("memory_add", {"memory": "ada", "text": f"x = {number}", "source": f"m{number}"})
+        gc.collect()
+        await asyncio.sleep(0)
+
+    def add(client, number):
+        return call(client, "memory_add", memory="ada", text=f"x = {number}", source=f"m{number}")
+
+    asyncio.run(main())
+    assert max(kept) < 3
+    assert "never retrieved" not in caplog.text
 
 
 def test_the_reference_servers_verbs_have_its_names_and_results(tmp_path: Path) -> None:

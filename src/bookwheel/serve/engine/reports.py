@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from bookwheel.background import let_leave
 from bookwheel.reports.matrix import Matrix, write_matrix
 from bookwheel.reports.outline import Outline, propose_outline
 from bookwheel.reports.report import ReportState, WrittenReport, write_report
@@ -189,7 +190,8 @@ class ServedReports:
         session = self._service.make_session(caller.key, order.spec.model)
         self._service.queue.check_capacity()
         work: Coroutine[Any, Any, WrittenReport | Matrix] = order.write(session, readings)
-        task = asyncio.create_task(self._service.readings.loop.run(work))
+        # A client that stops asking for it is told of no failure.
+        task = let_leave(asyncio.create_task(self._service.readings.loop.run(work)))
         kept[name] = WrittenOnce(state=state, task=task)
         while len(kept) > _MOST_KEPT:
             del kept[next(iter(kept))]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from bookwheel.errors import JournalError, PlanError
+from bookwheel.errors import BookwheelError, JournalError, PlanError
 from bookwheel.journal import Journal, StoredDocument
 from bookwheel.models.base import Model
 from bookwheel.models.patience import Patience
@@ -29,6 +30,8 @@ from bookwheel.serve.engine.sharing import FairQueue, Metrics, SharedModel
 from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.session import Session, WayRequest, make_reading, names_chunks, settle_way
 from bookwheel.types import DocumentInfo, Reading, Status, Usage
+
+_log = logging.getLogger(__name__)
 
 _SECONDS_BETWEEN_DROPS: Final = 3600
 # Parts of a plan that the next reading of a document does not take over: limits count anew.
@@ -87,7 +90,10 @@ class Service(Library):
     async def drop_unread(self) -> None:
         """Delete documents that were uploaded and never read, a day after they came; look again every hour."""
         while True:
-            await asyncio.to_thread(self.journal.delete_unread)
+            try:
+                await asyncio.to_thread(self.journal.delete_unread)
+            except BookwheelError as error:  # a full disk, a locked journal: better luck in an hour
+                _log.warning("documents that were never read are not deleted: %s", error)
             await asyncio.sleep(_SECONDS_BETWEEN_DROPS)
 
     @cached_property

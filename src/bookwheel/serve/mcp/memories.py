@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
+from bookwheel.background import let_leave
 from bookwheel.errors import InputError
 from bookwheel.journal.memory_rows import MemoryLimits
 from bookwheel.serve.engine.service import Service
@@ -26,6 +27,8 @@ Limit = Annotated[int, Field(ge=0)]
 _MOST_QUOTES: Final = 3
 _MOST_CHANGES: Final = 6
 _PIECE: Final = 700
+# Calls of one client that are at work, or done and not fetched.
+_MOST_PENDING: Final = 32
 
 
 class LastingMemoryTools:
@@ -34,7 +37,7 @@ class LastingMemoryTools:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._memories = service.memories
-        self._pending = dict[Hashable, asyncio.Task[Json]]()
+        self._pending = dict[Hashable, dict[Hashable, asyncio.Task[Json]]]()
 
     async def memory_list(self, ctx: Context, *, cursor: Cursor = "") -> Json:
         """List the lasting memories: they go on, and are added to, asked, corrected and made to forget."""
@@ -171,16 +174,29 @@ class LastingMemoryTools:
 
     async def _finish(self, ctx: Context, call: Hashable, make: Callable[[], Coroutine[Any, Any, Json]]) -> Json:
         """Return the result of a call; one that takes longer than a client waits goes on."""
-        owner = (self._service.owner(get_key(ctx)), call)
-        task = self._pending.get(owner) or asyncio.ensure_future(make())
-        self._pending[owner] = task
+        mine = self._pending.setdefault(self._service.owner(get_key(ctx)), {})
+        task = mine.get(call)
+        if task is None:
+            _make_room(mine)
+            # A client that never asks again is told of no failure.
+            task = mine[call] = let_leave(asyncio.ensure_future(make()))
         done, _ = await asyncio.wait({task}, timeout=LONGEST_WAIT)
         if not done:
             return {"status": "working", "next": "make the same call again: it goes on, and nothing is done twice"}
-        self._pending.pop(owner, None)
+        mine.pop(call, None)
         if task.cancelled():
             raise InputError("the server ended before it was done; make the same call again")
         return clean(task.result())
+
+
+def _make_room(calls: dict[Hashable, asyncio.Task[Json]]) -> None:
+    """Drop the oldest result that was not fetched where a client has too many; refuse where all are at work."""
+    if len(calls) < _MOST_PENDING:
+        return
+    ended = next((call for call, task in calls.items() if task.done()), None)
+    if ended is None:
+        raise InputError(f"{_MOST_PENDING} calls are still working: make one of those again, and wait for it")
+    del calls[ended]
 
 
 _SHOWN: Final = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import base64
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from outsider import OBEYED, RAW
 
@@ -16,6 +18,14 @@ AWKWARD = (
 )
 
 
+Case = dict[str, Any]
+"""One case: texts, numbers, truths and bytes by name."""
+
+MOST_GROWTH: Final = 300_000_000
+"""Bytes that this process may grow by in one case."""
+_STATUS: Final = Path("/proc/self/status")
+
+
 class Broken(Exception):
     """An invariant does not hold."""
 
@@ -24,6 +34,33 @@ def check_message(text: str) -> None:
     """Raise Broken for words of Python and signs that a terminal obeys."""
     if found := RAW.search(text) or OBEYED.search(text):
         raise Broken(f"says {found[0]!r}: {text[:300]!r}")
+
+
+def to_json(case: Case) -> Case:
+    """Return a case as the corpus keeps it."""
+    return {
+        name: {"base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
+        for name, value in case.items()
+    }
+
+
+def from_json(value: Case) -> Case:
+    """Return a case of the corpus."""
+    return {
+        name: base64.b64decode(part["base64"]) if isinstance(part, dict) and set(part) == {"base64"} else part
+        for name, part in value.items()
+    }
+
+
+def measure_growth() -> int:
+    """Return the bytes that this process grew by since the last call, at their peak; 0 where it cannot be told."""
+    if not _STATUS.exists():
+        return 0
+    fields = dict(line.partition(":")[::2] for line in _STATUS.read_text().splitlines())
+    peak, before = int(fields["VmHWM"].split()[0]) << 10, measure_growth.__dict__.get("now", 0)
+    Path("/proc/self/clear_refs").write_text("5")  # The peak begins anew.
+    measure_growth.__dict__["now"] = int(fields["VmRSS"].split()[0]) << 10
+    return peak - before if before else 0
 
 
 def bend(content: bytes, draw: random.Random) -> bytes:

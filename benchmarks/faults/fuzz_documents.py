@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from fuzz_cases import Broken, bend, check_message
+from fuzz_cases import Broken, Case, bend, check_message
 
 if TYPE_CHECKING:
     import random
@@ -24,32 +24,37 @@ class Documents:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def run(self, draw: random.Random) -> None:
-        """Open one file."""
-        from bookwheel.documents.opening import open_document
-        from bookwheel.errors import BookwheelError
-
+    def make(self, draw: random.Random) -> Case:
+        """Return one file, and the leaves that it must not lose: none where it is bent."""
         leaves = [f"leaf{draw.randrange(10**6)}x" for _ in range(draw.randrange(1, 6))]
         name = draw.choice(list(FORMATS))
         content = FORMATS[name](leaves, draw)
         bent = bend(content, draw) if draw.random() < 0.7 else content
         if bent is not content and name in _ARCHIVES and draw.random() < 0.5:
             bent = _zip_bends(content, draw)
+        return {"format": name, "content": bent, "leaves": leaves if bent == content else []}
+
+    def run(self, case: Case) -> None:
+        """Open it."""
+        from bookwheel.documents.opening import open_document
+        from bookwheel.errors import BookwheelError
+
+        name, leaves = case["format"], case["leaves"]
         path = self._folder / f"a.{name}"
-        path.write_bytes(bent)
+        path.write_bytes(case["content"])
         try:
             document = open_document([path])
             text = "".join(part.text for part in document.parts())
             told = " ".join([document.name, *document.notes])
         except BookwheelError as error:
             check_message(str(error))
-            if bent == content:
+            if leaves:
                 raise Broken(f"a whole .{name} is not read: {error}") from error
             return
         finally:
             path.unlink(missing_ok=True)
         check_message(told)
-        if bent == content and (lost := [leaf for leaf in leaves if leaf not in text + told]):
+        if lost := [leaf for leaf in leaves if leaf not in text + told]:
             raise Broken(f"a .{name} lost {lost} of {leaves} without a word: {told!r}")
 
     def close(self) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import struct
 from typing import TYPE_CHECKING, Any
 
-from fuzz_cases import Broken, bend, check_message
+from fuzz_cases import Broken, Case, bend, check_message
 
 if TYPE_CHECKING:
-    import random
     from collections.abc import Callable
     from pathlib import Path
 
@@ -25,15 +25,20 @@ class Journals:
         self._whole.mkdir()
         write_and_kill(self._whole / "journal.sqlite")
 
-    def run(self, draw: random.Random) -> None:
+    def make(self, draw: random.Random) -> Case:
+        """Return which file is bent and how: by a seed, for each journal differs in its times and ids."""
+        target = draw.choice(["journal.sqlite", "journal.sqlite-wal", "journal.sqlite-wal"])
+        return {"target": target, "seed": draw.getrandbits(32)}
+
+    def run(self, case: Case) -> None:
         """Open one copy."""
         from flipped_log import open_copy
 
         copy = self._folder / "copy"
         shutil.copytree(self._whole, copy, ignore=shutil.ignore_patterns("*.locks"))
         try:
-            target = copy / draw.choice(["journal.sqlite", "journal.sqlite-wal", "journal.sqlite-wal"])
-            target.write_bytes(bend(target.read_bytes(), draw))
+            target = copy / case["target"]
+            target.write_bytes(bend(target.read_bytes(), random.Random(case["seed"])))
             fate, steps = open_copy(copy / "journal.sqlite")
             if fate == "silent":
                 raise Broken(f"{target.name} bent: {steps} steps are there, and nobody says that some are missing")
@@ -50,10 +55,8 @@ class Heads:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "a.gguf"
 
-    def run(self, draw: random.Random) -> None:
-        """Read one head, by all that read one."""
-        from bookwheel.errors import BookwheelError
-        from bookwheel.models.gguf import load_gguf, load_header_plan, read_header, read_lists
+    def make(self, draw: random.Random) -> Case:
+        """Return one head."""
 
         def text(value: str) -> bytes:
             return struct.pack("<Q", len(value)) + value.encode()
@@ -63,7 +66,14 @@ class Heads:
             kind = draw.randrange(15)
             fields.append(text(f"f{number}") + struct.pack("<I", kind) + draw.randbytes(draw.choice((1, 4, 8, 12, 40))))
         counts = struct.pack("<IQQ", 3, draw.choice((0, 1, 2**63)), draw.choice((len(fields), len(fields), 2**64 - 1)))
-        self._path.write_bytes(bend(b"GGUF" + counts + b"".join(fields), draw))
+        return {"content": bend(b"GGUF" + counts + b"".join(fields), draw)}
+
+    def run(self, case: Case) -> None:
+        """Read it, by all that read one."""
+        from bookwheel.errors import BookwheelError
+        from bookwheel.models.gguf import load_gguf, load_header_plan, read_header, read_lists
+
+        self._path.write_bytes(case["content"])
         for read in (
             read_header,
             load_gguf,

@@ -10,6 +10,7 @@ on the way, and a `ModelError` for what passes a limit. `bookwheel.models.server
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
 import os
 import random
@@ -133,6 +134,14 @@ def _parse(answer: httpx2.Response) -> Any:
     return json.loads(answer.content) if kind.endswith("json") else answer.text
 
 
+async def _decode(response: httpx2.Response) -> AsyncGenerator[str]:
+    """Yield the text of a body piece by piece."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    async with aclosing(response.aiter_bytes()) as pieces:
+        async for piece in pieces:
+            yield decoder.decode(piece)
+
+
 class JsonStream:
     """The JSON of a stream's events, up to the one that ends it."""
 
@@ -146,9 +155,12 @@ class JsonStream:
     async def __aiter__(self) -> AsyncGenerator[Any]:
         # The type is not checked: a server that answers with a whole reply sends no event.
         self.response.headers["content-type"] = "text/event-stream"
+        texts = _decode(self.response)
+        # What it reads would be left to the collector of garbage, which closes it in the middle of another.
+        self.response.aiter_text = lambda: texts  # type: ignore[method-assign,misc,assignment]
         events = httpx2.EventSource(self.response, max_event_size=None).__aiter__()
         try:
-            async with aclosing(events):  # type: ignore[type-var]
+            async with aclosing(texts), aclosing(events):  # type: ignore[type-var]
                 async for event in events:
                     if event.data.startswith("[DONE]"):
                         await self._drain(events)

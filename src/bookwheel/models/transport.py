@@ -265,46 +265,49 @@ class _Body(httpx2.AsyncByteStream):
     async def _pieces(self, most: int) -> AsyncGenerator[bytes]:
         """Yield the unpacked pieces of the body while they keep to the limits of size and time."""
         size = 0
-        async for piece in self._reply.aiter_bytes():
-            size += len(piece)
-            if size > most:
-                raise self._too_much(f"more than {most:,} bytes")
-            if time.monotonic() > self._ends:
-                raise late_reply(self._endpoint)
-            yield piece
+        async with aclosing(self._reply.aiter_bytes()) as pieces:
+            async for piece in pieces:
+                size += len(piece)
+                if size > most:
+                    raise self._too_much(f"more than {most:,} bytes")
+                if time.monotonic() > self._ends:
+                    raise late_reply(self._endpoint)
+                yield piece
 
     async def _whole(self) -> AsyncGenerator[bytes]:
         sent = len(self._reply.request.content)
         most_values = _MOST_VALUES + _VALUES_PER_BYTE * sent
         most_bytes = _MOST_BYTES + _BYTES_PER_BYTE * sent if self._reply.is_success else _MOST_ERROR_BYTES
-        pieces, values = [], 0
-        async for piece in self._pieces(most_bytes):
-            pieces.append(piece)
-            values += sum(map(piece.count, _VALUE_MARKS))
-            if values > most_values:
-                raise self._too_much(f"more than {most_values:,} values")
-        content = b"".join(pieces)
-        pieces.clear()
+        kept, values = [], 0
+        async with aclosing(self._pieces(most_bytes)) as pieces:
+            async for piece in pieces:
+                kept.append(piece)
+                values += sum(map(piece.count, _VALUE_MARKS))
+                if values > most_values:
+                    raise self._too_much(f"more than {most_values:,} values")
+        content = b"".join(kept)
+        kept.clear()
         self._check_depth(content)
         yield content
 
     async def _events(self) -> AsyncGenerator[bytes]:
         """Yield whole lines. An event ends with a blank line; without one it would be kept for ever."""
         rest, tail, size = bytearray(), b"", 0
-        async for piece in self._pieces(_MOST_STREAMED_BYTES):
-            end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
-            rest += piece[:end]
-            size += len(piece)
-            if end:
-                lines, rest = bytes(rest), bytearray(piece[end:])
-                size = len(rest) if _BLANK_LINE.search(tail + lines) else size
-                tail = (tail + lines)[1 - _LONGEST_BLANK_LINE :]
-                self._check_event(lines)
-                yield lines
-            else:
-                rest += piece
-            if size > _MOST_EVENT_BYTES:
-                raise self._too_much(f"an event of more than {_MOST_EVENT_BYTES:,} bytes")
+        async with aclosing(self._pieces(_MOST_STREAMED_BYTES)) as pieces:
+            async for piece in pieces:
+                end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
+                rest += piece[:end]
+                size += len(piece)
+                if end:
+                    lines, rest = bytes(rest), bytearray(piece[end:])
+                    size = len(rest) if _BLANK_LINE.search(tail + lines) else size
+                    tail = (tail + lines)[1 - _LONGEST_BLANK_LINE :]
+                    self._check_event(lines)
+                    yield lines
+                else:
+                    rest += piece
+                if size > _MOST_EVENT_BYTES:
+                    raise self._too_much(f"an event of more than {_MOST_EVENT_BYTES:,} bytes")
         self._check_event(bytes(rest))
         yield bytes(rest)
 

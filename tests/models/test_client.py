@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import aclosing
 
 import httpx2
 import pytest
 
 from bookwheel.models import client as client_module
 from bookwheel.models import transport
-from bookwheel.models.client import Client
+from bookwheel.models.client import Client, JsonStream
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.server_errors import StatusError, StreamedError
 
@@ -180,3 +181,31 @@ def test_calls_go_on_where_the_heavy_transport_cannot_be_loaded(monkeypatch):
         await growing.aclose()
 
     asyncio.run(run())
+
+
+class Watched(httpx2.AsyncByteStream):
+    """A stream of events without end that says when it is closed."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    async def __aiter__(self):
+        try:
+            while True:
+                yield b'data: {"a": 1}\n\n'
+        finally:
+            self.is_closed = True
+
+
+def test_a_stream_that_is_left_is_closed_at_once_and_not_by_the_collector() -> None:
+    async def run() -> bool:
+        body = Watched()
+        request = httpx2.Request("POST", "http://h/v1")
+        response = httpx2.Response(200, stream=body, request=request)
+        async with aclosing(aiter(JsonStream(response))) as pieces:
+            async for piece in pieces:
+                assert piece == {"a": 1}
+                break
+        return body.is_closed
+
+    assert asyncio.run(run())

@@ -207,7 +207,7 @@ def test_show_as_markdown_escapes_what_documents_say(run, book: Path, question: 
     run("show", "last", "--markdown", tmp_path / "out.md")
     text = (tmp_path / "out.md").read_text(encoding="utf-8")
     assert text.startswith(f"# {question}\n")
-    assert "\\<b\\>Ada\\</b\\> \\[Quill\\]\\(x\\)" in text
+    assert "\\<b\\>Ada\\</b\\> \\[Quill\\](x)" in text
     assert run("show", "last", "--markdown", "-").out == text
 
 

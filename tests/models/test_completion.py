@@ -169,3 +169,19 @@ def test_a_count_that_no_reply_can_have_is_not_reported():
     body = {"choices": [{"message": {"content": "Aye."}}], "usage": {"prompt_tokens": 10**30, "completion_tokens": 2}}
     found = parse_completion(body, 9)
     assert (found.prompt_tokens, found.completion_tokens) == (None, 2)
+
+
+def numbered(index, text, finish="stop"):
+    return {"index": index, "message": {"content": text}, "delta": {"content": text}, "finish_reason": finish}
+
+
+def test_of_several_choices_the_one_of_index_0_is_read_in_whatever_order_they_come():
+    choices = [numbered(2, "two"), numbered(0, "zero"), numbered(1, "one")]
+    assert parse_completion({"choices": choices}, 8).text == "zero"
+
+    async def chunks():
+        for choice in choices:
+            yield {"choices": [choice]}
+        yield {"choices": [numbered(1, "and one", None), numbered(2, "and two", None)]}
+
+    assert parse_completion(asyncio.run(StreamedReply(8).join(chunks())), 8).text == "zero"

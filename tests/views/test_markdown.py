@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from bookwheel.claims import Claim, Fit, Verdict
 from bookwheel.plan import Plan
-from bookwheel.types import Chunk, Conversation, DocumentInfo, Flag, Memory, Reading, Reply, Step
+from bookwheel.types import Answer, Chunk, Conversation, DocumentInfo, Flag, Memory, Reading, Reply, Step
 from bookwheel.views.markdown import render_markdown
 from bookwheel.views.verdicts import advise_table, describe_share
 
@@ -62,3 +67,46 @@ def test_a_step_says_where_it_read_and_one_without_a_source_begins_with_its_span
     ).splitlines()
     assert "ledger.pdf, p. 2–3 · characters 0–10" in lines
     assert "characters 10–90 · unread" in lines
+
+
+PIECES = (
+    "http://a.b",
+    "HTTPS://a.b",
+    "www.a.b",
+    "a@b.c",
+    "mailto:a@b.c",
+    "<b>",
+    "[a](http://b)",
+    "![](x)",
+    "# a",
+    "- a",
+    "1. a",
+)
+MORE = (
+    "1) a",
+    "+ a",
+    "===",
+    "---",
+    "* * *",
+    "| a | b |",
+    "~~a~~",
+    "&lt;b&gt;",
+    "`a`",
+    "a\n===",
+    "\\",
+    "    a",
+    "> a",
+    "a  \nb",
+)
+
+
+@given(st.lists(st.sampled_from(PIECES + MORE) | st.text(max_size=4), max_size=4).map("\n".join))
+def test_nothing_that_was_said_becomes_markup_or_a_link(text):
+    reading = read_part()
+    answer = Answer(text=text, conversation=reading.steps[0].conversation)
+    said = render_markdown(replace(reading, question="Who?", answer=answer, steps=()))
+    quoted = said.partition("\n\n")[2]
+    shown = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(quoted)
+    assert set(re.findall(r"</?(\w+)", shown.partition("</blockquote>")[0])) <= {"blockquote", "p", "br"}
+    # The bare addresses that GitHub makes links of.
+    assert not re.search(r"(?i)(?<!\\)://|\bwww\.", quoted)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from bookwheel.claims import Verdict
 from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
-from bookwheel.tables.output import escape_cell, format_grid
-from bookwheel.text.sanitize import sanitize
+from bookwheel.tables.output import format_grid
+from bookwheel.text.sanitize import escape_markdown, sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -107,7 +107,7 @@ def format_markdown(blocks: Sequence[Block]) -> str:
     text = ""
     before = ""
     for block in blocks:
-        shown = marks.get(block.kind, "") + escape_cell(block.text)
+        shown = marks.get(block.kind, "") + escape_markdown(block.text)
         if block.kind == "table":
             shown = format_grid(block.names, block.rows).rstrip()
         text += ("\n" if block.kind == before == "item" else "\n\n" if before else "") + shown

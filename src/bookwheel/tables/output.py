@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +10,7 @@ from bookwheel.batch import tables as files
 from bookwheel.errors import InputError
 from bookwheel.journal.kept_rows import run_query
 from bookwheel.tables.columns import QUOTE
-from bookwheel.text.sanitize import sanitize
+from bookwheel.text.sanitize import escape_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,16 +60,8 @@ def describe_marks(*, is_proven: bool, contradicts: bool, is_by_hand: bool) -> s
 def format_grid(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return rows as a table of Markdown whose cells are text and nothing else."""
     lines = [names, *rows]
-    head, *body = ("| " + " | ".join(map(escape_cell, line)) + " |" for line in lines)
+    head, *body = ("| " + " | ".join(map(escape_markdown, line)) + " |" for line in lines)
     return "\n".join((head, "|" + " --- |" * len(names), *body)) + "\n"
-
-
-def escape_cell(text: str) -> str:
-    """Return a text as a cell of a Markdown table that can hold nothing but text."""
-    flat = " ".join(sanitize(text).split())
-    flat = "".join(f"\\{sign}" if sign in "\\`*_[]<>|#~@" else sign for sign in flat)
-    # A bare address would be made a link.
-    return re.sub(r"(?i)(?=://)|(?<=\bwww)(?=\.)", r"\\", flat)
 
 
 def query(table: Table, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:

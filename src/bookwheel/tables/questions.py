@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from bookwheel.errors import InputError
 from bookwheel.reading.loop import check_question, converse
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.tables.output import escape_cell, format_grid, name_for_sql
+from bookwheel.tables.output import format_grid, name_for_sql
 from bookwheel.tables.rows import UnreadableRowsError, parse_object
+from bookwheel.text.sanitize import escape_markdown
 from bookwheel.types import Message, Usage
 
 if TYPE_CHECKING:
@@ -170,6 +171,8 @@ def format_answer(
         for figure, ids in zip(cells, answer.behind, strict=True):
             words = [str(records[id_][quote]) for id_ in ids[:_SHOWN_BEHIND] if id_ in records]
             left = len(ids) - len(words)
-            grid = "; ".join((*(f"“{escape_cell(one)}”" for one in words), *([more.format(more=left)] if left else ())))
+            grid = "; ".join(
+                (*(f"“{escape_markdown(one)}”" for one in words), *([more.format(more=left)] if left else ()))
+            )
             lines.append(f"- {' · '.join(figure)} ({len(ids)}): {grid}")
     return "\n".join(lines)

@@ -154,3 +154,13 @@ def sanitize(text: str) -> str:
     """Replace control characters and drop invisible ones, so that a terminal can show the text."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", _INVISIBLE.sub("", text))
+
+
+def escape_markdown(text: str) -> str:
+    r"""Return a text on one line, with all signs escaped that would make markup of it, or a link of a bare address.
+
+    >>> escape_markdown("see *https://a.b* | www.c.d")
+    'see \\*https\\://a.b\\* \\| www\\.c.d'
+    """
+    flat = re.sub(r"([\\`*_\[\]<>|#~&@])", r"\\\1", " ".join(sanitize(text).split()))
+    return re.sub(r"(?i)(?=://)|(?<=\bwww)(?=\.)|(?<=\bmailto)(?=:)|(?<=\bxmpp)(?=:)", r"\\", flat)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bookwheel.text.sanitize import sanitize
+from bookwheel.text.sanitize import escape_markdown, sanitize
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
 from bookwheel.views.verdicts import describe_claim, describe_place, describe_verdict
 
@@ -79,8 +79,8 @@ def _render_step(step: Step) -> Iterator[str]:
 
 
 def _inline(text: str) -> str:
-    """Return the text on one line, with the characters that Markdown or HTML would act on escaped."""
-    return re.sub(r"([\\`*_{}\[\]<>()#|!~&])", r"\\\1", " ".join(sanitize(text).split()))
+    """Return the text on one line, as text and nothing else, also where lists, rules and headings begin."""
+    return re.sub(r"^(\d*)([-+=.)])", r"\1\\\2", escape_markdown(text))
 
 
 def _quote(text: str) -> str:

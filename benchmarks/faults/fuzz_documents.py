@@ -215,15 +215,17 @@ def _pdf(leaves: list[str], draw: random.Random) -> bytes:
             f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 900 792]{turn}/Contents[{places}]{notes}"
             f"/Resources<</Font<</F 3 0 R>>>>>>"
         ).encode()
-    files = "".join(f"({leaf}.bin) 4 0 R" for leaf in sorted(beside))
+    files = ""
+    for at, leaf in enumerate(sorted(beside)):
+        spec = 10 + 10 * len(shown) + 2 * at
+        files += f"({leaf}.bin) {spec} 0 R"
+        objects[spec] = f"<</Type/Filespec/F({leaf}.bin)/EF<</F {spec + 1} 0 R>>>>".encode()
+        objects[spec + 1] = _stream(b"x", draw)
     attached = f"/Names<</EmbeddedFiles<</Names[{files}]>>>>" if beside else ""
     objects[1] = f"<</Type/Catalog/Pages 2 0 R{attached}>>".encode()
     kids = " ".join(f"{page} 0 R" for page in pages)
     objects[2] = f"<</Type/Pages/Kids[{kids}]/Count {len(pages)}>>".encode()
     objects[3] = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"
-    if beside:
-        objects[4] = f"<</Type/Filespec/F({min(beside)}.bin)/EF<</F 5 0 R>>>>".encode()
-        objects[5] = _stream(b"x", draw)
     return _write_pdf(objects)
 
 

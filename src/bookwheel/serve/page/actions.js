@@ -1,5 +1,6 @@
 // What can be done with a reading: stop and resume it, copy and export the answer, name, star, compare, delete it.
 
+import { fromHere } from "./address.js";
 import { h, refill } from "./dom.js";
 import { Star, confirmed, rename } from "./labels.js";
 import * as service from "./service.js";
@@ -37,14 +38,20 @@ export function actions(reading, shelf, own) {
     refill(button, t("act.copied"));
   });
   const remove = confirmed(t("act.delete"), async () => {
+    const lead = fromHere();
     await service.remove(id);
-    location.hash = `#/document/${reading.document.id}`;
+    lead(`#/document/${reading.document.id}`);
   });
+  const reread = async () => {
+    const lead = fromHere();
+    const anew = await service.start({ reading: id, from_memory: false, question: reading.question });
+    lead(service.own.place(anew.reading));
+  };
   return [
     reads && act(t("act.stop"), async () => own.changed(await service.cancel(id))),
     onward && act(t(budget && reading.status === "stopped" ? "act.resume.more" : "act.resume"), async () => own.changed(await service.resume(id, budget)), "main"),
     reading.answer && copied,
-    isFromMemory(reading) && act(t("act.reread"), async () => go((await service.start({ reading: id, from_memory: false, question: reading.question })).reading)),
+    isFromMemory(reading) && act(t("act.reread"), reread),
     own.correct && !reads && act(t("act.correct"), async () => own.correct(), "to-correct"),
     !reads && h("a", { class: "button", href: `${shelf.file(id)}/export?format=html`, download: "", title: t("act.share.told") }, t("act.share")),
     !reads && compareMenu(reading),
@@ -56,10 +63,6 @@ export function actions(reading, shelf, own) {
 
 // Whether the notes of an earlier question answered this one, without a word of the document being read again.
 export const isFromMemory = ({ status, steps }) => status === "answered" && Boolean(steps?.at(-1)?.flags.includes("carried"));
-
-const go = (id) => {
-  location.hash = service.own.place(id);
-};
 
 function menu(label, choices, opened = () => {}) {
   const box = h("details", { class: "menu" }, h("summary", { class: "button" }, label), h("div", { class: "choices" }, choices));

@@ -49,11 +49,11 @@ export class Answer {
       if (start < 0) return [];
       const before = answer.slice(at, start);
       at = start + claim.text.length;
-      const text = claims.length > 1 ? h("span", { class: `claimed ${signOf(claim)}`, title: t(`verdict.${claim.verdict}`) }, claim.text) : claim.text;
-      return [before, text, quotes(claim).map((index) => this.#cite(index, evidence[index]))];
+      const text = claims.length > 1 ? h("span", { class: `claimed ${signOf(claim)}`, title: t(`verdict.${claim.verdict}`) }, readable(claim.text)) : readable(claim.text);
+      return [readable(before), text, quotes(claim).map((index) => this.#cite(index, evidence[index]))];
     });
     const loose = claims.length ? [] : evidence.map((found, index) => this.#cite(index, found));
-    return [...pieces, answer.slice(at), loose];
+    return [...pieces, readable(answer.slice(at)), loose];
   }
 
   #cite(index, found) {
@@ -75,7 +75,7 @@ export class Answer {
     return h(
       "li",
       { dir: "auto" },
-      named && h("p", { class: "sentence" }, claim.text),
+      named && h("p", { class: "sentence" }, readable(claim.text)),
       h("p", { class: "small" }, claimChip(claim, signOf(claim), text), unsaid && ` ${unsaid}`, missing && ` ${missing}`),
       quotes(claim).map((at) => h("button", { class: "proof", type: "button", dir: "auto", onclick: () => this.proof(evidence[at]) }, readable(evidence[at].quote))),
     );
@@ -83,7 +83,7 @@ export class Answer {
 }
 
 // The passages that bear a sentence out, then those that say otherwise.
-const quotes = ({ evidence, against = [] }) => [...evidence, ...against];
+const quotes = ({ evidence, against = [] }) => [evidence, against].flatMap((found) => found.toSorted((one, other) => one - other));
 
 // A quote opens beside its number; at the edge of the window, or of the conversation, it is moved in.
 function keepInside({ currentTarget }) {

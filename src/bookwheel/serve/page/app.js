@@ -11,27 +11,28 @@ import { t } from "./words.js";
 
 const workspace = () => import("./workspace.js");
 const routes = [
-  [/^\/$/, (_, query, kept) => libraryView(query, kept)],
-  [/^\/document\/([0-9a-f]{64})$/, async ([sha], query, kept) => (await workspace()).documentView(sha, query, kept)],
-  [/^\/reading\/([\w-]+)$/, async ([id], query, kept) => (await workspace()).readingWorkspace(id, query, kept)],
-  [/^\/sample$/, async (_, query, kept) => (await workspace()).sampleView(query, kept)],
-  [/^\/journal$/, async (_, query, kept) => (await import("./journal.js")).journalView(query, kept)],
+  [/^\/$/, libraryView],
+  [/^\/document\/([0-9a-f]{64})$/, async (asked) => (await workspace()).documentView(asked)],
+  [/^\/reading\/([\w-]+)$/, async (asked) => (await workspace()).readingWorkspace(asked)],
+  [/^\/sample$/, async (asked) => (await workspace()).sampleView(asked)],
+  [/^\/journal$/, async () => (await import("./journal.js")).journalView()],
   [/^\/memories$/, async () => (await import("./memories.js")).memoriesView()],
-  [/^\/memory\/([^/]+)$/, async ([name], _, kept) => (await import("./memories.js")).memoryView(decodeURIComponent(name), kept)],
-  [/^\/report\/(\w+)$/, async ([id]) => (await import("./reports.js")).reportView(id)],
-  [/^\/search$/, async (_, query) => (await import("./search.js")).searchView(query)],
-  [/^\/compare\/([\w-]+)\/([\w-]+)$/, async ([one, other], _, kept) => (await import("./compare.js")).compareView(one, other, kept)],
+  [/^\/memory\/([^/]+)$/, async (asked) => (await import("./memories.js")).memoryView(asked)],
+  [/^\/report\/(\w+)$/, async (asked) => (await import("./reports.js")).reportView(asked)],
+  [/^\/search$/, async () => (await import("./search.js")).searchView()],
+  [/^\/compare\/([\w-]+)\/([\w-]+)$/, async (asked) => (await import("./compare.js")).compareView(asked)],
   [/^\/runs$/, async () => (await import("./run-list.js")).runsView()],
-  [/^\/run\/([\w-]+)$/, async ([id], query, kept) => (await import("./run.js")).runView(id, query, kept)],
-  [/^\/run\/([\w-]+)\/reading\/([\w-]+)$/, async ([run, id], query, kept) => (await workspace()).readingAlone(id, query, kept, service.keptIn(run))],
+  [/^\/run\/([\w-]+)$/, async (asked) => (await import("./run.js")).runView(asked)],
+  [/^\/run\/([\w-]+)\/reading\/([\w-]+)$/, async (asked) => (await workspace()).readingAlone(asked, service.keptIn(asked.parts[0]))],
 ];
 
 const links = () => [["#/", "home"], ["#/journal", "journal"], ["#/search", "search"], ["#/runs", "runs"]].map(([href, name]) => h("a", { href }, t(name)));
 
 // A server that wants a key is given one; a form that somebody may be typing into is redrawn only in another language.
-function trouble(problem, kept) {
+function trouble(problem, turned) {
   if (!(problem instanceof Refusal) || problem.status !== 401) return drawTrouble(problem);
-  return !kept && document.getElementById("key") ? null : keyForm(kept?.key);
+  const typed = document.getElementById("key")?.value;
+  return typed !== undefined && !turned ? null : keyForm(typed);
 }
 
 function keyForm(typed = "") {
@@ -41,7 +42,7 @@ function keyForm(typed = "") {
     event.preventDefault();
     try {
       await service.enter(key.value);
-      shell.show();
+      shell.show(true);
     } catch {
       refill(said, t("key.wrong"));
     }

@@ -1,7 +1,8 @@
 // The form that starts a reading: the document, the questions, and the way of reading.
 
+import { fromHere } from "./address.js";
 import { h, refill } from "./dom.js";
-import { draft, saveDraft } from "./drafts.js";
+import { draft, dropDraft, saveDraft } from "./drafts.js";
 import { presetsOf, sectionsOf } from "./presets.js";
 import { Questions, started, wanted } from "./questions.js";
 import * as service from "./service.js";
@@ -14,6 +15,8 @@ const BUDGETS = [
   ["tokens", "ask.budget"],
 ];
 const ADDRESS = /^https?:\/\/\S+$/i;
+
+export const sourceOf = (file) => ({ file, name: file.name });
 
 export class AskForm {
   constructor(models, begun) {
@@ -44,13 +47,17 @@ export class AskForm {
     this.model.value = state.model || this.models[0]?.name;
     this.#ways(state.way, state.preset);
     this.how.open = state.open;
-    if (state.sources) this.sources = state.sources;
     this.#list();
   }
 
-  take(files) {
-    for (const file of files) this.sources.push({ file, name: file.name });
+  take(sources) {
+    this.sources.push(...sources);
     this.#list();
+  }
+
+  // What was chosen and not sent; what is under way is sent all the same.
+  get unsent() {
+    return this.button.disabled ? [] : this.sources;
   }
 
   // Documents that are here already.
@@ -79,7 +86,7 @@ export class AskForm {
       const files = [...(event.clipboardData?.files ?? [])];
       if (!files.length) return;
       event.preventDefault();
-      this.take(files);
+      this.take(files.map(sourceOf));
     };
     const zone = h(
       "div",
@@ -168,7 +175,7 @@ export class AskForm {
   }
 
   #chosen() {
-    this.take(this.files.files);
+    this.take([...this.files.files].map(sourceOf));
     this.files.value = "";
   }
 
@@ -195,11 +202,10 @@ export class AskForm {
   }
 
   // The id of an upload is stored with its file, so that a second try does not send it again.
-  async #documents() {
-    const text = this.text.value;
+  async #documents({ text, sources }) {
     const pasted = text.trim() ? [ADDRESS.test(text.trim()) ? { url: text.trim() } : { text }] : [];
-    for (const source of this.sources) source.id ??= (await service.upload(source.file)).document;
-    return [...pasted, ...this.sources.map(({ id, name }) => ({ document: id, name }))];
+    for (const source of sources) source.id ??= (await service.upload(source.file)).document;
+    return [...pasted, ...sources.map(({ id, name }) => ({ document: id, name }))];
   }
 
   async #start(event) {
@@ -211,10 +217,11 @@ export class AskForm {
     if (!questions.length) return void refill(this.problem, t("ask.no-question"));
     this.button.disabled = true;
     refill(this.button, t("ask.busy"));
+    const [lead, sent, plan] = [fromHere(), { ...this.keep(), sources: [...this.sources], draft: draft("ask") }, this.#plan()];
     try {
       const readings = [];
-      for (const document of await this.#documents()) readings.push(...started(await service.start({ ...wanted(questions), ...document, ...this.#plan() })));
-      this.#sent(readings);
+      for (const document of await this.#documents(sent)) readings.push(...started(await service.start({ ...wanted(questions), ...document, ...plan })));
+      this.#sent(readings, sent, lead);
     } catch (problem) {
       refill(this.problem, problem.message);
     }
@@ -223,14 +230,15 @@ export class AskForm {
     return undefined;
   }
 
-  // One document leads to its thread; of several, the shelf has them all.
-  #sent(readings) {
-    this.text.value = "";
-    this.questions.clear();
-    this.sources = [];
+  // What was sent leaves the form; what was typed and chosen meanwhile stays. One document leads to its thread; of several,
+  // the shelf has them all.
+  #sent(readings, sent, lead) {
+    if (this.text.value === sent.text) this.text.value = "";
+    this.questions.drop(sent.questions);
+    this.sources = this.sources.filter((source) => !sent.sources.includes(source));
     this.#list();
-    saveDraft("ask", null);
-    if (new Set(readings.map(({ document }) => document.id)).size === 1) location.hash = service.own.place(readings[0].reading);
+    dropDraft("ask", sent.draft);
+    if (new Set(readings.map(({ document }) => document.id)).size === 1) lead(service.own.place(readings[0].reading));
     else {
       refill(this.told, t("ask.several", { count: number(readings.length) }));
       this.begun();

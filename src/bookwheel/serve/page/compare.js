@@ -3,14 +3,18 @@
 
 import { against } from "./differences.js";
 import { eachFrame, h, refill } from "./dom.js";
-import { titleOf, trustBadge } from "./marks.js";
+import { readable, titleOf, trustBadge } from "./marks.js";
 import { Ribbon, stepOfKey } from "./ribbon.js";
 import * as service from "./service.js";
 import { Trace } from "./trace.js";
 import { number, pages, t } from "./words.js";
 
-export async function compareView(one, other, kept) {
-  const readings = await Promise.all([one, other].map(service.reading));
+export async function compareView({ parts }) {
+  const readings = await Promise.all(parts.map(service.reading));
+  return (kept) => compare(readings, kept);
+}
+
+function compare(readings, kept) {
   const same = readings[0].document.id === readings[1].document.id;
   const places = kept?.places ?? [1, 1];
   const told = h("p", { class: "small chips", role: "status" });
@@ -112,7 +116,7 @@ class Side {
     const { model, way, answer } = this.reading;
     refill(this.eyebrow, trustBadge(this.reading), h("span", {}, `${model} · ${way}`));
     this.answer.className = answer ? "answer" : "answer none";
-    refill(this.answer, answer || t(`none.${status}`));
+    refill(this.answer, readable(answer || t(`none.${this.reading.status}`)));
   }
 
   #follow() {

@@ -74,10 +74,3 @@ export async function copy(text) {
   document.execCommand("copy");
   return field.remove();
 }
-
-// Writes the state of an open view into the address. Somebody may have gone on to another view whose event is still under
-// way: their address stays.
-export function rememberAddress(address) {
-  const [here, there] = [location.hash, address].map((one) => one.split("?")[0]);
-  if (!here || here === there) history.replaceState(null, "", address);
-}

@@ -18,3 +18,8 @@ export function saveDraft(name, value) {
     /* a private window may refuse; a long text may not fit */
   }
 }
+
+// What was sent is no draft any more; what was typed since then is.
+export function dropDraft(name, sent) {
+  if (JSON.stringify(draft(name)) === JSON.stringify(sent)) saveDraft(name, null);
+}

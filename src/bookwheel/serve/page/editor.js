@@ -1,5 +1,6 @@
 // The memory changed by hand: a new reading goes on with it.
 
+import { fromHere } from "./address.js";
 import { h, refill } from "./dom.js";
 import * as service from "./service.js";
 import { number, t } from "./words.js";
@@ -22,9 +23,10 @@ export class MemoryEditor {
     const problem = h("p", { class: "small problem", role: "alert" });
     const go = async (event) => {
       event.preventDefault();
+      const lead = fromHere();
       try {
         const fresh = await service.fork(view.reading.reading, at, area.value);
-        location.hash = service.own.place(fresh.reading);
+        lead(service.own.place(fresh.reading));
       } catch (refused) {
         refill(problem, refused.message);
       }

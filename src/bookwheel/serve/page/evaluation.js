@@ -1,7 +1,8 @@
 // An evaluation: the accuracy and cost of each way of reading at each length, and every sample.
 
+import { rememberAddress } from "./address.js";
 import { Chart, legend } from "./chart.js";
-import { h, later, refill, rememberAddress } from "./dom.js";
+import { h, later, refill } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { explainReport } from "./reasons.js";
 import { Samples } from "./samples.js";

@@ -3,17 +3,17 @@
 import { h, refill } from "./dom.js";
 import { Star } from "./labels.js";
 import { SearchedList } from "./lists.js";
-import { titleOf, trustBadge } from "./marks.js";
+import { readable, titleOf, trustBadge } from "./marks.js";
 import * as service from "./service.js";
 import { moment, number, t } from "./words.js";
 
-export function journalView(query, kept) {
+export const journalView = () => (kept) => {
   const journal = new Journal(kept);
   const { list } = journal;
   list.load();
   requestAnimationFrame(() => list.search.focus({ preventScroll: true }));
   return { node: journal.node, title: t("journal"), close: () => list.close(), keep: () => ({ search: list.search.value }) };
-}
+};
 
 class Journal {
   constructor(kept) {
@@ -37,7 +37,7 @@ class Journal {
         "div",
         {},
         h("a", { href: service.own.place(reading.reading), class: "question", dir: "auto" }, titleOf(reading)),
-        h("p", { class: reading.answer ? "said" : "said none", dir: "auto" }, reading.answer || t("journal.no-answer")),
+        h("p", { class: reading.answer ? "said" : "said none", dir: "auto" }, readable(reading.answer || t("journal.no-answer"))),
         h("p", { class: "small" }, trustBadge(reading), " ", facts.join(" · ")),
       ),
     );

@@ -1,6 +1,7 @@
 // Lasting memories: the list, and one memory with what it says now, a question to it, and its timeline by date. To
 // forget a source shows first what falls with it.
 
+import { fromHere } from "./address.js";
 import { h, refill } from "./dom.js";
 import * as service from "./service.js";
 import { knows, moment, number, t } from "./words.js";
@@ -8,15 +9,15 @@ import { knows, moment, number, t } from "./words.js";
 const MOST = 100; // versions that are shown at first
 
 export async function memoriesView() {
-  const { node } = await memoryShelf();
-  return { node: h("section", { class: "home" }, h("h1", {}, t("memories")), node), title: t("memories") };
+  const makeShelf = await fetchMemoryShelf();
+  return () => ({ node: h("section", { class: "home" }, h("h1", {}, t("memories")), makeShelf().node), title: t("memories") });
 }
 
 // The list with a way to begin one, for the library and for its own address.
-export async function memoryShelf() {
+export async function fetchMemoryShelf() {
   const rows = await service.memories();
-  const list = h("ul", { class: "readings" }, rows.map(entry));
-  return { node: h("div", {}, beginForm(), rows.length ? list : h("p", { class: "soft" }, t("memories.empty"))) };
+  const list = () => (rows.length ? h("ul", { class: "readings" }, rows.map(entry)) : h("p", { class: "soft" }, t("memories.empty")));
+  return () => ({ node: h("div", {}, beginForm(), list()) });
 }
 
 function beginForm() {
@@ -25,9 +26,10 @@ function beginForm() {
   const problem = h("p", { class: "small problem", role: "alert" });
   const begin = async (event) => {
     event.preventDefault();
+    const lead = fromHere();
     try {
       const begun = await service.beginMemory(name.value.trim(), about.value.trim());
-      location.hash = `#/memory/${encodeURIComponent(begun.memory)}`;
+      lead(`#/memory/${encodeURIComponent(begun.memory)}`);
     } catch (refused) {
       refill(problem, refused.message);
     }
@@ -44,20 +46,26 @@ function entry(one) {
   return h("li", { class: "book-row" }, h("span", { "aria-hidden": "true" }, "◈"), h("div", {}, link, h("p", { class: "said", dir: "auto" }, one.about), h("p", { class: "small" }, facts(one), " · ", moment(one.created))));
 }
 
-export async function memoryView(name, kept) {
-  const memory = new Memory(name, kept?.question);
-  await memory.load();
-  return { node: memory.node, title: name, keep: () => ({ question: memory.question.value }) };
+export async function memoryView({ parts: [encoded] }) {
+  const name = decodeURIComponent(encoded);
+  const fetched = await fetchMemory(name);
+  return () => {
+    const memory = new Memory(name);
+    memory.draw(fetched);
+    return { node: memory.node, title: name };
+  };
 }
 
+const fetchMemory = (name) => Promise.all([service.memoryLog(name), service.memory(name)]);
+
 class Memory {
-  constructor(name, typed = "") {
+  constructor(name) {
     this.name = name;
     this.head = h("div");
     this.now = h("div");
     this.timeline = h("div");
     this.said = h("div", { role: "status" });
-    this.question = h("input", { id: "memory-question", value: typed, required: true, placeholder: t("memory.ask.hint"), autocomplete: "off" });
+    this.question = h("input", { id: "memory-question", required: true, placeholder: t("memory.ask.hint"), autocomplete: "off" });
     this.send = h("button", { class: "main" }, t("memory.ask"));
     const form = h("form", { class: "memory-ask", onsubmit: (event) => this.#ask(event) }, h("label", { for: "memory-question" }, t("ask.question")), this.question, this.send);
     this.node = h("section", { class: "home memory" }, this.head, this.now, form, this.said, this.#addForm(), this.timeline);
@@ -74,8 +82,9 @@ class Memory {
       button.disabled = true;
       refill(problem);
       try {
-        await service.addText(this.name, text.value, source.value.trim());
-        text.value = "";
+        const told = text.value;
+        await service.addText(this.name, told, source.value.trim());
+        if (text.value === told) text.value = ""; // somebody may have typed on
         await this.load();
       } catch (refused) {
         refill(problem, refused.message);
@@ -86,11 +95,15 @@ class Memory {
   }
 
   async load(most = MOST) {
-    const [log, shown] = await Promise.all([service.memoryLog(this.name), service.memory(this.name)]);
+    this.draw(await fetchMemory(this.name), most);
+  }
+
+  draw([log, shown], most = MOST) {
     refill(this.head, h("h1", { dir: "auto" }, log.memory), h("p", { class: "soft", dir: "auto" }, log.about), h("p", { class: "small" }, facts(log), shown.waiting ? ` · ${t("memory.waiting", { count: number(shown.waiting) })}` : ""));
     const lines = shown.text.split("\n").filter(Boolean);
     const full = shown.gaps.length > 0 && h("p", { class: "problem", role: "alert" }, t("memory.full"));
-    refill(this.now, h("h2", {}, t("memory.now")), full, lines.length ? h("ul", { class: "noted" }, lines.map((line) => this.#drawLine(line))) : h("p", { class: "soft" }, t("memory.nothing")));
+    // A line that somebody is putting right stays under their hands.
+    if (!this.now.querySelector("form")) refill(this.now, h("h2", {}, t("memory.now")), full, lines.length ? h("ul", { class: "noted" }, lines.map((line) => this.#drawLine(line))) : h("p", { class: "soft" }, t("memory.nothing")));
     this.#drawTimeline(log, most);
   }
 

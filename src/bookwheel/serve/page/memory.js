@@ -1,6 +1,7 @@
 // The memory after one step: the lines that the step added, reworded and removed, and the step each line is from.
 
 import { h, refill } from "./dom.js";
+import { readable } from "./marks.js";
 import { knows, number, t } from "./words.js";
 
 const chip = (text, kind = "") => h("span", { class: `chip ${kind}` }, text);
@@ -72,7 +73,7 @@ export class MemoryPane {
   #line(change) {
     const item = h("li", { class: change.kind, dir: "auto" });
     const said = change.kind === "kept" ? null : h("span", { class: "unseen" }, t(`kind.${change.kind}`));
-    const text = h("p", {}, said, change.words ? change.words.map(markedWord) : change.text, this.#marks(change));
+    const text = h("p", {}, said, change.words ? change.words.map(markedWord) : readable(change.text), this.#marks(change));
     if (change.kind === "gone" || !this.from) item.append(h("span", { class: "since", "aria-hidden": "true" }, change.kind === "gone" ? "−" : ""), text);
     else item.append(this.#since(change.text, item), text);
     return item;

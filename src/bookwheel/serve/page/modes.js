@@ -2,6 +2,7 @@
 // "inspect": it stands above the timeline, the memory and the document.
 
 import { h, refill } from "./dom.js";
+import { readable } from "./marks.js";
 import { kept, number, t } from "./words.js";
 
 const FOUND = 5; // lines of what was found so far
@@ -47,7 +48,7 @@ export class Modes {
     this.found.hidden = !reads || this.inspects;
     if (this.found.hidden) return;
     const lines = (trace.steps.at(-1)?.memory ?? "").split("\n").filter((line) => line.trim());
-    refill(this.found, h("li", { class: "small" }, h("b", {}, sectionOf(trace, length)), " · ", t(lines.length ? "live.sofar" : "live.nothing")), lines.slice(-FOUND).map((line) => h("li", { dir: "auto" }, line)));
+    refill(this.found, h("li", { class: "small" }, h("b", {}, sectionOf(trace, length)), " · ", t(lines.length ? "live.sofar" : "live.nothing")), lines.slice(-FOUND).map((line) => h("li", { dir: "auto" }, readable(line))));
   }
 }
 

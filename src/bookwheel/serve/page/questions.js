@@ -54,6 +54,11 @@ export class Questions {
     this.first.value = "";
   }
 
+  // Takes out what was sent, unless somebody has typed on.
+  drop(sent) {
+    if (JSON.stringify(this.all) === JSON.stringify(sent)) this.clear();
+  }
+
   get first() {
     return this.rows.querySelector("textarea");
   }

@@ -2,19 +2,21 @@
 // side.
 
 import { actions } from "./actions.js";
+import { rememberAddress } from "./address.js";
 import { Answer } from "./answer.js";
 import { Axis } from "./axis.js";
 import { CallDialog } from "./calls.js";
 import { Cards } from "./cards.js";
-import { copy, eachFrame, h, later, refill, rememberAddress } from "./dom.js";
+import { copy, eachFrame, h, later, refill } from "./dom.js";
 import { MemoryEditor } from "./editor.js";
 import { Facts, lengthOf } from "./facts.js";
 import { FindBar } from "./find.js";
+import { pressKey } from "./keys.js";
 import { explain } from "./refusals.js";
 import { advantageMark } from "./marks.js";
 import { MemoryPane } from "./memory.js";
 import { Modes } from "./modes.js";
-import { Ribbon, stepOfKey } from "./ribbon.js";
+import { Ribbon } from "./ribbon.js";
 import * as service from "./service.js";
 import { SourcePane } from "./source.js";
 import { TablePane, hasTable } from "./table.js";
@@ -41,7 +43,7 @@ export class ReadingView {
     this.axis = new Axis();
     this.transport = new Transport({ trace: this.trace, shown: () => this.shown, newest: () => this.at === null, go: (at) => this.go(at) });
     this.edit = h("button", { type: "button", onclick: () => this.editor.open() }, t("memory.edit"));
-    this.prompt = h("button", { type: "button", onclick: () => this.#openCall() }, t("call"));
+    this.prompt = h("button", { type: "button", onclick: () => this.openCall() }, t("call"));
     this.worth = h("button", { type: "button", onclick: () => this.#openWorth() }, t("worth"));
     this.calls = new CallDialog();
     const own = shelf === service.own;
@@ -63,7 +65,7 @@ export class ReadingView {
     this.node = this.#node();
     this.draw = eachFrame(() => this.#draw());
     this.remember = later(300, () => this.#remember());
-    this.keys = (event) => this.#key(event);
+    this.keys = (event) => pressKey(this, event);
     addEventListener("keydown", this.keys);
     this.#apply(reading);
   }
@@ -80,7 +82,17 @@ export class ReadingView {
     return this.at ?? this.trace.last;
   }
 
+  // Another address of the same reading: with a passage, or without one, as the answer was read.
+  reopen(query) {
+    if (query.has("quote")) return this.open(query, null);
+    this.quoted = null;
+    if (query.has("step")) this.go(Number(query.get("step")) || 0);
+    else this.source.unpin();
+    return undefined;
+  }
+
   close() {
+    this.closed = true;
     this.stop?.();
     clearInterval(this.clock);
     this.ribbon.close();
@@ -101,6 +113,7 @@ export class ReadingView {
 
   // Where an address leads: a quote, a step, or the step that matters; `kept` is what stood here in another language.
   open(query, kept) {
+    this.opens = true;
     const [start, end] = (query.get("quote") ?? "").split("-").map(Number);
     this.spent = kept?.spent ?? this.spent;
     if (kept?.at !== undefined) this.go(kept.at);
@@ -109,6 +122,7 @@ export class ReadingView {
     const proof = this.reading.evidence?.find((one) => one.start === start && one.end === end);
     if (end > start) this.#hold(proof ?? { start, end, step: this.trace.stepAt(start), pages: [] }, proof && t("source.proof"));
     if (kept?.memory !== undefined) this.editor.open(kept.memory);
+    this.opens = false;
   }
 
   // The step that read what the answer rests on; without evidence, the last one that changed the memory.
@@ -125,6 +139,7 @@ export class ReadingView {
 
   // Takes every whole reading that the server sends: at first, after an action, at the end.
   #apply(told) {
+    if (this.closed) return; // what comes late is told to whoever opens it again
     const follows = this.stop !== undefined && this.reading.status === "reading";
     this.reading = { ...this.reading, ...told };
     (told.steps ?? []).forEach((step) => this.trace.add(step));
@@ -270,19 +285,21 @@ export class ReadingView {
     return this.memory.write(t(done ? "live.answer" : `live.${this.written?.kind ?? "reply"}`, { step: number(this.trace.length) }), this.written?.text ?? "");
   }
 
-  #remember() {
+  #remember(leads = false) {
     if (!this.node.isConnected) return;
     // A finished reading opens at its evidence, so its last step has to be named too.
     const at = this.at ?? (this.reading.status === "reading" ? null : this.trace.last);
     const values = { ...(at !== null && at >= 0 && this.modes.inspects && { step: at }), ...(this.quoted && { quote: `${this.quoted.start}-${this.quoted.end}` }) };
     const rest = new URLSearchParams(values).toString();
-    rememberAddress(`${this.shelf.place(this.reading.reading)}${rest && `?${rest}`}`);
+    rememberAddress(`${this.shelf.place(this.reading.reading)}${rest && `?${rest}`}`, leads);
   }
 
-  // The address leads to the passage for as long as it is held.
+  // The address leads to the passage for as long as it is held, and "back" to the answer that it was pressed in.
   #pinned(span) {
+    const leads = span && !this.quoted && !this.opens;
     this.quoted = span;
-    this.remember();
+    if (leads) this.#remember(true);
+    else this.remember();
     if (span === null && this.trace.length) this.followed = -1;
     this.draw();
   }
@@ -316,25 +333,7 @@ export class ReadingView {
     this.measured.open(() => service.worth(this.reading.reading));
   }
 
-  #openCall() {
+  openCall() {
     this.calls.open(this.reading.reading, this.shown, this.trace.length);
-  }
-
-  #key(event) {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest?.("input, textarea, select, dialog")) return;
-    const { inspects } = this.modes;
-    const at = this.trace.length && inspects ? stepOfKey(event, this.shown, this.trace.last) : null;
-    const scrolls = /^(Home|End|Page|ArrowUp|ArrowDown)/.test(event.key) && event.target !== this.ribbon.node;
-    const own = this.shelf === service.own;
-    if (at !== null && !scrolls) this.go(at);
-    else if (event.key === "e" && this.trace.length && own && inspects) this.editor.open();
-    else if (event.key === "p" && this.trace.length && own && inspects) this.#openCall();
-    else if (event.key === "i" && this.thread) this.modes.turn();
-    else if (event.key === "a" && this.thread) this.thread.ask();
-    else if (event.key === "f" && this.shelf.find) this.find.open();
-    else if (event.key === "c" && this.reading.answer) copy(this.reading.answer);
-    else if (event.key === " " && inspects && !event.target.closest?.("button, a, summary, .text, .pane-body")) this.transport.play();
-    else return;
-    event.preventDefault();
   }
 }

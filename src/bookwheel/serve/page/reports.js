@@ -32,8 +32,12 @@ function keep(changed) {
 const place = ({ id }) => `#/report/${id}`;
 const passage = ({ document, start, end }) => `#/document/${document}${start === null ? "" : `?quote=${start}-${end}`}`;
 
-export async function reportShelf() {
+export async function fetchReportShelf() {
   const books = await service.documents({ limit: 200 });
+  return () => ({ node: makeShelf(books) });
+}
+
+function makeShelf(books) {
   const entry = (order) =>
     h(
       "li",
@@ -43,7 +47,7 @@ export async function reportShelf() {
     );
   const ordered = list();
   const shown = ordered.length ? h("ul", { class: "readings" }, ordered.map(entry)) : h("p", { class: "soft" }, t("reports.empty"));
-  return { node: h("div", {}, orderForm(books), shown) };
+  return h("div", {}, orderForm(books), shown);
 }
 
 function chooseDocuments(books, chosen, label) {
@@ -87,13 +91,20 @@ function orderForm(books) {
   return h("details", { class: "begin" }, h("summary", {}, t("report.begin")), books.length ? form : h("p", { class: "soft" }, t("report.no-documents")));
 }
 
-export async function reportView(id) {
+export async function reportView({ parts: [id] }) {
   const order = list().find((one) => one.id === id);
-  if (!order) return { node: h("section", { class: "home" }, h("p", { class: "soft" }, t("report.gone"))), title: t("shelf.reports") };
-  const view = new Report(order);
-  view.load();
-  return { node: view.node, title: order.brief, close: () => view.close() };
+  if (!order) return () => ({ node: h("section", { class: "home" }, h("p", { class: "soft" }, t("report.gone"))), title: t("shelf.reports") });
+  // One that is written stands at once, so that "back" from a source leads to its sentence.
+  const made = await service.report({ ...wantedOf(order), wait: 0 }).catch(() => null);
+  return () => {
+    const view = new Report(order);
+    if (made?.report) view.show(made.report);
+    else view.load();
+    return { node: view.node, title: order.brief, close: () => view.close() };
+  };
 }
+
+const wantedOf = ({ brief, outline, documents }) => ({ brief, outline, documents });
 
 class Report {
   constructor(order) {
@@ -116,12 +127,11 @@ class Report {
   // The same order again tells how far it is, until it is written.
   async load(goesOn = false) {
     refill(this.problem);
-    const { brief, outline, documents } = this.order;
     try {
       for (let first = true; this.isOpen; first = false) {
-        const made = await service.report({ brief, outline, documents, wait: first ? 0 : WAIT, resume: first && goesOn });
-        refill(this.told, made.report ? t("report.documents", { count: number(documents.length) }) : t(`report.${made.status}`, { ended: number(made.ended), total: number(made.total) }));
-        if (made.report) return this.#show(made.report);
+        const made = await service.report({ ...wantedOf(this.order), wait: first ? 0 : WAIT, resume: first && goesOn });
+        if (made.report) return this.show(made.report);
+        refill(this.told, t(`report.${made.status}`, { ended: number(made.ended), total: number(made.total) }));
       }
     } catch (refused) {
       refill(this.problem, h("p", { class: "problem" }, refused.message), h("button", { type: "button", onclick: () => this.load(true) }, t("report.again")));
@@ -129,7 +139,8 @@ class Report {
     return undefined;
   }
 
-  #show(report) {
+  show(report) {
+    refill(this.told, t("report.documents", { count: number(this.order.documents.length) }));
     this.files.hidden = false;
     const sources = new Map(report.sources.map((one) => [one.number, one]));
     const mark = (at) => h("a", { href: passage(sources.get(at)), class: "report-mark", title: sources.get(at).quote, "aria-label": t("proof.show", { quote: sources.get(at).quote.slice(0, 200) }) }, `[${number(at)}]`);
@@ -180,9 +191,8 @@ class Report {
   }
 
   async #save(kind) {
-    const { brief, outline, documents } = this.order;
     try {
-      const file = await service.reportFile({ brief, outline, documents }, kind);
+      const file = await service.reportFile(wantedOf(this.order), kind);
       const link = h("a", { href: URL.createObjectURL(file), download: `report.${kind}` });
       link.click();
       URL.revokeObjectURL(link.href);

@@ -7,23 +7,27 @@ import { moment, number, percent, t } from "./words.js";
 const LOOK_AGAIN = 15_000;
 
 export async function runsView(lead = "runs.lead") {
+  const runs = await service.runs().catch((problem) => (problem.status === 404 ? null : Promise.reject(problem)));
+  return () => showRuns(lead, runs);
+}
+
+function showRuns(lead, fetched) {
   const list = h("ul", { class: "readings runs" });
   const told = h("p", { class: "soft", role: "status" });
   let timer = 0;
-  const load = async () => {
-    const runs = await service.runs();
+  const draw = (runs) => {
     refill(told, runs.length ? "" : t("runs.empty"));
     if (!list.contains(document.activeElement)) refill(list, runs.map(entry));
-    timer = setTimeout(() => load().catch(() => {}), LOOK_AGAIN);
+    timer = setTimeout(look, LOOK_AGAIN);
   };
-  try {
-    await load();
-  } catch (problem) {
-    if (problem.status !== 404) throw problem;
-    refill(told, t("runs.none"), " ", h("code", {}, "bookwheel serve --runs FOLDER"));
-  }
+  const look = async () => {
+    const runs = await service.runs().catch(() => null);
+    if (runs && timer) draw(runs);
+  };
+  if (fetched) draw(fetched);
+  else refill(told, t("runs.none"), " ", h("code", {}, "bookwheel serve --runs FOLDER"));
   const node = h("div", { class: "home" }, h("div", { class: "lead" }, h("h1", {}, t("runs")), h("p", { class: "soft" }, t(lead)), told), list);
-  return { node, title: t("runs"), close: () => clearTimeout(timer) };
+  return { node, title: t("runs"), close: () => (timer = clearTimeout(timer)) };
 }
 
 function entry(run) {

@@ -10,10 +10,14 @@ const OFTEN = 4000;
 const SELDOM = 30_000;
 const LIVELY = 600; // seconds without news, after which a run is looked at only seldom; a large report is never asked for often
 
-export async function runView(id, query, kept) {
-  let began = performance.now();
-  let { told, tag } = await service.run(id);
-  let took = performance.now() - began;
+export async function runView({ parts: [id] }) {
+  const began = performance.now();
+  const fetched = await service.run(id);
+  return (kept, query) => showRun(id, { ...fetched, took: performance.now() - began }, query, kept);
+}
+
+function showRun(id, { told, tag, took }, query, kept) {
+  let began = 0;
   const view = told.kind === "training" ? new TrainingView(told, query, kept) : new EvaluationView(told, query, kept);
   const changed = h("span");
   const line = h("p", { class: "small problem", role: "status" });

@@ -1,12 +1,13 @@
 // Full-text search over all documents, questions, memories and answers; a hit leads to its place.
 
-import { h, later, refill, rememberAddress } from "./dom.js";
+import { rememberAddress } from "./address.js";
+import { h, later, refill } from "./dom.js";
 import * as service from "./service.js";
 import { number, pages, t } from "./words.js";
 
 const PAGE = 50;
 
-export function searchView(query) {
+export const searchView = () => (kept, query) => {
   const field = h("input", { type: "search", id: "search", value: query.get("q") ?? "", "aria-label": t("search"), placeholder: t("search.hint") });
   const told = h("p", { class: "small", role: "status" });
   const list = h("ul", { class: "readings hits" });
@@ -40,7 +41,7 @@ export function searchView(query) {
   requestAnimationFrame(() => field.focus());
   const node = h("section", { class: "home" }, h("h1", {}, t("search")), field, told, list, more);
   return { node, title: t("search"), close: () => (asked += 1) };
-}
+};
 
 function entry(hit, words) {
   const place = hit.reading ? service.own.place(hit.reading) : `#/document/${hit.document}?quote=${hit.start}-${hit.end}`;

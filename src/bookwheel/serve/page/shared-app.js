@@ -11,9 +11,9 @@ import { readingAlone } from "./workspace.js";
 
 const alone = (await service.runs()).length === 1 ? (await service.runs())[0].run : null;
 const routes = [
-  [/^\/(?:runs)?$/, (_, query, kept) => (alone ? runView(alone, query, kept) : runsView("runs.shared"))],
-  [/^\/run\/([\w-]+)$/, ([id], query, kept) => runView(id, query, kept)],
-  [/^\/run\/([\w-]+)\/reading\/([\w-]+)$/, ([run, id], query, kept) => readingAlone(id, query, kept, service.keptIn(run))],
+  [/^\/(?:runs)?$/, () => (alone ? runView({ parts: [alone] }) : runsView("runs.shared"))],
+  [/^\/run\/([\w-]+)$/, runView],
+  [/^\/run\/([\w-]+)\/reading\/([\w-]+)$/, (asked) => readingAlone(asked, service.keptIn(asked.parts[0]))],
 ];
 
 new Shell({ routes, links: () => [h("a", { href: "#/runs" }, t("runs"))] }).begin();

@@ -1,6 +1,7 @@
 // The documents: sorted, by type and collection, and what can be done with several of them at once.
 
-import { h, refill, rememberAddress } from "./dom.js";
+import { rememberAddress } from "./address.js";
+import { h, refill } from "./dom.js";
 import { Star, confirmed } from "./labels.js";
 import { SearchedList } from "./lists.js";
 import { titleOf, trustBadge } from "./marks.js";

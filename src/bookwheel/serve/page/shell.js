@@ -1,17 +1,18 @@
 // The frame of every view: the header with language and colours, the list of keys, and the way from an address to a view.
 
-import { h, refill, shown, wheel } from "./dom.js";
+import { here, isStanding, isWithin, placeHere, rememberPlace, stand } from "./address.js";
+import { h, later, refill, shown, wheel } from "./dom.js";
 import { Refusal } from "./refusals.js";
 import { current, kept, speak, t } from "./words.js";
 
 const THEMES = ["auto", "light", "dark"];
 
 export class Shell {
-  // `routes` are pairs of a pattern and a view(parts, query, kept), where `kept` is the state of the same view before the
-  // language changed; `links()` gives those of the header; `trouble(problem, kept)` draws what a view threw, or nothing
-  // to leave the view as it is.
+  // `routes` are pairs of a pattern and a view({parts, query}), which fetches what it needs and gives a build(kept, query);
+  // that draws it at once. `kept` is what keep() of the same view told before the language changed. `links()` gives the
+  // links of the header; `trouble(problem, turned)` draws what a view threw, or nothing to leave the page as it is.
   constructor({ routes, links, trouble = drawTrouble }) {
-    Object.assign(this, { routes, links, trouble, view: {}, visit: 0 });
+    Object.assign(this, { routes, links, trouble, view: null, visit: 0 });
     this.main = h("main", { id: "content", tabindex: "-1" });
     this.header = h("header", { class: "top" });
     this.notice = h("p", { class: "notice problem", role: "alert" });
@@ -24,7 +25,10 @@ export class Shell {
   }
 
   begin() {
-    addEventListener("hashchange", () => this.show());
+    addEventListener("hashchange", () => this.#moves() || this.show());
+    addEventListener("scroll", later(150, rememberPlace));
+    addEventListener("click", rememberPlace, true); // a press may lead away
+    history.scrollRestoration = "manual"; // the views come later than the browser would scroll
     addEventListener("keydown", (event) => {
       if (event.key !== "?" || isForOthers(event) || this.keys.open) return;
       event.preventDefault();
@@ -46,43 +50,74 @@ export class Shell {
     this.show();
   }
 
-  async show(kept = null, place = 0) {
+  // `turned`: the page is drawn anew where it stands, in another language or with a key. The view before stays open until
+  // the next one is there to stand: what is pressed and typed meanwhile is its own, and goes over with the rest.
+  async show(turned = false) {
     const mine = (this.visit += 1);
-    this.view.close?.();
-    this.view = {};
-    this.kept = kept; // until a view stands that can tell its own: the language may be turned again before
+    const [{ path, query }, address, stays] = [here(), location.hash, isStanding()];
     refill(this.notice);
     this.main.ariaBusy = true;
     if (!this.main.childElementCount) refill(this.main, h("p", { class: "small loading", role: "status" }, t("list.loading")));
-    const [path, query] = (location.hash.slice(1) || "/").split("?");
     const route = this.routes.map(([pattern, view]) => [path.match(pattern), view]).find(([match]) => match);
+    let build = null;
+    let problem = null;
     try {
       if (!route) throw new Refusal(t("error.not-found"), 404);
-      const view = await route[1](route[0].slice(1), new URLSearchParams(query), kept);
-      if (mine !== this.visit) return view.close?.();
-      Object.assign(this, { view, kept: null });
-      document.title = view.title ? `${shown(view.title)} · bookwheel` : "bookwheel";
-      this.main.classList.toggle("wide", Boolean(view.wide));
-      refill(this.main, view.node);
-      if (mine > 1) scrollTo(0, place);
-      if (mine > 1 && document.activeElement === document.body) this.main.focus({ preventScroll: true });
-    } catch (problem) {
-      const trouble = mine === this.visit && this.trouble(problem, kept);
-      if (trouble) refill(this.main, trouble);
+      build = await route[1]({ parts: route[0].slice(1), query });
+    } catch (refused) {
+      problem = refused;
     }
-    if (mine === this.visit) this.main.ariaBusy = false;
-    return undefined;
+    // Whoever has gone on is not led back: their address has its own turn.
+    if (mine !== this.visit || (stays ? !isStanding() : location.hash !== address)) return;
+    const kept = turned && stays ? (this.view.keep?.() ?? null) : null;
+    if (build) this.#stand(() => build(kept, here().query), turned && stays);
+    else this.#fail(problem, turned, kept);
+    this.main.ariaBusy = false;
+  }
+
+  #stand(build, turned) {
+    const typed = typedIn(this.main);
+    const place = turned ? scrollY : placeHere();
+    const isFirst = !this.view;
+    this.view?.close?.();
+    this.view = {};
+    stand();
+    this.view = build();
+    const { node, title, wide } = this.view;
+    document.title = title ? `${shown(title)} · bookwheel` : "bookwheel";
+    this.main.classList.toggle("wide", Boolean(wide));
+    refill(this.main, node);
+    goOnTyping(typed, this.main, turned);
+    if (isFirst) return;
+    scrollBack(place, this.main);
+    if (document.activeElement === document.body) this.main.focus({ preventScroll: true });
+  }
+
+  #fail(problem, turned, kept) {
+    const trouble = this.trouble(problem, turned);
+    if (!trouble) return;
+    this.#stand(() => ({ node: trouble, keep: () => kept }), false);
+  }
+
+  // An address within the view that stands: "back" from a passage to the answer, a link to another passage.
+  #moves() {
+    if (!this.view?.reopen || !isWithin()) return false;
+    this.visit += 1;
+    this.main.ariaBusy = false;
+    const place = placeHere();
+    stand();
+    this.view.reopen(here().query);
+    scrollBack(place, this.main);
+    return true;
   }
 
   #frame() {
     const turn = () => {
-      const key = document.getElementById("key")?.value;
-      const typed = this.view.keep?.() ?? this.kept ?? (key === undefined ? null : { key });
       speak(current() === "zh" ? "en" : "zh");
       kept.set("language", current());
       this.#frame();
       this.header.querySelector("[lang]").focus();
-      this.show(typed, scrollY);
+      this.show(true);
     };
     refill(this.skip, t("skip"));
     refill(
@@ -104,6 +139,46 @@ export class Shell {
       h("form", { method: "dialog" }, h("button", { class: "main", autofocus: true }, t("call.close"))),
     );
   }
+}
+
+// A list that is still coming is followed down to where it was left, until somebody does something else.
+let way = new AbortController();
+function scrollBack(place, main) {
+  way.abort();
+  way = new AbortController();
+  const { signal } = way;
+  const there = () => (scrollTo(0, place), scrollY >= place - 1);
+  if (there()) return;
+  const watch = new ResizeObserver(() => there() && way.abort());
+  signal.addEventListener("abort", () => watch.disconnect());
+  for (const event of ["wheel", "touchstart", "pointerdown", "keydown", "hashchange"]) addEventListener(event, () => way.abort(), { signal, passive: true });
+  watch.observe(main);
+}
+
+const FIELDS = "input[id]:not([type=checkbox], [type=radio], [type=file], [type=password]), textarea[id]";
+
+// What stands in the fields of a view, by their names, and the one that somebody types into.
+function typedIn(main) {
+  const active = document.activeElement;
+  const field = main.contains(active) && active.matches(FIELDS) ? active : null;
+  const fields = [...main.querySelectorAll(FIELDS)].map((one) => [one.id, { value: one.value, open: one.closest("details")?.open }]);
+  return { fields: new Map(fields), id: field?.id, value: field?.value, caret: field && [field.selectionStart, field.selectionEnd] };
+}
+
+// Nobody is interrupted: a field with the same words goes on being typed into, where its caret was. The same view in
+// another language takes all over.
+function goOnTyping({ fields, id, value, caret }, main, turned) {
+  for (const field of turned ? main.querySelectorAll(FIELDS) : []) {
+    const typed = fields.get(field.id);
+    if (!typed || typed.value === field.value) continue;
+    field.value = typed.value;
+    if (typed.open) field.closest("details").open = true;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+  const next = id && main.querySelector(`#${CSS.escape(id)}`);
+  if (!value || next?.value !== value) return;
+  next.focus({ preventScroll: true });
+  if (caret[0] !== null) next.setSelectionRange(...caret);
 }
 
 // True for keys that somebody types into a field, or presses for the browser.

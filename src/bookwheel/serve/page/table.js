@@ -127,8 +127,8 @@ export class TablePane {
 
   // SQL by hand, or written by the model for a question in words; either is shown, and each figure leads to its rows.
   #questions() {
-    const field = h("input", { "aria-label": t("table.sql"), placeholder: "select count(*) from rows", spellcheck: "false", dir: "ltr" });
-    const words = h("input", { "aria-label": t("table.ask"), placeholder: t("table.ask.hint"), dir: "auto" });
+    const field = h("input", { id: "table-sql", "aria-label": t("table.sql"), placeholder: "select count(*) from rows", spellcheck: "false", dir: "ltr" });
+    const words = h("input", { id: "table-ask", "aria-label": t("table.ask"), placeholder: t("table.ask.hint"), dir: "auto" });
     const ask = (find) => async (event) => {
       event.preventDefault();
       const button = event.target.querySelector("button");

@@ -1,9 +1,10 @@
 // The thread of a document: its name, every question on it with forks below what they come from, and the next question.
 
+import { fromHere } from "./address.js";
 import { h, refill } from "./dom.js";
-import { draft, saveDraft } from "./drafts.js";
+import { draft, dropDraft, saveDraft } from "./drafts.js";
 import { Star, confirmed, rename } from "./labels.js";
-import { titleOf, trustOf } from "./marks.js";
+import { readable, titleOf, trustOf } from "./marks.js";
 import { Questions, started, wanted } from "./questions.js";
 import * as service from "./service.js";
 import { compact, number, t } from "./words.js";
@@ -88,8 +89,9 @@ export class Thread {
         this.load();
       });
     const remove = confirmed(t("act.delete"), async () => {
+      const lead = fromHere();
       await service.removeDocument(book.document);
-      location.hash = "#/";
+      lead("#/");
     });
     refill(this.tools, star.node, h("button", { type: "button", class: "plain", onclick: over }, t("label.rename")), h("a", { class: "button plain", href: `#/document/${book.document}?text` }, t("thread.text")), remove);
   }
@@ -124,7 +126,7 @@ export class Thread {
       reading.starred && "★ ",
       h("b", {}, titleOf(reading)),
       reading.parent && !reading.name && h("i", {}, ` ${t(this.#isFork(reading) ? "thread.fork" : "thread.carried")}`),
-      h("span", { class: "said" }, reading.answer ?? t("journal.no-answer")),
+      h("span", { class: "said" }, readable(reading.answer ?? t("journal.no-answer"))),
     );
   }
 
@@ -138,11 +140,12 @@ export class Thread {
     refill(this.told);
     if (!questions.length) return void refill(this.told, t("ask.no-question"));
     this.button.disabled = true;
+    const [lead, sent] = [fromHere(), this.questions.all];
     try {
       const readings = started(await this.#start(questions));
-      this.questions.clear();
-      saveDraft(this.draft, null);
-      location.hash = service.own.place(readings[0].reading);
+      this.questions.drop(sent);
+      dropDraft(this.draft, sent);
+      lead(service.own.place(readings[0].reading));
     } catch (problem) {
       refill(this.told, problem.message);
     }

@@ -2,7 +2,8 @@
 
 import { Beside } from "./beside.js";
 import { Chart, legend } from "./chart.js";
-import { h, refill, rememberAddress } from "./dom.js";
+import { rememberAddress } from "./address.js";
+import { h, refill } from "./dom.js";
 import { advantageMark } from "./marks.js";
 import * as service from "./service.js";
 import { smooth } from "./smoothing.js";

@@ -1,5 +1,6 @@
 // One document: its thread at the left, and beside it the open reading, or the text where nothing was asked yet.
 
+import { rememberAddress } from "./address.js";
 import { h } from "./dom.js";
 import { FindBar } from "./find.js";
 import { ReadingView } from "./reading.js";
@@ -9,33 +10,45 @@ import { Thread } from "./thread.js";
 import { titleOf } from "./marks.js";
 import { kept as stored, t } from "./words.js";
 
-export async function readingWorkspace(id, query, kept) {
+export async function readingWorkspace({ parts: [id] }) {
   const reading = await service.reading(id);
-  const thread = new Thread(reading.document, id);
+  return (kept, query) => readInThread(reading, query, kept);
+}
+
+function readInThread(reading, query, kept) {
+  const thread = new Thread(reading.document, reading.reading);
   const view = new ReadingView(reading, service.own, thread);
   const workspace = frame(thread, view.node, {});
   view.modes.show(query.has("step") ? "inspect" : view.modes.name, workspace.node);
   view.open(query, kept);
   thread.load();
-  return Object.assign(workspace, { title: titleOf(reading), keep: () => view.keep(), close: () => (view.close(), thread.close()) });
+  return Object.assign(workspace, { title: titleOf(reading), keep: () => view.keep(), reopen: (now) => view.reopen(now), close: () => (view.close(), thread.close()) });
 }
 
 // A reading of a run or the recorded one: it stands alone.
-export async function readingAlone(id, query, kept, shelf, plays = false) {
-  const view = new ReadingView(await shelf.reading(id), shelf);
-  view.open(query, kept);
-  if (plays && !kept && !query.has("step")) view.play();
-  return { node: h("div", { class: "workspace alone" }, view.node), wide: true, title: view.reading.question, close: () => view.close(), keep: () => view.keep() };
+export async function readingAlone({ parts }, shelf, plays = false) {
+  const reading = await shelf.reading(parts.at(-1));
+  return (kept, query) => {
+    const view = new ReadingView(reading, shelf);
+    view.open(query, kept);
+    if (plays && !kept && !query.has("step")) view.play();
+    return { node: h("div", { class: "workspace alone" }, view.node), wide: true, title: reading.question, close: () => view.close(), keep: () => view.keep(), reopen: (now) => view.reopen(now) };
+  };
 }
 
 // The newest reading of a document, or its text.
-export async function documentView(sha, query, kept) {
+export async function documentView({ parts: [sha], query }) {
   const book = await service.document(sha);
   const plain = query.has("quote") || query.has("text");
-  if (!plain && book.newest) {
-    history.replaceState(null, "", service.own.place(book.newest.reading));
-    return readingWorkspace(book.newest.reading, new URLSearchParams(), kept);
-  }
+  if (plain || !book.newest) return (kept, now) => textInThread(sha, book, now);
+  const newest = await service.reading(book.newest.reading);
+  return (kept) => {
+    rememberAddress(service.own.place(newest.reading));
+    return readInThread(newest, new URLSearchParams(), kept);
+  };
+}
+
+function textInThread(sha, book, query) {
   const info = { id: sha, name: book.name, length: book.length };
   const thread = new Thread(info);
   const source = new SourcePane(info, service.own);
@@ -66,10 +79,12 @@ export function parseSpan(text) {
   return found ? { start: Number(found[1]), end: Number(found[2]) } : null;
 }
 
-export const sampleView = async (query, kept) => {
+export async function sampleView(asked) {
   const { shelf } = await service.recorded();
-  const view = await readingAlone("", query, kept, shelf, true);
-  const line = h("p", { class: "small recorded" }, t("first.recorded"), " ", h("a", { href: "#/" }, t("first.own")));
-  view.node.prepend(line);
-  return view;
-};
+  const build = await readingAlone(asked, shelf, true);
+  return (kept, query) => {
+    const view = build(kept, query);
+    view.node.prepend(h("p", { class: "small recorded" }, t("first.recorded"), " ", h("a", { href: "#/" }, t("first.own"))));
+    return view;
+  };
+}

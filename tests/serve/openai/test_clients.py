@@ -1,11 +1,12 @@
 """Programs that speak to any OpenAI-compatible server, with the packages that they use: nothing is adapted for ours.
 
-LangChain's agents, LlamaIndex's OpenAI-like models, lm-evaluation-harness, and the clients of Anthropic and Ollama are in no
-extra: the tests skip without them.
+LangChain's agents, LlamaIndex's OpenAI-like models, lm-evaluation-harness, pydantic-ai, the Agents SDK, and the clients of
+Anthropic and Ollama are in no extra: the tests skip without them.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -173,3 +174,75 @@ def test_ollamas_client_lists_the_models_and_gets_an_answer(start, words) -> Non
         pieces = client.chat(model="bookwheel/scripted", messages=messages, stream=True)
         assert "".join(one.message.content or "" for one in pieces).strip() == whole.strip()
     assert "Ada Quill" in whole
+
+
+@pytest.mark.slow
+def test_pydantic_ai_gets_an_answer_an_object_and_calls_a_tool(start, words) -> None:
+    ai = pytest.importorskip("pydantic_ai")
+    from openai import AsyncOpenAI
+    from pydantic import BaseModel
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    class Person(BaseModel):
+        """Somebody with an office."""
+
+        name: str
+
+    text, question = words
+    greeted = []
+
+    def greet(name: str) -> str:
+        """Greet a person by name."""
+        greeted.append(name)
+        return f"{name} was greeted"
+
+    async def converse(address: str) -> list[object]:
+        async with AsyncOpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as client:
+            model = OpenAIChatModel("bookwheel/scripted", provider=OpenAIProvider(openai_client=client))
+            reader, parser = ai.Agent(model), ai.Agent(model, output_type=ai.NativeOutput(Person))
+            asked = f"{text}\n\n{question}"
+            greeter = ai.Agent(model, tools=[greet])
+            return [(await agent.run(asked)).output for agent in (reader, parser, greeter)]
+
+    call = json.dumps({"tool": "greet", "arguments": {"name": "Ada Quill"}})
+    with start('{"name": "Ada Quill"}', call, '{"reply": "I greeted Ada Quill."}') as up:
+        plain, person, said = asyncio.run(converse(up.url))
+    assert "Ada Quill" in plain
+    assert person == Person(name="Ada Quill")
+    assert greeted == ["Ada Quill"]
+    assert said == "I greeted Ada Quill."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("door", ["chat", "responses"])
+def test_the_agents_sdk_calls_its_tool_and_then_replies(start, words, door) -> None:
+    agents = pytest.importorskip("agents")
+    from openai import AsyncOpenAI
+
+    text, question = words
+    greeted = []
+
+    @agents.function_tool
+    def greet(name: str) -> str:
+        """Greet a person by name."""
+        greeted.append(name)
+        return f"{name} was greeted"
+
+    agents.set_tracing_disabled(disabled=True)
+    model_of = agents.OpenAIChatCompletionsModel if door == "chat" else agents.OpenAIResponsesModel
+
+    async def converse(address: str) -> list[str]:
+        async with AsyncOpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as client:
+            model = model_of(model="bookwheel/scripted", openai_client=client)
+            greeter = agents.Agent(name="greeter", instructions="Be brief.", model=model, tools=[greet])
+            reader = agents.Agent(name="reader", instructions="Be brief.", model=model)
+            asked = [(greeter, f"{text}\n\nGreet her. {question}"), (reader, f"{text}\n\n{question}")]
+            return [(await agents.Runner.run(agent, wanted)).final_output for agent, wanted in asked]
+
+    call = json.dumps({"tool": "greet", "arguments": {"name": "Ada Quill"}})
+    with start(call, '{"reply": "I greeted Ada Quill."}') as up:
+        said, answer = asyncio.run(converse(up.url))
+    assert greeted == ["Ada Quill"]
+    assert said == "I greeted Ada Quill."
+    assert "Ada Quill" in answer

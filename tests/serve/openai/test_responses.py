@@ -12,10 +12,13 @@ from openai.types.responses import ResponseUsage
 
 from bookwheel.errors import Refused
 from bookwheel.models.openai import OpenAIModel
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.plan import Plan
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Status
 
 USER = "user"
+SMALL = Plan(question_tokens=200, chunk_tokens=100, memory_tokens=40, answer_tokens=60)
 
 
 def client(up, **settings: object) -> OpenAI:
@@ -187,6 +190,43 @@ def test_the_same_idempotency_key_is_the_same_reading(up, words) -> None:
     assert len(up.journal.readings()) == 1
 
 
+GREET = {
+    "type": "function",
+    "name": "greet",
+    "parameters": {"type": "object", "properties": {"name": {"type": "string"}}},
+}
+
+
+@pytest.mark.slow
+def test_a_function_is_called_and_what_it_gave_is_answered_from(serving, words) -> None:
+    said = ['{"tool": "greet", "arguments": {"name": "Ada Quill"}}', '{"reply": "I greeted Ada Quill."}']
+
+    def reply(messages):
+        told = messages[0].content
+        return (
+            said[0 if "was greeted" not in messages[-1].content else 1]
+            if "<schema>" in told
+            else keyword_reader(messages)
+        )
+
+    text, question = words
+    body = {"model": "scripted", "tools": [GREET], "include": ["reasoning.encrypted_content"]}
+    begun = [{"role": USER, "content": f"{text}\n\nGreet her. {question}"}]
+    with serving(ScriptedModel(reply, plan=SMALL, window=600)) as up, client(up) as ai:
+        first = ai.responses.create(**body, input=begun)
+        with ai.responses.stream(**body, input=begun) as stream:
+            kinds = [event.type for event in stream]
+            streamed = stream.get_final_response()
+        call = first.output[-1]
+        gave = {"type": "function_call_output", "call_id": call.call_id, "output": "Ada Quill was greeted"}
+        last = ai.responses.create(**body, input=[*begun, *first.output, gave])
+    assert (call.type, call.name, call.arguments) == ("function_call", "greet", '{"name": "Ada Quill"}')
+    assert (streamed.output[-1].name, streamed.output[-1].arguments) == ("greet", '{"name": "Ada Quill"}')
+    assert "response.function_call_arguments.done" in kinds
+    assert (first.status, first.tools[0].name) == ("completed", "greet")
+    assert last.output_text == "I greeted Ada Quill."
+
+
 IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
 
 
@@ -202,14 +242,17 @@ IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
         ({"input": [{"role": USER, "content": [IMAGE]}]}, 400, "input"),
         ({"input": [{"role": USER, "content": [{"type": "input_audio"}]}]}, 400, "input"),
         ({"input": [{"role": USER, "content": [{"type": "input_file", "file_data": "x"}]}]}, 400, "input"),
-        ({"input": [{"type": "function_call_output", "output": "x", "call_id": "1"}]}, 400, "input"),
+        ({"input": [{"type": "function_call_output", "output": 3, "call_id": "1"}]}, 400, "input"),
+        ({"input": [{"type": "item_reference", "id": "1"}]}, 400, "input"),
         ({"input": "Hi", "model": "gpt-9"}, 404, "model"),
         ({"input": "Hi", "tools": [{"type": "web_search"}]}, 400, "tools"),
         ({"input": "Hi", "previous_response_id": "resp_1"}, 400, "previous_response_id"),
         ({"input": "Hi", "conversation": "conv_1"}, 400, "conversation"),
         ({"input": "Hi", "background": True}, 400, "background"),
         ({"input": "Hi", "truncation": "auto"}, 400, "truncation"),
-        ({"input": "Hi", "include": ["reasoning.encrypted_content"]}, 400, "include"),
+        ({"input": "Hi", "tools": [{"type": "function"}]}, 400, "tools"),
+        ({"input": "Hi", "tools": [GREET], "tool_choice": {"type": "mcp"}}, 400, "tool_choice"),
+        ({"input": "Hi", "include": ["message.output_text.logprobs"]}, 400, "include"),
         ({"input": "Hi", "max_output_tokens": 0}, 400, "max_output_tokens"),
         ({"input": "Hi", "text": {"format": {"type": "json_object"}}}, 400, "text"),
         ({"input": "Hi", "no_such_thing": 1}, 400, "no_such_thing"),

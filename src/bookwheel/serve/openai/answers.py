@@ -9,7 +9,12 @@ from typing import Any, Final, Literal
 from openai.types import CompletionUsage, ErrorObject, Model
 from openai.types.chat import ChatCompletion, ChatCompletionMessage
 from openai.types.chat.chat_completion import Choice
-from openai.types.responses import Response, ResponseOutputMessage, ResponseReasoningItem
+from openai.types.responses import (
+    Response,
+    ResponseFunctionToolCall,
+    ResponseOutputMessage,
+    ResponseReasoningItem,
+)
 from pydantic import BaseModel, create_model
 
 from bookwheel.serve.openai.requests import ReadingFactsJson
@@ -49,15 +54,15 @@ ChatCompletionJson: Any = _pick(
 )
 ResponseJson: Any = _pick(
     Response,
-    "A response, with the memory as reasoning. The server calls no tools.",
+    "A response, with the memory as reasoning. The server runs no tools of its own.",
     *("id", "object", "created_at", "status", "error", "incomplete_details", "max_output_tokens", "metadata", "model"),
     *("parallel_tool_calls", "previous_response_id", "reasoning", "temperature", "top_p", "truncation", "usage"),
     instructions=(str | None, ...),
-    output=(list[ResponseReasoningItem | ResponseOutputMessage], ...),
+    output=(list[ResponseReasoningItem | ResponseOutputMessage | ResponseFunctionToolCall], ...),
     store=(bool, ...),
     text=(dict[str, Any], ...),
-    tool_choice=(Literal["none"], ...),
-    tools=(list[Any], ...),
+    tool_choice=(str | dict[str, Any], ...),
+    tools=(list[dict[str, Any]], ...),
     **_READING,
 )
 

@@ -117,6 +117,7 @@ class Memory {
         event.preventDefault();
         if (field.value.trim() === line) return show();
         await service.correctMemory(this.name, line, field.value.trim());
+        show();
         return this.load();
       };
       refill(node, h("form", { class: "row correct", onsubmit: enter }, field, h("button", { class: "main" }, t("table.save")), h("button", { type: "button", onclick: show }, t("memory.edit.leave"))));

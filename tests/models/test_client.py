@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import aclosing
 
 import httpx2
 import pytest
@@ -201,11 +200,11 @@ def test_a_stream_that_is_left_is_closed_at_once_and_not_by_the_collector() -> N
     async def run() -> bool:
         body = Watched()
         request = httpx2.Request("POST", "http://h/v1")
-        response = httpx2.Response(200, stream=body, request=request)
-        async with aclosing(aiter(JsonStream(response))) as pieces:
-            async for piece in pieces:
-                assert piece == {"a": 1}
-                break
+        pieces = JsonStream(httpx2.Response(200, stream=body, request=request))
+        async for piece in pieces:
+            assert piece == {"a": 1}
+            break
+        await pieces.close()
         return body.is_closed
 
     assert asyncio.run(run())

@@ -147,12 +147,20 @@ class JsonStream:
 
     def __init__(self, response: httpx2.Response) -> None:
         self.response = response
+        self._pieces: AsyncGenerator[Any] | None = None
 
     async def close(self) -> None:
-        """Give the connection back, or close it where the reply is not over."""
+        """Stop reading; give the connection back, or close it where the reply is not over."""
+        # Whoever leaves in the middle would leave the rest to the collector of garbage, and that closes it piecemeal.
+        if self._pieces is not None:
+            await self._pieces.aclose()
         await self.response.aclose()
 
-    async def __aiter__(self) -> AsyncGenerator[Any]:
+    def __aiter__(self) -> AsyncGenerator[Any]:
+        self._pieces = self._read()
+        return self._pieces
+
+    async def _read(self) -> AsyncGenerator[Any]:
         # The type is not checked: a server that answers with a whole reply sends no event.
         self.response.headers["content-type"] = "text/event-stream"
         texts = _decode(self.response)
@@ -170,7 +178,7 @@ class JsonStream:
                         raise StreamedError(body["error"])
                     yield body
         finally:
-            await self.close()
+            await self.response.aclose()
 
     @staticmethod
     async def _drain(events: Any) -> None:

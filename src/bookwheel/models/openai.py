@@ -276,7 +276,10 @@ class OpenAIModel:
             if "html" in pieces.response.headers.get("content-type", ""):
                 await pieces.close()
                 raise wrong_address_error(self.endpoint, "it answers with a web page")
-            return await stream.join(aiter(pieces))
+            try:
+                return await stream.join(aiter(pieces))
+            finally:
+                await pieces.close()
         answer = await self._client.post_raw(_CHAT_ROUTE, body)
         # A long reply is not decoded twice: JSON begins with no "<".
         if answer.content.lstrip().startswith(b"<") and is_html(answer.text):

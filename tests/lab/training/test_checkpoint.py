@@ -55,6 +55,18 @@ def test_what_was_saved_comes_back_bit_for_bit(tmp_path):
     assert (progress.step, progress.samples_drawn) == (3, 7)
 
 
+def test_parts_that_could_run_code_are_said_to_be_before_they_are_loaded(tmp_path, monkeypatch, caplog):
+    model, optimizer = trained(1)
+    place = tmp_path / "step-000003"
+    checkpoint.save(place, model, optimizer, TrainingProgress(step=3), SETTINGS)
+    (place / "shards").mkdir()
+    warned = []
+    monkeypatch.setattr(checkpoint.ranks, "load_shards", lambda *_, **__: warned.append(caplog.text))
+    checkpoint.load(place, model, optimizer, SETTINGS)
+    assert "can run code" in warned[0]
+    assert "only runs of your own" in warned[0]
+
+
 def test_a_checkpoint_that_could_not_be_written_leaves_the_one_before(tmp_path, monkeypatch):
     model, optimizer = trained(1)
     place = tmp_path / "step-000001"

@@ -36,6 +36,7 @@ INITIALIZE = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "crowd", "version": "1"}},
 }
+_SECONDS_TO_START = 180
 MCP_HEADERS = {"Accept": "application/json, text/event-stream"}
 
 
@@ -62,7 +63,8 @@ class CrowdedServer:
                 preexec_fn=limit,  # noqa: PLW1509 - this process has one thread
                 env={"PYTHONPATH": str(SOURCE), "PATH": "/usr/bin:/bin"},
             )
-        self.wait_until_healthy(60)
+        if self.wait_until_healthy(_SECONDS_TO_START) == float("inf"):
+            raise SystemExit(f"the server did not start: {self._log.read_text()[-500:]}")
 
     def client(self, secret: str = "") -> httpx2.Client:
         headers = {"Authorization": f"Bearer {secret}"} if secret else {}

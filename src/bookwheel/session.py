@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from bookwheel.reading.estimate import CostEstimate
     from bookwheel.reading.loop import Way
     from bookwheel.reading.runner import Watch
-    from bookwheel.types import Document, Reading
+    from bookwheel.types import Document, Reading, Usage
 
 _CHUNK_SETTINGS: Final = frozenset({"preset", "chunk_tokens", "memory_tokens"})
 
@@ -204,10 +204,12 @@ class Session:
         request: WayRequest | None = None,
         *,
         finished: Reading | None = None,
+        spent: Usage | None = None,
     ) -> Prepared:
         """Choose the way, and make a reading for each question; raise what is wrong before anything is stored.
 
-        The memory of a finished reading of the document is asked first, where it can answer one question.
+        The memory of a finished reading of the document is asked first, where it can answer one question. `spent` is
+        what the question itself cost: the first reading begins with it.
         """
         request = request or WayRequest()
         finished = finished if len(questions) == 1 and can_answer(finished, questions[0], plan) else None
@@ -222,6 +224,8 @@ class Session:
         readings = [
             await make_reading(info, question, model, plan, choice.way, finished=finished) for question in questions
         ]
+        if spent:
+            readings[0] = replace(readings[0], usage=spent)
         return Prepared(
             readings=tuple(readings),
             document=document,
@@ -263,7 +267,15 @@ class Session:
             way = apply_schema(way, readings[0].plan)
             return [
                 await runner.run_reading(
-                    readings[0], document, model, way=way, journal=journal, watch=watch, patience=patience
+                    readings[0],
+                    document,
+                    model,
+                    way=way,
+                    journal=journal,
+                    watch=watch,
+                    patience=patience,
+                    # What the question cost counts for the limits too.
+                    counted=None if readings[0].steps else readings[0].usage,
                 )
             ]
 

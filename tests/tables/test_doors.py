@@ -140,5 +140,7 @@ def test_columns_that_a_request_leaves_out_are_proposed_and_shown(serving) -> No
         begun = client.post("/readings", json=body).json()
         up.events(begun["reading"])
         table = client.get(f"/readings/{begun['reading']}/rows").json()
+        whole = client.get(f"/readings/{begun['reading']}").json()
+    assert whole["usage"]["calls"] == 1 + sum(step["usage"]["calls"] for step in whole["steps"])
     assert begun["question"] == "every payment: who, amount, due date"
     assert (table["count"], [column["name"] for column in table["columns"]]) == (3, ["who", "amount", "due date"])

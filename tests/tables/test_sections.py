@@ -66,6 +66,23 @@ def test_columns_that_a_sentence_leaves_out_are_proposed(tmp_path: Path) -> None
     table = collect(TextDocument(write_document(3)), "every payment", model=make_model(reply), journal=tmp_path / "j")
     assert [column.name for column in table.columns] == ["who", "amount", "due date"]
     assert [row.cells[0] for row in table.rows] == ["Tenant 0", "Tenant 1", "Tenant 2"]
+    # The call that proposed them is the table's too, in the journal as well.
+    read = sum(step.conversation.reply.usage.calls for step in table.reading.steps)
+    kept = load_table("last", journal=tmp_path / "j").reading.usage
+    assert table.reading.usage.calls == kept.calls == read + 1
+    assert kept.tokens > sum(step.conversation.reply.usage.tokens for step in table.reading.steps)
+
+
+def test_what_columns_cost_counts_for_the_limits(tmp_path: Path) -> None:
+    columns = '{"columns": ["who", "amount", "due date"]}'
+    model = make_model(lambda messages: columns if "Which columns" in messages[0].content else extract(messages))
+    document, journal = TextDocument(write_document(9)), tmp_path / "j"
+    spent = collect(document, "every payment", model=model, journal=journal).reading.usage.tokens
+    named = collect(document, SENTENCE, model=model, journal=journal).reading.usage.tokens
+    limit = (spent + named) // 2  # Enough without the proposal.
+    stopped = collect(document, "every payment", model=model, journal=journal, max_tokens_total=limit).reading
+    assert stopped.status == "stopped"
+    assert stopped.usage.tokens <= limit
 
 
 def test_a_row_that_the_document_itself_writes_proves_nothing(tmp_path: Path) -> None:

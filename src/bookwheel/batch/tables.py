@@ -18,7 +18,7 @@ from bookwheel.plugins import require_extra
 
 Row = dict[str, Any]
 FORMATS: Final = (".csv", ".jsonl", ".parquet")
-_TARGETS: Final = (*FORMATS, ".xlsx")
+TARGETS: Final = (*FORMATS, ".xlsx")
 # Spreadsheets and some editors write a mark of their own at the beginning of a file.
 _ENCODING: Final = "utf-8-sig"
 # What a spreadsheet shows as it is, though it begins with a sign.
@@ -39,7 +39,7 @@ def check_format(path: Path, formats: Sequence[str] = FORMATS) -> str:
 
 def check_target(path: Path) -> str:
     """Return the format of a table to write; InputError where it cannot be written."""
-    return check_format(path, _TARGETS)
+    return check_format(path, TARGETS)
 
 
 def read_table(path: Path) -> list[Row]:

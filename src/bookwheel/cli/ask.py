@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bookwheel.types import Reading
 
 _READING: Final = re.compile(r"last|[0-9a-f]{4,12}")
+_USAGE: Final = 'bookwheel ask FILE "QUESTION"'
 _CLIPBOARDS: Final = (
     ("wl-copy",),
     ("xclip", "-selection", "clipboard"),
@@ -144,16 +145,16 @@ def _explain_missing(old: str) -> Iterator[None]:
         raise SourceError(f"{old} is no file here, and {error}") from error
 
 
-def split_words(words: tuple[str, ...]) -> tuple[list[str], str]:
-    """Return the sources and the question. Piped input is the source if no other is named."""
+def split_words(words: tuple[str, ...], usage: str = _USAGE) -> tuple[list[str], str]:
+    """Return the sources and the question, or what takes its place. Piped input is the source if no other is named."""
     if not words:
-        raise InputError('say what to read and what to ask: bookwheel ask FILE "QUESTION"')
+        raise InputError(f"say what to read and what to ask: {usage}")
     *sources, question = words
     question = "-" if question == STDIN else question
-    return _find_sources(sources, question), question
+    return _find_sources(sources, question, usage), question
 
 
-def _find_sources(words: Sequence[str], question: str) -> list[str]:
+def _find_sources(words: Sequence[str], question: str, usage: str = _USAGE) -> list[str]:
     """Return the sources; standard input if none is named and something is piped."""
     sources = ["-" if word == STDIN else word for word in words]
     if not sources:
@@ -162,7 +163,7 @@ def _find_sources(words: Sequence[str], question: str) -> list[str]:
         if sys.stdin is None or sys.stdin.isatty() or (is_there and Path(question).is_file()):
             missing = "no question for the document" if is_there else "nothing to read for the question"
             file = question if is_there else "FILE"
-            raise InputError(f'{missing} {shorten(question, 80)!r}: bookwheel ask {file} "QUESTION"')
+            raise InputError(f"{missing} {shorten(question, 80)!r}: {usage.replace('FILE', file)}")
         return ["-"]
     if not all(source.strip() for source in sources):
         # An empty path is the current folder; a shell makes one of an unset variable in quotes.

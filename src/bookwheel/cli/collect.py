@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bookwheel.plan import Plan
     from bookwheel.session import Session
     from bookwheel.tables.columns import TableRequest
+    from bookwheel.tables.proposal import CompleteRequest
     from bookwheel.tables.shown import ShownTable
 
 _MOST_SHOWN: Final = 30
@@ -105,7 +106,7 @@ async def collect(*words: str, table: TableOptions = TableOptions(), options: Re
     if table.out:
         check_target(table.out)
     if not name:
-        sources, sentence = split_words(words)
+        sources, sentence = split_words(words, 'bookwheel collect FILE "every …: name, date, amount"')
         wanted = table.make_request(sentence) or sentence
         name = await read_table(sources, wanted, options, parallel=table.parallel, estimate=table.estimate)
     if not name:
@@ -131,6 +132,7 @@ async def read_table(
     sources: Sequence[str], wanted: TableRequest | str, options: ReadingOptions, *, parallel: bool, estimate: bool
 ) -> str:
     """Read the sources and return the reading's id; empty where only the cost was asked for."""
+    from bookwheel.cli.output import format_usage
     from bookwheel.cli.runner import read_shown
     from bookwheel.session import WayRequest
     from bookwheel.tables.way import join_parts
@@ -141,23 +143,28 @@ async def read_table(
     with output.open_journal() as journal:
         async with options.models.open_session(journal) as session:
             stored, plan = await session.keep(document), session.build_plan(options.given)
-            request = await _propose_columns(session, wanted, plan, output) if isinstance(wanted, str) else wanted
-            prepared = await session.prepare(stored, [request.to_question()], plan, way)
+            complete = await _complete(session, wanted, plan, output)
+            question = complete.request.to_question()
+            prepared = await session.prepare(stored, [question], plan, way, spent=complete.usage)
             await begin_readings(session, prepared, output, only_estimate=estimate)
             if estimate:
                 return ""
             (reading,) = await read_shown(session, prepared, output)
+            if not output.quiet:
+                print_note(f"{format_usage(reading)} · bookwheel show {reading.id[:8]}", style="dim")
             return reading.id
 
 
-async def _propose_columns(session: Session, sentence: str, plan: Plan, output: OutputOptions) -> TableRequest:
-    """Return the request of a sentence without columns, with those that the model proposes; show them."""
-    from bookwheel.tables.proposal import complete_request
+async def _complete(session: Session, wanted: TableRequest | str, plan: Plan, output: OutputOptions) -> CompleteRequest:
+    """Return the request with its columns; those that a sentence leaves out are proposed by the model, and shown."""
+    from bookwheel.tables.proposal import CompleteRequest, complete_request
 
-    complete = await complete_request(sentence, session.model, plan)
+    if not isinstance(wanted, str):
+        return CompleteRequest(request=wanted)
+    complete = await complete_request(wanted, session.model, plan)
     if complete.is_proposed and not output.quiet:
         print_note(f"note: {complete.describe()}")
-    return complete.request
+    return complete
 
 
 async def _ask(shown: ShownTable, question: str, journal: Journal, options: ReadingOptions) -> None:

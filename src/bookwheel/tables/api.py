@@ -15,7 +15,7 @@ from bookwheel.reading.runner import ignore_event
 from bookwheel.session import WayRequest, open_session
 from bookwheel.tables.build import check_key, edit_row, load_rows
 from bookwheel.tables.columns import TableRequest
-from bookwheel.tables.proposal import complete_request
+from bookwheel.tables.proposal import CompleteRequest, complete_request
 from bookwheel.tables.way import join_parts
 
 if TYPE_CHECKING:
@@ -68,12 +68,13 @@ async def acollect(
     document = await run_cancellable(partial(open_source, source, everything=everything))
     async with open_python_session(model, journal, settings) as (session, store):
         whole = session.build_plan(settings, plan)
-        if isinstance(request, str):
-            request = (await complete_request(request, session.model, whole)).request
-        check_key(request, key)
+        complete = CompleteRequest(request=request) if isinstance(request, TableRequest) else None
+        complete = complete or await complete_request(str(request), session.model, whole)
+        check_key(complete.request, key)
         way = WayRequest(way=join_parts(gate, is_parallel=parallel))
         kept = await session.keep(document)
-        prepared = await session.prepare(kept, [request.to_question()], whole, way)
+        question = complete.request.to_question()
+        prepared = await session.prepare(kept, [question], whole, way, spent=complete.usage)
         (reading,) = await session.run(prepared, watch)
         return await asyncio.to_thread(load_rows, store, store.reading(reading.id), key)
 

@@ -24,8 +24,7 @@ SQL_STEPS: Final = 50_000_000
 
 def check_target(path: Path) -> None:
     """Raise InputError where a table cannot be written in the format that a file's name says."""
-    if path.suffix.lower() != ".md":
-        files.check_target(path)
+    files.check_format(path, (*files.TARGETS, ".md"))
 
 
 def write(table: Table, path: str | Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
@@ -11,6 +11,7 @@ from bookwheel.reading.loop import converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables.columns import QUOTE, TableRequest, names_columns
 from bookwheel.tables.rows import UnreadableRowsError, parse_object
+from bookwheel.types import Usage
 
 if TYPE_CHECKING:
     from bookwheel.models.base import Model
@@ -29,11 +30,14 @@ class CompleteRequest:
 
     request: TableRequest
     is_proposed: bool = False
+    usage: Usage = field(default_factory=Usage)
+    """Of the call that proposed them; the reading begins with it."""
 
     def describe(self) -> str:
-        """Return the columns in a line; empty where the caller named them."""
+        """Return the columns and what they cost in a line; empty where the caller named them."""
         names = ", ".join(column.name for column in self.request.columns)
-        return f"columns, as the model proposes them: {names}" if self.is_proposed else ""
+        cost = f"1 call, {self.usage.prompt_tokens:,} + {self.usage.completion_tokens:,} tokens"
+        return f"columns, as the model proposes them: {names} ({cost})" if self.is_proposed else ""
 
 
 async def complete_request(sentence: str, model: Model, plan: Plan) -> CompleteRequest:
@@ -55,7 +59,7 @@ async def complete_request(sentence: str, model: Model, plan: Plan) -> CompleteR
             f'{model.name} proposed no columns; say which columns the table has: "{kind}: name, date, amount"'
         )
     request = TableRequest.parse(f"{sentence.strip(' .。')}: {', '.join(names)}")
-    return CompleteRequest(request=request, is_proposed=True)
+    return CompleteRequest(request=request, is_proposed=True, usage=said.reply.usage)
 
 
 def _parse_names(text: str) -> list[str]:

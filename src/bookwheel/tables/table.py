@@ -181,7 +181,10 @@ class Table:
         whole, doubles = len(self.rows), sum(row.contradicts for row in self.rows)
         same = f"with the same {', '.join(self.key)}" if self.key else "in one number or date; --key tells rows apart"
         notes = [
-            (not whole and self.reading.status == "answered", "no row of that kind was found"),
+            (
+                not whole and self.reading.status == "answered" and not self.reading.gaps,
+                "no row of that kind was found",
+            ),
             (self.unproven, f"{self.unproven} of {whole} rows are unproven: the document's words do not bear them out"),
             (doubles, f"{doubles} rows contradict others {same}"),
             *self._list_unread(),

@@ -164,9 +164,17 @@ class Service(Library):
         return ReadingSpec(model=name, plan=self.make_plan(name, *kept, *layers), way=way, has_chunks=has_chunks)
 
     async def prepare(
-        self, spec: ReadingSpec, question: str, open_document: DocumentOpener, caller: Caller
+        self,
+        spec: ReadingSpec,
+        question: str,
+        open_document: DocumentOpener,
+        caller: Caller,
+        spent: Usage | None = None,
     ) -> ReadingRequest:
-        """Return the request of a new reading. Raise what is wrong with everything but its document."""
+        """Return the request of a new reading; raise what is wrong with everything but its document.
+
+        `spent` is what the question itself cost; it counts for the reading and its limits.
+        """
         model = self.readings.get_model(spec.model)
         # A memory that is carried on was made in chunks.
         has_chunks = spec.has_chunks or self.way.has_chunks or spec.finished is not None
@@ -177,7 +185,14 @@ class Service(Library):
             quota.check()
         await self.documents.check_disk()
         reading = await make_reading(_NO_DOCUMENT, question, model, spec.plan, choice.way, finished=spec.finished)
-        return ReadingRequest(reading=reading, open_document=open_document, caller=caller, quota=quota, way=way)
+        return ReadingRequest(
+            reading=replace(reading, usage=spent or Usage()),
+            open_document=open_document,
+            caller=caller,
+            quota=quota,
+            way=way,
+            counted=spent or Usage(),
+        )
 
     def prepare_next(self, reading: Reading, caller: Caller, counted: Usage | None = None) -> ReadingRequest:
         """Return the request that continues a stored reading, within the limits that the server has now."""

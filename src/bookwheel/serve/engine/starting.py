@@ -43,7 +43,7 @@ async def start_readings(
     """Start a reading for each question, before its document is open; start none unless all of them can be."""
     opener = _open_once(open_document, questions)
     completed = [await complete_question(service, caller.key, spec, question) for question in questions]
-    requests = [await service.prepare(spec, question, opener, caller) for question in completed]
+    requests = [await service.prepare(spec, question, opener, caller, spent) for question, spent in completed]
     return _start_together(service.readings, requests, caller.key_name)
 
 
@@ -61,8 +61,8 @@ async def start_or_find(
                 member = replace(caller, idempotency_key=f"{caller.idempotency_key}\n{number}")
             old = await _find_started(service, member)
             if old is None:
-                completed = await complete_question(service, caller.key, spec, question)
-                planned.append(await service.prepare(spec, completed, opener, member))
+                completed, spent = await complete_question(service, caller.key, spec, question)
+                planned.append(await service.prepare(spec, completed, opener, member, spent))
             elif old.status is Status.ANSWERED:
                 planned.append(old)
             else:

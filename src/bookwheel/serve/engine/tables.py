@@ -13,7 +13,7 @@ from bookwheel.tables.proposal import complete_request
 from bookwheel.tables.questions import TableAnswer, ask_table, format_answer
 from bookwheel.tables.shown import load_shown
 from bookwheel.tables.way import makes_table
-from bookwheel.types import Status
+from bookwheel.types import Status, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,14 +35,14 @@ async def ask_rows(service: Service, key: Key | None, shown: ShownTable, questio
     return await service.readings.loop.run(work)
 
 
-async def complete_question(service: Service, key: Key | None, spec: ReadingSpec, question: str) -> str:
-    """Return what a table is asked for with its columns; those that it leaves out are proposed by the model."""
+async def complete_question(service: Service, key: Key | None, spec: ReadingSpec, question: str) -> tuple[str, Usage]:
+    """Return what a table is asked for with its columns; those that it leaves out the model proposes, at this cost."""
     if not makes_table(spec.way) or names_columns(question) or not question.strip():
-        return question
+        return question, Usage()
     session = service.make_session(key, spec.model)
     service.queue.check_capacity()
     complete = await service.readings.loop.run(complete_request(question, session.model, spec.plan))
-    return complete.request.to_question()
+    return complete.request.to_question(), complete.usage
 
 
 async def answer_from_rows(

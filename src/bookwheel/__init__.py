@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Step,
         Usage,
     )
+    from bookwheel.views.verdicts import list_cautions
 
 __all__ = [
     "Answer",
@@ -71,6 +72,7 @@ __all__ = [
     "aresume",
     "collect",
     "collect_graph",
+    "list_cautions",
     "read",
     "resume",
 ]
@@ -83,6 +85,7 @@ _HOMES = {
     "collect": "tables.api",
     "aread": "api",
     "aresume": "api",
+    "list_cautions": "views.verdicts",
     "read": "api",
     "resume": "api",
     "LastingMemory": "memory.lasting",

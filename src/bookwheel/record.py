@@ -43,11 +43,13 @@ from bookwheel.types import (
     WayChoice,
 )
 from bookwheel.views.diff import ChangeKind, changed_share, diff_memories
+from bookwheel.views.verdicts import Caution, list_cautions
 
 UsageJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Usage)]
 ClaimJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Claim)]
 DocumentJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(DocumentInfo)]
 ChoiceJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(WayChoice)]
+CautionJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Caution)]
 LineJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(ScoredLine)]
 PlanJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Plan)]
 FINDINGS: Final = ("choice", "ranking", "lines")
@@ -187,6 +189,8 @@ class OutcomeJson(ListedReadingJson):
     gaps: list[GapJson]
     """The sections that were not taken in."""
     evidence: list[EvidenceJson]
+    cautions: NotRequired[list[CautionJson]]
+    """What the answer may lack though the document has it; not there where there is nothing to say."""
 
 
 class ReadingJson(OutcomeJson):
@@ -206,7 +210,7 @@ def reading_to_json(reading: Reading, *, changes: bool = False) -> ReadingJson:
 
 def outcome_to_json(reading: Reading) -> OutcomeJson:
     """Return the reading without its steps."""
-    return {
+    values: OutcomeJson = {
         **summary_to_json(reading),
         "gaps": [
             {
@@ -220,6 +224,9 @@ def outcome_to_json(reading: Reading) -> OutcomeJson:
         ],
         "evidence": [evidence_to_json(piece) for piece in reading.evidence],
     }
+    if cautions := list_cautions(reading):
+        values["cautions"] = [to_plain(caution) for caution in cautions]
+    return values
 
 
 def summary_to_json(reading: Reading) -> ListedReadingJson:

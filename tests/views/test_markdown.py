@@ -13,7 +13,7 @@ from bookwheel.claims import Claim, Fit, Verdict
 from bookwheel.plan import Plan
 from bookwheel.types import Answer, Chunk, Conversation, DocumentInfo, Flag, Memory, Reading, Reply, Step
 from bookwheel.views.markdown import render_markdown
-from bookwheel.views.verdicts import advise_table, describe_share
+from bookwheel.views.verdicts import describe_share, list_cautions
 
 
 def read_part(score=None) -> Reading:
@@ -46,8 +46,8 @@ def test_a_count_that_the_document_tells_of_is_not_sent_to_a_table():
     asked = replace(read_part(), question="How many barrels were counted?", way="sequential")
     told = replace(asked, claims=(Claim(text="64 barrels", verdict=Verdict.SUPPORTED, answers=Fit.YES),))
     full = replace(told, steps=(replace(told.steps[0], flags=(Flag.TRIMMED,)), told.steps[1]))
-    assert [bool(advise_table(one)) for one in (asked, told, full)] == [True, False, True]
-    assert advise_table(replace(told, question="List all barrels"))
+    assert [bool(list_cautions(one)) for one in (asked, told, full)] == [True, False, True]
+    assert list_cautions(replace(told, question="List all barrels"))
 
 
 def test_a_step_says_where_it_read_and_one_without_a_source_begins_with_its_span():

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.types import Reading
+from bookwheel.views.verdicts import list_cautions
 
 _WEB: Final = ("http://", "https://")
 DONE: Final = frozenset({"answered", "failed"})
@@ -51,7 +52,7 @@ class RowOutcome:
     error: str = ""
     """The reason, where there is no answer."""
     notes: str = ""
-    """What was left out of the document."""
+    """What was left out of the document, and what the answer may lack."""
     reading: str = ""
     """Its id in the journal."""
     tokens: int = 0
@@ -72,7 +73,7 @@ def make_outcome(reading: Reading) -> RowOutcome:
         quote=passage.quote if passage else "",
         page=passage.pages[0] if passage and passage.pages else None,
         error="" if is_answered else reading.error or "no answer",
-        notes="; ".join(reading.document.notes),
+        notes="; ".join((*reading.document.notes, *(one.text for one in list_cautions(reading)))),
         reading=reading.id,
         tokens=reading.usage.tokens,
         cost=reading.cost,

@@ -150,10 +150,10 @@ def find_exit_code(reading: Reading) -> int:
 def _print_gaps(reading: Reading, output: OutputOptions) -> None:
     """List the sections that were not taken in whole, and say what to do about it."""
     from bookwheel.types import find_gaps
-    from bookwheel.views.verdicts import advise_room, advise_table
+    from bookwheel.views.verdicts import list_cautions
 
-    if advice := advise_table(reading):
-        print_note(f"note: {advice}")
+    for caution in list_cautions(reading):
+        print_note(f"note: {caution.text}")
     if not (gaps := reading.gaps):
         return
     print_note(f"not taken in whole: {len(gaps)} of {len(reading.steps)} sections", style="bold yellow")
@@ -161,8 +161,6 @@ def _print_gaps(reading: Reading, output: OutputOptions) -> None:
         print_note(f"  {format_place(step)} · {', '.join(step.flags)}")
     if len(gaps) > _MOST_GAPS:
         print_note(f"  and {len(gaps) - _MOST_GAPS} more; --json lists all")
-    if reading.is_overfull:
-        print_note(f"the memory was full: {advise_room(reading.plan.memory_tokens)}", style="")
     if reading.status == "answered" and find_gaps(reading.steps):
         print_note(f"read them again with: {output.format_resume(reading.id)} --flagged", style="")
 

@@ -18,7 +18,7 @@ from bookwheel.api import aread, read
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BookwheelError
 from bookwheel.types import Reading  # noqa: TC001 - LangChain evaluates the annotations of a tool's function
-from bookwheel.views.verdicts import describe_claim
+from bookwheel.views.verdicts import describe_claim, list_cautions
 
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
@@ -85,7 +85,8 @@ def _split_result(reading: Reading) -> tuple[str, Reading]:
     for claim in reading.claims:
         lines.append(f"{claim.text} ({describe_claim(claim)})")
         lines += [f"“{reading.evidence[number].quote}”" for number in (*claim.evidence, *claim.against)]
-    return "\n".join((*lines, *(f"note: {note}" for note in reading.document.notes))), reading
+    notes = (*reading.document.notes, *(caution.text for caution in list_cautions(reading)))
+    return "\n".join((*lines, *(f"note: {note}" for note in notes))), reading
 
 
 def _convert_source(source: Any) -> Source:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.claims import choose_sign
 from bookwheel.types import Flag, Status
 from bookwheel.views.diff import ChangeKind, changed_share, diff_memories
-from bookwheel.views.verdicts import describe_claim, describe_verdict
+from bookwheel.views.verdicts import describe_claim, describe_verdict, list_cautions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -105,6 +105,7 @@ def _render_facts(reading: Reading) -> str:
         "Began": reading.created[:16].replace("T", " "),
         "Edited from": reading.parent,
         "Notes on the document": "; ".join(reading.document.notes),
+        "Before you rely on it": "; ".join(caution.text for caution in list_cautions(reading)),
     }
     rows = "".join(
         f"<div><dt>{name}</dt><dd><bdi>{_escape(fact)}</bdi></dd></div>" for name, fact in facts.items() if fact

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bookwheel.text.sanitize import escape_markdown, sanitize
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
-from bookwheel.views.verdicts import describe_claim, describe_place, describe_verdict
+from bookwheel.views.verdicts import describe_claim, describe_place, describe_verdict, list_cautions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,6 +34,7 @@ def render_markdown(reading: Reading, origins: Sequence[LineOrigin] = ()) -> str
             f"{usage.calls} calls · {usage.tokens:,} tokens{cost} · reading `{reading.id}`"
         ),
         *(f"*{_inline(note)}*" for note in reading.document.notes),
+        *(f"*{_inline(caution.text)}*" for caution in list_cautions(reading)),
         *_render_verdict(reading),
         "## Where the memory's lines come from" if origins else "",
         "\n".join(map(_render_origin, origins)),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import Fit, Sign, Verdict
@@ -13,6 +15,25 @@ if TYPE_CHECKING:
 
     from bookwheel.claims import Claim, Evidence
     from bookwheel.types import Reading
+
+
+class CautionKind(StrEnum):
+    """Why an answer may lack something that the document has."""
+
+    LIST = "list"
+    """It is a list, or a count, from one memory; a table has every item."""
+    FULL = "full"
+    """The memory was full at some step, and something was cut off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caution:
+    """What is to be known of an answer before it is relied on."""
+
+    kind: CautionKind
+    text: str
+    """In a sentence, with what to do."""
+
 
 VERDICT_WORDS: Final[Mapping[Verdict, str]] = {
     Verdict.QUOTED: "word for word in the document",
@@ -40,6 +61,7 @@ _LISTS: Final = re.compile(
 )
 
 
+_NEARLY_FULL: Final = 0.9
 _COUNTS: Final = re.compile(r"\b(?:how many|number of)\b|多少[个次份条项人家笔]|几[个次份条项笔]", re.IGNORECASE)
 
 
@@ -91,18 +113,30 @@ def advise_room(tokens: int) -> str:
     return f"it has {tokens} tokens; give it more (--memory-tokens), or ask for less at once"
 
 
-def advise_table(reading: Reading) -> str:
+def list_cautions(reading: Reading) -> tuple[Caution, ...]:
+    """Return what is to be known of an answer before it is relied on: what its one memory may not have held."""
+    if not reading.answer:
+        return ()
+    full = f"the memory was full: {advise_room(reading.plan.memory_tokens)}"
+    found = ((CautionKind.LIST, _advise_table(reading)), (CautionKind.FULL, full if reading.is_overfull else ""))
+    return tuple(Caution(kind=kind, text=text) for kind, text in found if text)
+
+
+def _advise_table(reading: Reading) -> str:
     """Return how to get every item where a question asks for a list; empty where one memory holds the answer well."""
     # Who quotes shows a few passages, even of one section.
     is_one_call = reading.way == "whole" or (len(reading.steps) <= 1 and reading.way != "quotes")
     if "collect" in reading.way or is_one_call or not asks_for_list(reading.question):
         return ""
     # A number that stands in the document, such as that of a count which it tells of, needs no counting.
-    if _COUNTS.search(reading.question) and reading.sign is Sign.GREEN and not reading.is_overfull:
+    # A model that keeps within a memory which is nearly full has left something out of it.
+    filled = max((step.after.tokens / step.after.limit for step in reading.steps), default=0.0)
+    is_full = reading.is_overfull or filled >= _NEARLY_FULL
+    if _COUNTS.search(reading.question) and reading.sign is Sign.GREEN and not is_full:
         return ""
-    is_full = "was full" if reading.is_overfull else "holds only so much"
+    how = "was full" if reading.is_overfull else f"was filled to {filled:.0%}" if is_full else "holds only so much"
     return (
-        f"this asks for a list, and the memory of {reading.plan.memory_tokens} tokens {is_full}; every item, with its "
+        f"this asks for a list, and the memory of {reading.plan.memory_tokens} tokens {how}; every item, with its "
         'place, comes with: bookwheel collect SOURCE "every …: name, date, amount" (the way `collect`)'
     )
 

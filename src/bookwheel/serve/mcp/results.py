@@ -27,7 +27,7 @@ from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Reading, Status
 from bookwheel.verdict.provenance import find_origins
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
-from bookwheel.views.verdicts import advise_room, advise_table, describe_claim, describe_place, describe_share
+from bookwheel.views.verdicts import describe_claim, describe_place, describe_share, list_cautions
 
 Json: TypeAlias = dict[str, Any]
 Part: TypeAlias = Literal["changes", "origins", "claims", "evidence", "memory", "answer", "gaps", "notes"]
@@ -152,9 +152,8 @@ def list_notes(reading: Reading) -> list[str]:
         f"characters {step.chunk.start}-{step.chunk.end} were not taken in whole: {', '.join(step.flags)}"
         for step in reading.gaps
     ]
-    full = [f"the memory was full: {advise_room(reading.plan.memory_tokens)}"] if reading.is_overfull else []
-    table = [advice] if reading.answer and (advice := advise_table(reading)) else []
-    return [*reading.document.notes, *share, *table, *gaps, *full]
+    cautions = [caution.text for caution in list_cautions(reading)]
+    return [*reading.document.notes, *share, *cautions, *gaps]
 
 
 def reading_summary(reading: Reading) -> Json:

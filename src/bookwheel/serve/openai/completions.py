@@ -21,7 +21,7 @@ from bookwheel.serve.engine.running_reading import LiveCall, Waiting
 from bookwheel.serve.http.answers import EventStream, JsonResponse, code_of, openai_error, status_of
 from bookwheel.serve.openai.requests import READING_KEYS, ChatShape, build_message, name_words
 from bookwheel.types import Answer, Reading, Status, Step, Usage
-from bookwheel.views.verdicts import describe_share
+from bookwheel.views.verdicts import describe_share, list_cautions
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -206,7 +206,9 @@ def make_chunks(
         return [{**openai_error(str(error), status_of(error), code_of(error)), "reading": event.id}]
     more = {"reading": event.id, **_verdict_to_json(event, chat, notes)}
     _, finish = _build_message(chat, event.answer, begun.id)
-    chunks = [chunk_to_json(id_, chat.model, {}, finish, **more)]
+    cautions = _format_cautions(event, chat)
+    chunks = [chunk_to_json(id_, chat.model, {"content": cautions})] if cautions else []
+    chunks += [chunk_to_json(id_, chat.model, {}, finish, **more)]
     if (chat.stream_options or {}).get("include_usage"):
         chunks.append(chunk_to_json(id_, chat.model, None, usage=usage_to_json(event.usage)))
     return chunks
@@ -217,6 +219,8 @@ def make_completion(reading: Reading, chat: ChatShape, notes: Sequence[str]) -> 
     if reading.status is not Status.ANSWERED or reading.answer is None:
         raise explain_no_answer(reading)
     message, finish = _build_message(chat, reading.answer, reading.id)
+    if cautions := _format_cautions(reading, chat):
+        message["content"] += cautions
     message["reasoning_content"] = _format_reasoning(reading)
     more = {"reading": reading.id, **_verdict_to_json(reading, chat, notes)}
     return completion_to_json(completion_id(reading), chat.model, message, finish, reading.usage, **more)
@@ -240,8 +244,18 @@ def _verdict_to_json(reading: Reading, chat: ChatShape, notes: Sequence[str]) ->
         "sign": reading.sign,
         "claims": [to_plain(claim) for claim in reading.claims],
         "evidence": [evidence_to_json(passage) for passage in reading.evidence],
-        "notes": [*reading.document.notes, *share, *words, *notes],
+        "notes": [*reading.document.notes, *share, *words, *notes, *(one.text for one in list_cautions(reading))],
     }
+
+
+def _format_cautions(reading: Reading, chat: ChatShape) -> str:
+    """Return what the answer may lack as its last paragraphs: a chat front shows no notes.
+
+    Empty where a program reads the answer: by a schema, tools or stop sequences.
+    """
+    if reading.plan.schema or chat.stop:
+        return ""
+    return "".join(f"\n\n_{caution.text}_" for caution in list_cautions(reading))
 
 
 def _format_carried(reading: Reading) -> str:

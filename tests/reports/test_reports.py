@@ -12,9 +12,11 @@ from table_model import FILLER, write_document
 
 from bookwheel import TextDocument
 from bookwheel.errors import InputError
+from bookwheel.models.scripted import ScriptedModel
 from bookwheel.reports.api import find_state, matrix, report
 from bookwheel.reports.outline import parse_outline
 from bookwheel.reports.output import format_html, format_markdown, list_blocks
+from bookwheel.reports.report import ReportState
 from bookwheel.reports.writing import SourceLine, check_sentences
 from bookwheel.tables.api import edit_table
 
@@ -81,6 +83,23 @@ def _first_row(journal: Path) -> str:
     from bookwheel.tables.api import load_table
 
     return load_table("last", journal=journal).rows[0].id
+
+
+def test_a_report_that_is_killed_leaves_a_file_that_names_its_readings(tmp_path: Path) -> None:
+    out, model, left = tmp_path / "r.md", make_report_model(), []
+
+    def reply(messages):
+        # What a kill during this call would leave.
+        left.append(ReportState.load(find_state(out)).readings)
+        return model._script(messages)
+
+    watching = ScriptedModel(reply, plan=model.plan, window=model.window)
+    given = {"outline": OUTLINE, "out": out, "journal": tmp_path / "j"}
+    made = report(make_documents(9), "what is paid", model=watching, **given)
+    assert made.sections[0].rows == 9
+    assert [len(ids) for ids in left[0].values()] == [1]
+    again = report(make_documents(9), "what is paid", model=model, update=True, **given)
+    assert again == made
 
 
 def test_the_outline_is_proposed_shown_and_read_again(tmp_path: Path) -> None:

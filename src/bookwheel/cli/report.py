@@ -59,7 +59,7 @@ async def report(
     from bookwheel.reports.output import check_target, list_blocks, write_blocks
     from bookwheel.session import WayRequest
 
-    sources, brief = split_words(words)
+    sources, brief = split_words(words, 'bookwheel report FILE "BRIEF"')
     check_target(wanted.out)
     if options.way and not wanted.matrix:
         raise InputError("a report has a way of its own: leave out --way, which is for --matrix")
@@ -77,7 +77,7 @@ async def report(
             state = await _find_state(session, brief, wanted, plan)
             if wanted.outline_only:
                 return 0
-            made = await _make(session, documents, state, plan, wanted.out)
+            made = await _make(session, documents, state, plan)
     write_blocks(list(list_blocks(made)), wanted.out)
     print_line(str(wanted.out))
     if not options.output.quiet:
@@ -96,26 +96,19 @@ async def _find_state(session: Session, brief: str, wanted: ReportOptions, plan:
     if file.exists() and wanted.update:
         return ReportState.load(file)
     if wanted.outline:
-        return ReportState(brief=brief, outline=load_outline(wanted.outline))
+        return ReportState(brief=brief, outline=load_outline(wanted.outline), file=file)
     outline = await propose_outline(brief, session.model, plan)
     shown = wanted.out.with_suffix(".outline.md")
     shown.write_text(outline.to_markdown(), encoding="utf-8")
     print_note(f"outline, in {shown}:\n\n{outline.to_markdown()}")
-    return ReportState(brief=brief, outline=outline)
+    return ReportState(brief=brief, outline=outline, file=file)
 
 
-async def _make(
-    session: Session, documents: Sequence[Document], state: ReportState, plan: Plan, out: Path
-) -> WrittenReport:
-    from bookwheel.reports.api import find_state
+async def _make(session: Session, documents: Sequence[Document], state: ReportState, plan: Plan) -> WrittenReport:
     from bookwheel.reports.report import read_documents, write_report
 
     known = [*state.readings]
-    try:
-        read = await read_documents(session, documents, state, plan)
-    finally:
-        # What was read until an interrupt is not read again.
-        find_state(out).write_text(state.to_json(), encoding="utf-8")
+    read = await read_documents(session, documents, state, plan)
     return await write_report(session, state, list(dict.fromkeys((*known, *read))), plan)
 
 

@@ -54,12 +54,9 @@ async def areport(
         else:
             given = parse_outline(outline) if isinstance(outline, str) else outline
             state = ReportState(brief=brief, outline=given or await propose_outline(brief, session.model, plan))
+            state.file = find_state(out) if out else None
         known = [*state.readings]
-        try:
-            read = await read_documents(session, documents, state, plan)
-        finally:
-            if out:
-                find_state(out).write_text(state.to_json(), encoding="utf-8")
+        read = await read_documents(session, documents, state, plan)
         made = await write_report(session, state, list(dict.fromkeys((*known, *read))), plan)
     if out:
         write_blocks(list(list_blocks(made)), out)

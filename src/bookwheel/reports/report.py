@@ -43,6 +43,15 @@ class ReportState:
     outline: Outline
     readings: dict[str, list[str]] = field(default_factory=dict)
     """By the id of a document, the reading of each section."""
+    file: Path | None = None
+    """Where it is kept; None for a report that is not written to a file."""
+
+    def save(self) -> None:
+        """Write the file: after a kill, too, it is whole and names every reading that has begun."""
+        if self.file:
+            draft = self.file.with_name(f"{self.file.name}.draft")
+            draft.write_text(self.to_json(), encoding="utf-8")
+            draft.replace(self.file)
 
     def to_json(self) -> str:
         """Return the file's text."""
@@ -55,7 +64,8 @@ class ReportState:
         try:
             given: Any = json.loads(path.read_text(encoding="utf-8"))
             readings = {str(id_): [str(one) for one in ids] for id_, ids in given["readings"].items()}
-            return cls(brief=str(given["brief"]), outline=parse_outline(str(given["outline"])), readings=readings)
+            outline = parse_outline(str(given["outline"]))
+            return cls(brief=str(given["brief"]), outline=outline, readings=readings, file=path)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{path} says not what the report is made of: {error}; make it anew") from error
 
@@ -95,6 +105,7 @@ class WrittenReport:
 async def read_documents(session: Session, documents: Sequence[Document], state: ReportState, plan: Plan) -> list[str]:
     """Collect the rows of every section in every document that has none yet; return the documents' ids in order."""
     check_writer(state.brief, session.model, plan)
+    state.save()
     ids: list[str] = []
     for document in documents:
         kept = await session.keep(document)
@@ -109,6 +120,7 @@ async def read_documents(session: Session, documents: Sequence[Document], state:
                 continue
             prepared = await session.prepare(kept, [section.sentence], plan, WayRequest(way=NAME))
             readings[at : at + 1] = [prepared.readings[0].id]
+            state.save()
             await session.run(prepared)
     return ids
 

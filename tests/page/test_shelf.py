@@ -8,7 +8,7 @@ import re
 import pytest
 from page_readings import begin, read_to_the_end
 from report_model import make_report_model
-from table_model import write_document
+from table_model import PLAN, extract, write_document
 
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
@@ -222,3 +222,59 @@ def test_a_report_is_ordered_read_by_its_sources_and_updated(fresh_at, assert_cl
         page.fill(".ask-rows input", "how many?")
         page.locator(".ask-rows button").click()
         expect(page.locator("pre.sql")).to_have_text("select count(*) as n from rows")
+
+
+def test_documents_are_asked_questions_in_a_table_whose_cells_lead_to_their_readings(fresh_at, assert_clean, expect):
+    def reply(messages):
+        text = messages[-1].content
+        if "Write one section" in messages[0].content:
+            return "Ada Quill pays 5 crowns [1]. Everybody pays 9 crowns [1]."
+        who = "Ada Quill pays 5 crowns" if "Ada" in text else "Bo Fell pays 7 crowns"
+        return f"\\boxed{{{who}}}"
+
+    with fresh_at(mode="read", model=ScriptedModel(reply, window=8192)) as page:
+        for text, name in (("Ada Quill pays 5 crowns.", "a.txt"), ("Bo Fell pays 7 crowns.", "b.txt")):
+            page.evaluate(
+                "([text, name]) => fetch('/documents', {method: 'POST', headers: {'X-Filename': name}, body: text})",
+                [text, name],
+            )
+        page.goto("/#/?shelf=reports")
+        page.get_by_text("Begin a table of answers").click()
+        form = page.locator("details[open] form.report-form")
+        form.locator("#answers-title").fill("payments")
+        form.locator("#answers-questions").fill("Who pays what?\n\nWho pays what?")
+        form.get_by_label("a.txt").check()
+        form.get_by_label("b.txt").check()
+        form.get_by_role("button", name="Ask every document").click()
+        expect(page.locator(".report-table tbody tr")).to_have_count(2)
+        expect(page.locator(".report-table tbody tr").nth(1)).to_contain_text("Bo Fell pays 7 crowns")
+        expect(page.locator(".report-text")).to_have_text(re.compile(r"^Ada Quill pays 5 crowns"))
+        page.get_by_text("Left out: 1 sentence").click()
+        assert_clean(page, "answers")
+        page.locator(".report-table tbody tr").first.locator("a").click()
+        expect(page.locator(".answer")).to_contain_text("Ada Quill pays 5 crowns")
+
+
+def test_an_answer_that_wants_a_list_offers_the_table(fresh_at, expect):
+    def reply(messages):
+        text = messages[-1].content
+        if "Which columns" in messages[0].content:
+            return '{"columns": ["who", "amount", "due date"]}'
+        if '{"rows"' in text or "verbatim" in messages[0].content:
+            return extract(messages)
+        return "Tenant 0 and others. " * 9 if "<section>" in text else "\\boxed{Tenant 0}"
+
+    model = ScriptedModel(reply, plan=PLAN, window=900)
+    with fresh_at(mode="read", model=model) as page:
+        body = {"text": write_document(12), "question": "List all payments", "way": "sequential"}
+        page.evaluate(
+            "(body) => fetch('/readings', {method: 'POST', headers: {'Content-Type': 'application/json'}, "
+            "body: JSON.stringify(body)})",
+            body,
+        )
+        page.goto("/#/")
+        page.locator(".readings a, .books a, .book-row a").first.click()
+        page.locator("ol.thread a").first.click()
+        expect(page.locator(".missed")).to_contain_text("asks for a list")
+        page.get_by_role("button", name="Collect every item in a table").click()
+        expect(page.locator("table tbody tr")).to_have_count(12)

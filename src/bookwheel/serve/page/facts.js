@@ -6,7 +6,9 @@ import { explain } from "./refusals.js";
 import { duration, moment, number, pages, t } from "./words.js";
 
 export class Facts {
-  constructor() {
+  // `collect` begins the table of a question; null where nothing can be begun.
+  constructor(collect = null) {
+    this.collect = collect && h("button", { type: "button", onclick: () => this.#begin(collect) }, t("missed.collect"));
     this.bar = h("progress", { max: 1, "aria-label": t("reading.progress") });
     this.line = h("span", { class: "took" });
     this.list = h("dl", { class: "facts" });
@@ -25,10 +27,21 @@ export class Facts {
     refill(this.line, reads ? t("reading.clock", { took: duration(elapsed), left: remains }) : told);
     const missed = reads ? [] : listMissed(reading, trace);
     this.missed.hidden = !missed.length;
-    refill(this.missed, missed.map((one) => h("span", {}, one)));
+    const isList = !reads && (reading.cautions ?? []).some(({ kind }) => kind === "list");
+    refill(this.missed, missed.map((one) => h("span", {}, one)), isList && this.collect && h("span", {}, this.collect));
     // While a reading goes on, nobody pays for facts that nobody looks at.
     this.tell = () => this.#tell(reading, trace);
     if (!reads || this.node.open) this.tell();
+  }
+
+  async #begin(collect) {
+    this.collect.disabled = true;
+    try {
+      await collect();
+    } catch (problem) {
+      this.missed.append(h("span", { role: "alert" }, problem.message));
+    }
+    this.collect.disabled = false;
   }
 
   #tell(reading, trace) {
@@ -62,6 +75,7 @@ function listMissed(reading, trace) {
   const where = gaps.slice(0, 3).map(({ start, end, pages: on }) => pages(on) || t("source.span", { start: number(start), end: number(end) }));
   return [
     isFromMemory(reading) && t("missed.carried"),
+    ...(reading.cautions ?? []).map(({ kind }) => t(`missed.${kind}`, { tokens: number(reading.plan.memory_tokens) })),
     ...told.filter(([, count]) => count).map(([key, count]) => t(key, { count: number(count), all, where: where.join(t("list.comma")) })),
     trace.own.length && left > 0 && t(reading.status === "answered" ? "missed.share" : "missed.rest", { share: `${number(left)} %` }),
     ...(reading.document.notes ?? []).map(explain),

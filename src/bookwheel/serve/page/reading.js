@@ -38,7 +38,7 @@ export class ReadingView {
     this.spent = reading.usage.seconds;
     this.answer = new Answer((found) => this.#hold(found, t("source.proof")));
     this.cards = new Cards((found) => this.#hold(found, t("source.proof")));
-    this.facts = new Facts();
+    this.facts = new Facts(shelf === service.own ? () => this.#collect() : null);
     this.ribbon = new Ribbon({ trace: this.trace, length: reading.document.length, proofs: () => this.reading.evidence ?? [], move: (at) => this.go(at) });
     this.axis = new Axis();
     this.transport = new Transport({ trace: this.trace, shown: () => this.shown, newest: () => this.at === null, go: (at) => this.go(at) });
@@ -155,6 +155,13 @@ export class ReadingView {
   #acts() {
     const own = { changed: (told) => this.#changed(told), ask: () => this.thread?.ask(), copy: () => copy(this.reading.answer ?? ""), correct: this.table ? null : () => this.#correct(), heading: this.answer.question };
     refill(this.acts, actions(this.reading, this.shelf, own));
+  }
+
+  // The question again, for a table; the server proposes its columns.
+  async #collect() {
+    const { document, question } = this.reading;
+    const begun = await service.start({ document: document.id, question, way: "collect" });
+    location.hash = service.own.place(begun.reading);
   }
 
   // To put right what was noted, from where the answer is read.

@@ -1,7 +1,9 @@
-// Reports: the shelf of those that were ordered in this browser, the form for a new one, and one to read. Each sentence
+// Reports, and tables of documents by questions: the shelf of those that were ordered in this browser, the forms for new
+// ones, and one to read. Each sentence
 // leads by its numbers to the words of the document; the last part says what the report rests on. A server keeps the
 // readings that a report is made of and no report, so the orders stay in the browser.
 
+import { answersForm, showAnswers } from "./answers.js";
 import { h, refill } from "./dom.js";
 import * as service from "./service.js";
 import { figures, folded } from "./tables.js";
@@ -47,7 +49,18 @@ function makeShelf(books) {
     );
   const ordered = list();
   const shown = ordered.length ? h("ul", { class: "readings" }, ordered.map(entry)) : h("p", { class: "soft" }, t("reports.empty"));
-  return h("div", {}, orderForm(books), shown);
+  return h("div", {}, orderForm(books), answersOrder(books), shown);
+}
+
+function begin(order) {
+  const whole = { id: Date.now().toString(36), at: new Date().toISOString(), ...order };
+  keep([whole, ...list()]);
+  location.hash = place(whole);
+}
+
+function answersOrder(books) {
+  const form = () => answersForm(chooseDocuments(books, [], t("report.of")), begin);
+  return h("details", { class: "begin" }, h("summary", {}, t("answers.begin")), books.length ? form() : h("p", { class: "soft" }, t("report.no-documents")));
 }
 
 function chooseDocuments(books, chosen, label) {
@@ -77,9 +90,7 @@ function orderForm(books) {
         refill(button, t("report.write"));
         outline.focus();
       } else {
-        const order = { id: Date.now().toString(36), brief: brief.value.trim(), outline: outline.value, documents, at: new Date().toISOString() };
-        keep([order, ...list()]);
-        location.hash = place(order);
+        begin({ brief: brief.value.trim(), outline: outline.value, documents });
       }
     } catch (refused) {
       refill(problem, refused.message);
@@ -98,13 +109,14 @@ export async function reportView({ parts: [id] }) {
   const made = await service.report({ ...wantedOf(order), wait: 0 }).catch(() => null);
   return () => {
     const view = new Report(order);
-    if (made?.report) view.show(made.report);
+    if (made?.report ?? made?.matrix) view.show(made);
     else view.load();
     return { node: view.node, title: order.brief, close: () => view.close() };
   };
 }
 
-const wantedOf = ({ brief, outline, documents }) => ({ brief, outline, documents });
+// What the server is asked for: a report by its outline, or answers to questions.
+const wantedOf = ({ brief, outline, questions, documents }) => (questions ? { title: brief, questions, documents } : { brief, outline, documents });
 
 class Report {
   constructor(order) {
@@ -130,7 +142,7 @@ class Report {
     try {
       for (let first = true; this.isOpen; first = false) {
         const made = await service.report({ ...wantedOf(this.order), wait: first ? 0 : WAIT, resume: first && goesOn });
-        if (made.report) return this.show(made.report);
+        if (made.report ?? made.matrix) return this.show(made);
         refill(this.told, t(`report.${made.status}`, { ended: number(made.ended), total: number(made.total) }));
       }
     } catch (refused) {
@@ -139,9 +151,14 @@ class Report {
     return undefined;
   }
 
-  show(report) {
+  show({ report, matrix }) {
     refill(this.told, t("report.documents", { count: number(this.order.documents.length) }));
     this.files.hidden = false;
+    if (matrix) refill(this.body, showAnswers(matrix));
+    else this.#report(report);
+  }
+
+  #report(report) {
     const sources = new Map(report.sources.map((one) => [one.number, one]));
     const mark = (at) => h("a", { href: passage(sources.get(at)), class: "report-mark", title: sources.get(at).quote, "aria-label": t("proof.show", { quote: sources.get(at).quote.slice(0, 200) }) }, `[${number(at)}]`);
     const sentence = (one) => [one.text, " ", one.numbers.map(mark), " "];

@@ -62,9 +62,10 @@ export const graph = (id, wanted) => ask(`${at(id)}/graph?${query(wanted)}`);
 export const graphFile = (id, format) => `${at(id)}/graph?format=${format}`;
 export const changeRow = (id, change) => send("PATCH", `${at(id)}/rows`, change);
 export const proposeOutline = (brief) => post("/outlines", { brief });
-export const report = (order) => post("/reports", order);
+const ordered = ({ questions }) => (questions ? "/matrices" : "/reports");
+export const report = (order) => post(ordered(order), order);
 export const reportFile = async (order, kind) =>
-  (await answer(`/reports?format=${kind}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(order) })).blob();
+  (await answer(`${ordered(order)}?format=${kind}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(order) })).blob();
 const lasting = (name) => `/memories/${encodeURIComponent(name)}`;
 export const memories = () => ask("/memories");
 export const beginMemory = (name, about) => post("/memories", { name, about });

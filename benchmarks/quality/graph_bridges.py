@@ -17,10 +17,11 @@ import gzip
 import json
 import random
 import re
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ from bookwheel import TextDocument, aread
 from bookwheel.lab.tasks import make_samples
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
-from bookwheel.text.ranking import find_stems
+from bookwheel.text.ranking import find_stems as stem_words
 from bookwheel.text.tokens import WordTokenizer
 
 if TYPE_CHECKING:
@@ -37,9 +38,12 @@ if TYPE_CHECKING:
 
     from bookwheel.types import Message
 
+find_stems = cache(stem_words)
 WAYS = ("sequential", "edits", "look-back", "graph")
 SEED = 20261124
 _TUNED = 12
+_HEAD = 24
+_BEGINS = re.compile(r"(?:^|\s)(?=\S)")
 ROADS = re.compile(
     r"Who takes the (\w+) road out of (?P<a1>\w+) comes to (?P<b1>\w+)\.|From (?P<a2>\w+) the (\w+) road leads to "
     r"(?P<b2>\w+)\.|The (\w+) road from (?P<a3>\w+) ends at (?P<b3>\w+)\."
@@ -101,30 +105,59 @@ def list_bridges(tokens: int, count: int, data: Path) -> Iterator[Case]:
                 stated.append(Statement(quote, who, "lives at", place))
         owner = next(one.object for one in stated if one.relation == "is owned by")
         golds = [one for one in stated if one.relation == "is owned by" or one.subject == owner]
-        yield Case(sample.question, sample.text, partial(_find_in, stated=stated), golds)
+        yield Case(sample.question, sample.text, StatementIndex(stated), golds)
 
 
-def _find_in(section: str, stated: Sequence[Statement]) -> list[Statement]:
-    return [one for one in stated if one.quote in section]
+class StatementIndex:
+    """Finds the statements whose quotes stand in a section, in one pass over it."""
+
+    def __init__(self, stated: Sequence[Statement]) -> None:
+        self._length = min(_HEAD, *(len(one.quote) for one in stated))
+        self._by_head: dict[str, list[Statement]] = {}
+        for one in dict.fromkeys(stated):
+            self._by_head.setdefault(one.quote[: self._length], []).append(one)
+
+    def __call__(self, section: str) -> list[Statement]:
+        found = dict[Statement, None]()
+        for begin in _BEGINS.finditer(section):
+            at = begin.end()
+            for one in self._by_head.get(section[at : at + self._length], ()):
+                if section.startswith(one.quote, at):
+                    found[one] = None
+        return [*found]
 
 
 def list_questions(name: str, tokens: int, count: int, data: Path) -> Iterator[Case]:
-    with gzip.open(data / "qa_en" / f"{FILES[name]}.jsonl.gz", "rt") as file:
-        records = [json.loads(line) for line, _ in zip(file, range((count + _TUNED) * 8), strict=False)]
-    parsed = [(one, *_PARSERS[name](one)) for one in records]
-    rng, others = random.Random(SEED), [paragraph for _, paragraphs, _ in parsed for paragraph in paragraphs]
+    # Paragraphs of the other sets fill up what one set has too few of.
+    by_file = {one: [_PARSERS[one](record) for record in _load(data, one)] for one in (name, *FILES)}
+    parsed = [(record, *both) for record, both in zip(_load(data, name), by_file[name], strict=True)]
+    rng = random.Random(SEED)
+    others = [*{one[0]: one for some in by_file.values() for many, _ in some for one in many}.values()]
     # The first ones served to set the weights of the way; they are not measured.
     for record, paragraphs, golds in [one for one in parsed if one[2]][_TUNED : _TUNED + count]:
         chosen, used = list(paragraphs), sum(len(" ".join(one[1]).split()) for one in paragraphs)
-        while used < tokens:
-            chosen.append(rng.choice(others))
+        own = {title for title, _ in paragraphs}
+        rng.shuffle(others)
+        for other in others:
+            if used >= tokens:
+                break
+            if other[0] in own:
+                continue
+            chosen.append(other)
             used += len(" ".join(chosen[-1][1]).split())
+        assert used >= tokens, used  # The files have paragraphs for that.
         rng.shuffle(chosen)
         pairs = [(title, sentence) for title, sentences in chosen for sentence in sentences]
-        stated = {sentence: Statement(sentence, title, "is about", _name(sentence)) for title, sentence in pairs}
+        long = [(title, sentence) for title, sentence in pairs if len(sentence) >= _HEAD]
+        stated = {sentence: Statement(sentence, title, "is about", _name(sentence)) for title, sentence in long}
         stated |= {one.quote: one for one in golds}
         text = "\n\n".join(f"{title}\n{' '.join(sentences)}" for title, sentences in chosen)
-        yield Case(record["question"], text, partial(_find_in, stated=[*stated.values()]), golds)
+        yield Case(record["question"], text, StatementIndex([*stated.values()]), golds)
+
+
+def _load(data: Path, name: str) -> list[dict[str, Any]]:
+    with gzip.open(data / "qa_en" / f"{FILES[name]}.jsonl.gz", "rt") as file:
+        return [json.loads(line) for line in file]
 
 
 def _name(sentence: str) -> str:
@@ -165,7 +198,7 @@ def parse_musique(one: dict[str, Any]) -> tuple[list[tuple[str, list[str]]], lis
         (paragraph["title"], re.split(r"(?<=[.!?]) (?=[A-Z])", paragraph["paragraph_text"].strip()))
         for paragraph in one["paragraphs"]
     ]
-    golds, answers = [], []
+    golds, answers = list[Statement](), list[str]()
     for step in one["question_decomposition"]:
         title, sentences = paragraphs[step["paragraph_support_idx"]]
         relation = re.sub(r"#(\d)", lambda found: answers[int(found[1]) - 1], step["question"])
@@ -190,8 +223,9 @@ class ScriptedReader:
     def __init__(self, case: Case, drop: float) -> None:
         self._case, self._drop = case, drop
         self._asked = find_stems(case.question)
+        self.find = cache(self._find)
 
-    def find(self, section: str) -> list[Statement]:
+    def _find(self, section: str) -> list[Statement]:
         found = self._case.find(section)
         return [one for one in found if random.Random(f"{SEED}{one.quote}").random() >= self._drop]
 
@@ -246,14 +280,19 @@ async def measure(name: str, tokens: int, count: int, drop: float, data: Path) -
                 memory = reading.memory.text
                 held[way].append(all(one.line in memory for one in case.golds))
                 calls[way] += reading.usage.calls
+            done = {way: [int(one) for one in held[way]] for way in WAYS}
+            print(json.dumps({"set": name, **done, "CPU s": round(time.process_time() - began)}), file=sys.stderr)
     n = len(held["graph"])
     figures = {way: f"{fmean(held[way]):.2f}" for way in WAYS} if n else {}
+    pairs = [(one, other) for one, other in zip(held["graph"], held["sequential"], strict=True) if one != other]
     return {
         "set": name,
         "tokens": tokens,
         "n": n,
         "drop": drop,
         **figures,
+        "graph alone": sum(one for one, _ in pairs),
+        "sequential alone": sum(other for _, other in pairs),
         "calls": {way: round(calls[way] / max(1, n), 1) for way in WAYS},
         "CPU s": round(time.process_time() - began),
     }

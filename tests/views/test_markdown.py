@@ -43,7 +43,8 @@ def test_what_was_left_unread_is_told_with_the_reason():
 
 
 def test_a_count_that_the_document_tells_of_is_not_sent_to_a_table():
-    asked = replace(read_part(), question="How many barrels were counted?", way="sequential")
+    said = Answer(text="64 barrels", conversation=read_part().steps[0].conversation)
+    asked = replace(read_part(), question="How many barrels were counted?", way="sequential", answer=said)
     told = replace(asked, claims=(Claim(text="64 barrels", verdict=Verdict.SUPPORTED, answers=Fit.YES),))
     full = replace(told, steps=(replace(told.steps[0], flags=(Flag.TRIMMED,)), told.steps[1]))
     assert [bool(list_cautions(one)) for one in (asked, told, full)] == [True, False, True]

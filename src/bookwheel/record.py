@@ -223,9 +223,10 @@ def outcome_to_json(reading: Reading) -> OutcomeJson:
             for step in reading.gaps
         ],
         "evidence": [evidence_to_json(piece) for piece in reading.evidence],
+        "cautions": [to_plain(caution) for caution in list_cautions(reading)],
     }
-    if cautions := list_cautions(reading):
-        values["cautions"] = [to_plain(caution) for caution in cautions]
+    if not values["cautions"]:
+        del values["cautions"]
     return values
 
 

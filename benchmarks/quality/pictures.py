@@ -1,7 +1,9 @@
 """Measure how well words in pictures are read, and what a memory that points at pictures keeps.
 
-    python benchmarks/quality/pictures.py recall [--each 6]
+    python benchmarks/quality/pictures.py recall [--each 6] [--languages en zh]
     python benchmarks/quality/pictures.py lengths [--pages 1 5 20 100 500] [--count 8] [--ways sequential]
+
+`lengths --ways` without a name leaves the script that sees out.
 
 `recall`: the share of drawn words that is recognised, by kind of picture and language. `lengths`: documents of our
 making have pages of words and drawn pictures with facts, which stand nowhere else; who has the fact? The built-in
@@ -187,11 +189,11 @@ _DRAWERS = {
 }
 
 
-def measure_recall(each: int) -> None:
+def measure_recall(each: int, languages: Sequence[str]) -> None:
     """Print the share of the drawn words that are read, with its interval by picture."""
     chance = random.Random(SEED)
     print("kind        lang  pictures  word recall (95 %, by picture)   seconds a picture")
-    for language in ("en", "zh"):
+    for language in languages:
         for kind in KINDS:
             shares, began = [], time.perf_counter()
             for _ in range(each):
@@ -204,7 +206,7 @@ def measure_recall(each: int) -> None:
             seconds = (time.perf_counter() - began) / each
             low, high = means[50], means[1949]
             recall = f"{fmean(shares):.3f} ({low:.3f} to {high:.3f})"
-            print(f"{kind:11} {language}    {each:3}       {recall:32}{seconds:6.2f}")
+            print(f"{kind:11} {language}    {each:3}       {recall:32}{seconds:6.2f}", flush=True)
     print(f"most memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB")
 
 
@@ -333,12 +335,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("recall", "lengths"))
     parser.add_argument("--each", type=int, default=6)
+    parser.add_argument("--languages", nargs="+", default=["en", "zh"])
     parser.add_argument("--pages", type=int, nargs="+", default=[5])
     parser.add_argument("--count", type=int, default=8)
-    parser.add_argument("--ways", nargs="+", default=["sequential"])
+    parser.add_argument("--ways", nargs="*", default=["sequential"])
     wanted = parser.parse_args()
     if wanted.what == "recall":
-        measure_recall(wanted.each)
+        measure_recall(wanted.each, wanted.languages)
     else:
         asyncio.run(measure_lengths(wanted.pages, wanted.count, wanted.ways))
 

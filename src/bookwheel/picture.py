@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Box: TypeAlias = tuple[float, float, float, float]
 """Left, top, right and bottom, as shares of the sides of a page or a picture."""
+MARK: Final = re.compile(r"\[([^\[\]\n]{1,300}?)\]")
+"""What may be the mark of a picture: its label between brackets."""
+LABEL: Final = re.compile(r"\bfigure \d+(?: #[0-9a-f]{6})?$")
+"""How a label ends."""
+_PART: Final = re.compile(r", box ([01](?:\.\d+)?) ([01](?:\.\d+)?) ([01](?:\.\d+)?) ([01](?:\.\d+)?)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,3 +57,30 @@ class Picture:
     def media(self) -> str:
         """The media type of its bytes."""
         return "image/png" if self.content.startswith(b"\x89PNG") else "image/jpeg"
+
+
+def split_label(words: str) -> tuple[str, Box | None]:
+    """Return the label between two brackets, and the part of the picture that it names; None for all of it.
+
+    >>> split_label("page 12, figure 3, box 0 0.5 1 1")
+    ('page 12, figure 3', (0.0, 0.5, 1.0, 1.0))
+    """
+    part = _PART.search(words)
+    if part is None:
+        return words, None
+    left, top, right, bottom = (min(float(side), 1.0) for side in part.groups())
+    return words[: part.start()], (left, top, right, bottom)
+
+
+def place_on_page(inner: Box, outer: Box) -> Box:
+    """Return the box on a page of a part of a picture that has the place `outer` there."""
+    across, down = outer[2] - outer[0], outer[3] - outer[1]
+    left, right = (round(outer[0] + side * across, 4) for side in inner[::2])
+    top, bottom = (round(outer[1] + side * down, 4) for side in inner[1::2])
+    return left, top, right, bottom
+
+
+def find_above(pictures: Mapping[str, Picture], text: str) -> Picture | None:
+    """Return the picture whose mark is the last one in the text above some words; None where there is none."""
+    marks = [found[1] for found in MARK.finditer(text) if found[1] in pictures]
+    return pictures[marks[-1]] if marks else None

@@ -9,7 +9,7 @@ import pytest
 from bookwheel import TextDocument, collect
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.tables.columns import TableRequest
-from bookwheel.tables.rows import UnreadableRowsError, WrittenRow, parse_rows, place_rows
+from bookwheel.tables.rows import SectionRows, UnreadableRowsError, WrittenRow, parse_rows, place_rows
 
 SENTENCE = "every payment: who, amount, due date"
 COLUMNS = TableRequest.parse(SENTENCE).columns
@@ -82,12 +82,16 @@ def test_a_value_in_another_form_stands_there_and_another_value_does_not(
     text: str, value: str, is_proven: bool
 ) -> None:
     row = WrittenRow(cells=(value,), quote=text)
-    assert place_rows([row], text, "")[0].is_proven is is_proven
+    assert place_rows(SectionRows(rows=(row,)), text, "")[0].is_proven is is_proven
 
 
 def test_a_quote_that_says_what_it_leaves_out_has_its_place() -> None:
     text = "The Tenant shall, whatever the weather or the season may be, pay 5 crowns to Ada."
-    (placed,) = place_rows([WrittenRow(cells=("5",), quote="The Tenant shall ... pay 5 crowns")], text, "")
+    (placed,) = place_rows(_said("The Tenant shall ... pay 5 crowns"), text, "")
     assert placed.span == (0, text.index(" to Ada"))
-    (turned,) = place_rows([WrittenRow(cells=("5",), quote="pay 5 crowns … The Tenant shall")], text, "")
+    (turned,) = place_rows(_said("pay 5 crowns … The Tenant shall"), text, "")
     assert turned.span is None
+
+
+def _said(quote):
+    return SectionRows(rows=(WrittenRow(cells=("5",), quote=quote),))

@@ -225,7 +225,13 @@ def _print_rows(table: ShownTable) -> None:
     cells = [
         [
             *(one[name] or "" for name in columns),
-            one[quote] + describe_marks(is_proven=one[proven], contradicts=one[contradicts], is_by_hand=one[by_hand]),
+            one[quote]
+            + describe_marks(
+                is_proven=one[proven],
+                contradicts=one[contradicts],
+                is_by_hand=one[by_hand],
+                is_seen=bool(one.get("seen")),
+            ),
             one[row],
         ]
         for one in shown

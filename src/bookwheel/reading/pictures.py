@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
 
@@ -25,6 +24,7 @@ from bookwheel.claims import Claim, Evidence, Verdict
 from bookwheel.errors import JournalError, MissingExtra, Rejected, ServerFault
 from bookwheel.models.base import Judgement, ModelWrapper, find_wrapper
 from bookwheel.models.vision import find_vision, refuses_pictures
+from bookwheel.picture import MARK, split_label
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.types import Flag, Message, Reply
 
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T", Reply, Judgement)
 MOST_KEPT: Final = 2
 """Pictures that a memory may point at."""
-_MARK: Final = re.compile(r"\[([^\[\]\n]{1,300}?)\]")
-_PART: Final = re.compile(r", box ([01](?:\.\d+)?) ([01](?:\.\d+)?) ([01](?:\.\d+)?) ([01](?:\.\d+)?)$")
 _MOST_VIEWS: Final = 10_000
 _PLACE: Final = "{mark}"
 _MOST_PLACE: Final = "{most}"
@@ -99,7 +97,7 @@ class PictureTokenizer:
     def _find(self, text: str) -> Iterator[tuple[int, int, int]]:
         """Yield the place of the first mark of each picture, and its cost."""
         seen: set[str] = set()
-        for found in _MARK.finditer(text):
+        for found in MARK.finditer(text):
             if found[1] not in seen and (view := self._find_view(found[1])):
                 seen.add(found[1])
                 yield found.start(), found.end(), view.cost
@@ -141,6 +139,8 @@ class SeeingModel(ModelWrapper):
         self._explanation = explanation
         self._flags: list[Flag] = []
         self._is_refused = False
+        self._lost: set[str] = set()
+        """The hashes of pictures that could not be loaded."""
         self.seen: tuple[Picture, ...] = ()
         """The pictures that the last reply was written by."""
         self._shown: tuple[Picture, ...] = ()
@@ -160,18 +160,15 @@ class SeeingModel(ModelWrapper):
         return self._views[label]
 
     def _make_view(self, label: str) -> View | None:
-        part = _PART.search(label)
-        picture = self._pictures.get(label[: part.start()] if part else label)
+        whole, box = split_label(label)
+        picture = self._pictures.get(whole)
         if picture is None:
             return None
-        box = None
         width, height = picture.width, picture.height
-        if part:
-            left, top, right, bottom = (min(float(side), 1.0) for side in part.groups())
-            width, height = round((right - left) * width), round((bottom - top) * height)
+        if box:
+            width, height = round((box[2] - box[0]) * width), round((box[3] - box[1]) * height)
             if min(width, height) < 1:
                 return None
-            box = (left, top, right, bottom)
         size = self._rule.fit(width, height, self._most)
         return View(picture=picture, box=box, size=size, cost=self._rule.count(*size)) if size else None
 
@@ -225,6 +222,7 @@ class SeeingModel(ModelWrapper):
             try:
                 pictures.append(view.load(self._load(view.picture.sha256)))
             except (JournalError, MissingExtra, OSError):
+                self._lost.add(view.picture.sha256)
                 self._flags.append(Flag.UNSEEN)
         if not pictures:
             return message
@@ -232,9 +230,14 @@ class SeeingModel(ModelWrapper):
         # What was counted of its words says nothing of its pictures.
         return replace(message, content=f"{message.content}\n\n{words}", pictures=tuple(pictures), tokens=None)
 
+    def list_shown(self, text: str) -> tuple[str, ...]:
+        """Return the labels of the pictures that a text points at, as far as they are shown; none after a refusal."""
+        views = () if self._is_refused else self._find(text).values()
+        return tuple(dict.fromkeys(one.picture.label for one in views if one.picture.sha256 not in self._lost))
+
     def _find(self, text: str) -> dict[str, View]:
         """Return what a text points at, by the words of its marks, in order."""
-        labels = dict.fromkeys(found[1] for found in _MARK.finditer(text))
+        labels = dict.fromkeys(found[1] for found in MARK.finditer(text))
         return {label: view for label in labels if (view := self.find_view(label))}
 
     def _keep_few(self, reply: Reply) -> Reply:
@@ -243,7 +246,7 @@ class SeeingModel(ModelWrapper):
         if not beyond:
             return reply
         self._flags.append(Flag.DROPPED)
-        text = _MARK.sub(lambda found: found[1] if found[1] in beyond else found[0], reply.text)
+        text = MARK.sub(lambda found: found[1] if found[1] in beyond else found[0], reply.text)
         return replace(reply, text=text)
 
 

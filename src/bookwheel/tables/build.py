@@ -10,7 +10,9 @@ from hashlib import blake2s
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import InputError
+from bookwheel.reading.pictures import PicturedDocument
 from bookwheel.tables.columns import Kind, TableRequest
+from bookwheel.tables.pictures import place_in_picture
 from bookwheel.tables.rows import place_rows
 from bookwheel.tables.table import Place, Table, TableRow
 from bookwheel.tables.way import makes_table, parse_stored
@@ -59,7 +61,11 @@ def build_table(
     `request` is for a way whose question names no columns.
     """
     request = request or TableRequest.parse(reading.question)
+    listed = document.list_pictures() if isinstance(document, PicturedDocument) else ()
     rows = _join_rows(_list_rows(reading.steps, request, document), request.columns)
+    if pictures := {one.label: one for one in listed}:
+        for row in rows:
+            row.places = [place_in_picture(place, pictures, document) for place in row.places]
     _mark_contradictions(rows, request.columns, check_key(request, key))
     waited = sum(_count_waiting(step, request) for step in reading.steps)
     return Table(reading=reading, request=request, rows=rows, key=tuple(key), waited=waited)
@@ -91,13 +97,14 @@ def _list_rows(steps: Iterable[Step], request: TableRequest, document: Document)
         if not said.rows:
             continue
         section = document.slice(step.chunk.start, step.chunk.end)
-        for placed in place_rows(said.rows, section, step.before.text):
+        for placed in place_rows(said, section, step.before.text):
             yield TableRow(
                 id="",
                 cells=placed.row.cells,
                 places=[_make_place(placed, step, section)],
                 is_proven=placed.is_proven,
                 missing=placed.missing,
+                is_seen=placed.is_seen,
             )
 
 
@@ -109,7 +116,8 @@ def _make_place(placed: PlacedRow, step: Step, section: str) -> Place:
         return Place(quote=placed.row.quote, start=None, end=None, step=chunk.index, source=source, page=page)
     start, end = placed.span
     return Place(
-        quote=section[start:end],
+        # A mark may name a part of its picture.
+        quote=placed.row.quote if placed.is_seen else section[start:end],
         start=chunk.start + start,
         end=chunk.start + end,
         step=chunk.index,
@@ -130,7 +138,9 @@ def _join_rows(rows: Iterable[TableRow], columns: Sequence[Column]) -> list[Tabl
             spans = {(place.start, place.end) for place in same.places}
             same.places += [place for place in row.places if (place.start, place.end) not in spans]
             if row.is_proven and not same.is_proven:
-                same.is_proven, same.missing = True, ()
+                same.is_proven, same.is_seen, same.missing = True, False, ()
+            elif row.is_seen and not same.is_proven:
+                same.is_seen = True
     return list(known.values())
 
 

@@ -46,12 +46,18 @@ def format_markdown(table: Table) -> str:
 
 def describe_row(row: TableRow) -> str:
     """Return what is to be known of a row, in brackets; empty for one that is proven and alone."""
-    return describe_marks(is_proven=row.is_proven, contradicts=row.contradicts, is_by_hand=row.is_by_hand)
+    marks = {"contradicts": row.contradicts, "is_by_hand": row.is_by_hand, "is_seen": row.is_seen}
+    return describe_marks(is_proven=row.is_proven, **marks)
 
 
-def describe_marks(*, is_proven: bool, contradicts: bool, is_by_hand: bool) -> str:
+def describe_marks(*, is_proven: bool, contradicts: bool, is_by_hand: bool, is_seen: bool = False) -> str:
     """Return the marks of a row in brackets."""
-    marks = {"by hand": is_by_hand, "unproven": not is_proven and not is_by_hand, "contradicts another": contradicts}
+    marks = {
+        "by hand": is_by_hand,
+        "unproven": not (is_proven or is_by_hand or is_seen),
+        "seen in a picture, not checked by words": is_seen and not is_by_hand,
+        "contradicts another": contradicts,
+    }
     named = [mark for mark, holds in marks.items() if holds]
     return f" ({', '.join(named)})" if named else ""
 

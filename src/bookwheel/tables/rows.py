@@ -5,6 +5,9 @@
 A row is proven where its quote stands in the section, word for word, and the numbers and names of its values stand in
 the section or in the memory. A document can hold words that pose as a row of ours; they prove none. The reply of a step
 is all that is kept: the rows of a table are found in it again.
+
+What only a picture shows has the picture's mark as its quote. Such a row is seen: the model was shown that picture,
+and no words bear the row out.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.picture import LABEL, MARK, split_label
 from bookwheel.reading.json_replies import list_values
 from bookwheel.tables.columns import QUOTE
 from bookwheel.text.matching import Passage, find_missing_words, parse_words
@@ -71,11 +75,13 @@ class PlacedRow:
     """Characters of the section; None where the quote does not stand there."""
     missing: tuple[str, ...] = ()
     """Numbers and names of its values that neither the section nor the memory has."""
+    is_seen: bool = False
+    """It is not proven, and its quote is the mark of a picture that the model was shown."""
 
     @property
     def is_proven(self) -> bool:
         """The document's words bear the row out."""
-        return self.span is not None and not self.missing
+        return self.span is not None and not self.missing and not self.is_seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +90,16 @@ class SectionRows:
 
     rows: tuple[WrittenRow, ...] = ()
     memory: str = ""
+    seen: tuple[str, ...] = ()
+    """The labels of the pictures that the model was shown with the section."""
 
     def to_json(self, columns: Sequence[Column]) -> str:
         """Return the reply that says the same; `from_json` reads it again."""
         names = [column.name for column in columns]
         pairs = (zip((*names, QUOTE), (*row.cells, row.quote), strict=True) for row in self.rows)
         rows = [{name: cell for name, cell in row if cell is not None} for row in pairs]
-        return json.dumps({"rows": rows, "memory": self.memory}, ensure_ascii=False)
+        seen = {"seen": self.seen} if self.seen else {}
+        return json.dumps({"rows": rows, "memory": self.memory, **seen}, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str, columns: Sequence[Column]) -> SectionRows:
@@ -99,7 +108,7 @@ class SectionRows:
             value = json.loads(text)
             rows = [[row.get(name) for name in (*(column.name for column in columns), QUOTE)] for row in value["rows"]]
             written = tuple(WrittenRow(cells=tuple(cells), quote=quote or "") for *cells, quote in rows)
-            return cls(rows=written, memory=value["memory"])
+            return cls(rows=written, memory=value["memory"], seen=tuple(value.get("seen", ())))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UnreadableRowsError(str(error)) from error
 
@@ -200,18 +209,23 @@ def _to_text(value: Any) -> str | None:
     return " ".join(value.split())[:_MOST_CHARACTERS] or None if value else None
 
 
-def place_rows(rows: Sequence[WrittenRow], section: str, memory: str) -> list[PlacedRow]:
+def place_rows(said: SectionRows, section: str, memory: str) -> list[PlacedRow]:
     """Return where the quotes of rows stand in their section."""
     section = _POSING.sub(lambda found: " " * len(found[0]), section)
     place = _Section(section, memory)
-    return [
-        PlacedRow(
-            row=row,
-            span=place.find_quote(row.quote),
-            missing=tuple(word for value in row.cells if value for word in place.find_missing(value)),
-        )
-        for row in rows
-    ]
+    placed = []
+    for row in said.rows:
+        labels = [split_label(found[1])[0] for found in MARK.finditer(row.quote)]
+        label = next((one for one in labels if one in said.seen), "")
+        span = place.find_quote(row.quote)
+        if labels and not any(map(str.isalnum, MARK.sub("", row.quote))) and LABEL.search(labels[0]):
+            # A mark is no words that bear anything out.
+            start = section.find(f"[{labels[0]}]") if label else -1
+            span = (start, start + len(labels[0]) + 2) if start >= 0 else None
+        missing = tuple(word for value in row.cells if value for word in place.find_missing(value))
+        is_seen = bool(label) and (span is None or bool(missing) or not MARK.sub("", row.quote).strip())
+        placed.append(PlacedRow(row=row, span=span, missing=missing, is_seen=is_seen))
+    return placed
 
 
 class _Section:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bookwheel.types import Reading
 
 _LEAST_KEPT: Final = 5_000
-_VERSION: Final = 1
+_VERSION: Final = 2
 """Raised when the same replies make other rows: what was kept before is then made anew."""
 
 

@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from bookwheel.picture import Box
     from bookwheel.tables.columns import Column, TableRequest
     from bookwheel.types import Reading
 
 _FACTS: Final = (QUOTE, "source", "page", "start", "end", "places", "proven", "contradicts", "by hand", "row")
 """What a record tells of a row besides its cells; `row` is the id by which it is edited."""
+_OF_PICTURES: Final = ("picture", "box", "confidence", "seen")
+"""What it tells besides where rows are from pictures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,12 @@ class Place:
     step: int
     source: str = ""
     page: int | None = None
+    picture: str = ""
+    """The label of the picture that it stands in."""
+    box: Box | None = None
+    """Its place on its page, where it stands in a picture."""
+    confidence: float | None = None
+    """How sure the recogniser is of the words, from 0 to 1."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,6 +63,8 @@ class TableRow:
     is_proven: bool
     """Its quote stands in the document, and so do the numbers and names of its values."""
     missing: tuple[str, ...] = ()
+    is_seen: bool = False
+    """The model saw it in a picture, and no words bear it out."""
     contradicts: bool = False
     """Another row says something else of the same."""
     is_by_hand: bool = False
@@ -74,9 +85,11 @@ class TableJson(TypedDict):
     status: str
     columns: list[ColumnJson]
     rows: list[dict[str, str | int | float | bool | None]]
-    """By the names of the columns, then quote, source, page, start, end, places, proven, contradicts, by hand, row."""
+    """By the names of the columns, then quote, source, page, start, end, places, proven, contradicts, by hand, row; then picture, box, confidence, seen."""
     count: int
     unproven: int
+    seen: int
+    """Rows that the model saw in a picture, and that no words bear out."""
     removed: int
     """Rows that a person removed."""
     gaps: list[tuple[int, int]]
@@ -107,8 +120,13 @@ class Table:
 
     @property
     def unproven(self) -> int:
-        """How many rows the document's words do not bear out, without those that a person wrote."""
-        return sum(not row.is_proven and not row.is_by_hand for row in self.rows)
+        """How many rows neither the document's words nor its pictures bear out, without those that a person wrote."""
+        return sum(not (row.is_proven or row.is_by_hand or row.is_seen) for row in self.rows)
+
+    @property
+    def seen(self) -> int:
+        """How many rows the model saw in a picture, and no words bear out."""
+        return sum(row.is_seen and not row.is_by_hand for row in self.rows)
 
     @cached_property
     def fields(self) -> list[str]:
@@ -119,7 +137,12 @@ class Table:
             if column.kind is not Kind.TEXT:
                 names.append(f"{column.name} ({column.kind})")
         taken = {name.casefold() for name in names}
-        return [*names, *(f"{fact} (of the row)" if fact in taken else fact for fact in _FACTS)]
+        facts = (*_FACTS, *_OF_PICTURES) if self._has_pictures else _FACTS
+        return [*names, *(f"{fact} (of the row)" if fact in taken else fact for fact in facts)]
+
+    @cached_property
+    def _has_pictures(self) -> bool:
+        return any(place.picture for row in self.rows for place in row.places)
 
     def list_records(self) -> Iterator[dict[str, Any]]:
         """Yield each row as one flat record."""
@@ -132,6 +155,9 @@ class Table:
             first = row.places[0]
             values += (first.quote, first.source, first.page, first.start, first.end, len(row.places))
             values += (row.is_proven, row.contradicts, row.is_by_hand, row.id)
+            if self._has_pictures:
+                box = " ".join(f"{side:g}" for side in first.box) if first.box else None
+                values += (first.picture or None, box, first.confidence, row.is_seen)
             yield dict(zip(self.fields, values, strict=True))
 
     def find_row(self, row: str) -> TableRow:
@@ -165,6 +191,7 @@ class Table:
             "rows": [],
             "count": len(self.rows),
             "unproven": self.unproven,
+            "seen": self.seen,
             "removed": self.removed,
             "gaps": [(step.chunk.start, step.chunk.end) for step in self.reading.gaps],
             "skipped": self.list_skipped(),
@@ -186,6 +213,7 @@ class Table:
                 "no row of that kind was found",
             ),
             (self.unproven, f"{self.unproven} of {whole} rows are unproven: the document's words do not bear them out"),
+            (self.seen, f"{self.seen} of {whole} rows are seen in pictures, and not checked by words"),
             (doubles, f"{doubles} rows contradict others {same}"),
             *self._list_unread(),
             (len(self.reading.gaps), f"{len(self.reading.gaps)} sections were not taken in; their rows are missing"),

@@ -20,9 +20,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.errors import InputError, PlanError
+from bookwheel.models.base import find_wrapper
 from bookwheel.reading.estimate import CallCost, measure_document
 from bookwheel.reading.guards import trim
 from bookwheel.reading.loop import check_question, converse
+from bookwheel.reading.pictures import SeeingModel
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import ComposedWay, number_step, read_in_order
 from bookwheel.reading.ways.parallel import SEGMENTS, open_segments, run_segments
@@ -259,6 +261,8 @@ class _ChunkReader:
         plan, model = self.collector.plan, self.collector.model
         question = self.collector.request.to_prompt()
         messages = self.collector.prompts.turn(NAME, question=question, memory=memory, section=section)
+        if (words := self.collector.prompts.turns.get("picture_rows")) and self._list_shown(section, memory):
+            messages = (*messages[:-1], replace(messages[-1], content=f"{messages[-1].content} {words}", tokens=None))
         first, said = await self._ask(messages, section, memory)
         if said is not None:
             return said, first
@@ -271,7 +275,8 @@ class _ChunkReader:
             kept = set(between.splitlines())
             spilled = [line for line in left.memory.splitlines() if line not in kept]
             notes = "\n".join(dict.fromkeys((*spilled, *(right.memory or left.memory).splitlines())))
-            return SectionRows(rows=(*left.rows, *right.rows), memory=notes), first
+            seen = tuple(dict.fromkeys((*left.seen, *right.seen)))
+            return SectionRows(rows=(*left.rows, *right.rows), memory=notes, seen=seen), first
         # The section was not taken in, which is a gap of the reading.
         self.flags.append(Flag.FILTERED if first.reply.finish is Finish.FILTER else Flag.KEPT_EMPTY)
         return SectionRows(), first
@@ -296,11 +301,13 @@ class _ChunkReader:
                 break
             try:
                 better = parse_rows(talk.reply.text, columns, by_order=attempt > 0)
+                better = replace(better, seen=self._list_shown(section, memory))
             except UnreadableRowsError as fault:
                 advice = _AGAIN.format(fault=fault)
             else:
                 is_second, said = said is not None, _keep_proven(said, better, section, memory)
-                unproven = [placed.row for placed in place_rows(said.rows, section, memory) if not placed.is_proven]
+                placed = place_rows(said, section, memory)
+                unproven = [one.row for one in placed if not (one.is_proven or one.is_seen)]
                 if is_second or not unproven:
                     break
                 advice = _UNPROVEN.format(rows=SectionRows(rows=tuple(unproven)).to_json(columns))
@@ -309,14 +316,19 @@ class _ChunkReader:
         assert first is not None
         return first, said
 
+    def _list_shown(self, section: str, memory: str) -> tuple[str, ...]:
+        """Return the labels of the pictures that a model that can see is shown with a section and its memory."""
+        seeing = find_wrapper(self.collector.model, SeeingModel)
+        return seeing.list_shown(f"{memory}\n{section}") if seeing else ()
+
 
 def _keep_proven(old: SectionRows | None, new: SectionRows, section: str, memory: str) -> SectionRows:
     """Return the newer reply, with the proven rows of the older one that it left out."""
     if old is None:
         return new
-    kept = [placed.row for placed in place_rows(old.rows, section, memory) if placed.is_proven]
+    kept = [placed.row for placed in place_rows(old, section, memory) if placed.is_proven or placed.is_seen]
     known = {row.cells for row in new.rows}
-    return SectionRows(rows=(*(row for row in kept if row.cells not in known), *new.rows), memory=new.memory)
+    return replace(new, rows=(*(row for row in kept if row.cells not in known), *new.rows))
 
 
 def _find_middle(text: str) -> int:

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import time
 import warnings as python_warnings
+from bisect import bisect_right
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate
@@ -28,7 +29,7 @@ from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing, 
 from bookwheel.documents.readers.pdf_pages import find_characters
 from bookwheel.documents.readers.recognition import Recognition, recognise
 from bookwheel.errors import BookwheelError, MissingExtra, SourceError
-from bookwheel.picture import Box, Picture
+from bookwheel.picture import Box, Picture, place_on_page
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ _INK: Final = 40
 DRAWINGS: Final = frozenset({".svg", ".emf", ".wmf", ".eps", ".pict"})
 """The ends of the names of pictures that are programs of lines; they are not run."""
 WHOLE: Final[Box] = (0.0, 0.0, 1.0, 1.0)
+# The share of a quote's letters and digits that stands in a picture which it is from.
+_MOST_OF_QUOTE: Final = 0.8
 _TESSERACT_SECONDS: Final = 300.0
 _MOST_PICTURE: Final = 256 << 20
 
@@ -168,6 +171,28 @@ def _count_frames(picture: Any) -> int:
     return min(getattr(picture, "n_frames", 1), MOST_FRAMES) if picture.format == MULTIPAGE else 1
 
 
+def find_quote(picture: Picture, quote: str) -> tuple[Box, float] | None:
+    """Return the box on its page of a quote that was recognised in a picture, and how sure the recogniser is of it.
+
+    A quote may be a row, whose cells stand in any order of lines. None where most of it does not stand there.
+    """
+    text = "\n".join(line.text for line in picture.lines)
+    pieces = [quote] if _has_most(text, quote) else [cell for cell in quote.split("|") if any(map(str.isalnum, cell))]
+    if not pieces or not all(_has_most(text, piece) for piece in pieces):
+        return None
+    boxes = [box for piece in pieces for box in mark_passage(picture, piece)]
+    left, top, right, bottom = zip(*boxes, strict=True)
+    places = {at for piece in pieces for at in find_characters(text, piece)}
+    ends = list(accumulate(len(line.text) + 1 for line in picture.lines))
+    sure = min(picture.lines[bisect_right(ends, at)].confidence for at in places)
+    return (min(left), min(top), max(right), max(bottom)), round(sure, 3)
+
+
+def _has_most(text: str, quote: str) -> bool:
+    letters = sum(map(str.isalnum, quote))
+    return letters > 0 and len(find_characters(text, quote)) >= _MOST_OF_QUOTE * letters
+
+
 def mark_passage(picture: Picture, passage: str) -> list[Box]:
     """Return the boxes on its page of the words of a passage that were recognised in a picture."""
     starts = list(accumulate((len(line.text) + 1 for line in picture.lines), initial=0))
@@ -180,15 +205,8 @@ def mark_passage(picture: Picture, passage: str) -> list[Box]:
             if right - left > bottom - top:  # of a line that stands upright, all is marked
                 letter = (right - left) / len(line.text)
                 left, right = left + min(inside) * letter, left + (max(inside) + 1) * letter
-            boxes.append(_place_on_page((left, top, right, bottom), picture.box))
+            boxes.append(place_on_page((left, top, right, bottom), picture.box))
     return boxes
-
-
-def _place_on_page(inner: Box, outer: Box) -> Box:
-    across, down = outer[2] - outer[0], outer[3] - outer[1]
-    left, right = (round(outer[0] + side * across, 4) for side in inner[::2])
-    top, bottom = (round(outer[1] + side * down, 4) for side in inner[1::2])
-    return left, top, right, bottom
 
 
 class Figures:

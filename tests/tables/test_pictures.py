@@ -9,20 +9,17 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("starlette")
 pytest.importorskip("PIL")
 
-from drawn import collect_colours, collect_table_rows, draw_dues, write_png
+from drawn import collect_colours, collect_table_rows, write_png
 from PIL import Image
 from table_model import PLAN, make_model
 
 from bookwheel import collect
-from bookwheel.cli.main import main
 from bookwheel.errors import Rejected
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.picture import Picture, PictureLine
 from bookwheel.tables.api import load_table
-from bookwheel.tables.shown import load_shown
 from bookwheel.types import Part
 
 SAILS = "every sail: sail"
@@ -144,35 +141,3 @@ def test_a_table_without_pictures_has_no_columns_for_them(tmp_path: Path) -> Non
     table = collect(log, DUES, model=make_model(collect_table_rows), journal=tmp_path / "j.sqlite")
     assert len(table.rows) == 1
     assert "box" not in table.fields
-
-
-@pytest.mark.slow  # words are recognised, and a real server
-def test_a_photographed_table_is_collected_at_every_door(serving, tmp_path: Path, monkeypatch, capsys) -> None:
-    scan = tmp_path / "dues.png"
-    scan.write_bytes(write_png(draw_dues()))
-    monkeypatch.setenv("BOOKWHEEL_JOURNAL", str(tmp_path / "journal.sqlite"))
-
-    async def open_model(*_words: object, **_settings: object) -> ScriptedModel:
-        return make_model(collect_table_rows)
-
-    monkeypatch.setattr("bookwheel.models.registry.open_model", open_model)
-    with pytest.raises(SystemExit):
-        main(["collect", str(scan), DUES, "--json"])
-    by_command = json.loads(capsys.readouterr().out)["rows"]
-    table = collect(scan, DUES, model=make_model(collect_table_rows), journal=tmp_path / "python.sqlite")
-    with serving(make_model(collect_table_rows), folder="http") as up, up.client() as client:
-        sent = client.post("/documents", files={"file": ("dues.png", scan.read_bytes())}).json()
-        body = {"document": sent["document"], "question": DUES, "way": "collect"}
-        id_ = client.post("/readings", json=body).json()["reading"]
-        up.events(id_)
-        over_http = client.get(f"/readings/{id_}/rows").json()["rows"]
-        lines = client.get(f"/readings/{id_}/rows", params={"format": "csv"}).text.splitlines()
-        assert load_shown(up.journal, id_).is_whole
-    for rows in (by_command, list(table.list_records()), over_http):
-        assert [(row["who"], row["amount"]) for row in rows] == [("Tenant 1", "101 crowns"), ("Tenant 2", "102 crowns")]
-        assert all(row["proven"] and row["page"] == 1 and row["confidence"] > 0.8 for row in rows)
-        boxes = [[float(side) for side in row["box"].split()] for row in rows]
-        assert boxes[0][3] <= boxes[1][1] + 0.1, boxes
-        assert boxes[0][0] < 0.15
-        assert boxes[0][2] > 0.6
-    assert lines[0].endswith("picture,box,confidence,seen")

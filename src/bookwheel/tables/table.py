@@ -85,7 +85,10 @@ class TableJson(TypedDict):
     status: str
     columns: list[ColumnJson]
     rows: list[dict[str, str | int | float | bool | None]]
-    """By the names of the columns, then quote, source, page, start, end, places, proven, contradicts, by hand, row; then picture, box, confidence, seen."""
+    """By the names of the columns, then quote, source, page, start, end, places, proven, contradicts, by hand, row.
+
+    Of rows from pictures also picture, box, confidence and seen.
+    """
     count: int
     unproven: int
     seen: int

@@ -218,3 +218,25 @@ def test_a_reply_that_breaks_before_anybody_has_it_gives_its_connection_back(mon
     with pytest.raises(MemoryError):
         post(silent, deadline=30)
     assert silent.closed == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "most"),
+    [
+        ("application/json", b"[" + b"[]," * 600_000, "values"),
+        ("application/json", b" " * (17 << 20), "bytes"),
+        ("application/json", b"[" * 101 + b"]" * 101, "levels"),
+        ("application/json", b'{"a":' * 101 + b"1" + b"}" * 101, "levels"),
+        ("text/event-stream", b"data: " + b"[" * 101 + b"\n\n", "levels"),
+        ("text/event-stream", b"data: " + b"a" * (1 << 20), "an event"),
+    ],
+)
+def test_what_passes_a_bound_is_refused_by_that_bound(kind, body, most):
+    pieces = [body[at : at + 65_536] for at in range(0, len(body), 65_536)]
+    with pytest.raises(BadReply, match=most):
+        read(Scripted(*pieces, headers=[("content-type", kind)]))
+
+
+def test_what_keeps_to_the_bounds_comes_through():
+    for body in (b"[" * 100 + b"]" * 100, b"[" + b"1," * 400_000 + b"1]"):
+        assert read(Scripted(body, headers=[("content-type", "application/json")])) == body

@@ -64,6 +64,7 @@ class CrowdedServer:
                 env={"PYTHONPATH": str(SOURCE), "PATH": "/usr/bin:/bin"},
             )
         if self.wait_until_healthy(_SECONDS_TO_START) == float("inf"):
+            self.process.kill()
             raise SystemExit(f"the server did not start: {self._log.read_text()[-500:]}")
 
     def client(self, secret: str = "") -> httpx2.Client:

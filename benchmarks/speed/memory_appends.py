@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from statistics import median
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "faults"))
 from memory_kills import note_values
 
 from bookwheel.journal import Journal

@@ -177,6 +177,10 @@ class Part:
     """Counted from 1, where the format has pages."""
     pictures: tuple[Picture, ...] = field(default=(), repr=False)
     """The pictures whose marks stand in the text."""
+    at: str = ""
+    """When it was said, in ISO 8601, where its file tells; without a zone in that of the one who wrote it."""
+    entry: str = ""
+    """The message that it is of, where a file is one or holds several: the file's name, with a number."""
 
 
 class Document(Protocol):

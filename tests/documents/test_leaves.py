@@ -166,7 +166,9 @@ def test_a_mailbox_is_read_message_by_message(tmp_path):
     for name in ("team.mbox", "team"):
         (tmp_path / name).write_text("".join(message.format(day) for day in (1, 2, 3)))
         parts, notes = convert(tmp_path / name)
-        assert [part.source for part in parts if "Barrels" in part.text] == [f"{name}#{day}" for day in (1, 2, 3)]
+        assert [part.source for part in parts if "Barrels" in part.text] == [
+            f"{name}#ada, message {day}" for day in (1, 2, 3)
+        ]
         assert notes == ()
 
 

@@ -304,6 +304,26 @@ WHATSAPP = {
         "[2022-03-12 00:08:18] Ada: Hello",
     ),
     "chinese": ("2022/3/12 下午2:08 - 张三: 你好\n2022/3/13 上午9:05 - 李四: 好\n", "[2022-03-12 14:08] 张三: 你好"),
+    "chinese day": (
+        "2022/3/5 晚上8:05 - 张三: 你好\n2022/3/6 凌晨1:05 - 李四: <省略多媒体文件>\n2022/3/6 中午12:05 - 张三: 好\n",
+        "[2022-03-05 20:05] 张三: 你好\n\n[2022-03-06 01:05] 李四: <省略多媒体文件>\n\n[2022-03-06 12:05] 张三: 好",
+    ),
+    "chinese signs": (
+        "2022年3月5日 下午2:08 - 张三: 你好\n2022年3月6日 上午9:05 - 李四: 好\n",
+        "[2022-03-05 14:08] 张三: 你好",
+    ),
+    "korean": (
+        "[2022. 3. 5. 오후 2:08:18] Ada: 안녕\n[2022. 3. 6. 오전 9:05:00] Bo: 네\n",
+        "[2022-03-05 14:08:18] Ada: 안녕",
+    ),
+    "arabic": ("٥/٣/٢٠٢٢، ٢:٠٨ م - آدا: مرحبا\n١٥/٣/٢٠٢٢، ٩:٠٥ ص - بو: نعم\n", "[2022-03-05 14:08] آدا: مرحبا"),
+    "bulgarian": ("5.03.2022 г., 14:08 - Ада: да\n15.03.2022 г., 9:05 - Бо: не\n", "[2022-03-05 14:08] Ада: да"),
+    "hungarian": ("2022. 03. 05. 14:08 - Ada: szia\n2022. 03. 06. 9:05 - Bo: igen\n", "[2022-03-05 14:08] Ada: szia"),
+    "thai": ("5/3/2565 14:08 - Ada: hi\n15/3/2565 09:05 - Bo: hi\n", "[2022-03-05 14:08] Ada: hi"),
+    "mexican": (
+        "5/3/22, 2:08 p.\u00a0m. - Ada: hola\n15/3/22, 9:05 a.\u00a0m. - Bo: <Multimedia omitido>\n",
+        "[2022-03-05 14:08] Ada: hola",
+    ),
     "finnish": (
         "[12.3.2022 klo 14.08.18] Ada: Moi\n[13.3.2022 klo 9.05.00] Bo: Hei\n",
         "[2022-03-12 14:08:18] Ada: Moi",
@@ -318,7 +338,9 @@ def test_whatsapp_is_read_in_the_order_of_its_phones_dates(tmp_path, chat, first
     document = open_document([file.path])
     text = "".join(part.text for part in document.parts())
     assert first in text
-    assert ("pictures" in " ".join(document.notes)) is ("edia" in chat or "Bild" in chat or "Medien" in chat)
+    assert ("pictures" in " ".join(document.notes)) is (
+        "edia" in chat or "Bild" in chat or "Medien" in chat or "文件" in chat
+    )
     packed = volume(tmp_path, "chat.zip", pack(chat, "_chat.txt"))
     assert "".join(part.text for part in open_document([packed.path]).parts()) == text
 
@@ -332,6 +354,134 @@ def test_dates_that_could_be_either_are_told_by_their_order_or_said(tmp_path) ->
     document = open_document([volume(tmp_path, "b.txt", either.encode()).path])
     assert "[2022-02-01 10:00] Ada: one" in "".join(part.text for part in document.parts())
     assert any("exchanged" in note for note in document.notes)
+
+
+def test_what_whatsapp_says_itself_is_told_from_what_people_say(tmp_path) -> None:
+    android = (
+        "15/01/2024, 09:41 - Ada changed the subject from “Mill: old” to “Mill”\n"
+        "15/01/2024, 09:42 - Ada: Meet at 10:30 - bring the key: the big one\n"
+        "15/01/2024, 09:43 - Ada: plan.pdf (Datei angehängt)\nLook at the wheel\n"
+    )
+    document = open_document([volume(tmp_path, "chat.txt", android.encode()).path])
+    assert [part.text.strip() for part in document.parts()] == [
+        "[2024-01-15 09:41] WhatsApp: Ada changed the subject from “Mill: old” to “Mill”",
+        "[2024-01-15 09:42] Ada: Meet at 10:30 - bring the key: the big one",
+        "[2024-01-15 09:43] Ada: plan.pdf (Datei angehängt)\nLook at the wheel",
+    ]
+    assert any("pictures" in note for note in document.notes)
+    persian = "1402/10/25, 09:44 - Bo: of another calendar\n1402/10/26, 09:44 - Ada: so it is\n"
+    document = open_document([volume(tmp_path, "c.txt", persian.encode()).path])
+    assert next(document.parts()).text == "[1402/10/25, 09:44] Bo: of another calendar\n\n"
+    assert any("time that is none" in note for note in document.notes)
+    own = "\u200e"
+    iphone = (
+        f"[15/01/2024, 09:41:05] {own}Ada changed the name: Mill\n[15/01/2024, 09:42:05] Bo: {own}图像已忽略\n"
+        f"[15/01/2024, 09:43:05] Bo: The rent is 550 {own}<This message was edited>\n"
+        f"[15/01/2024, 09:44:05] Bo: {own}This message was deleted.\n"
+    )
+    parts = [part.text for part in open_document([volume(tmp_path, "b.txt", iphone.encode()).path]).parts()]
+    assert "WhatsApp: Ada changed the name: Mill" in parts[0]
+    assert "Bo: 图像已忽略" in parts[1]
+    assert "Bo: The rent is 550 <This message was edited>" in parts[2]
+    assert "Bo: This message was deleted." in parts[3]
+
+
+def test_words_that_are_said_twice_in_a_session_are_read_twice(tmp_path) -> None:
+    def say(number, role, words, **more):
+        message = {"role": role, "content": words}
+        return {"type": role, "uuid": f"u{number}", "sessionId": "s", "message": message, **more}
+
+    claude = [say(1, "user", "continue"), say(2, "assistant", "Done."), say(3, "user", "continue"), say(3, "user", "x")]
+    codex = [
+        {"type": "event_msg", "payload": {"type": "user_message", "message": "Go."}},
+        {"type": "response_item", "payload": {"type": "message", "role": "user", "content": "Go."}},
+    ]
+    for records, words in ((claude, ["continue", "Done.", "continue"]), (codex * 2, ["Go.", "Go."])):
+        document = open_document([volume(tmp_path, "a.jsonl", lines(records)).path])
+        assert [part.text.strip().partition(": ")[2] for part in document.parts()] == words
+
+
+def test_records_of_other_kinds_give_their_words_once(tmp_path) -> None:
+    result = {"Ok": {"content": [{"type": "text", "text": "Oil costs 7."}]}}
+    records = [
+        {"type": "attachment", "sessionId": "s", "attachment": {"type": "queued_command", "prompt": "Paint it red."}},
+        {"type": "event_msg", "payload": {"type": "mcp_tool_call_end", "result": result}},
+        {"type": "event_msg", "payload": {"type": "agent_message", "message": "All done."}},
+        {"type": "event_msg", "payload": {"type": "task_complete", "last_agent_message": "All done."}},
+        {"type": "compacted", "payload": {"message": "The wheel is mended."}},
+        {"type": "user", "message": {"role": "user", "content": [{"type": "redacted_thinking", "data": "x"}]}},
+        {"type": "session_meta", "payload": {"instructions": "Be kind."}},
+    ]
+    document = open_document([volume(tmp_path, "a.jsonl", lines(records)).path])
+    assert [part.text.strip() for part in document.parts()] == [
+        "user (queued): Paint it red.",
+        "mcp_tool_call_end: Oil costs 7.",
+        "assistant: All done.",
+        "compacted: The wheel is mended.",
+    ]
+    assert any("redacted_thinking" in note for note in document.notes)
+    assert any("instructions" in note for note in document.notes)
+
+
+def test_sources_and_sounds_in_a_chat_are_named(tmp_path) -> None:
+    cited = "\ue200cite\ue202turn0search0\ue201"
+    references = [{"matched_text": cited, "alt": "(mills.org)"}]
+    parts = [{"content_type": "audio_asset_pointer"}, {"content_type": "audio_transcription", "text": "Who owns it?"}]
+    mapping = {
+        **node("a", None, "user", ""),
+        **node("b", "a", "tool", ""),
+        **node("c", "b", "assistant", f"Bo does {cited}.", metadata={"content_references": references}),
+    }
+    mapping["a"]["message"]["content"] = {"content_type": "multimodal_text", "parts": parts}
+    quote = {"content_type": "tether_quote", "url": "https://m.org", "title": "The mill", "text": "It is Bo's."}
+    mapping["b"]["message"]["content"] = quote
+    chat = [{"title": "Mill", "current_node": "c", "mapping": mapping}]
+    document = open_document([volume(tmp_path, "a.zip", pack(chat, **{"user.json": {}, "chat.html": ""})).path])
+    said = [part.text.strip().partition("] ")[2] for part in document.parts()][1:]
+    assert said == [
+        "user: Who owns it?",
+        "tool: The mill\nhttps://m.org\nIt is Bo's.",
+        "assistant: Bo does (mills.org).",
+    ]
+    notes = " ".join(document.notes)
+    assert "audio_asset_pointer" in notes
+    assert "user.json" in notes
+    assert "chat.html" not in notes
+
+
+def test_what_hangs_on_a_message_of_slack_stands_with_it(tmp_path) -> None:
+    def say(ts, **more):
+        return {"type": "message", "user": "U1", "ts": f"17640000{ts}.000100", "text": "", **more}
+
+    card = {"pretext": "Opened", "title": "#7", "title_link": "https://g/7", "text": "It squeaks", "fallback": "no"}
+    day = [
+        say(
+            10,
+            text="The rent is 550 <!subteam^S|@money> <!date^1^x|Nov 24>",
+            edited={"user": "U1", "ts": "1764000500.0"},
+        )
+        | {"reactions": [{"name": "+1", "users": ["U1"], "count": 3}]},
+        say(20, subtype="bot_message", attachments=[card | {"fields": [{"title": "Label", "value": "bug"}]}]),
+        say(30, subtype="message_changed", message={"text": "560"}, previous_message={"text": "550"}),
+        say(40, subtype="message_deleted", previous_message={"user": "U1", "text": "a slip"}),
+        say(50, text="See", blocks=[{"type": "section", "text": {"type": "mrkdwn", "text": "the chart"}}]),
+        say(60, files=[{"mode": "tombstone"}]),
+    ]
+    direct = {"dms.json": [{"id": "D1", "members": ["U1", "U2"]}], "D1/2025-11-24.json": day, "logs.json": []}
+    rooms = {"channels.json": [{"name": "mill", "purpose": {"value": "For all"}, "topic": {"value": "Oil"}}]}
+    document = open_document([volume(tmp_path, "s.zip", pack(USERS, "users.json", **direct, **rooms)).path])
+    parts = list(document.parts())
+    assert parts[0].text == "Channel #mill: For all · Oil\n"
+    assert parts[1].source.endswith("#Ada, U2")
+    assert [part.text.partition(": ")[2].strip() for part in parts[1:]] == [
+        "The rent is 550 @money Nov 24\n(edited 2025-11-24 16:08:20Z)\n[:+1: Ada, 2 more]",
+        "Opened\n#7 (https://g/7)\nIt squeaks\nLabel: bug",
+        "(edits a message) 560\n(was: 550)",
+        "(deletes a message) (was: a slip)",
+        "See\nthe chart",
+        "[file: deleted]",
+    ]
+    assert any("logs.json" in note for note in document.notes)
 
 
 VTT = """WEBVTT
@@ -358,6 +508,7 @@ def test_captions_have_times_and_speakers(tmp_path) -> None:
     assert detect_format(file) is Format.CAPTIONS
     text = "".join(part.text for part in open_document([file.path]).parts())
     assert text.split("\n\n")[:-1] == [
+        "note: a note",
         "[00:00:01] Ada Quill: The lamp is lit & trimmed.",
         "[00:00:05] Bo: At dusk?",
         "[00:00:05] Ada Quill: At dusk.",
@@ -368,6 +519,33 @@ def test_captions_have_times_and_speakers(tmp_path) -> None:
         "".join(part.text for part in rolling.parts())
         == "[00:00:01] caption: the lamp\n\n[00:00:02] caption: is lit\n\n"
     )
+
+
+def test_captions_lose_no_words_where_lines_are_amiss(tmp_path) -> None:
+    srt = (
+        "1\n00:00:01,000 --> 00:00:02,000\nBo: No.\n\n2\n00:00:03,000 --> 00:00:04,000\nBo: No.\n"
+        "3\n00:00:05,000 --> 00:00:06,000\n- Where?\n- In the mill.\n\n4\n00:00:07,000 --> 00:00:08,000\n\n"
+        "5\n00:00:09,000 --> 00:00:10,000\n张三：改成六百。\n\n第二段\n\n6\n00:00:11,000 --> 00:00:11,010\n第二段\n"
+    )
+    parts = [part.text.strip() for part in open_document([volume(tmp_path, "a.srt", srt.encode()).path]).parts()]
+    assert parts == [
+        "[00:00:01] Bo: No.",
+        "[00:00:03] Bo: No.",
+        "[00:00:05] caption: - Where?\n- In the mill.",
+        "[00:00:09] 张三: 改成六百。 第二段",
+    ]
+
+
+def test_parts_of_mails_and_turns_have_their_time(tmp_path) -> None:
+    mail = "From: Ada <a@x>\nTo: t@x\nDate: Tue, 3 Mar 2026 08:00:00 +0800\nSubject: Rent\n\nIt is 550.\n"
+    (single,) = open_document([volume(tmp_path, "a.eml", mail.encode()).path]).parts()
+    assert (single.at, single.entry) == ("2026-03-03T08:00:00+08:00", "a.eml")
+    box = f"From x Mon Mar  2 10:00:00 2026\n{mail}\nFrom x Mon Mar  2 10:00:00 2026\n{mail.replace('Tue', 'No')}"
+    parts = list(open_document([volume(tmp_path, "a.mbox", box.encode()).path]).parts())
+    assert [part.entry for part in parts] == ["a.mbox#1", "a.mbox#1", "a.mbox#2", "a.mbox#2"]
+    assert parts[1].source == "a.mbox#Ada, 2026-03-03 08:00:00+08:00, message 1"
+    turns = list(open_document([volume(tmp_path, "chat.txt", ANDROID.encode()).path]).parts())
+    assert [part.at for part in turns] == ["2022-03-12 14:08", "2022-03-12 14:08", "2022-03-13 09:05"]
 
 
 @pytest.mark.parametrize(

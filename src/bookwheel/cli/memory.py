@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import App, Parameter
@@ -32,7 +33,9 @@ from bookwheel.types import Status
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
+    from bookwheel.documents.opening import SourceDocument
     from bookwheel.memory.asking import MemoryAnswer
+    from bookwheel.memory.entries import DatedText
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.memory.pieces import MemoryUpdate
 
@@ -95,6 +98,8 @@ async def add(
 ) -> int:
     """Read what is new into a memory. The same text from the same source is told, and not read again.
 
+    A message is of its own date, as is each day of a chat: they are read in the order of their times, each as a text.
+
     Parameters
     ----------
     sources
@@ -102,19 +107,21 @@ async def add(
     source
         The id of the source, by default its file's name; needed to forget it.
     at
-        The time that it is from, such as 2026-11-24T09:30+01:00; by default, now.
+        The time that it is from, such as 2026-11-24T09:30+01:00; by default, that which it tells, or now.
 
     """
-    from bookwheel.memory.append import append
+    from bookwheel.memory.append import append_all
+    from bookwheel.memory.entries import order_texts, split_document
 
-    code = 0
     async with open_named(name, options) as opened:
+        texts, notes = list[DatedText](), list[str]()
         for word in sources or (STDIN,):
-            content = await asyncio.to_thread(_load, word)
+            document = await asyncio.to_thread(_open, word)
             named = source or ("" if word == STDIN else word)
-            update = await append(opened, content, source=named, at=at)
-            code = _print_update(name, update, options.output) or code
-    return code
+            texts += await asyncio.to_thread(split_document, document, named, at)
+            notes += document.notes
+        update = await append_all(opened, order_texts(texts))
+        return _print_update(name, replace(update, notes=tuple(notes)), options.output)
 
 
 @app.command
@@ -319,13 +326,12 @@ async def open_named(name: str, options: CallOptions) -> AsyncGenerator[OpenMemo
             yield open_memory(session, name, budget=limits)
 
 
-def _load(word: str) -> str:
+def _open(word: str) -> SourceDocument:
     from bookwheel.documents.opening import open_document
 
     stdin = sys.stdin.buffer if sys.stdin else None
     # Not through the cache of conversions, which a forgetting could not reach.
-    document = open_document(["-" if word == STDIN else word], stdin=stdin, is_cached=False)
-    return "".join(part.text for part in document.parts())
+    return open_document(["-" if word == STDIN else word], stdin=stdin, is_cached=False)
 
 
 def _print(values: Mapping[str, Any], output: OutputOptions, *lines: str) -> int:
@@ -342,6 +348,8 @@ def _print_update(name: str, update: MemoryUpdate, output: OutputOptions) -> int
     """Print what changed in a memory, and what was not taken in; return the exit code."""
     values, gaps = records.update_to_json(name, update), update.gaps
     if not (output.as_json or output.json_events):
+        for note in () if output.quiet else update.notes:
+            print_note(f"note: {note}")
         if values.get("known"):
             print_note(f"{values['source']} has said this before; it was not read again")
         if values.get("late"):

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 # Raise it when a reader of ours gives another text: older conversions are then left alone, and go as the oldest.
-_VERSION: Final = 5
+_VERSION: Final = 6
 # The libraries whose text a conversion may be. A new release of one may read a file better.
 _CONVERTERS: Final = (
     "pypdfium2",
@@ -309,7 +309,7 @@ def _convert(file: SourceFile, reader: str, store: ConversionStore, show: Callab
 
 
 def part_to_row(part: Part) -> list[Any]:
-    """Return a part as JSON values: text, source, page, and its pictures where it has any."""
+    """Return a part as JSON values: text, source, page, and where it has any its pictures, time and entry."""
     pictures = [
         [
             *(getattr(one, name) for name in _PICTURE),
@@ -318,19 +318,21 @@ def part_to_row(part: Part) -> list[Any]:
         ]
         for one in part.pictures
     ]
-    return [part.text, part.source, part.page, *([pictures] if pictures else [])]
+    more = [pictures, part.at, part.entry]
+    return [part.text, part.source, part.page, *(more if any(more) else [])]
 
 
 def part_from_row(row: Sequence[Any]) -> Part:
     """Return the part that `part_to_row` described."""
     text, source, page, *more = row
+    shown, at, entry = more or ((), "", "")
     pictures = []
-    for *facts, lines, content in more[0] if more else ():
+    for *facts, lines, content in shown:
         values = dict(zip(_PICTURE, facts, strict=True)) | {"content": base64.b64decode(content)}
         values["box"] = tuple(values["box"])
         read = tuple(PictureLine(text=words, box=(*box,), confidence=sure) for words, box, sure in lines)
         pictures.append(Picture(**values, lines=read))
-    return Part(text=text, source=source, page=page, pictures=tuple(pictures))
+    return Part(text=text, source=source, page=page, pictures=tuple(pictures), at=at, entry=entry)
 
 
 @cache

@@ -298,7 +298,7 @@ _READERS: Final = {
     Format.NOTEBOOK: "containers:read_notebook",
     Format.SESSION: "sessions:read_session",
     Format.CHATS: "sessions:read_chats",
-    Format.SLACK: "chats:read_slack",
+    Format.SLACK: "slack:read_slack",
     Format.WHATSAPP: "chats:read_whatsapp",
     Format.CAPTIONS: "chats:read_captions",
     Format.PICTURE: "pictures:read_image",

@@ -287,7 +287,7 @@ def _split_part(part: Part, start: int) -> Iterator[Part]:
     """Yield small parts of a part, from its character `start` on."""
     pictures = part.pictures  # which go with the first piece, though their marks may stand further on
     for at in range(max(0, start), len(part.text), _PIECE):
-        yield Part(text=part.text[at : at + _PIECE], source=part.source, page=part.page, pictures=pictures)
+        yield replace(part, text=part.text[at : at + _PIECE], pictures=pictures)
         pictures = ()
 
 
@@ -359,7 +359,7 @@ def _read_isolated(path: str | None, values: dict[str, Any] | None) -> Iterator[
     length = 0
     first = Part(text="", source="")
     for part in document.parts():  # pieces of at most _PIECE
-        is_elsewhere = (part.source, part.page) != (first.source, first.page) or part.pictures
+        is_elsewhere = replace(part, text="") != replace(first, text="", pictures=())
         if texts and (is_elsewhere or length + len(part.text) > _MOST_MESSAGE):
             yield ["part", *part_to_row(replace(first, text="".join(texts)))]
             texts, length = [], 0

@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 
 # Characters of a speaker or a title in a source's name.
 _LONGEST_NAME: Final = 60
-_DATE: Final = rb"\d{1,4}[./-]\s?\d{1,2}[./-]\s?\d{2,4}"
-_CLOCK: Final = rb"(?:[^\d\n]{1,12})?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?[^\n\]]{0,9}"
-_MARKS: Final = rb"(?:\xe2\x80[\x8e\x8f])?"
-WHATSAPP_LINE: Final = re.compile(
-    rb"^" + _MARKS + rb"(?:\[" + _DATE + rb",? " + _CLOCK + rb"\] |" + _DATE + rb",? " + _CLOCK + rb" - )[^\n]",
-    re.MULTILINE,
+_STAMP: Final = (
+    r"(?P<stamp>(?P<a>\d{1,4})(?:[./-]\s?|[年년]\s?)(?P<b>\d{1,2})(?:[./-]\s?|[月월]\s?)(?P<c>\d{1,4})"
+    r"(?P<before>[^\d\n\]]{1,14})(?P<hour>\d{1,2})[:.](?P<minute>\d{2})(?:[:.](?P<second>\d{2}))?"
+    r"(?P<after>[^\d\n\]]{0,14}?))"
 )
-# Lines in the beginning of a file that make it a chat.
-_LEAST_LINES: Final = 2
+_IPHONE: Final = re.compile(rf"\u200e?\[{_STAMP}\] (?P<rest>.*)")
+_ANDROID: Final = re.compile(rf"\u200e?{_STAMP} - (?P<rest>.*)")
+_BLANKS: Final = str.maketrans(
+    {"\u202f": " ", "\xa0": " ", **dict.fromkeys("\u200f\u061c\u202a\u202c\u2068\u2069", "")}
+)
 _JSON: Final = frozenset({".json", ""})
 # Suffixes, a pattern of the first bytes, the format.
 _SIGNS: Final = (
@@ -56,11 +57,24 @@ def find_transcript(suffix: str, head: bytes) -> str:
         if suffix in suffixes and pattern.search(head):
             return kind
     if suffix in {".txt", ""}:
-        lines = WHATSAPP_LINE.findall(head)
-        first = head.lstrip(b"\xef\xbb\xbf\r\n")
-        if len(lines) >= _LEAST_LINES and WHATSAPP_LINE.match(first):
+        lines = head.decode("utf-8", "ignore").lstrip("\ufeff\r\n").splitlines()
+        if lines and match_whatsapp(to_plain(lines[0])) and any(match_whatsapp(to_plain(line)) for line in lines[1:]):
             return "WhatsApp"
     return ""
+
+
+def to_plain(line: str) -> str:
+    """Return a line of WhatsApp without marks of direction and blanks of phones; U+200E stays: it says whose it is."""
+    return line.translate(_BLANKS)
+
+
+def match_whatsapp(line: str) -> re.Match[str] | None:
+    """Return the beginning of a message: its stamp in parts and the rest of the line; None for any other line.
+
+    >>> match_whatsapp("2024/1/5 下午3:05 - 张三: 好的")["rest"]
+    '张三: 好的'
+    """
+    return _IPHONE.fullmatch(line) or _ANDROID.fullmatch(line)
 
 
 def find_packed_transcript(names: Collection[str]) -> str:
@@ -76,10 +90,25 @@ def find_packed_transcript(names: Collection[str]) -> str:
 
 def make_turn(name: str, place: str, speaker: str, when: str, words: str) -> Part:
     """Return one turn as a part: `[2026-11-24 09:30Z] Ada: …`, from `chat.jsonl#Ada, 2026-11-24 09:30Z, line 7`."""
-    said_by = to_printable(" ".join(speaker.split()))
     head = f"[{when}] " if when else ""
-    at = ", ".join(filter(None, (said_by[:_LONGEST_NAME], when, place)))
-    return Part(text=f"{head}{said_by}: {words.strip()}\n\n", source=f"{name}#{at}")
+    said_by = to_printable(" ".join(speaker.split()))
+    at = when if is_instant(when) else ""
+    return Part(text=f"{head}{said_by}: {words.strip()}\n\n", source=name_turn(name, place, speaker, when), at=at)
+
+
+def name_turn(name: str, place: str, speaker: str, when: str) -> str:
+    """Return the source of a turn: its file, who said it, when and where in the file."""
+    said_by = to_printable(" ".join(speaker.split()))[:_LONGEST_NAME]
+    return f"{name}#{', '.join(filter(None, (said_by, when, place)))}"
+
+
+def is_instant(when: str) -> bool:
+    """Return whether a time has a day, as those of captions have not."""
+    try:
+        datetime.fromisoformat(when)
+    except ValueError:
+        return False
+    return True
 
 
 def get_object(record: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
 from bookwheel.journal.memory_rows import MemoryVersion
+from bookwheel.memory.entries import DatedText
 from bookwheel.memory.forgetting import go_on_forgetting
 from bookwheel.memory.pieces import MemoryUpdate, cut_piece, ignore_version, read_piece, read_time, subtract_usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from bookwheel.journal.memory_rows import MemoryText
@@ -41,26 +42,42 @@ async def append(
     watch: Callable[[MemoryVersion], None] = ignore_version,
 ) -> MemoryUpdate:
     """Add a text and read all that waits, in its turn; return how the memory changed."""
-    text, is_new = await store_text(opened, content, source=source, at=at)
-    if not is_new and text.position >= text.characters:
+    return await append_all(opened, [DatedText(content=content, source=source, at=at)], watch=watch)
+
+
+async def append_all(
+    opened: OpenMemory, texts: Sequence[DatedText], *, watch: Callable[[MemoryVersion], None] = ignore_version
+) -> MemoryUpdate:
+    """Add some texts in their order and read all that waits; return how the memory changed, with the last text."""
+    for one in texts:
+        check_text(one.content)
+    stored = [await store_text(opened, one.content, source=one.source, at=one.at) for one in texts]
+    is_known = not any(is_new for _, is_new in stored)
+    text = replace(stored[-1][0], is_late=any(one.is_late for one, _ in stored))
+    if is_known and all(one.position >= one.characters for one, _ in stored):
         newest = opened.newest()
         return MemoryUpdate(before=newest, after=newest, text=text, is_known=True)
-    return replace(await read_waiting(opened, watch), text=text, is_known=not is_new)
+    return replace(await read_waiting(opened, watch), text=text, is_known=is_known)
 
 
 async def store_text(
     opened: OpenMemory, content: str, *, source: str = "", at: datetime | str | None = None
 ) -> tuple[MemoryText, bool]:
     """Queue a text, which cannot be lost from here on; return it, and False if its source has said the same before."""
+    check_text(content)
+    when = read_time(at)
+    named = source.strip() or f"text of {when}"
+    return await asyncio.to_thread(opened.tables.add_text, opened.record, content, named, when)
+
+
+def check_text(content: str) -> None:
+    """Raise InputError for a text that is empty, or too long to be held in memory while it is read."""
     if not content.strip():
         raise InputError("the text is empty; there is nothing to read")
     if len(content) > _MOST_CHARACTERS:
         raise InputError(
             f"one text may have {_MOST_CHARACTERS:,} characters; this one has {len(content):,}: add it in parts"
         )
-    when = read_time(at)
-    named = source.strip() or f"text of {when}"
-    return await asyncio.to_thread(opened.tables.add_text, opened.record, content, named, when)
 
 
 async def read_waiting(opened: OpenMemory, watch: Callable[[MemoryVersion], None] = ignore_version) -> MemoryUpdate:

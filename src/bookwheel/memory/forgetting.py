@@ -70,6 +70,9 @@ def preview(
                 masks[one.number] = pattern.sub(lambda found: _MASK * len(found[0]), content)
     elif source:
         masks = {one.number: None for one in texts if one.source == source}
+        # Of a mailbox or a folder each message is a source: its own name stands for all of them.
+        inside = (f"{source}#", f"{source}/")
+        masks = masks or {one.number: None for one in texts if one.source.startswith(inside)}
     else:
         limit = datetime.fromisoformat(before or "").astimezone(UTC)
         masks = {one.number: None for one in texts if one.instant < limit}

@@ -22,6 +22,7 @@ from bookwheel.errors import InputError
 from bookwheel.journal import Journal
 from bookwheel.journal.memory_rows import MemoryLimits, blank_version
 from bookwheel.memory import append, asking, editing, forgetting
+from bookwheel.memory.entries import DatedText, split_document
 from bookwheel.memory.files import FileCommand, run_command
 from bookwheel.memory.opened import WRITTEN_ABOUT, begin_memory, open_memory
 from bookwheel.memory.pieces import read_time
@@ -103,14 +104,14 @@ class LastingMemory:
     async def aread(
         self, source_or_text: str | Path | Document, *, source: str = "", at: datetime | str | None = None
     ) -> MemoryUpdate:
-        """Read what is new: a text, or the text of a file (a Path) or document."""
-        content, named = source_or_text, source
-        if not isinstance(content, str):
+        """Read what is new: a text, or the texts of a file (a Path) or document, each of the time that it tells."""
+        texts, notes = [DatedText(content=str(source_or_text), source=source, at=at)], ()
+        if not isinstance(source_or_text, str):
             document = await run_cancellable(lambda: open_source(source_or_text))
-            named = source or document.name
-            content = "".join(part.text for part in document.parts())
+            texts = await run_cancellable(lambda: split_document(document, source or document.name, at))
+            notes = getattr(document, "notes", ())
         async with self._open() as opened:
-            return await append.append(opened, content, source=named, at=at)
+            return replace(await append.append_all(opened, texts), notes=tuple(notes))
 
     async def aask(self, question: str, *, as_of: datetime | str | None = None) -> MemoryAnswer:
         """Answer a question, from the memory or else from the texts."""

@@ -38,6 +38,8 @@ class MemoryUpdate:
     text: MemoryText | None = None
     is_known: bool = False
     """The source has said the same before; it was not read again."""
+    notes: tuple[str, ...] = ()
+    """What of its files was not read, or not as it stands."""
     usage: Usage = field(default_factory=Usage)
 
     @property

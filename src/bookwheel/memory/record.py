@@ -57,6 +57,8 @@ class MemoryJson(TypedDict, total=False):
     """The source has said the same before; it was not read again."""
     late: bool
     """A text of a later time had been read before."""
+    notes: list[str]
+    """What of its files was not read, or not as it stands."""
     gaps: list[MemoryGapJson]
     usage: Usage
     limit: int
@@ -234,6 +236,7 @@ def update_to_json(name: str, update: MemoryUpdate) -> MemoryJson:
             "at": update.text.at,
             "known": update.is_known,
             "late": update.text.is_late,
+            "notes": list(update.notes),
         }
     return values
 

@@ -12,9 +12,11 @@ import mailbox
 import re
 from collections import Counter
 from contextlib import closing, suppress
+from dataclasses import replace
 from email.header import decode_header, make_header
 from email.parser import BytesParser
 from email.policy import compat32
+from email.utils import parseaddr, parsedate_to_datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +24,7 @@ from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.formats import explain_damage, read_parts
 from bookwheel.documents.readers.html import find_charset, parse_html, render_tree
 from bookwheel.documents.sources import spool, to_printable
+from bookwheel.documents.transcripts import name_turn
 from bookwheel.errors import InputError
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Part
@@ -50,11 +53,12 @@ _LACKING: Final = 0.05
 def read_email(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield the message, then each attachment under its own name: `offer.eml#prices.xlsx`."""
     data = source.read(_MOST_EMAIL, "save its attachments and give them as files")
-    yield from _read_bytes(data, source.name, warnings, 0)
+    at = _find_sender(data)[1]
+    yield from (replace(part, at=at, entry=source.name) for part in _read_bytes(data, source.name, warnings, 0))
 
 
 def read_mailbox(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield the messages in their order, each under its number: `team.mbox#12`."""
+    """Yield the messages in order, each under its sender, time and number, its attachments under `team.mbox#12`."""
     source.open().close()  # which sees that it has not changed
     with explain_damage(source.name, "mailbox"), closing(mailbox.mbox(source.path, create=False)) as box:
         for number, key in enumerate(box.iterkeys(), 1):
@@ -63,8 +67,22 @@ def read_mailbox(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]
             if len(data) > _MOST_EMAIL:
                 warnings.add(f"messages left out, over {_MOST_EMAIL >> 20} MiB", name)
                 continue
-            yield Part(text=f"===== message {number} =====\n", source=name)
-            yield from _read_bytes(data, name, warnings, 0)
+            sender, at = _find_sender(data)
+            label = name_turn(source.name, f"message {number}", sender, at.replace("T", " "))
+            yield Part(text=f"===== message {number} =====\n", source=label, at=at, entry=name)
+            for part in _read_bytes(data, name, warnings, 0):
+                yield replace(part, source=label if part.source == name else part.source, at=at, entry=name)
+
+
+def _find_sender(data: bytes) -> tuple[str, str]:
+    """Return who sent a message, and when; empty where it does not say so."""
+    message = BytesParser(policy=compat32).parsebytes(re.split(rb"\r?\n\r?\n", data, maxsplit=1)[0], headersonly=True)
+    name, address = parseaddr(_decode_words(message.get("From") or ""))
+    try:
+        when = parsedate_to_datetime(str(message.get("Date") or "")).isoformat(timespec="seconds")
+    except ValueError:
+        when = ""
+    return name or address, when
 
 
 def _read_bytes(data: bytes, name: str, warnings: SourceWarnings, level: int) -> Iterator[Part]:

@@ -1,0 +1,108 @@
+"""Cut what a file tells of several days into texts of their own, each with its time.
+
+    inbox.mbox       a text for each message: inbox.mbox#1 of 2 March, inbox.mbox#2 of 3 March
+    chat.txt         a text for each day of talk, or for some quiet ones
+    notes.txt        one text, of the time at which it arrived
+
+So a question as of a day knows no later message, the newest value is the one that was said last, and of an export that
+has grown only what is new is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.memory.pieces import read_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from bookwheel.types import Document, Part
+
+# Characters of a text of talk: a day that has less goes together with the next.
+_LEAST: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedText:
+    """A text to be read into a memory."""
+
+    content: str
+    source: str
+    at: datetime | str | None
+    """Its time; None for the time of its arrival."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """Parts that go together: of one message, of some days of talk, or of no time."""
+
+    entry: str
+    at: str = ""
+    pieces: list[str] = field(default_factory=list)
+    length: int = 0
+
+    def add(self, part: Part) -> None:
+        self.pieces.append(part.text)
+        self.length += len(part.text)
+        self.at = part.at or self.at
+
+    def goes_on(self, part: Part) -> bool:
+        """Return whether a part belongs to it."""
+        if part.entry != self.entry or (self.at and _is_header(part.text)):
+            return False
+        if part.entry or not (part.at and self.at):
+            return True
+        then, now = _parse(self.at), _parse(part.at)
+        return self.at[:10] == part.at[:10] or (self.length < _LEAST and now >= then)
+
+
+def split_document(document: Document, named: str, at: datetime | str | None = None) -> list[DatedText]:
+    """Return the texts of a document in the order of their times; with a time given, it is one text of that time."""
+    if at is not None:
+        content = "".join(part.text for part in document.parts())
+        return [DatedText(content=content, source=named, at=at)]
+    texts = [
+        DatedText(content=content, source=_name(named, document.name, run.entry), at=run.at or None)
+        for run in _list_runs(document.parts())
+        if (content := "".join(run.pieces)).strip()
+    ]
+    return order_texts(texts)
+
+
+def order_texts(texts: Sequence[DatedText]) -> list[DatedText]:
+    """Return texts in the order of their times; those of no time come last."""
+    dated = sorted((one for one in texts if one.at), key=lambda one: _parse(one.at or ""))
+    return [*dated, *(one for one in texts if not one.at)]
+
+
+def _parse(at: datetime | str) -> datetime:
+    return datetime.fromisoformat(read_time(at))
+
+
+def _list_runs(parts: Iterable[Part]) -> Iterator[_Run]:
+    run: _Run | None = None
+    for part in parts:
+        if run is None or not run.goes_on(part):
+            # The line with a file's name stands before what it holds.
+            lead = run.pieces if run and _is_header("".join(run.pieces)) else []
+            if run and not lead:
+                yield run
+            run = _Run(entry=part.entry, pieces=lead)
+        run.add(part)
+    if run:
+        yield run
+
+
+def _is_header(text: str) -> bool:
+    words = text.strip()
+    return words.startswith("===== ") and words.endswith(" =====") and "\n" not in words
+
+
+def _name(named: str, document: str, entry: str) -> str:
+    """Return the id of a text: that of its file or folder, with the message or file inside."""
+    if not entry:
+        return named
+    return named + entry.removeprefix(document) if entry.startswith(document) else f"{named.rstrip('/')}/{entry}"

@@ -93,6 +93,25 @@ async def test_a_model_that_quotes_gives_the_newest_value(journal):
     assert "14" in then.answer
 
 
+async def test_the_newest_that_answers_holds_and_not_what_only_shares_its_words(journal):
+    model = ScriptedModel(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
+    model.default_way = "quotes"
+    quoting = Session(model=model, journal=journal, patience=Patience(seconds=0))
+    await begin_memory(quoting, "kitchen", "the kitchen", QUOTING)
+    opened = open_memory(quoting, "kitchen")
+    assert (await ask(opened, "When does the kitchen start?")).answer == "The memory is empty."
+    texts = (
+        "Subject: Kitchen start\nThe kitchen starts on 16 March.",
+        "The kitchen starts on 23 March, a week later.",
+        "Subject: It starts\nThe old kitchen goes to Elin in Uppsala, who starts with green cupboards there.",
+    )
+    for number, text in enumerate(texts):
+        await append(opened, text, source=f"mail-{number}", at=f"2026-03-{number + 2:02}")
+    answer = await ask(opened, "When does the kitchen start?")
+    assert answer.answer == "The kitchen starts on 23 March, a week later."
+    assert [quote.quote for quote in answer.superseded] == ["The kitchen starts on 16 March."]
+
+
 TALK = (
     ("Ilse: My doctor is called Vix.\nDorian: The weather turns.\n", "session 1"),
     ("Dorian: By the way, my doctor is called Naicksteand.\nIlse: I have been thinking about it.\n", "session 2"),

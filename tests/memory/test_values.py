@@ -6,7 +6,7 @@ import pytest
 
 from bookwheel.journal.memory_rows import MemoryText
 from bookwheel.memory.passages import MemoryPassage, PassageDocument
-from bookwheel.memory.values import choose_newest, find_told, says_more
+from bookwheel.memory.values import find_told, list_newest, says_more
 
 
 def gather(*entries: str) -> PassageDocument:
@@ -41,7 +41,17 @@ def gather(*entries: str) -> PassageDocument:
 )
 def test_a_later_line_with_the_words_or_with_a_change_holds(question, entries, value) -> None:
     document = gather(*entries)
-    assert value in choose_newest(entries[0], question, document)
+    assert value in list_newest(entries[0], question, document)[0]
+
+
+def test_a_later_turn_of_the_same_talk_holds() -> None:
+    talk = "[2026-03-01 09:00] Ada: The rent is 500.\n\n[2026-03-01 12:00] Bo: The rent is 550 from May.\n\n"
+    assert "550" in list_newest("The rent is 500.", "What is the rent?", gather(talk))[0]
+    assert list_newest("The rent is 550 from May.", "What is the rent?", gather(talk)) == ["The rent is 550 from May."]
+    # What is no talk goes on, and takes nothing back.
+    assert list_newest("The rent is 500.", "What is the rent?", gather("The rent is 500.\nThe rent of B is 550.")) == [
+        "The rent is 500."
+    ]
 
 
 def test_a_turn_tells_what_its_speaker_is_asked_about() -> None:

@@ -114,7 +114,8 @@ async def add(
     from bookwheel.memory.entries import order_texts, split_document
 
     async with open_named(name, options) as opened:
-        texts, notes = list[DatedText](), list[str]()
+        texts: list[DatedText] = []
+        notes: list[str] = []
         for word in sources or (STDIN,):
             document = await asyncio.to_thread(_open, word)
             named = source or ("" if word == STDIN else word)

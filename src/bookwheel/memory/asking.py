@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.claims import Fit, Verdict, sum_up_fits, sum_up_verdicts
 from bookwheel.errors import InputError
@@ -24,7 +24,7 @@ from bookwheel.journal.memory_rows import BY_HAND, MemoryText, blank_version
 from bookwheel.memory.files import split_line
 from bookwheel.memory.passages import DatedQuote, MemoryPassage, PassageDocument, cut_passages, leave_out_others
 from bookwheel.memory.pieces import format_header, read_time, subtract_usage
-from bookwheel.memory.values import choose_newest, find_rivals, find_told, says_more
+from bookwheel.memory.values import find_rivals, find_told, list_newest, says_more
 from bookwheel.reading import loop
 from bookwheel.reading.follow_up import asks_for_more
 from bookwheel.reading.prompts import prompts_for
@@ -43,6 +43,11 @@ if TYPE_CHECKING:
     from bookwheel.journal.memory_rows import MemoryVersion
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.plan import Plan
+
+
+_EMPTY: Final = "The memory is empty."
+# Newer statements of one matter that are judged at most.
+_MOST_STATEMENTS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +113,7 @@ async def ask(
     if answer is None:
         answer = MemoryAnswer(
             question=question,
-            answer=prompts.not_found or "The memory is empty.",
+            answer=prompts.not_found if version.version else _EMPTY,
             origin="memory",
             version=version.version,
             verdict=Verdict.ABSENT,
@@ -246,24 +251,40 @@ async def _ask_texts(
         )
     text = ended.answer.text
     prompts = prompts_for(plan, question)
-    is_quoted = prompts.quotes and not is_absence(text.casefold())
-    if is_quoted:
+    if not prompts.quotes:
+        return await asyncio.to_thread(_judge, text, question, version, document, "texts")
+    if not is_absence(text.casefold()):
         # A short answer has none of the question's words; the passage that it is from has.
         passage = ended.answer.passage or text
-        newest = await asyncio.to_thread(choose_newest, passage, question, document)
-        text = text if newest == passage else newest
-    answer = await asyncio.to_thread(_judge, text, question, version, document, "texts")
-    if is_quoted and answer.newer:
-        # Who quotes cannot weigh: of sentences that say the same of another value, the newest holds.
-        newer = max(answer.newer, key=lambda quote: datetime.fromisoformat(quote.at))
-        answer = await asyncio.to_thread(_judge, newer.quote, question, version, document, "texts")
-    is_other = is_quoted and (answer.answers is Fit.NO or not _is_of_matter(answer, question, document))
-    if not prompts.quotes or (is_quoted and not is_other):
-        return answer
+        if answer := await asyncio.to_thread(_choose_newest, text, passage, question, version, document):
+            return answer
     if told := find_told(question, document):
         return await asyncio.to_thread(_judge, told, question, version, document, "texts")
     # The nearest words are of another matter: what was asked for is not there, or no longer.
-    return replace(answer, answer=prompts.not_found, verdict=Verdict.ABSENT, claims=(), superseded=(), newer=())
+    return await asyncio.to_thread(_say_absent, prompts.not_found, question, version, document)
+
+
+def _choose_newest(
+    text: str, passage: str, question: str, version: MemoryVersion, document: PassageDocument
+) -> MemoryAnswer | None:
+    """Return the newest statement in the matter of a passage that answers the question; None where none does."""
+    *newest, own = list_newest(passage, question, document)
+    for statement in (*newest[:_MOST_STATEMENTS], own):
+        answer = _judge(text if statement == passage else statement, question, version, document, "texts")
+        candidates = [answer]
+        if answer.newer:
+            # Who quotes cannot weigh: of sentences that say the same of another value, the newest holds.
+            newer = max(answer.newer, key=lambda quote: datetime.fromisoformat(quote.at))
+            candidates.insert(0, _judge(newer.quote, question, version, document, "texts"))
+        for one in candidates:
+            if one.answers is not Fit.NO and _is_of_matter(one, question, document):
+                return one
+    return None
+
+
+def _say_absent(words: str, question: str, version: MemoryVersion, document: PassageDocument) -> MemoryAnswer:
+    answer = _judge(words, question, version, document, "texts")
+    return replace(answer, verdict=Verdict.ABSENT, claims=(), evidence=(), superseded=(), newer=())
 
 
 def _is_of_matter(answer: MemoryAnswer, question: str, document: PassageDocument) -> bool:

@@ -23,15 +23,20 @@ from bookwheel.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
-    from bookwheel.memory.passages import PassageDocument
+    from bookwheel.memory.passages import MemoryPassage, PassageDocument
 
-# Two sentences are about the same where they share this part of the words of the shorter one.
+# Two sentences are about the same where they share these parts of the words of the shorter and the longer one.
 _SAME: Final = 0.5
+_SAME_LONGER: Final = 0.3
+_HEADER: Final = re.compile(r"(?:From|To|Cc|Date|Subject|发件人|收件人|主题|日期)[:：]", re.IGNORECASE)
 # Characters of the longest line that is one statement.
 _LINE: Final = 300
 # Of the question's words, where a word tells of a change: one in so many. In Chinese, pairs of signs are words.
 _PART: Final = {"en": 2, "zh": 3}
+# How a turn of a transcript begins.
+_DATED: Final = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]*\] ")
 _TOLD: Final = re.compile(r"[.!?…。！？][\"'”’»)\]』」]*\s*$")
 _CHANGE: Final = re.compile(
     r"\b(?:now|new|no longer|instead|any ?more|another|after all|these days|as of|from (?:now|today|this)|current\w*|"
@@ -42,8 +47,8 @@ _CHANGE: Final = re.compile(
 )
 
 
-def choose_newest(best: str, question: str, document: PassageDocument) -> str:
-    """Return the newest statement of what the best passage for a question speaks of: itself, or a later one."""
+def list_newest(best: str, question: str, document: PassageDocument) -> list[str]:
+    """Return the statements of what the best passage for a question speaks of, newest first; its own comes last."""
     asked = QuestionWords(question)
     text, wanted = document.slice(0, document.length), asked.find(best) & asked.stems
     # Lines of a passage may have been joined; a sentence stands as it was.
@@ -53,17 +58,30 @@ def choose_newest(best: str, question: str, document: PassageDocument) -> str:
     names = {stem(word.index_key) for word in parse_words(question) if word.is_exact}
     # A line that shares only a name is of another matter.
     if home is None or not wanted - names:
-        return best
+        return [best]
     mine, part = _list_stems(best), _PART[language_of(question)]
+    newest = list[str]()
+    for line in _list_later(document, home, home.start + place - home.place):
+        found = asked.find(line)
+        is_change = bool(_CHANGE.search(line)) and part * len(found & wanted) >= len(wanted)
+        if (wanted <= found or is_change) and _list_stems(line) - mine - asked.stems:
+            newest.append(_shorten(line, wanted, mine | asked.stems))
+    return [*newest, best if best in text else own]
+
+
+def _list_later(document: PassageDocument, home: MemoryPassage, place: int) -> list[str]:
+    """Return the lines of later texts, and in a talk the later turns of the same one, newest first."""
+    found: list[tuple[datetime, int, int, str]] = []
     for passage in document.passages:
-        if passage.text.instant <= home.text.instant:
-            break
-        for line in reversed(list(_split_lines(passage.words))):
-            found = asked.find(line)
-            is_change = bool(_CHANGE.search(line)) and part * len(found & wanted) >= len(wanted)
-            if (wanted <= found or is_change) and _list_stems(line) - mine - asked.stems:
-                return _shorten(line, wanted, mine | asked.stems)
-    return best if best in text else own
+        is_same = passage.text.number == home.text.number
+        if not is_same and passage.text.instant <= home.text.instant:
+            continue
+        at = 0
+        for line in _split_lines(passage.words):
+            at = max(at, passage.words.find(line, at))
+            if not is_same or (_DATED.match(line) and passage.start + at > place):
+                found.append((passage.text.instant, passage.text.number, passage.start + at, line))
+    return [line for *_, line in sorted(found, reverse=True)]
 
 
 def says_more(noted: str, found: str) -> bool:
@@ -139,12 +157,16 @@ def find_rivals(
             for start, end in split_sentences(passage.words):
                 words = passage.words[start:end].strip()
                 theirs = _list_stems(words)
-                shared = len(mine & theirs) / max(1, min(len(mine), len(theirs)))
+                shared = len(mine & theirs)
+                is_alike = shared >= max(
+                    _SAME * min(len(mine), len(theirs)), _SAME_LONGER * max(len(mine), len(theirs)), 1
+                )
                 is_same = find_speaker(passage.words, start) in {speaker, ""} or not speaker
                 if (
                     is_same
                     and wanted <= asked.find(words)
-                    and shared >= _SAME
+                    and is_alike
+                    and not _HEADER.match(words)
                     and mine - theirs
                     and theirs - mine - said
                 ):

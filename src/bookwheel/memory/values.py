@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 # Two sentences are about the same where they share these parts of the words of the shorter and the longer one.
 _SAME: Final = 0.5
 _SAME_LONGER: Final = 0.3
-_HEADER: Final = re.compile(r"(?:From|To|Cc|Date|Subject|发件人|收件人|主题|日期)[:：]", re.IGNORECASE)
+# Lines above a mail's own words, which have no full stop.
+_HEADERS: Final = re.compile(
+    r"\s*(?:(?:From|To|Cc|Date|Subject|发件人|收件人|主题|日期)[:：][^\n]*(?:\n\s*|\Z))+", re.IGNORECASE
+)
 # Characters of the longest line that is one statement.
 _LINE: Final = 300
 # Of the question's words, where a word tells of a change: one in so many. In Chinese, pairs of signs are words.
@@ -154,7 +157,9 @@ def find_rivals(
         for passage in document.passages:
             if passage.text.source == quote.source and passage.text.at == quote.at:
                 continue
-            for start, end in split_sentences(passage.words):
+            for first, end in split_sentences(passage.words):
+                headers = _HEADERS.match(passage.words, first, end)
+                start = headers.end() if headers else first
                 words = passage.words[start:end].strip()
                 theirs = _list_stems(words)
                 shared = len(mine & theirs)
@@ -162,14 +167,7 @@ def find_rivals(
                     _SAME * min(len(mine), len(theirs)), _SAME_LONGER * max(len(mine), len(theirs)), 1
                 )
                 is_same = find_speaker(passage.words, start) in {speaker, ""} or not speaker
-                if (
-                    is_same
-                    and wanted <= asked.find(words)
-                    and is_alike
-                    and not _HEADER.match(words)
-                    and mine - theirs
-                    and theirs - mine - said
-                ):
+                if is_same and wanted <= asked.find(words) and is_alike and mine - theirs and theirs - mine - said:
                     at = passage.start + start
                     rivals.append(
                         DatedQuote(

@@ -36,7 +36,7 @@ class DatedText:
 
 
 @dataclass(slots=True)
-class _Run:
+class _EntryParts:
     """Parts that go together: of one message, of some days of talk, or of no time."""
 
     entry: str
@@ -82,15 +82,15 @@ def _parse(at: datetime | str) -> datetime:
     return datetime.fromisoformat(read_time(at))
 
 
-def _list_runs(parts: Iterable[Part]) -> Iterator[_Run]:
-    run: _Run | None = None
+def _list_runs(parts: Iterable[Part]) -> Iterator[_EntryParts]:
+    run: _EntryParts | None = None
     for part in parts:
         if run is None or not run.goes_on(part):
             # The line with a file's name stands before what it holds.
             lead = run.pieces if run and _is_header("".join(run.pieces)) else []
             if run and not lead:
                 yield run
-            run = _Run(entry=part.entry, pieces=lead)
+            run = _EntryParts(entry=part.entry, pieces=lead)
         run.add(part)
     if run:
         yield run

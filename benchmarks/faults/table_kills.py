@@ -2,9 +2,9 @@
 
 python benchmarks/faults/table_kills.py [--kills 60] [--seed 0] [--what graph report]
 
-SIGKILL at a random moment of each process, then the same order again: `resume` for a graph, `--update` for a report.
-The model is scripted: it writes every record that its section states. At the end the graph has each record once, and
-the report a sentence for each, with its source; what was read before a kill is not read again.
+SIGKILL at a random moment after the first call of each process, then the same order again: `resume` for a graph,
+`--update` for a report. The model is scripted: it writes every record that its section states. At the end the graph has
+each record once, and the report a sentence for each, with its source; what was read before a kill is not read again.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ OUTLINE = "# Payments\n\n## Who pays\nevery payment: who, amount, due date\n"
 FILLER = "The wind rose from the west and the boats stayed in."
 _COUNT = 30
 _MOST_KILLS = 12
+_told: list[int] = []
 """Of one graph or report; a busy machine may never come to an end within half a second."""
 
 
@@ -60,6 +61,8 @@ def write_documents(seed: int) -> list[tuple[str, str]]:
 def reply(messages: Sequence[Message]) -> str:
     """Write every record: as a fact, as a row, or as a sentence of a report."""
     text = messages[0].content
+    for pipe in _told:
+        os.write(pipe, b".")
     if "Write one section of a report" in text:
         return " ".join(f"{who} pays {much} crowns by {due} [{n}]." for n, who, much, due in ROW.findall(text))
     section = text.partition("<section>\n")[2].partition("\n</section>")[0]
@@ -118,15 +121,20 @@ JOBS: dict[str, tuple[Callable[..., Any], Callable[[Path, int], list[str]]]] = {
 
 
 def run_child(what: str, folder: Path, seed: int, wait: float | None) -> bool:
-    """Run the job in a process of its own, killed after so many seconds; return whether it came to its end."""
+    """Run the job in a process of its own, killed so many seconds after its first call; return whether it ended."""
+    heard, told = os.pipe()
     child = os.fork()
     if not child:
         code = 1
+        _told.append(told)
         try:
             asyncio.run(JOBS[what][0](folder, seed))
             code = 0
         finally:
             os._exit(code)
+    os.close(told)
+    os.read(heard, 1)  # Its first call, or its end without one.
+    os.close(heard)
     end = None if wait is None else time.monotonic() + wait
     while end is None or time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -140,19 +148,26 @@ def run_child(what: str, folder: Path, seed: int, wait: float | None) -> bool:
     return False
 
 
+def count_steps(folder: Path) -> int:
+    """Return how many sections the journal has after a kill."""
+    with Journal(folder / "journal.sqlite") as store:
+        return sum(len(store.reading(one.id).steps) for one in store.readings())
+
+
 def run_with_kills(what: str, kills: int, seed: int) -> dict[str, object]:
     """Kill and go on until so many kills were made; return what differs from the documents."""
     rng, made, ended, faults = random.Random(f"{what}{seed}"), 0, 0, list[str]()
-    began = 0
+    steps = list[int]()
     while made < kills:
         with tempfile.TemporaryDirectory() as name:
             folder, here = Path(name), 0
-            while not run_child(what, folder, seed + ended, rng.random() if here < _MOST_KILLS else None):
+            while not run_child(what, folder, seed + ended, 0.5 * rng.random() if here < _MOST_KILLS else None):
                 made, here = made + 1, here + 1
-                began += (folder / "journal.sqlite").exists()
+                steps.append(count_steps(folder))
             faults += JOBS[what][1](folder, seed + ended)
             ended += 1
-    return {"what": what, "kills": made, "with a journal": began, "ended": ended, "faults": faults}
+    left = sum(map(bool, steps))
+    return {"what": what, "kills": made, "with steps": left, "most steps": max(steps), "ended": ended, "faults": faults}
 
 
 def main() -> None:

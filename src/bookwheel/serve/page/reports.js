@@ -58,9 +58,12 @@ function begin(order) {
   location.hash = place(whole);
 }
 
+// Made when it is opened: until then each document is offered once on the shelf.
 function answersOrder(books) {
-  const form = () => answersForm(chooseDocuments(books, [], t("report.of")), begin);
-  return h("details", { class: "begin" }, h("summary", {}, t("answers.begin")), books.length ? form() : h("p", { class: "soft" }, t("report.no-documents")));
+  const inner = h("div");
+  const form = () => (books.length ? answersForm(chooseDocuments(books, [], t("report.of")), begin) : h("p", { class: "soft" }, t("report.no-documents")));
+  const box = h("details", { class: "begin", ontoggle: () => box.open && !inner.firstChild && refill(inner, form()) }, h("summary", {}, t("answers.begin")), inner);
+  return box;
 }
 
 function chooseDocuments(books, chosen, label) {

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bookwheel import TextDocument
+from bookwheel.documents.opening import open_document
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal, search
 from bookwheel.journal.search import search_path
@@ -40,6 +41,20 @@ def test_a_passage_is_found_with_its_place(journal):
     assert "Ada Quill" in hit.snippet
     assert BOOK[hit.start : hit.end] == hit.snippet
     assert journal.search("skarholm absent") == []
+
+
+def test_a_passage_of_several_files_names_its_own(journal, tmp_path):
+    files = [tmp_path / "pier.txt", tmp_path / "harbour.txt"]
+    for file, text in zip(
+        files,
+        ("Gulls circle over the pier. " * 40, "Rain fell. " * 40 + "The harbour master is Ada Quill."),
+        strict=True,
+    ):
+        file.write_text(text, "utf-8")
+    journal.keep(open_document(files))
+    (hit,) = journal.search("Ada Quill")
+    assert hit.sources == ("harbour.txt",)
+    assert "pier.txt" in hit.name
 
 
 def test_memories_answers_and_questions_are_found_before_passages(journal):

@@ -69,7 +69,7 @@ def search(*words: str, limit: PositiveInt = 10, output: OutputOptions = OutputO
     for hit in hits:
         pages = f" · p. {', '.join(map(str, hit.pages))}" if hit.pages else ""
         place = f"{pages} · characters {hit.start:,}–{hit.end:,}" if not hit.reading else ""
-        title = f"{hit.reading[:8]} · {hit.question}" if hit.reading else hit.name
+        title = f"{hit.reading[:8]} · {hit.question}" if hit.reading else ", ".join(hit.sources) or hit.name
         print_line(sanitize(" ".join(f"{title}{place}".split())))
         print_line(sanitize("  " + " ".join(hit.snippet.split())))
     if not hits and not output.quiet:

@@ -88,6 +88,8 @@ class SearchHit:
     start: int = 0
     end: int = 0
     pages: tuple[int, ...] = ()
+    sources: tuple[str, ...] = ()
+    """The files that the passage stands in, where the document is of several."""
 
 
 def search_path(journal: Path) -> Path:
@@ -244,6 +246,7 @@ def _load_passage(reader: ReadPool, row: int, words: Sequence[str]) -> SearchHit
     document = StoredDocument(reader, found[0])
     at, snippet = _cut_snippet(document.slice(start, start + _PASSAGE), words)
     start, end = start + at, start + at + len(snippet)
+    is_of_several = len(document.sources(0, document.length)) > 1
     return SearchHit(
         document=document.id,
         name=document.name,
@@ -251,6 +254,7 @@ def _load_passage(reader: ReadPool, row: int, words: Sequence[str]) -> SearchHit
         start=start,
         end=end,
         pages=document.pages(start, end),
+        sources=document.sources(start, end) if is_of_several else (),
     )
 
 

@@ -177,7 +177,7 @@ def search_hit(hit: SearchHit) -> Json:
     return clean(
         {
             "document": hit.document[:SHORT_ID],
-            "name": cut(hit.name, 80),
+            "name": cut(", ".join(hit.sources) or hit.name, 80),
             "snippet": cut(hit.snippet, _LONGEST_TEXT),
             **(about or places),
         }

@@ -2,6 +2,7 @@
 
 import { rememberAddress } from "./address.js";
 import { h, later, refill } from "./dom.js";
+import { placeIn } from "./marks.js";
 import * as service from "./service.js";
 import { number, pages, t } from "./words.js";
 
@@ -45,7 +46,7 @@ export const searchView = () => (kept, query) => {
 
 function entry(hit, words) {
   const place = hit.reading ? service.own.place(hit.reading) : `#/document/${hit.document}?quote=${hit.start}-${hit.end}`;
-  const where = hit.reading ? [hit.name, t("search.memory")] : [pages(hit.pages), t("source.span", { start: number(hit.start), end: number(hit.end) })];
+  const where = hit.reading ? [hit.name, t("search.memory")] : [placeIn(hit.sources[0], hit.name), pages(hit.pages), t("source.span", { start: number(hit.start), end: number(hit.end) })];
   return h(
     "li",
     {},

@@ -56,7 +56,12 @@ class Picture:
     @property
     def media(self) -> str:
         """The media type of its bytes."""
-        return "image/png" if self.content.startswith(b"\x89PNG") else "image/jpeg"
+        return find_media(self.content)
+
+
+def find_media(content: bytes) -> str:
+    """Return the media type of a picture that is kept."""
+    return "image/png" if content.startswith(b"\x89PNG") else "image/jpeg"
 
 
 def split_label(words: str) -> tuple[str, Box | None]:

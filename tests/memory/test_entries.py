@@ -35,9 +35,9 @@ def test_mails_of_a_folder_and_of_a_mailbox_are_texts_of_their_dates(folder) -> 
     box.write_text("".join(f"From x Mon Mar  2 10:00:00 2026\n{write_mail(*mail)}" for mail in MAILS.values()))
     found = split_document(open_document([box]), "in.mbox")
     assert [one.source for one in found] == ["in.mbox#1", "in.mbox#2"]
-    assert "500" in found[0].content
+    assert "500" in found[0].words
     (whole,) = split_document(open_document([box]), "in.mbox", "2026-01-01")
-    assert (whole.at, "500" in whole.content, "550" in whole.content) == ("2026-01-01", True, True)
+    assert (whole.at, "500" in whole.words, "550" in whole.words) == ("2026-01-01", True, True)
 
 
 def test_days_of_a_chat_are_texts_and_quiet_days_go_together(tmp_path) -> None:
@@ -51,7 +51,7 @@ def test_days_of_a_chat_are_texts_and_quiet_days_go_together(tmp_path) -> None:
         ("chat.txt", "2026-03-02 10:02"),
         ("chat.txt", "2026-03-03 10:03"),
     ]
-    assert found[1].content.startswith("[2026-03-01 10:00] Ada: Hello.")
+    assert found[1].words.startswith("[2026-03-01 10:00] Ada: Hello.")
     assert split_document(TextDocument("words"), "note")[0].at is None
 
 

@@ -396,5 +396,5 @@ def _print_reply(name: str, answer: MemoryAnswer, output: OutputOptions) -> int:
         print_note("the memory is full: what it read last was not taken in whole", style="bold yellow")
     for label, quotes in (("", answer.evidence), ("newer: ", answer.newer), ("superseded: ", answer.superseded)):
         for quote in quotes:
-            print_note(f"    {label}“{quote.quote.strip()}”  {quote.source} · {quote.at}", style="italic")
+            print_note(f"    {label}“{quote.quote.strip()}”  {quote.describe_place()}", style="italic")
     return code

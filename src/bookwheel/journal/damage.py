@@ -209,6 +209,8 @@ class _Copy:
             self._copy_all(table, "some of the files that documents were read from")
         for table in ("pictures", "document_pictures"):
             self._copy_all(table, "some of the pictures of documents")
+        for table in ("memory_pictures", "memory_pages"):
+            self._copy_all(table, "some of the pictures and pages of memories")
         self._drop_broken_texts()
         self._cut_broken_chains()
         self._drop_orphans()
@@ -290,3 +292,7 @@ class _Copy:
         for table in ("places", "originals", "document_pictures"):
             self._target.execute(f"DELETE FROM {table} WHERE document NOT IN (SELECT id FROM documents)")
         self._target.execute("DELETE FROM original_pieces WHERE original NOT IN (SELECT id FROM originals)")
+        for table in ("memory_pictures", "memory_pages"):
+            self._target.execute(
+                f"DELETE FROM {table} WHERE (memory, text) NOT IN (SELECT memory, number FROM memory_texts)"
+            )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError, JournalError
 from bookwheel.journal.files import connect, hold_lock, lock_folder, translate_errors
+from bookwheel.journal.memory_pictures import MemoryPictures, drop_unmarked, insert_parts, insert_rows, label_parts
 from bookwheel.journal.memory_rows import MEMORIES, TEXTS, TOMBSTONES, VERSIONS, MemoryText, Tombstone
 from bookwheel.journal.rows import from_json, load_text, store_text, to_json
 from bookwheel.journal.tables import IS_SOUND, digest
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from bookwheel.journal.access import ReadPool, Writer
     from bookwheel.journal.memory_rows import MemoryRecord, MemoryVersion
+    from bookwheel.types import Part
 
 _COPIED: Final = {
     "memory_texts": f"{TEXTS.names}, content",
@@ -116,18 +118,21 @@ class MemoryTables:
         self._writer.write_now(lambda connection: _keep_place(connection, memory, source, place), what)
 
     def add_text(
-        self, record: MemoryRecord, content: str, source: str, at: str, place: str = ""
+        self, record: MemoryRecord, words: str | Sequence[Part], source: str, at: str, place: str = ""
     ) -> tuple[MemoryText, bool]:
         """Queue a text behind those that are there; return it, and False if this source has said the same before.
 
-        A source that grows gives the place behind the text: it says what is new, so that equal lines are no repetition.
+        A text in parts may have pages and pictures. A source that grows gives the place behind the text: it says what
+        is new, so that equal lines are no repetition.
         """
-        sha256 = digest(content)
         instant = datetime.fromisoformat(at).astimezone(UTC).isoformat()
         memory, most = record.number, record.limits.max_characters
         find = f"SELECT {TEXTS.names} FROM memory_texts WHERE memory = ? AND source = ? AND sha256 = ?"
 
         def insert(connection: sqlite3.Connection) -> tuple[MemoryText, bool]:
+            parts = [] if isinstance(words, str) else label_parts(connection, memory, words)
+            content = words if isinstance(words, str) else "".join(part.text for part in parts)
+            sha256 = digest(content)
             if place:
                 _keep_place(connection, memory, source, place)
             elif row := connection.execute(find, (memory, store_text(source), sha256)).fetchone():
@@ -151,6 +156,7 @@ class MemoryTables:
             )
             values = (memory, store_text(content), *TEXTS.to_row(text))
             connection.execute(TEXTS.insert("memory_texts", "memory", "content"), values)
+            insert_parts(connection, memory, text.number, parts)
             connection.execute(
                 "UPDATE memories SET texts = texts + 1, characters = characters + ?, newest = max(newest, ?) "
                 "WHERE number = ?",
@@ -159,6 +165,10 @@ class MemoryTables:
             return text, True
 
         return self._writer.write_now(insert, f"a text of memory {memory}")
+
+    def pictures(self, memory: int) -> MemoryPictures:
+        """Return what finds the pictures of a memory."""
+        return MemoryPictures(self._reader, memory)
 
     def list_waiting(self, memory: int) -> list[MemoryText]:
         rows = self._fetch("memory_texts", TEXTS.names, "memory = ? AND position < characters ORDER BY number", memory)
@@ -323,11 +333,13 @@ class MemoryTables:
             )
             for table, columns in _COPIED.items()
         ]
+        pictures = self.pictures(record.number).list_rows()
         (totals,) = self._fetch("memories", "texts, characters, newest", "number = ?", record.number)
 
         def copy(connection: sqlite3.Connection) -> None:
             for insert, rows in copies:
                 connection.executemany(insert, rows)
+            insert_rows(connection, number, pictures)
             update = "UPDATE memories SET texts = ?, characters = ?, newest = ? WHERE number = ?"
             connection.execute(update, (*totals, number))
 
@@ -367,6 +379,7 @@ def _drop_words(connection: sqlite3.Connection, memory: int, text: int, mask: st
     if mask is not None:
         update = f"UPDATE memory_texts SET content = ?, sha256 = ? {_THIS}"
         connection.execute(update, (store_text(mask), digest(mask), memory, text))
+        drop_unmarked(connection, memory, text, mask)
     elif found := connection.execute(f"SELECT characters FROM memory_texts {_THIS}", (memory, text)).fetchone():
         connection.execute(f"DELETE FROM memory_texts {_THIS}", (memory, text))
         connection.execute("UPDATE memories SET characters = characters - ? WHERE number = ?", (found[0], memory))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import JournalError
 from bookwheel.journal.rows import from_json, load_text, store_text, to_json
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from bookwheel.journal.access import ReadPool
 
-_COLUMNS: Final = "label, source, page, box, picture, width, height, lines"
+COLUMNS: Final = "label, source, page, box, picture, width, height, lines"
+"""What is known of a picture."""
 # Bytes in memory before a temporary file is used.
 _IN_MEMORY: Final = 8 << 20
 
@@ -47,8 +48,8 @@ class SpooledPictures:
             if connection.execute("SELECT 1 FROM pictures WHERE sha256 = ?", (sha256,)).fetchone() is None:
                 self._file.seek(start)
                 connection.execute("INSERT INTO pictures VALUES (?, ?)", (sha256, self._file.read(size)))
-        rows = [(document, number, *_to_values(one)) for number, one in enumerate(self._facts)]
-        names = f"document, number, {_COLUMNS}"
+        rows = [(document, number, *to_values(one)) for number, one in enumerate(self._facts)]
+        names = f"document, number, {COLUMNS}"
         connection.executemany(
             f"INSERT OR IGNORE INTO document_pictures ({names}) VALUES ({', '.join('?' * 10)})", rows
         )
@@ -57,7 +58,7 @@ class SpooledPictures:
         self._file.close()
 
 
-def _to_values(picture: Picture) -> tuple[object, ...]:
+def to_values(picture: Picture) -> tuple[object, ...]:
     lines = to_json([[line.text, line.box, line.confidence] for line in picture.lines])
     place = (store_text(picture.label), store_text(picture.source), picture.page, to_json(picture.box))
     return (*place, picture.sha256, picture.width, picture.height, lines)
@@ -65,7 +66,12 @@ def _to_values(picture: Picture) -> tuple[object, ...]:
 
 def list_pictures(reader: ReadPool, document: int) -> tuple[Picture, ...]:
     """Return what is known of the pictures of a document, in their order, without their bytes."""
-    rows = reader.fetch_all(f"SELECT {_COLUMNS} FROM document_pictures WHERE document = ? ORDER BY number", (document,))
+    rows = reader.fetch_all(f"SELECT {COLUMNS} FROM document_pictures WHERE document = ? ORDER BY number", (document,))
+    return from_rows(rows)
+
+
+def from_rows(rows: Iterable[tuple[Any, ...]]) -> tuple[Picture, ...]:
+    """Return the pictures of rows, without their bytes."""
     return tuple(
         Picture(
             label=load_text(label),

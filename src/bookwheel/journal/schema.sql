@@ -294,3 +294,42 @@ CREATE TRIGGER pictures_drop_unused AFTER DELETE ON document_pictures BEGIN
     DELETE FROM pictures WHERE sha256 = old.picture
         AND NOT EXISTS (SELECT 1 FROM document_pictures WHERE picture = old.picture);
 END;
+
+-- version 17: the pictures of lasting memories, their bytes beside those of documents, and where pages of a text begin
+CREATE TABLE memory_pictures (
+    memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
+    text INTEGER NOT NULL,
+    label TEXT NOT NULL,
+    source TEXT NOT NULL,
+    page INTEGER,
+    box TEXT NOT NULL,
+    picture TEXT NOT NULL,
+    width INTEGER NOT NULL,
+    height INTEGER NOT NULL,
+    lines TEXT NOT NULL,
+    PRIMARY KEY (memory, text, label)
+);
+CREATE INDEX memory_pictures_label ON memory_pictures(memory, label);
+CREATE INDEX memory_pictures_picture ON memory_pictures(picture);
+CREATE TABLE memory_pages (
+    memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
+    text INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    page INTEGER,
+    PRIMARY KEY (memory, text, start)
+) WITHOUT ROWID;
+CREATE TRIGGER memory_texts_drop_pictures AFTER DELETE ON memory_texts BEGIN
+    DELETE FROM memory_pictures WHERE memory = old.memory AND text = old.number;
+    DELETE FROM memory_pages WHERE memory = old.memory AND text = old.number;
+END;
+DROP TRIGGER pictures_drop_unused;
+CREATE TRIGGER pictures_drop_unused AFTER DELETE ON document_pictures BEGIN
+    DELETE FROM pictures WHERE sha256 = old.picture
+        AND NOT EXISTS (SELECT 1 FROM document_pictures WHERE picture = old.picture)
+        AND NOT EXISTS (SELECT 1 FROM memory_pictures WHERE picture = old.picture);
+END;
+CREATE TRIGGER memory_pictures_drop_unused AFTER DELETE ON memory_pictures BEGIN
+    DELETE FROM pictures WHERE sha256 = old.picture
+        AND NOT EXISTS (SELECT 1 FROM document_pictures WHERE picture = old.picture)
+        AND NOT EXISTS (SELECT 1 FROM memory_pictures WHERE picture = old.picture);
+END;

@@ -110,6 +110,7 @@ MIGRATIONS: list[str] = [
     _SCRIPTS["14"],
     _SCRIPTS["15"],
     _SCRIPTS["16"],
+    _SCRIPTS["17"],
 ]
 """Script k takes a journal of version k to version k + 1."""
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
 from bookwheel.journal.memory_rows import MemoryVersion
-from bookwheel.memory.entries import DatedText
+from bookwheel.memory.entries import DatedText, join_words
 from bookwheel.memory.forgetting import go_on_forgetting
 from bookwheel.memory.pieces import MemoryUpdate, cut_piece, ignore_version, read_piece, read_time, subtract_usage
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from bookwheel.journal.memory_rows import MemoryText
     from bookwheel.memory.opened import OpenMemory
+    from bookwheel.types import Part
 
 # Characters of one text at most: it is held in memory while it is read.
 _MOST_CHARACTERS: Final = 16 << 20
@@ -35,13 +36,16 @@ _MOST_CHARACTERS: Final = 16 << 20
 
 async def append(
     opened: OpenMemory,
-    content: str,
+    content: str | Sequence[Part],
     *,
     source: str = "",
     at: datetime | str | None = None,
     watch: Callable[[MemoryVersion], None] = ignore_version,
 ) -> MemoryUpdate:
-    """Add a text and read all that waits, in its turn; return how the memory changed."""
+    """Add a text and read all that waits, in its turn; return how the memory changed.
+
+    The parts of a document come with their pages and pictures.
+    """
     return await append_all(opened, [DatedText(content=content, source=source, at=at)], watch=watch)
 
 
@@ -61,7 +65,7 @@ async def append_all(
 
 
 async def store_text(
-    opened: OpenMemory, content: str, *, source: str = "", at: datetime | str | None = None
+    opened: OpenMemory, content: str | Sequence[Part], *, source: str = "", at: datetime | str | None = None
 ) -> tuple[MemoryText, bool]:
     """Queue a text, which cannot be lost from here on; return it, and False if its source has said the same before."""
     check_text(content)
@@ -70,13 +74,14 @@ async def store_text(
     return await asyncio.to_thread(opened.tables.add_text, opened.record, content, named, when)
 
 
-def check_text(content: str) -> None:
+def check_text(content: str | Sequence[Part]) -> None:
     """Raise InputError for a text that is empty, or too long to be held in memory while it is read."""
-    if not content.strip():
+    words = join_words(content)
+    if not words.strip():
         raise InputError("the text is empty; there is nothing to read")
-    if len(content) > _MOST_CHARACTERS:
+    if len(words) > _MOST_CHARACTERS:
         raise InputError(
-            f"one text may have {_MOST_CHARACTERS:,} characters; this one has {len(content):,}: add it in parts"
+            f"one text may have {_MOST_CHARACTERS:,} characters; this one has {len(words):,}: add it in parts"
         )
 
 

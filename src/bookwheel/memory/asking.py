@@ -23,10 +23,14 @@ from bookwheel.errors import InputError
 from bookwheel.journal.memory_rows import BY_HAND, MemoryText, blank_version
 from bookwheel.memory.files import split_line
 from bookwheel.memory.passages import DatedQuote, MemoryPassage, PassageDocument, cut_passages, leave_out_others
+from bookwheel.memory.pictures import locate, say_seen
 from bookwheel.memory.pieces import format_header, read_time, subtract_usage
+from bookwheel.memory.seeing import see
 from bookwheel.memory.values import find_rivals, find_told, list_newest, says_more
+from bookwheel.models.base import find_wrapper
 from bookwheel.reading import loop
 from bookwheel.reading.follow_up import asks_for_more
+from bookwheel.reading.pictures import SeeingModel
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.ways.registry import load_way
@@ -39,6 +43,8 @@ from bookwheel.types import GAPS, DocumentInfo, Flag, Status, Usage
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bookwheel.claims import Claim
     from bookwheel.journal.memory_rows import MemoryVersion
     from bookwheel.memory.opened import OpenMemory
@@ -93,7 +99,7 @@ async def ask(
     passages = await asyncio.to_thread(_rank_passages, opened, question, version, until)
     if prompts.quotes:
         passages = leave_out_others(passages, question)
-    document = PassageDocument(passages, has_headers=not prompts.quotes)
+    document = PassageDocument(passages, has_headers=not prompts.quotes, pictures=tables.pictures(record.number))
     spent = opened.model.spent
     answer: MemoryAnswer | None = None
     noted: MemoryAnswer | None = None
@@ -119,10 +125,20 @@ async def ask(
             verdict=Verdict.ABSENT,
         )
     gaps = (version,) if has_notes and GAPS & set(version.flags) else ()
-    answer = replace(answer, usage=subtract_usage(opened.model.spent, spent), gaps=gaps)
+    found = await asyncio.to_thread(_locate_quotes, opened, answer)
+    answer = replace(found, usage=subtract_usage(opened.model.spent, spent), gaps=gaps)
     if is_kept and as_of is None and answer.status is Status.ANSWERED:
         await keep_answer(opened, answer)
     return answer
+
+
+def _locate_quotes(opened: OpenMemory, answer: MemoryAnswer) -> MemoryAnswer:
+    return replace(
+        answer,
+        evidence=locate(opened, answer.evidence),
+        superseded=locate(opened, answer.superseded),
+        newer=locate(opened, answer.newer),
+    )
 
 
 async def keep_answer(opened: OpenMemory, answer: MemoryAnswer) -> None:
@@ -211,7 +227,10 @@ async def _ask_memory(
         return None, False
     prompts = prompts_for(plan, question)
     loop.check(question, opened.session.model, plan, prompts)
-    said = await loop.answer(question, memory, opened.reader, plan, prompts)
+    reader = await asyncio.to_thread(see, opened, opened.reader, memory.text)
+    said = await loop.answer(question, memory, reader, plan, prompts)
+    seeing = find_wrapper(reader, SeeingModel)
+    marks = [picture.mark for picture in seeing.seen] if seeing else []
     if Flag.NO_ANSWER in said.flags or is_absence(said.text.casefold()):
         return None, False
 
@@ -219,7 +238,7 @@ async def _ask_memory(
         # The words of the answer may stand where none of the question's do.
         more = _rank_passages(opened, f"{question}\n{said.text}", version, until)
         wider = PassageDocument(more, has_headers=True)
-        return _judge(said.text, question, version, wider, "memory")
+        return _add_seen(opened, _judge(said.text, question, version, wider, "memory"), marks)
 
     answer = await asyncio.to_thread(judge)
     is_borne_out = bool(answer.claims) and not any(
@@ -250,9 +269,12 @@ async def _ask_texts(
             error=ended.error,
         )
     text = ended.answer.text
+    cited = {at for claim in ended.claims if claim.verdict is Verdict.SEEN for at in claim.evidence}
+    marks = [ended.evidence[at].quote for at in sorted(cited)]
     prompts = prompts_for(plan, question)
     if not prompts.quotes:
-        return await asyncio.to_thread(_judge, text, question, version, document, "texts")
+        judged = await asyncio.to_thread(_judge, text, question, version, document, "texts")
+        return await asyncio.to_thread(_add_seen, opened, judged, marks)
     if not is_absence(text.casefold()):
         # A short answer has none of the question's words; the passage that it is from has.
         passage = ended.answer.passage or text
@@ -285,6 +307,16 @@ def _choose_newest(
 def _say_absent(words: str, question: str, version: MemoryVersion, document: PassageDocument) -> MemoryAnswer:
     answer = _judge(words, question, version, document, "texts")
     return replace(answer, verdict=Verdict.ABSENT, claims=(), evidence=(), superseded=(), newer=())
+
+
+def _add_seen(opened: OpenMemory, answer: MemoryAnswer, marks: Sequence[str]) -> MemoryAnswer:
+    """Return the answer with what no words bear out said to be seen in these pictures."""
+    claims, quotes = say_seen(opened, answer.claims, marks)
+    if not quotes:
+        return answer
+    numbers = tuple(range(len(answer.evidence), len(answer.evidence) + len(quotes)))
+    claims = tuple(replace(one, evidence=numbers) if one.verdict is Verdict.SEEN else one for one in claims)
+    return replace(answer, claims=claims, verdict=sum_up_verdicts(claims), evidence=(*answer.evidence, *quotes))
 
 
 def _is_of_matter(answer: MemoryAnswer, question: str, document: PassageDocument) -> bool:

@@ -9,6 +9,7 @@ from bookwheel.errors import InputError
 from bookwheel.journal.memories import write_time
 from bookwheel.journal.memory_rows import MemoryVersion, VersionKind
 from bookwheel.memory.pieces import MemoryUpdate
+from bookwheel.memory.seeing import see
 from bookwheel.types import Flag, Memory
 from bookwheel.views.diff import ChangeKind, diff_memories
 
@@ -48,7 +49,7 @@ def make_edit(
     opened: OpenMemory, before: MemoryVersion, number: int, text: str, changes: Sequence[tuple[str, str]]
 ) -> MemoryVersion:
     """Return the version with this text; InputError where it is over the memory's limit."""
-    tokens, limit = opened.session.model.tokenizer.count(text), opened.record.plan.memory_tokens
+    tokens, limit = see(opened, opened.session.model, text).tokenizer.count(text), opened.record.plan.memory_tokens
     if tokens > limit:
         raise InputError(
             f"the new memory has {tokens} tokens and may have {limit}: shorten it, or begin one with more "

@@ -29,10 +29,20 @@ _LEAST: Final = 500
 class DatedText:
     """A text to be read into a memory."""
 
-    content: str
+    content: str | Sequence[Part]
     source: str
     at: datetime | str | None
     """Its time; None for the time of its arrival."""
+
+    @property
+    def words(self) -> str:
+        """The text, without what its parts have of pages and pictures."""
+        return join_words(self.content)
+
+
+def join_words(content: str | Iterable[Part]) -> str:
+    """Return the words of a text, or of the parts of a document."""
+    return content if isinstance(content, str) else "".join(part.text for part in content)
 
 
 @dataclass(slots=True)
@@ -41,11 +51,11 @@ class _EntryParts:
 
     entry: str
     at: str = ""
-    pieces: list[str] = field(default_factory=list)
+    pieces: list[Part] = field(default_factory=list)
     length: int = 0
 
     def add(self, part: Part) -> None:
-        self.pieces.append(part.text)
+        self.pieces.append(part)
         self.length += len(part.text)
         self.at = part.at or self.at
 
@@ -62,12 +72,11 @@ class _EntryParts:
 def split_document(document: Document, named: str, at: datetime | str | None = None) -> list[DatedText]:
     """Return the texts of a document in the order of their times; with a time given, it is one text of that time."""
     if at is not None:
-        content = "".join(part.text for part in document.parts())
-        return [DatedText(content=content, source=named, at=at)]
+        return [DatedText(content=tuple(document.parts()), source=named, at=at)]
     texts = [
-        DatedText(content=content, source=_name(named, document.name, run.entry), at=run.at or None)
+        DatedText(content=tuple(run.pieces), source=_name(named, document.name, run.entry), at=run.at or None)
         for run in _list_runs(document.parts())
-        if (content := "".join(run.pieces)).strip()
+        if any(part.text.strip() for part in run.pieces)
     ]
     return order_texts(texts)
 
@@ -87,7 +96,7 @@ def _list_runs(parts: Iterable[Part]) -> Iterator[_EntryParts]:
     for part in parts:
         if run is None or not run.goes_on(part):
             # The line with a file's name stands before what it holds.
-            lead = run.pieces if run and _is_header("".join(run.pieces)) else []
+            lead = run.pieces if run and _is_header(join_words(run.pieces)) else []
             if run and not lead:
                 yield run
             run = _EntryParts(entry=part.entry, pieces=lead)

@@ -8,8 +8,9 @@
     purge     the file is rewritten, its log emptied                  the words stand nowhere in it any more
 
 A fact that another source says too is read from there again, so it stays. A correction by hand is made again where the
-line that it corrected is there. A tombstone says when, which sources, how many pieces were read again and how many
-lines of the newest memory changed; it holds no words.
+line that it corrected is there. A picture goes with its text, and where the words to forget were recognised in it. A
+tombstone says when, which sources, how many pieces were read again and how many lines of the newest memory changed; it
+holds no words.
 """
 
 from __future__ import annotations
@@ -66,8 +67,11 @@ def preview(
         pattern = re.compile(re.escape(text), re.IGNORECASE)
         for one in texts:
             content = opened.tables.load_text(memory, one.number)
-            if pattern.search(content):
-                masks[one.number] = pattern.sub(lambda found: _MASK * len(found[0]), content)
+            mask = pattern.sub(lambda found: _MASK * len(found[0]), content)
+            for mark in _list_marks(opened, one, text):
+                mask = mask.replace(mark, _MASK * len(mark))
+            if mask != content:
+                masks[one.number] = mask
     elif source:
         masks = {one.number: None for one in texts if one.source == source}
         # Of a mailbox or a folder each message is a source: its own name stands for all of them.
@@ -204,6 +208,17 @@ class _Replay:
         await asyncio.to_thread(opened.tables.add_replay, opened.record.number, new)
         self.watch(new)
         return new
+
+
+def _list_marks(opened: OpenMemory, text: MemoryText, phrase: str) -> list[str]:
+    """Return the marks of the pictures of a text in which some words were recognised: they show these words."""
+    wanted = _fold(phrase)
+    found = opened.tables.pictures(opened.record.number).of_text(text.number) if wanted else ()
+    return [one.mark for one in found if wanted in _fold("".join(line.text for line in one.lines))]
+
+
+def _fold(text: str) -> str:
+    return "".join(sign for sign in text.casefold() if sign.isalnum())
 
 
 def _is_written(version: MemoryVersion, phrase: str) -> bool:

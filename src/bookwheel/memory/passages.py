@@ -13,7 +13,9 @@ from bookwheel.types import Part
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from bookwheel.journal.memory_pictures import MemoryPictures
     from bookwheel.journal.memory_rows import MemoryText
+    from bookwheel.picture import Box, Picture
 
 # Characters of a passage of a text. A sign of Chinese says what several letters say, and is a token of its own.
 _PASSAGE: Final = {"en": 1200, "zh": 400}
@@ -31,6 +33,21 @@ class DatedQuote:
     start: int
     """Character offset into the text."""
     end: int
+    text: int = 0
+    """The number of the text; 0 of what was written by hand."""
+    page: int | None = None
+    picture: str = ""
+    """The label of the picture that it stands in."""
+    box: Box | None = None
+    """Its place on the page, where it stands in a picture."""
+    confidence: float | None = None
+    """How sure the recogniser is of the words, from 0 to 1."""
+
+    def describe_place(self) -> str:
+        """Return where it stands, in words."""
+        page = "" if self.page is None else f" · page {self.page}"
+        sure = "" if self.confidence is None else f" · read in a picture ({self.confidence:.0%})"
+        return f"{self.source}{page}{sure} · {self.at}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +64,11 @@ class MemoryPassage:
 class PassageDocument:
     """The passages that a question is put to, newest first, each below a line with its source and date."""
 
-    def __init__(self, passages: Sequence[MemoryPassage], *, has_headers: bool) -> None:
+    def __init__(
+        self, passages: Sequence[MemoryPassage], *, has_headers: bool, pictures: MemoryPictures | None = None
+    ) -> None:
         self.name = "passages"
+        self._pictures = pictures
         self.passages: list[MemoryPassage] = []
         self._parts: list[Part] = []
         length = 0
@@ -75,6 +95,14 @@ class PassageDocument:
         del start, end
         return ()
 
+    def list_pictures(self) -> tuple[Picture, ...]:
+        """Return the pictures whose marks stand in it."""
+        return self._pictures.pointed_at(self.slice(0, self.length)) if self._pictures else ()
+
+    def load_picture(self, sha256: str) -> bytes:
+        """Return the bytes of one."""
+        return self._pictures.load(sha256) if self._pictures else b""
+
     def find(self, place: int) -> MemoryPassage | None:
         """Return the passage at a character."""
         return next((one for one in reversed(self.passages) if one.place <= place), None)
@@ -98,7 +126,8 @@ class PassageDocument:
         start = max(start, passage.place)
         words = passage.words[start - passage.place : end - passage.place]
         at = passage.start + start - passage.place
-        return DatedQuote(quote=words, source=passage.text.source, at=passage.text.at, start=at, end=at + len(words))
+        source, when, number = passage.text.source, passage.text.at, passage.text.number
+        return DatedQuote(quote=words, source=source, at=when, start=at, end=at + len(words), text=number)
 
 
 def leave_out_others(passages: Sequence[MemoryPassage], question: str) -> list[MemoryPassage]:

@@ -12,6 +12,9 @@ from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import InputError
 from bookwheel.journal.memories import write_time
 from bookwheel.journal.memory_rows import MemoryText, MemoryVersion, VersionKind
+from bookwheel.memory.seeing import see
+from bookwheel.models.base import find_wrapper
+from bookwheel.reading.pictures import SeeingModel
 from bookwheel.text.chunks import split
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import GAPS, Answer, Chunk, Conversation, Flag, Reply, Step, Usage
@@ -84,7 +87,7 @@ def read_time(at: datetime | str | None, *, is_until: bool = False) -> str:
 
 def cut_piece(opened: OpenMemory, text: MemoryText, content: str, start: int) -> Chunk:
     """Return the next piece of a text that fits a chunk together with its header."""
-    tokenizer, plan = opened.session.model.tokenizer, opened.record.plan
+    tokenizer, plan = see(opened, opened.session.model, text=text.number).tokenizer, opened.record.plan
     room = plan.chunk_tokens - tokenizer.count(escape_markup(format_header(text))) - _SEAM_TOKENS
     if room < _SEAM_TOKENS:
         raise InputError(f"the source's name {text.source!r} leaves no room in a chunk of {plan.chunk_tokens} tokens")
@@ -96,7 +99,8 @@ async def read_piece(opened: OpenMemory, before: MemoryVersion, text: MemoryText
     document = TextDocument(format_header(text) + piece.text, name=text.source)
     done = _carry(before)
     steps, length = list[Step](), 0
-    events = opened.way(document, opened.brief, opened.reader, opened.record.plan, done)
+    reader = see(opened, opened.reader, f"{before.memory.text}\n{document.text}")
+    events = opened.way(document, opened.brief, reader, opened.record.plan, done)
     async with aclosing(events):
         async for event in events:
             # The way asks the model for an answer only when it is asked for the next event.
@@ -107,7 +111,10 @@ async def read_piece(opened: OpenMemory, before: MemoryVersion, text: MemoryText
             if length >= document.length:
                 break
     lost = opened.model.take_unanswered()
-    return _join(before, text, piece, steps, lost)
+    version = _join(before, text, piece, steps, lost)
+    if seeing := find_wrapper(reader, SeeingModel):
+        version = replace(version, flags=tuple(dict.fromkeys((*version.flags, *seeing.take_flags()))))
+    return version
 
 
 def _carry(version: MemoryVersion) -> tuple[Step, ...]:

@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from bookwheel.claims import Claim, choose_sign
 from bookwheel.journal.memory_rows import BY_HAND, blank_version
+from bookwheel.memory.pictures import MemoryPictureJson, picture_to_json
 from bookwheel.schema import to_plain
 from bookwheel.types import GAPS, Usage
 from bookwheel.views.diff import ChangeKind, diff_memories
@@ -65,6 +66,8 @@ class MemoryJson(TypedDict, total=False):
     """The tokens that it may have."""
     waiting: int
     """Texts that are not read to their end."""
+    pictures: list[MemoryPictureJson]
+    """Those that its lines point at."""
 
 
 MemoryDiffJson = TypedDict("MemoryDiffJson", {"memory": str, "from": int, "to": int, "changes": list[LineChangeJson]})
@@ -78,6 +81,15 @@ class DatedQuoteJson(TypedDict):
     at: str
     start: int
     end: int
+    text: NotRequired[int]
+    """The number of the text; 0 of what was written by hand."""
+    page: NotRequired[int | None]
+    picture: NotRequired[str]
+    """The label of the picture that they stand in."""
+    box: NotRequired[tuple[float, float, float, float] | None]
+    """Their place on the page, where they stand in a picture: left, top, right, bottom, as shares of its sides."""
+    confidence: NotRequired[float | None]
+    """How sure the recogniser is of the words."""
 
 
 MemoryAnswerJson = TypedDict(
@@ -295,7 +307,9 @@ def show_version(tables: MemoryTables, record: MemoryRecord, number: int | None 
     before = find_version(tables, record, found.version - 1)
     waiting = len(tables.list_waiting(record.number))
     shown = version_to_json(record.name, found, before)
-    return {**shown, "limit": record.plan.memory_tokens, "waiting": waiting, "gaps": list_gaps([found])}
+    pictures = [picture_to_json(one) for one in tables.pictures(record.number).pointed_at(found.memory.text)]
+    gaps = list_gaps([found])
+    return {**shown, "limit": record.plan.memory_tokens, "waiting": waiting, "gaps": gaps, "pictures": pictures}
 
 
 def compare_versions(tables: MemoryTables, record: MemoryRecord, old: int, new: int) -> MemoryDiffJson:

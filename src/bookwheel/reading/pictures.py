@@ -133,7 +133,9 @@ class View:
 class SeeingModel(ModelWrapper):
     """A model that is shown the pictures whose marks stand in its messages."""
 
-    def __init__(self, model: Model, document: Document, plan: Plan, rule: PictureRule, explanation: str) -> None:
+    def __init__(
+        self, model: Model, document: Document | PicturedDocument, plan: Plan, rule: PictureRule, explanation: str
+    ) -> None:
         super().__init__(model)
         self._load: Callable[[str], bytes] = getattr(document, "load_picture", lambda _: b"")
         self._explanation = explanation
@@ -250,7 +252,7 @@ class SeeingModel(ModelWrapper):
         return replace(reply, text=text)
 
 
-def see_pictures(model: Model, document: Document, plan: Plan, question: str) -> Model:
+def see_pictures(model: Model, document: Document | PicturedDocument, plan: Plan, question: str) -> Model:
     """Return the model as it sees the document's pictures; the model itself where it sees none."""
     rule = find_vision(model)
     if rule is None or find_wrapper(model, SeeingModel):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.documents.readers.pictures import find_quote
-from bookwheel.picture import MARK, find_above, place_on_page, split_label
+from bookwheel.documents.readers.pictures import place_quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,15 +22,9 @@ def place_in_picture(place: Place, pictures: Mapping[str, Picture], document: Do
     """Return a place with its page, its picture and the box on the page, where it stands in one of these pictures."""
     if place.start is None or place.end is None:
         return place
-    for found in MARK.finditer(place.quote):
-        label, part = split_label(found[1])
-        if picture := pictures.get(label):
-            box = place_on_page(part, picture.box) if part else picture.box
-            return replace(place, page=picture.page, source=picture.source, picture=label, box=box)
-    picture = find_above(pictures, document.slice(max(0, place.start - BEFORE), place.start))
-    found_at = find_quote(picture, place.quote) if picture else None
-    if picture is None or found_at is None:
+    found = place_quote(pictures, place.quote, document.slice(max(0, place.start - BEFORE), place.start))
+    if found is None:
         return place
-    box, sure = found_at
+    picture, box, sure = found
     label, page, source = picture.label, picture.page, picture.source
     return replace(place, page=page, source=source, picture=label, box=box, confidence=sure)

@@ -29,11 +29,11 @@ from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing, 
 from bookwheel.documents.readers.pdf_pages import find_characters
 from bookwheel.documents.readers.recognition import Recognition, recognise
 from bookwheel.errors import BookwheelError, MissingExtra, SourceError
-from bookwheel.picture import Box, Picture, place_on_page
+from bookwheel.picture import MARK, Box, Picture, find_above, place_on_page, split_label
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
@@ -186,6 +186,22 @@ def find_quote(picture: Picture, quote: str) -> tuple[Box, float] | None:
     ends = list(accumulate(len(line.text) + 1 for line in picture.lines))
     sure = min(picture.lines[bisect_right(ends, at)].confidence for at in places)
     return (min(left), min(top), max(right), max(bottom)), round(sure, 3)
+
+
+def place_quote(pictures: Mapping[str, Picture], quote: str, above: str) -> tuple[Picture, Box, float | None] | None:
+    """Return the picture that a quote points at or is from, its box on the page, and how sure the recogniser is of it.
+
+    `above` is the text before the quote, where the mark of its picture stands. None where it is from no picture.
+    """
+    for found in MARK.finditer(quote):
+        label, part = split_label(found[1])
+        if picture := pictures.get(label):
+            if part:
+                return picture, place_on_page(part, picture.box), None
+            return picture, *(find_quote(picture, MARK.sub("", quote)) or (picture.box, None))
+    near = find_above(pictures, above)
+    found_at = find_quote(near, quote) if near else None
+    return (near, *found_at) if near and found_at else None
 
 
 def _has_most(text: str, quote: str) -> bool:

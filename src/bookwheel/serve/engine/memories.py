@@ -8,6 +8,7 @@ import tempfile
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,11 +24,13 @@ from bookwheel.memory.lasting import export_memory
 from bookwheel.memory.opened import WRITTEN_ABOUT, OpenMemory, begin_memory, check_name, open_memory
 from bookwheel.memory.pieces import read_time
 from bookwheel.serve.engine.errors import ApiError, not_found
+from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from concurrent.futures import Future
 
+    from bookwheel.journal import StoredDocument
     from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord
     from bookwheel.memory.files import FileCommand
     from bookwheel.memory.pieces import MemoryUpdate
@@ -101,7 +104,7 @@ class ServedMemories:
         return await asyncio.to_thread(records.compare_versions, self._tables, record, old, new)
 
     async def add(
-        self, key: Key | None, name: str, text: str, *, source: str, at: str | None, waits: bool = True
+        self, key: Key | None, name: str, text: str | Sequence[Part], *, source: str, at: str | None, waits: bool = True
     ) -> records.MemoryJson:
         """Read a text into a memory; without waiting, return as soon as it cannot be lost."""
         await self._service.documents.check_disk()
@@ -121,6 +124,18 @@ class ServedMemories:
             "known": not is_new,
             "waiting": waiting,
         }
+
+    async def load_parts(self, key: Key | None, sha256: str) -> tuple[tuple[Part, ...], str]:
+        """Return the parts of a document of the client, with the bytes of its pictures, and its name."""
+        document = await self._service.get_document(sha256, key)
+        return await asyncio.to_thread(_load_parts, document), document.name
+
+    async def load_picture(self, key: Key | None, name: str, sha256: str) -> bytes:
+        """Return the bytes of a picture that a text of the memory has."""
+        pictures = self._tables.pictures((await self.find(key, name)).number)
+        if not await asyncio.to_thread(pictures.has, sha256):
+            raise not_found("picture of that hash")
+        return await asyncio.to_thread(pictures.load, sha256)
 
     def _read_later(self, opened: OpenMemory) -> None:
         def tell(outcome: Future[MemoryUpdate]) -> None:
@@ -223,3 +238,14 @@ class ServedMemories:
         session = self._service.make_session(key, record.model)
         budget = self._service.plans[record.model].budget
         return open_memory(session, name, owner=self._service.owner(key), budget=budget)
+
+
+def _load_parts(document: StoredDocument) -> tuple[Part, ...]:
+    pictures = document.list_pictures()
+    parts = []
+    for (source, page), run in groupby(document.parts(), key=lambda part: (part.source, part.page)):
+        text = "".join(part.text for part in run)
+        mine = (one for one in pictures if one.mark in text and (one.source, one.page) == (source, page))
+        held = tuple(replace(one, content=document.load_picture(one.sha256)) for one in mine)
+        parts.append(Part(text=text, source=source, page=page, pictures=held))
+    return tuple(parts)

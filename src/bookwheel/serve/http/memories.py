@@ -21,15 +21,19 @@ from bookwheel.memory.record import (
     MemorySummaryJson,
     TombstoneJson,
 )
+from bookwheel.picture import find_media
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import operation
 from bookwheel.serve.http.requests import Body, PlanValues, Question, parse_body, parse_flag, parse_number
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.requests import Request
 
     from bookwheel.serve.engine.service import Service
+    from bookwheel.types import Part
 
 _Name = Annotated[str, Field(min_length=1, max_length=64)]
 _Words = Annotated[str, Field(min_length=1, max_length=16 << 20)]
@@ -37,6 +41,9 @@ _Text = Annotated[str, Field(max_length=16 << 20)]
 _Source = Annotated[str, Field(max_length=1000)]
 _Time = Annotated[str, Field(max_length=64)]
 _WAIT: Final = {"wait": int}
+_PICTURE: Final = "image/png"
+# What is forgotten is in no browser's cache either.
+_NOT_STORED: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _Limit = Annotated[int, Field(ge=1, lt=1 << 53)]
 
 
@@ -60,9 +67,10 @@ class NameShape(Body):
 
 
 class TextShape(Body):
-    """A text to read."""
+    """A text to read, or a document that was uploaded, with its pages and pictures."""
 
-    text: _Words
+    text: _Text = ""
+    document: Annotated[str, Field(max_length=64)] = ""
     source: _Source = ""
     """Who says it; needed to forget it."""
     at: _Time | None = None
@@ -170,9 +178,15 @@ class MemoryRoutes:
     async def add_text(self, request: Request) -> Response:
         body = await parse_body(TextShape, request)
         waits = "wait" not in request.query_params or parse_flag(request, "wait")
-        added = await self._memories.add(
-            request.state.key, request.path_params["name"], body.text, source=body.source, at=body.at, waits=waits
-        )
+        if bool(body.text) == bool(body.document):
+            raise ApiError(400, "give a text, or a document that was uploaded, and not both", param="text")
+        key, name = request.state.key, request.path_params["name"]
+        words: str | Sequence[Part] = body.text
+        source = body.source
+        if body.document:
+            words, named = await self._memories.load_parts(key, body.document)
+            source = source or named
+        added = await self._memories.add(key, name, words, source=source, at=body.at, waits=waits)
         return JsonResponse(added, 200 if waits else 202)
 
     @operation("POST", "/memories/{name}/questions", "Ask a memory", MemoryAnswerJson, body=QuestionShape)
@@ -180,6 +194,12 @@ class MemoryRoutes:
         body = await parse_body(QuestionShape, request)
         name = request.path_params["name"]
         return JsonResponse(await self._memories.ask(request.state.key, name, body.question, as_of=body.as_of))
+
+    @operation("GET", "/memories/{name}/pictures/{sha256}", "A picture of its texts", bytes, kind=_PICTURE)
+    async def get_picture(self, request: Request) -> Response:
+        name, sha256 = request.path_params["name"], request.path_params["sha256"]
+        content = await self._memories.load_picture(request.state.key, name, sha256)
+        return Response(content, media_type=find_media(content), headers=_NOT_STORED)
 
     @operation("GET", "/memories/{name}/log", "All that happened to a memory", MemoryLogJson)
     async def get_log(self, request: Request) -> Response:

@@ -75,6 +75,8 @@ class Memory {
   #addForm() {
     const text = h("textarea", { id: "memory-text-add", rows: 3, required: true, dir: "auto" });
     const source = h("input", { id: "memory-source", placeholder: t("memory.source.hint"), autocomplete: "off", dir: "auto" });
+    const file = h("input", { id: "memory-file", type: "file" });
+    file.addEventListener("change", () => (text.required = !file.files.length));
     const button = h("button", { class: "main" }, t("memory.add.go"));
     const problem = h("p", { class: "small problem", role: "alert" });
     const add = async (event) => {
@@ -82,16 +84,19 @@ class Memory {
       button.disabled = true;
       refill(problem);
       try {
+        if (file.files.length) await service.addFile(this.name, file.files[0], source.value.trim());
+        file.value = "";
         const told = text.value;
-        await service.addText(this.name, told, source.value.trim());
+        if (told.trim()) await service.addText(this.name, told, source.value.trim());
         if (text.value === told) text.value = ""; // somebody may have typed on
+        text.required = true;
         await this.load();
       } catch (refused) {
         refill(problem, refused.message);
       }
       button.disabled = false;
     };
-    return h("details", { class: "begin" }, h("summary", {}, t("memory.add")), h("form", { class: "memory-add", onsubmit: add }, h("label", { for: text.id }, t("memory.add.text")), text, h("label", { for: source.id }, t("memory.source")), source, h("div", { class: "row" }, button), problem));
+    return h("details", { class: "begin" }, h("summary", {}, t("memory.add")), h("form", { class: "memory-add", onsubmit: add }, h("label", { for: text.id }, t("memory.add.text")), text, h("label", { for: file.id }, t("memory.add.file")), file, h("label", { for: source.id }, t("memory.source")), source, h("div", { class: "row" }, button), problem));
   }
 
   async load(most = MOST) {
@@ -103,14 +108,16 @@ class Memory {
     const lines = shown.text.split("\n").filter(Boolean);
     const full = shown.gaps.length > 0 && h("p", { class: "problem", role: "alert" }, t("memory.full"));
     // A line that somebody is putting right stays under their hands.
-    if (!this.now.querySelector("form")) refill(this.now, h("h2", {}, t("memory.now")), full, lines.length ? h("ul", { class: "noted" }, lines.map((line) => this.#drawLine(line))) : h("p", { class: "soft" }, t("memory.nothing")));
+    if (!this.now.querySelector("form")) refill(this.now, h("h2", {}, t("memory.now")), full, lines.length ? h("ul", { class: "noted" }, lines.map((line) => this.#drawLine(line, shown.pictures))) : h("p", { class: "soft" }, t("memory.nothing")));
     this.#drawTimeline(log, most);
   }
 
   // A line of what it says now; a press opens it to be put right.
-  #drawLine(line) {
+  #drawLine(line, pictures) {
     const node = h("li", { dir: "auto" });
-    const show = () => refill(node, h("p", {}, line), h("button", { type: "button", class: "quiet", "aria-label": t("memory.correct", { line }), title: t("memory.correct", { line }), onclick: edit }, "✎"));
+    const mine = pictures.filter(({ label }) => line.includes(`[${label}]`) || line.includes(`[${label}, box `));
+    const seen = () => mine.map((one) => h("img", { class: "pointed-at", src: service.memoryPicture(this.name, one.sha256), alt: one.words || one.label, title: one.label, width: one.width, height: one.height, loading: "lazy" }));
+    const show = () => refill(node, h("p", {}, line), seen(), h("button", { type: "button", class: "quiet", "aria-label": t("memory.correct", { line }), title: t("memory.correct", { line }), onclick: edit }, "✎"));
     const edit = () => {
       const field = h("input", { value: line, "aria-label": t("memory.correct", { line }), dir: "auto" });
       const enter = async (event) => {
@@ -193,8 +200,10 @@ class Memory {
   }
 }
 
-const drawQuote = (label, { quote, source, at }) =>
-  h("li", {}, h("p", { dir: "auto" }, label && h("b", {}, `${t(label)} `), h("q", {}, quote.trim()), h("span", { class: "small" }, ` ${source} · ${moment(at)}`)));
+const drawQuote = (label, { quote, source, at, page, confidence }) => {
+  const place = [source, page && t("source.page", { page: number(page) }), confidence && t("memory.recognised", { share: number(Math.round(100 * confidence)) }), moment(at)];
+  return h("li", {}, h("p", { dir: "auto" }, label && h("b", {}, `${t(label)} `), h("q", {}, quote.trim()), h("span", { class: "small" }, ` ${place.filter(Boolean).join(" · ")}`)));
+};
 
 const drawChanges = (changes) =>
   h("ul", { class: "noted" }, changes.map(({ kind, text, old }) => [old && h("li", { class: "gone", dir: "auto" }, h("p", {}, old)), h("li", { class: kind === "gone" ? "gone" : "new", dir: "auto" }, h("p", {}, text))]));

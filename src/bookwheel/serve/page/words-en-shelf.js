@@ -155,6 +155,8 @@ export default {
   "memory.add.text": "Text",
   "memory.source": "Who says it",
   "memory.source.hint": "mail of 3 May; needed to forget it",
+  "memory.add.file": "Or a file: a scan, a photo, a document",
+  "memory.recognised": "read in a picture ({share} %)",
   "memory.add.go": "Read it in",
   "memory.correct": "Put right: {line}",
   "preset.graph": "Graph",

@@ -33,7 +33,7 @@ export default {
   "memory.by-hand": "by hand",
   "memory.older": "Show {count} older versions|Show {count} older version",
   "memory.forget": "Forget this source",
-  "memory.falls": "With “{source}” fall {texts} and {versions}; pieces that may be read again: {later}. Its words leave the journal for good. Copies elsewhere stay.",
+  "memory.falls": "With “{source}” fall {texts} and {versions}; pieces that may be read again: {later}. Its words and pictures leave the memory for good. A file that was added here stays among your documents until you delete it there; so do copies elsewhere.",
   "memory.forget.sure": "Forget for good",
   "memory.forget.keep": "Keep it",
   "memory.forgotten": "{when}: {sources} was forgotten; {lines} lines changed",

@@ -155,6 +155,8 @@ export default {
   "memory.add.text": "正文",
   "memory.source": "谁说的",
   "memory.source.hint": "5月3日的来信；忘记时要用",
+  "memory.add.file": "或一个文件：扫描件、照片、文档",
+  "memory.recognised": "从图片中识别（{share} %）",
   "memory.add.go": "读进去",
   "memory.correct": "改正：{line}",
   "preset.graph": "关系图",

@@ -1,0 +1,91 @@
+"""The pictures that the answers of a memory rest on: with page, box and confidence in their evidence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from typing_extensions import TypedDict
+
+from bookwheel.claims import Verdict
+from bookwheel.documents.readers.pictures import place_quote
+from bookwheel.memory.passages import DatedQuote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.claims import Claim
+    from bookwheel.memory.opened import OpenMemory
+    from bookwheel.picture import Picture
+
+# Characters above a quote in which the mark of its picture stands.
+_BEFORE: Final = 20_000
+
+
+class MemoryPictureJson(TypedDict):
+    """A picture that a line of a memory points at."""
+
+    label: str
+    source: str
+    page: int | None
+    sha256: str
+    width: int
+    height: int
+    words: str
+    """What was recognised in it."""
+
+
+def say_seen(
+    opened: OpenMemory, claims: tuple[Claim, ...], marks: Sequence[str]
+) -> tuple[tuple[Claim, ...], tuple[DatedQuote, ...]]:
+    """Return claims of which those that no words bear out are seen in pictures, and the places of these pictures."""
+    if not marks or not any(claim.verdict is Verdict.NOT_FOUND for claim in claims):
+        return claims, ()
+    seen = tuple(
+        replace(claim, verdict=Verdict.SEEN, missing=()) if claim.verdict is Verdict.NOT_FOUND else claim
+        for claim in claims
+    )
+    texts, memory = opened.tables.list_texts(opened.record.number), opened.record.number
+    quotes = []
+    for mark in dict.fromkeys(marks):
+        for text in reversed(texts):
+            if any(one.mark == mark for one in opened.tables.pictures(memory).of_text(text.number)):
+                start = opened.tables.load_text(memory, text.number).find(mark)
+                end, number = start + len(mark), text.number
+                quotes.append(DatedQuote(quote=mark, source=text.source, at=text.at, start=start, end=end, text=number))
+                break
+    return seen, tuple(quotes)
+
+
+def locate(opened: OpenMemory, quotes: Sequence[DatedQuote]) -> tuple[DatedQuote, ...]:
+    """Return quotes with their pages, and with picture, box and confidence where they are from a picture."""
+    return tuple(_locate(opened, quote) if quote.text else quote for quote in quotes)
+
+
+def _locate(opened: OpenMemory, quote: DatedQuote) -> DatedQuote:
+    memory = opened.record.number
+    pictures = opened.tables.pictures(memory)
+    placed = replace(quote, page=pictures.find_page(quote.text, quote.start))
+    held = {one.label: one for one in pictures.of_text(quote.text)}
+    if not held:
+        return placed
+    content = opened.tables.load_text(memory, quote.text)
+    found = place_quote(held, quote.quote, content[max(0, quote.start - _BEFORE) : quote.start])
+    if found is None:
+        return placed
+    picture, box, sure = found
+    return replace(placed, page=picture.page, picture=picture.label, box=box, confidence=sure)
+
+
+def picture_to_json(picture: Picture) -> MemoryPictureJson:
+    """Return what is shown of a picture below a line."""
+    words = "\n".join(line.text for line in picture.lines)
+    return MemoryPictureJson(
+        label=picture.label,
+        source=picture.source,
+        page=picture.page,
+        sha256=picture.sha256,
+        width=picture.width,
+        height=picture.height,
+        words=words,
+    )

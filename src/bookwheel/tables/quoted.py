@@ -19,6 +19,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
+from bookwheel.picture import LABEL, MARK
 from bookwheel.tables.columns import NUMBER, Column, Kind
 from bookwheel.tables.rows import SectionRows, WrittenRow
 from bookwheel.text import lexicon
@@ -95,7 +96,9 @@ class QuotedRows:
 
 
 def _list_units(document: Document) -> Iterator[_Unit]:
-    for start, text in _list_pieces(document):
+    for start, piece in _list_pieces(document):
+        # A picture's mark says nothing, and parts the words around it; its page is no value of theirs.
+        text = MARK.sub(lambda found: "\n" * len(found[0]) if LABEL.search(found[1]) else found[0], piece)
         for part in split_parts(text):
             above = [text[span[0] : span[1]] for span in (part.heading, part.lead) if span]
             leads = " ".join(" ".join(above).split())

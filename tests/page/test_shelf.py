@@ -228,7 +228,8 @@ def test_documents_are_asked_questions_in_a_table_whose_cells_lead_to_their_read
     def reply(messages):
         text = messages[-1].content
         if "Write one section" in messages[0].content:
-            return "Ada Quill pays 5 crowns [1]. Everybody pays 9 crowns [1]."
+            # The newest document comes first.
+            return "Ada Quill pays 5 crowns [2]. Everybody pays 9 crowns [1]."
         who = "Ada Quill pays 5 crowns" if "Ada" in text else "Bo Fell pays 7 crowns"
         return f"\\boxed{{{who}}}"
 
@@ -247,11 +248,13 @@ def test_documents_are_asked_questions_in_a_table_whose_cells_lead_to_their_read
         form.get_by_label("b.txt").check()
         form.get_by_role("button", name="Ask every document").click()
         expect(page.locator(".report-table tbody tr")).to_have_count(2)
-        expect(page.locator(".report-table tbody tr").nth(1)).to_contain_text("Bo Fell pays 7 crowns")
+        row = {name: page.locator(".report-table tbody tr").filter(has_text=name) for name in ("a.txt", "b.txt")}
+        expect(row["b.txt"]).to_contain_text("Bo Fell pays 7 crowns")
+        expect(row["a.txt"]).to_contain_text("Ada Quill pays 5 crowns")
         expect(page.locator(".report-text")).to_have_text(re.compile(r"^Ada Quill pays 5 crowns"))
         page.get_by_text("Left out: 1 sentence").click()
         assert_clean(page, "answers")
-        page.locator(".report-table tbody tr").first.locator("a").click()
+        row["a.txt"].locator("a").click()
         expect(page.locator(".answer")).to_contain_text("Ada Quill pays 5 crowns")
 
 

@@ -127,6 +127,7 @@ def test_a_document_has_one_thread_with_a_name_and_a_follow_up(page, expect):
 
 def test_the_search_brings_more_places(page, expect):
     hit = {"document": "0" * 64, "name": "ledger", "snippet": "saffron", "reading": "", "question": "", "pages": []}
+    hit["sources"] = ["ledger"]
     hits = [{**hit, "start": n, "end": n + 7} for n in range(70)]
 
     def answer(route):

@@ -19,10 +19,13 @@ function readInThread(reading, query, kept) {
   const thread = new Thread(reading.document, reading.reading);
   const view = new ReadingView(reading, service.own, thread);
   const workspace = frame(thread, view.node, {});
-  view.modes.show(query.has("step") ? "inspect" : view.modes.name, workspace.node);
+  // An address with a step is there to be inspected.
+  const show = (asked) => view.modes.show(asked.has("step") ? "inspect" : view.modes.name, workspace.node);
+  const reopen = (now) => (show(now), view.reopen(now));
+  show(query);
   view.open(query, kept);
   thread.load();
-  return Object.assign(workspace, { title: titleOf(reading), keep: () => view.keep(), reopen: (now) => view.reopen(now), close: () => (view.close(), thread.close()) });
+  return Object.assign(workspace, { title: titleOf(reading), keep: () => view.keep(), reopen, close: () => (view.close(), thread.close()) });
 }
 
 // A reading of a run or the recorded one: it stands alone.

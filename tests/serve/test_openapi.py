@@ -144,8 +144,9 @@ def test_every_answer_is_as_the_description_says(serving, gated, runs, words, tm
     ask.seen |= _ask_graphs(serving)
     described = {(method.upper(), path) for path, found in build_openapi()["paths"].items() for method in found}
     # The first succeeds only where keys are, without a body to check; this model has no embeddings, finds no rows,
-    # proposes no outline and writes no SQL.
+    # proposes no outline and writes no SQL; no memory has a picture.
     unseen = {
+        ("GET", "/memories/{name}/pictures/{sha256}"),
         ("POST", "/session"),
         ("POST", "/v1/embeddings"),
         ("PATCH", "/readings/{id}/rows"),

@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import re
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,8 @@ from bookwheel.environment import Environment
 from bookwheel.lab.scoring import load_metric
 from bookwheel.models.gguf import load_tokenizer
 from bookwheel.models.weights import find_local_weights
+from bookwheel.plan import load_preset_plan
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.passages import GAP
 from bookwheel.reading.ways.short_answers import find_spans
 
@@ -122,6 +125,12 @@ def make_claims(one: Question, passage: str, random: Random) -> list[Claim]:
     return claims
 
 
+@cache
+def is_asked_whether(language: str) -> bool:
+    """Return whether passages in a language are judged: its prompts ask whether they answer."""
+    return "answers" in prompts_for(load_preset_plan("reader"), {"en": "Is it?", "zh": "是吗？"}[language]).turns
+
+
 def pose(one: Question, random: Random) -> dict[str, Any] | None:
     """Return one view of a question as a line of lessons; None if there is nothing to show."""
     is_absent = not one.right or (one.can_be_absent and len(one.wrong) > 1 and random.random() < ABSENT)
@@ -135,11 +144,13 @@ def pose(one: Question, random: Random) -> dict[str, Any] | None:
     if not (right or wrong):
         return None
     passages = [*right, *wrong]
-    lesson = {"question": one.text, "shown": [*range(len(passages) * one.is_posed)], "right": [*range(len(right))]}
+    is_judged = one.is_posed and is_asked_whether(one.language)
+    lesson = {"question": one.text, "shown": [*range(len(passages) * is_judged)], "right": [*range(len(right))]}
     if right and one.answer in ("Yes.", "No.", find_answer(right[0], [one.answer])):
         lesson["answer"] = one.answer
     lesson["claims"] = [claim for claim in claims if right]
-    return {"passages": passages, "lessons": [lesson]}
+    has_any = is_judged or "answer" in lesson or lesson["claims"]
+    return {"passages": passages, "lessons": [lesson]} if has_any else None
 
 
 def join(posed: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -43,8 +43,7 @@ class RowWriter:
         prompts = prompts_for(self.plan, question)
         stop = "." if prompts.options[0].isascii() else "。"
         says = {"Yes.": f"{prompts.options[0]}{stop}", "No.": f"{prompts.options[1]}{stop}"}
-        # Of Chinese passages it is not asked whether they answer.
-        for place in one.get("shown", ()) if "answers" in prompts.turns else ():
+        for place in one.get("shown", ()):
             is_right = place in one["right"]
             self._add(at, JUDGED, "answers", question, passages[place], label=is_right, question=question)
             if asked:

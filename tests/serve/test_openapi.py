@@ -7,6 +7,7 @@ from copy import deepcopy
 import pytest
 from graph_model import make_graph_model, write_facts
 from hypothesis import HealthCheck, Phase, given, settings
+from scanned_page import PICTURE, SHA256, Scan
 
 from bookwheel.models.scripted import keyword_likelihood
 from bookwheel.serve.app import build_openapi
@@ -63,7 +64,7 @@ class Described:
         self.seen: set[tuple[str, str]] = set()
 
     def __call__(self, method: str, path: str, *, status: int = 200, query: str = "", **given):
-        names = {name: given.pop(name) for name in ("id", "sha", "run", "name", "number") if name in given}
+        names = {name: given.pop(name) for name in ("id", "sha", "sha256", "run", "name", "number") if name in given}
         answer = self._client.request(method, path.format(**names) + query, **given)
         assert answer.status_code == status, (method, path, answer.text)
         operation = self._document["paths"][path][method.lower()]
@@ -136,7 +137,7 @@ def test_every_answer_is_as_the_description_says(serving, gated, runs, words, tm
         _ask_openai(ask, text, question)
         _ask_runs(ask)
         _ask_rows(ask, up)
-        _ask_memories(ask)
+        _ask_memories(ask, up)
         ask("GET", "/readings/{id}", status=404, id="nothing")
         ask("POST", "/readings", status=400, json={"question": "Q?", "text": "x", "plan": {"chunk_tokens": "many"}})
         ask("POST", "/v1/chat/completions", status=400, json={"model": "scripted", "messages": []})
@@ -144,9 +145,8 @@ def test_every_answer_is_as_the_description_says(serving, gated, runs, words, tm
     ask.seen |= _ask_graphs(serving)
     described = {(method.upper(), path) for path, found in build_openapi()["paths"].items() for method in found}
     # The first succeeds only where keys are, without a body to check; this model has no embeddings, finds no rows,
-    # proposes no outline and writes no SQL; no memory has a picture.
+    # proposes no outline and writes no SQL.
     unseen = {
-        ("GET", "/memories/{name}/pictures/{sha256}"),
         ("POST", "/session"),
         ("POST", "/v1/embeddings"),
         ("PATCH", "/readings/{id}/rows"),
@@ -196,12 +196,15 @@ def _ask_pages(ask, folder) -> None:
     ask("GET", "/documents/{sha}/pages/{number}", status=404, sha=sha, number="7")
 
 
-def _ask_memories(ask) -> None:
+def _ask_memories(ask: Described, up) -> None:
+    up.journal.keep(Scan())
     ask("POST", "/memories", status=201, json={"name": "ada", "about": "Everything about Ada Quill"})
     ask("GET", "/memories")
     ask("POST", "/memories/{name}/texts", name="ada", json={"text": "Ada Quill keeps the light.", "source": "mail-1"})
     taken = {"text": "Ada Quill wound the clock.", "source": "mail-2"}
     ask("POST", "/memories/{name}/texts", name="ada", status=202, query="?wait=0", json=taken)
+    ask("POST", "/memories/{name}/texts", name="ada", json={"document": SHA256})
+    ask("GET", "/memories/{name}/pictures/{sha256}", name="ada", sha256=PICTURE.sha256)
     ask("POST", "/memories/{name}/questions", name="ada", json={"question": "Who keeps the light?"})
     ask("POST", "/memories/{name}/edits", name="ada", json={"new": "Ada Quill kept the light."})
     ask("GET", "/memories/{name}", name="ada", query="?version=1")

@@ -2,43 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 
 import pytest
 from loopback_server import running
+from scanned_page import CONTENT, PICTURE, SHA256, Scan
 from value_notes import PLAN, note_values
 
 from bookwheel.models.scripted import ScriptedModel
-from bookwheel.picture import Picture
 from bookwheel.serve.engine.access import Key, KeyRing, hash_secret
-from bookwheel.types import Part
-
-CONTENT = b"\x89PNG of a scan"
-PICTURE = Picture(
-    label="page 1, figure 1",
-    source="scan.png",
-    page=1,
-    box=(0.0, 0.0, 1.0, 1.0),
-    sha256=hashlib.sha256(CONTENT).hexdigest(),
-    width=30,
-    height=20,
-    content=CONTENT,
-)
-
-TEXT = f"{PICTURE.mark}\nroom = 12\n"
-
-
-class Scan:
-    """A page with a picture."""
-
-    name = "scan.png"
-    notes = ()
-    length = None
-
-    def parts(self, start: int = 0):
-        del start
-        yield Part(text=TEXT, source="scan.png", page=1, pictures=(PICTURE,))
 
 
 @pytest.fixture
@@ -90,7 +62,7 @@ def test_a_text_that_is_only_taken_is_read_before_the_next_answer(client) -> Non
 
 def test_a_document_is_read_with_its_pictures(server, client) -> None:
     kept = server.journal.keep(Scan())
-    body = {"document": hashlib.sha256(TEXT.encode()).hexdigest()}
+    body = {"document": SHA256}
     assert client.post("/memories/ada/texts", json={**body, "text": "a = 1"}).status_code == 400
     added = client.post("/memories/ada/texts", json=body)
     assert (added.status_code, added.json()["source"]) == (200, "scan.png")

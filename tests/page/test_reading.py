@@ -130,8 +130,7 @@ def test_a_finished_reading_opens_where_its_evidence_was_read(page):
     wait_for_step(page, found[0]["step"])
     page.locator("mark").wait_for()
     tops = [page.locator(name).bounding_box()["y"] for name in (".answer", ".lines", ".source .text")]
-    # All three in the first screen, with a line above them where a list is asked for.
-    assert max(tops) < 480, tops
+    assert max(tops) < 400, tops
     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
 
 

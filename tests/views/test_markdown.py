@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bookwheel.claims import Claim, Fit, Verdict
+from bookwheel.claims import Claim, Evidence, Fit, Verdict
 from bookwheel.plan import Plan
 from bookwheel.types import Answer, Chunk, Conversation, DocumentInfo, Flag, Memory, Reading, Reply, Step
 from bookwheel.views.markdown import render_markdown
@@ -45,9 +45,15 @@ def test_what_was_left_unread_is_told_with_the_reason():
 def test_a_count_that_the_document_tells_of_is_not_sent_to_a_table():
     said = Answer(text="64 barrels", conversation=read_part().steps[0].conversation)
     asked = replace(read_part(), question="How many barrels were counted?", way="sequential", answer=said)
-    told = replace(asked, claims=(Claim(text="64 barrels", verdict=Verdict.SUPPORTED, answers=Fit.YES),))
+    claim = Claim(text="sixty-four", verdict=Verdict.SUPPORTED, answers=Fit.DOUBTFUL, evidence=(0,))
+    quote = Evidence(quote="They found sixty-four barrels.", start=0, end=30, step=0)
+    told = replace(asked, claims=(claim,), evidence=(quote,))
+    # A number of something else, and words without a number, tell of no count.
+    other = replace(told, evidence=(replace(quote, quote="Sixty-four men came."),))
+    wordy = replace(told, claims=(replace(claim, text="They found the barrels"),))
     full = replace(told, steps=(replace(told.steps[0], flags=(Flag.TRIMMED,)), told.steps[1]))
-    assert [bool(list_cautions(one)) for one in (asked, told, full)] == [True, False, True]
+    cautioned = [bool(list_cautions(one)) for one in (asked, told, other, wordy, full)]
+    assert cautioned == [True, False, True, True, True]
     assert list_cautions(replace(told, question="List all barrels"))
 
 

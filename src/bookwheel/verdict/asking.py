@@ -100,12 +100,17 @@ def is_misfit(fit: Mapping[str, float]) -> bool:
     return bool(fit["short"]) and any(fit[f"lacks {kind}"] for kind in ("how many", "when", "who", "counted"))
 
 
+def find_counted(question: str) -> str:
+    """Return the term of what a question wants the number of; empty where it wants none."""
+    found = _COUNTED.search(question.casefold())
+    return (stem(found[1]) if found[1] else found[2]) if found else ""
+
+
 def _lacks_counted(claim: Sentence, question: Sentence, passages: Sequence[Sentence]) -> bool:
     """Tell if a sentence has numbers, and none of them counts what the question counts, here or in its passages."""
-    found = _COUNTED.search(question.text.casefold())
-    if not found or not claim.numbers:
+    counted = find_counted(question.text)
+    if not counted or not claim.numbers:
         return False
-    counted = stem(found[1]) if found[1] else found[2]
     own = {number.key for number in claim.numbers}
     numbers = [(one, number) for one in (claim, *passages) for number in one.numbers if number.key in own]
     beside = {key for one, number in numbers for key in one.find_counted(number)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.claims import Fit, Sign, Verdict
+from bookwheel.claims import Fit, Verdict
 from bookwheel.types import Flag
 
 if TYPE_CHECKING:
@@ -62,7 +62,6 @@ _LISTS: Final = re.compile(
 
 
 _NEARLY_FULL: Final = 0.9
-_COUNTS: Final = re.compile(r"\b(?:how many|number of)\b|多少[个次份条项人家笔]|几[个次份条项笔]", re.IGNORECASE)
 
 
 def describe_claim(claim: Claim) -> str:
@@ -128,16 +127,29 @@ def _advise_table(reading: Reading) -> str:
     is_one_call = reading.way == "whole" or (len(reading.steps) <= 1 and reading.way != "quotes")
     if "collect" in reading.way or is_one_call or not asks_for_list(reading.question):
         return ""
-    # A number that stands in the document, such as that of a count which it tells of, needs no counting.
-    # A model that keeps within a memory which is nearly full has left something out of it.
+    # A model that keeps within a memory which is nearly full has left something out of it; who quotes fills it anyway.
     filled = max((step.after.tokens / step.after.limit for step in reading.steps), default=0.0)
-    is_full = reading.is_overfull or filled >= _NEARLY_FULL
-    if _COUNTS.search(reading.question) and reading.sign is Sign.GREEN and not is_full:
+    is_full = reading.is_overfull or (filled >= _NEARLY_FULL and reading.way != "quotes")
+    if not is_full and _tells_count(reading):
         return ""
     how = "was full" if reading.is_overfull else f"was filled to {filled:.0%}" if is_full else "holds only so much"
     return (
         f"this asks for a list, and the memory of {reading.plan.memory_tokens} tokens {how}; every item, with its "
         'place, comes with: bookwheel collect SOURCE "every …: name, date, amount" (the way `collect`)'
+    )
+
+
+def _tells_count(reading: Reading) -> bool:
+    """Return whether a passage has the number that a question wants, with what it counts: then nothing is counted."""
+    from bookwheel.verdict.asking import find_counted
+    from bookwheel.verdict.parsing import parse
+
+    counted = find_counted(reading.question)
+    return bool(counted) and any(
+        claim.verdict in (Verdict.QUOTED, Verdict.SUPPORTED)
+        and bool(parse(claim.text).numbers)
+        and any(counted in parse(reading.evidence[at].quote).keys for at in claim.evidence)
+        for claim in reading.claims
     )
 
 

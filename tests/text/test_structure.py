@@ -49,6 +49,24 @@ def test_a_turn_after_a_question_or_a_short_one_is_led_in_by_the_one_before():
     assert turns[2][3] == turns[1][1]
 
 
+@pytest.mark.parametrize("title", ["3. Payment", "第三条 租金及押金"])
+def test_the_title_of_clauses_leads_them_in_and_is_no_part(title):
+    clauses = ["3.1 The fee is due on the first day.", "3.2 Late fees are doubled."]
+    found = parts("\n".join(["2. Nothing else.", title, *clauses]) + "\n")
+    assert [(shape, text) for shape, text, *_ in found] == [
+        (Shape.ITEM, line) for line in ("2. Nothing else.", *clauses)
+    ]
+    assert [lead for *_, lead in found] == [None, title, title]
+
+
+@pytest.mark.parametrize("title", ["3.  Payment", "第三条  租金及押金"])
+def test_blanks_behind_the_number_of_a_heading_make_no_row(title):
+    clause = "3.1 The fee is due on the first day."
+    assert [(one.shape, one.heading) for one in split_parts(f"{title}\n\n{clause}\n")] == [
+        (Shape.ITEM, (0, len(title)))
+    ]
+
+
 @pytest.mark.parametrize(
     "stamps",
     [

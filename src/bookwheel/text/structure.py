@@ -56,6 +56,7 @@ _ITEM: Final = re.compile(
     rf"\s*>?\s*(?:[-*+•·–]\s+|\**{_NUMBERED}\**\s*(?=\S)|§\s*\d|第[一二三四五六七八九十百\d]+[条款章节]|\*\*[^*\n]+\*\*)"
 )
 _CLAUSE_NUMBER: Final = re.compile(rf"\**(?:{_NUMBERED}|§\s*\d+|第[一二三四五六七八九十百\d]+[条款章节])")
+_SUBCLAUSE: Final = re.compile(r"\s*\**\d{1,3}\.\d{1,3}")
 _MARKED_HEADING: Final = re.compile(
     r"\s*#{1,6}\s+[^\n]*[^\n.。!！]\s*$|\s*\*\*[^*\n]{1,80}\*\*\s*$|={3,}.*={3,}\s*$|【[^】]{1,30}】\s*$"
 )
@@ -200,7 +201,9 @@ def _is_heading(lines: Sequence[_Line], at: int) -> bool:
     if not before:
         return False
     is_loud = line.isupper() and any(map(str.isalpha, line))
-    is_line = after and not _GAPS.search(line) and not _SPEAKER.match(line) and any(map(str.isalpha, line))
+    # The blanks behind a clause's number make no table.
+    words = _CLAUSE_NUMBER.sub("", line, count=1).strip()
+    is_line = after and not _GAPS.search(words) and not _SPEAKER.match(line) and any(map(str.isalpha, line))
     # A numbered title goes before its clauses; a numbered line of a list has another one below it.
     return is_loud or (is_line and (not line.startswith(("-", "*", "•", ">")) or bool(_CLAUSE_NUMBER.match(line))))
 
@@ -276,8 +279,15 @@ def _find_lead(lines: Sequence[_Line], at: int) -> Span | None:
     return above.span if leads and above else None
 
 
+def _is_title(line: str, below: str) -> bool:
+    """Return whether a numbered line is the title of the clauses below it: "3. Payment" over "3.1 The fee is due …"."""
+    words = line.strip()
+    is_short = len(words) <= _LONGEST_HEADING and not words.endswith(_ENDS)
+    return is_short and bool(_CLAUSE_NUMBER.match(words)) and bool(_SUBCLAUSE.match(below))
+
+
 def _split_items(block: Sequence[_Line], lead: Span | None) -> Iterator[TextPart]:
-    """Yield paragraphs and items. A line with a colon at its end leads in the items below it."""
+    """Yield paragraphs and items. A line with a colon at its end, or a clause's title, leads in the items below it."""
     open_: list[_Line] = []
 
     def close() -> Iterator[TextPart]:
@@ -289,8 +299,9 @@ def _split_items(block: Sequence[_Line], lead: Span | None) -> Iterator[TextPart
     for line in block:
         if open_ and _ITEM.match(line.text):
             ends = open_[-1].text.rstrip().endswith((":", "："))
-            is_lead = ends and not _ITEM.match(open_[0].text)
-            if is_lead:
+            if len(open_) == 1 and _is_title(open_[0].text, line.text):
+                lead = open_.pop().span
+            elif ends and not _ITEM.match(open_[0].text):
                 lead = open_[-1].span
             yield from close()
         open_.append(line)

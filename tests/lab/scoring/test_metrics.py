@@ -288,3 +288,9 @@ def test_our_metrics_are_listed_in_their_order():
 @pytest.mark.parametrize("count", ["a", "one", "two", "three", "six"])
 def test_every_fraction_in_words_is_a_number(count, part):
     assert any(token[0].isdigit() for token in words(f"{count} {part} of the rent"))
+
+
+def test_a_whole_statement_has_no_rival_in_the_sentence_before_it():
+    gold = "the racks are only 60 cm deep"
+    assert contains("B2 crates, flat. The racks are only 60 cm deep, so nobody can stack them.", [gold]).score == 1
+    assert contains("The racks are not only 60 cm deep.", ["the racks are only 60 cm wide"]).score == 0

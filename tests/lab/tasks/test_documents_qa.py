@@ -7,7 +7,7 @@ import pytest
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks import InfeasibleSample, make_samples
-from bookwheel.lab.tasks.documents_qa import KINDS, PARTS, load_documents, load_questions
+from bookwheel.lab.tasks.documents_qa import KINDS, PARTS, load_documents, load_questions, make_golds
 from bookwheel.text.tokens import WordTokenizer
 
 EVERY = [question for part in PARTS for question in load_questions(part)]
@@ -74,3 +74,10 @@ def test_one_kind_can_be_asked_for():
     assert {sample.metadata["kind"] for sample in made(kind="absent")} == {"absent"}
     with pytest.raises(InputError, match="two-places"):
         made(kind="riddle")
+
+
+@pytest.mark.parametrize("kind", ["how", "why"])
+def test_who_is_asked_how_or_why_may_say_it_in_the_words_of_the_one_place(kind):
+    asked = [one for one in EVERY if one.kind == kind and len(one.evidence) == 1]
+    assert asked and all(make_golds(one) == (*one.answers, *one.evidence) for one in asked)
+    assert all(make_golds(one) == one.answers for one in EVERY if one.kind in ("fact", "two-places"))

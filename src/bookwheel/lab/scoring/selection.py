@@ -89,6 +89,7 @@ _DENIED_AFTER: Final = re.compile(
 _DENIED_BEFORE: Final = re.compile(r"(?:\bnot|\brather than|\binstead of|\bunlike|n['’]t|不是|并非|而非)\s*(?:the\s)?$")
 _HAN: Final = re.compile("[\u3400-\u9fff]+")
 _SHORT: Final = 6
+_STATEMENT: Final = 6
 _LONGEST: Final = 4000
 
 
@@ -134,6 +135,9 @@ def _is_quoted(text: str) -> bool:
 
 
 def _choose_pattern(gold: str) -> re.Pattern[str] | None:
+    """Return what a gold's rivals look like; None where it has none, as a whole statement."""
+    if len(words(gold)) >= _STATEMENT:
+        return None
     gold = gold.strip("\"'“”‘’")
     if gold.startswith("《"):
         return _TITLE

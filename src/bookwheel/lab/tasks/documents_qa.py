@@ -4,7 +4,8 @@ Contracts, minutes, e-mails, tables, logs, manuals, code: the documents come wit
 `tokens` is the most that a document may have; the column of a report is that number. What is asked, and how the answer
 is scored:
 
-    fact, how, why, compare, two-places    `contains`; `choice` where the question holds a gold answer
+    fact, compare, two-places              `contains`; `choice` where the question holds a gold answer
+    how, why                               `contains`; the document's own sentence that bears the answer out is one too
     yesno                                  `choice`
     list, rows                             `share_of`, the share of the items
     absent                                 `unanswerable`: the document does not say it, but something near it
@@ -33,6 +34,7 @@ from bookwheel.text.tokens import Tokenizer
 KINDS: Final = ("fact", "yesno", "how", "why", "list", "rows", "compare", "two-places", "absent")
 PARTS: Final = ("train", "dev", "test")
 _LISTS: Final = frozenset({"list", "rows"})
+_TOLD: Final = frozenset({"how", "why"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +110,14 @@ def make_metric(question: RealQuestion) -> str:
 
 
 def make_golds(question: RealQuestion) -> tuple[str, ...]:
-    """Return the gold answers; of a list's items the shortest wordings."""
+    """Return the gold answers; of a list's items the shortest wordings.
+
+    Who is asked how or why may say it in the document's own words, where one place bears it out.
+    """
     if question.kind in _LISTS:
         return tuple(min(wordings, key=len) for wordings in question.items)
+    if question.kind in _TOLD and len(question.evidence) == 1:
+        return (*question.answers, *question.evidence)
     return question.answers or (ABSENT[question.language],)
 
 

@@ -89,6 +89,8 @@ _LOUD: Final = re.compile(r"\s*(?=.*[A-Z]{3})[^a-z]+$")
 _SHORT_TURN: Final = 60
 _CELLS: Final = 2
 _ROWS: Final = 3
+_LATEST_HEADER: Final = 6
+"""Rows among which a table's header is looked for."""
 _CODE_LINES: Final = 12
 _ENDS: Final = (".", "!", "?", "。", "！", "？", ";", "；", ",", "，", ":", "：")
 
@@ -229,14 +231,30 @@ def _read_block(lines: Sequence[_Line], at: int) -> tuple[int, list[TextPart]]:
     stamped = sum(bool(_STAMPED.match(line.text)) for line in block)
     if _is_table(block) and (stamped < len(block) - 1 or "|" in block[0].text):
         rows = [line for line in block if not _RULE.fullmatch(line.text)]
-        header = rows[0].span if len(rows) > 1 and not _STAMPED.match(rows[0].text) else None
-        below = rows if header is None else rows[1:]
-        return end, [TextPart(start=line.start, end=line.end, shape=Shape.ROW, lead=header) for line in below]
+        header = _find_header(rows)
+        return end, [
+            TextPart(
+                start=line.start,
+                end=line.end,
+                shape=Shape.ROW,
+                lead=header if header and line.start > header[0] else None,
+            )
+            for line in rows
+            if line.span != header
+        ]
     spoken = sum(bool(_SPEAKER.match(line.text) or _CHINESE_SPEAKER.match(line.text)) for line in block)
     if max(stamped, spoken) > len(block) // 2:
         test = _STAMPED if stamped >= spoken else _SPEAKER
         return end, list(_split_turns(block, test, lines[:at]))
     return end, list(_split_items(block, _find_lead(lines, at)))
+
+
+def _find_header(rows: Sequence[_Line]) -> Span | None:
+    """Return a table's header: the first row, save for titles above it that leave most cells empty."""
+    mark = next((mark for mark in "|\t;," if all(mark in line.text for line in rows)), None)
+    filled = [sum(map(bool, map(str.strip, line.text.split(mark)))) for line in rows[:_LATEST_HEADER]] if mark else [1]
+    at = next(at for at, count in enumerate(filled) if 2 * count >= max(filled))
+    return rows[at].span if len(rows) > at + 1 and not _STAMPED.match(rows[at].text) else None
 
 
 def _is_table(block: Sequence[_Line]) -> bool:

@@ -17,8 +17,9 @@ measure, their gain: how much of the question they explain (reading/ways/questio
                             (reading/ways/question_scorer.py); its chunk's step is flagged `joined`
     answer                  if the best window does not answer, by its judgement, or by its gain where there is none,
                             and none joined it: not in the document
-                            else a short answer out of that window, or of the one that joined it
-                            (reading/ways/short_answers.py), with the passages beside it
+                            else a cell of its table (reading/ways/table_answers.py), or a short answer out of that
+                            window, or of the one that joined it (reading/ways/short_answers.py), with the passages
+                            beside it
 
 A small model judges far better than it writes: it can tell which text a question is about, but not repeat that text
 without errors. Every line of the memory is the document's own wording, so its place in the document is exact. With a
@@ -51,6 +52,7 @@ from bookwheel.reading.ways.question_scorer import (
     find_second,
 )
 from bookwheel.reading.ways.spec import Decision, WaySpec
+from bookwheel.reading.ways.table_answers import find_table_answer
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, ScoredLine, Step, Usage
 
 if TYPE_CHECKING:
@@ -135,7 +137,7 @@ async def quotes(
         for step in list_unread(left, memory, Decision(score=gain or 0.0, usage=Usage()), done):
             yield number_step(step, index)
             index += 1
-    yield await _answer(kept, second, memory, scorer, model, plan)
+    yield await _answer(kept, second, memory, scorer, model, plan, document=document)
 
 
 def asks_judgements(plan: Plan, prompts: Prompts) -> bool:
@@ -310,7 +312,14 @@ def _to_line(quote: ScoredQuote) -> ScoredLine:
 
 
 async def _answer(
-    kept: Sequence[ScoredQuote], second: str | None, memory: Memory, scorer: QuestionScorer, model: Model, plan: Plan
+    kept: Sequence[ScoredQuote],
+    second: str | None,
+    memory: Memory,
+    scorer: QuestionScorer,
+    model: Model,
+    plan: Plan,
+    *,
+    document: Document,
 ) -> Answer:
     """Return the passages that answer, or that the document has nothing on the question."""
     best = kept[0] if kept else None
@@ -321,7 +330,11 @@ async def _answer(
     if best and scorer.prompts.quotes:
         is_own = best.chunk == inf and not second
         passage = "" if is_own else f"{best.text}\n{second}" if second else best.text
-        short = ShortAnswer(best.text) if is_own else await scorer.answer(best.text, second or "")
+        told = await asyncio.to_thread(find_table_answer, scorer.question, best.text, document) if not is_own else None
+        if told:
+            short, passage = ShortAnswer(told.text, told.is_sure), told.passage
+        else:
+            short = ShortAnswer(best.text) if is_own else await scorer.answer(best.text, second or "")
         said = Conversation(
             messages=scorer.messages(best.text), reply=Reply(text=short.text, usage=scorer.take_usage())
         )

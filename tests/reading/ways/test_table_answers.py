@@ -1,0 +1,98 @@
+"""Short answers out of tables: a cell under its column's name, and the row with the most or the least."""
+
+import asyncio
+import re
+
+import pytest
+
+from bookwheel.documents.opening import TextDocument
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.plan import Plan
+from bookwheel.reading.ways.passages import PassageIndex
+from bookwheel.reading.ways.quotes import quotes
+from bookwheel.reading.ways.table_answers import find_table_answer
+from bookwheel.types import Answer, Flag
+
+TEXT = """# Boats for hire
+
+All boats carry oars. Ask at the kiosk before noon.
+
+| Boat | Price a day | Crew | Berth |
+| --- | --- | --- | --- |
+| Otter | £48 | 4 | 303 |
+| Heron | £36 | 6 | 12 |
+| Teal | £40 | 2 | 9 |
+
+## Winter stores
+
+| Boat | Price a day | Shed |
+| --- | --- | --- |
+| Heron | £5 | North |
+| Smew | £3 | South |
+"""
+HEADER = "Boats for hire … | Boat | Price a day | Crew | Berth | … "
+OTTER, HERON, TEAL = "| Otter | £48 | 4 | 303 |", "| Heron | £36 | 6 | 12 |", "| Teal | £40 | 2 | 9 |"
+
+
+def overlap(messages, question):
+    text = re.findall(r"\w+", messages[-1].content.partition("Write one question")[0].casefold())
+    return [-1.0 - len(text) / 500 if word in text else -6.0 for word in re.findall(r"\w+", question.casefold())]
+
+
+def ask(question):
+    async def run():
+        model = ScriptedModel(lambda _: "303", likelihood=overlap, window=4096)
+        plan = Plan(chunk_tokens=90, memory_tokens=120, answer_tokens=40, prompts="small")
+        return [event async for event in quotes(TextDocument(TEXT), question, model, plan)][-1]
+
+    answer = asyncio.run(run())
+    assert isinstance(answer, Answer)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("question", "row", "text", "is_sure"),
+    [
+        ("Otter price a day?", OTTER, "£48", True),
+        ("What is the crew that Heron takes?", HERON, "6", False),
+        ("Which is cheaper, Otter or Heron?", OTTER, "Heron", True),
+        ("Which boat has the biggest crew?", TEAL, "Heron", False),
+    ],
+)
+def test_a_row_answers_by_its_column_and_by_its_table(question, row, text, is_sure):
+    found = find_table_answer(question, HEADER + row, TextDocument(TEXT))
+    assert found is not None
+    assert (found.text, found.is_sure) == (text, is_sure)
+    assert all(line.startswith(HEADER) for line in found.passage.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("question", "passage"),
+    [
+        ("Otter price a day?", "All boats carry oars."),
+        ("Which boats have a berth?", HEADER + OTTER),
+        ("Is the Otter cheaper than the Heron?", HEADER + OTTER),
+        ("Who paints the Otter?", HEADER + OTTER),
+        ("Which is cheaper, Otter or Heron?", HEADER + "| Coot | £1 | 1 | 1 |"),
+    ],
+)
+def test_what_no_column_tells_is_left_to_others(question, passage):
+    assert find_table_answer(question, passage, TextDocument(TEXT)) is None
+
+
+def test_rows_are_those_of_one_table_though_another_has_the_same_names():
+    rows = PassageIndex.build(TEXT).list_table(HEADER + HERON)
+    assert [row.text for row in rows] == [OTTER, HERON, TEAL]
+
+
+def test_a_reading_says_the_cell_and_shows_its_row():
+    answer = ask("What is the price a day of the Otter, the price a day?")
+    assert answer.text == "£48"
+    assert OTTER in answer.passage
+
+
+def test_a_reading_that_compares_shows_both_rows():
+    answer = ask("Which boat has the cheaper price a day: Otter or Heron?")
+    assert answer.text == "Heron"
+    assert Flag.UNSURE not in answer.flags
+    assert [line.rpartition(" … ")[2] for line in answer.passage.splitlines()] == [OTTER, HERON]

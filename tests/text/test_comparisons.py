@@ -1,0 +1,74 @@
+"""Which row of a table has the most or the least."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bookwheel.text.comparisons import asks_comparison, compare_rows
+
+DRYER = "| Programme | Max. load | Typical time |"
+PROGRAMMES = ["| Cotton | 8 kg | 3 h 05 min |", "| Duvets | 2.5 kg | 2 h 20 min |", "| Quick | 2 kg | 34 min |"]
+BIDS = "| 品牌 | 单台报价（万元） | 质保 | 工期 |"
+BIDDERS = ["| 海岳 | 31.2 | 5年 | 40天 |", "| 通达 | 26.9 | 2年 | 60天 |", "| 北辰 | 29.5 | 3年 | 45天 |"]
+STAFF = "Name;Since;Room"
+PEOPLE = ["Vera Holm;14 March 2019;12", "Bo Quist;3 May 2016;14", "Ines Okoro;1 July 2021;9"]
+
+
+@pytest.mark.parametrize(
+    ("question", "header", "rows", "answer", "is_named"),
+    [
+        ("Which takes longer, Cotton or Duvets?", DRYER, PROGRAMMES, "Cotton", True),
+        ("Which takes longer, Duvets or Quick?", DRYER, PROGRAMMES, "Duvets", True),
+        ("Which programme has the shortest time?", DRYER, PROGRAMMES, "Quick", False),
+        ("Smaller max. load: Cotton or Duvets?", DRYER, PROGRAMMES, "Duvets", True),
+        ("哪家的质保期最短？", BIDS, BIDDERS, "通达", False),
+        ("海岳和北辰哪家报价高？", BIDS, BIDDERS, "海岳", True),
+        ("哪家最便宜？", BIDS, BIDDERS, "通达", False),
+        ("Who has been here since the earliest day?", STAFF, PEOPLE, "Bo Quist", False),
+    ],
+)
+def test_the_row_with_the_most_or_the_least_is_named(question, header, rows, answer, is_named):
+    found = compare_rows(question, header, rows)
+    assert found is not None
+    assert (found.text, found.is_named) == (answer, is_named)
+    assert all(row in rows for row in found.rows)
+
+
+def test_a_comparison_of_two_shows_both_and_of_all_the_one_that_won():
+    two = compare_rows("Which takes longer, Cotton or Duvets?", DRYER, PROGRAMMES)
+    one = compare_rows("Which programme has the shortest time?", DRYER, PROGRAMMES)
+    assert two is not None and one is not None  # noqa: PT018 - both are narrowed
+    assert (two.rows, one.rows) == (tuple(PROGRAMMES[:2]), (PROGRAMMES[2],))
+
+
+@pytest.mark.parametrize(
+    ("question", "header", "rows"),
+    [
+        ("Which is nicer, Cotton or Duvets?", DRYER, PROGRAMMES),
+        ("Which takes longer, Cotton or Silk?", DRYER, PROGRAMMES),
+        ("Which programmes take less than 3 h?", DRYER, PROGRAMMES),
+        ("Which has the longest time?", DRYER, [PROGRAMMES[0], PROGRAMMES[0].replace("Cotton", "Wool")]),
+        ("Which has the longest time?", DRYER, PROGRAMMES[:1]),
+        ("Which has the longest time?", DRYER, []),
+        ("Which is cheaper?", "| Plan | Price a day | Price a week |", ["| Van | £3 | £15 |", "| Car | £2 | £16 |"]),
+        ("Which is longer or shorter?", DRYER, PROGRAMMES),
+    ],
+)
+def test_what_the_table_cannot_tell_is_not_told(question, header, rows):
+    assert compare_rows(question, header, rows) is None
+
+
+@pytest.mark.parametrize("question", ["Which is dearer, A or B?", "Who is the oldest?", "谁的隐患多？", "哪家最便宜？"])
+def test_questions_that_compare(question):
+    assert asks_comparison(question)
+
+
+@pytest.mark.parametrize("question", ["What does A cost?", "Where is the order kept?", "A多少钱？"])
+def test_questions_that_do_not(question):
+    assert not asks_comparison(question)
+
+
+@given(st.text(max_size=60), st.text(max_size=60), st.lists(st.text(max_size=60), max_size=4))
+def test_any_text_gives_one_of_the_rows_or_none(question, header, rows):
+    found = compare_rows(question, header, rows)
+    assert found is None or set(found.rows) <= set(rows)

@@ -1,0 +1,63 @@
+"""Cells of rows, and the one that a question asks for by its column's name."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bookwheel.text.rows import find_cell, split_cells
+
+PLANS = "| Plan | Unlock | Each minute | Insured to |"
+YEARLY = "| Yearly | free | 4p | £500 |"
+CLASSES = "| 课号 | 课程 | 教师 | 教室 | 学费（元/期） |"
+FIDDLE = "| D02 | 二胡 | 单国平 | 303 | 300 |"
+
+
+@pytest.mark.parametrize(
+    ("line", "cells"),
+    [
+        ("| a | | c |", ["a", "", "c"]),
+        ("a;b;c", ["a", "b", "c"]),
+        ('Otter,"1,200",4', ["Otter", "1,200", "4"]),
+        ("a\tb", ["a", "b"]),
+        ("a sentence of words", []),
+        ("", []),
+        ("|", []),
+    ],
+)
+def test_a_row_is_cut_at_its_own_marks(line, cells):
+    assert split_cells(line) == cells
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "question", "cell", "is_named"),
+    [
+        (PLANS, YEARLY, "What does each minute cost on the yearly plan?", "4p", False),
+        (PLANS, YEARLY, "yearly plan: each minute?", "4p", True),
+        (PLANS, YEARLY, "yearly, unlock?", "free", True),
+        (CLASSES, FIDDLE, "二胡学费？", "300", True),
+        (CLASSES, FIDDLE, "二胡的老师是谁？", "单国平", False),
+        ("Name,Built,Spans", "Harrow Gate,1847,3", "Harrow Gate: built when?", "1847", True),
+    ],
+)
+def test_the_column_with_the_questions_words_has_the_cell(header, row, question, cell, is_named):
+    assert find_cell(header, row, question) == (cell, is_named)
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "question"),
+    [
+        (PLANS, YEARLY, "Who may ride on Sundays?"),
+        ("| Plan | Price a day | Price a week |", "| Van | £30 | £150 |", "What is the price of the van?"),
+        ("| Plan | Minute |", "| Yearly | 4p | more |", "yearly minute?"),
+        (PLANS, "| Yearly | | 4p | £500 |", "yearly, unlock?"),
+        ("Prices of the year", "Yearly costs 4p", "yearly price?"),
+    ],
+)
+def test_no_cell_where_no_column_or_more_than_one_fits(header, row, question):
+    assert find_cell(header, row, question) is None
+
+
+@given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=40))
+def test_any_text_gives_a_cell_of_the_row_or_none(header, row, question):
+    found = find_cell(header, row, question)
+    assert found is None or found.text in row or '"' in row

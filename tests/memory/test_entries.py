@@ -7,7 +7,8 @@ import pytest
 from bookwheel import LastingMemory
 from bookwheel.documents.opening import TextDocument, open_document
 from bookwheel.errors import InputError
-from bookwheel.memory.entries import split_document
+from bookwheel.journal import Journal
+from bookwheel.memory.entries import NewFile, split_file
 
 MAIL = "From: {who} <x@y>\nTo: t@y\nDate: {day} Mar 2026 09:00:00 +0100\nSubject: Rent\n\nThe rent of the mill is {rent}.\n\n"
 MAILS = {"b.eml": ("Ada", 2, 500), "a.eml": ("Bo", 9, 550)}
@@ -15,6 +16,10 @@ MAILS = {"b.eml": ("Ada", 2, 500), "a.eml": ("Bo", 9, 550)}
 
 def write_mail(who: str, day: int, rent: int) -> str:
     return MAIL.format(who=who, day=day, rent=rent)
+
+
+def split(document, named, at=None):
+    return split_file(NewFile(parts=tuple(document.parts()), name=document.name, named=named), at)
 
 
 @pytest.fixture
@@ -26,17 +31,17 @@ def folder(tmp_path):
 
 
 def test_mails_of_a_folder_and_of_a_mailbox_are_texts_of_their_dates(folder) -> None:
-    found = split_document(open_document([folder / "mails"]), "mails")
+    found = split(open_document([folder / "mails"]), "mails")
     assert [(one.source, one.at) for one in found] == [
         ("mails/b.eml", "2026-03-02T09:00:00+01:00"),
         ("mails/a.eml", "2026-03-09T09:00:00+01:00"),
     ]
     box = folder / "in.mbox"
     box.write_text("".join(f"From x Mon Mar  2 10:00:00 2026\n{write_mail(*mail)}" for mail in MAILS.values()))
-    found = split_document(open_document([box]), "in.mbox")
+    found = split(open_document([box]), "in.mbox")
     assert [one.source for one in found] == ["in.mbox#1", "in.mbox#2"]
     assert "500" in found[0].words
-    (whole,) = split_document(open_document([box]), "in.mbox", "2026-01-01")
+    (whole,) = split(open_document([box]), "in.mbox", "2026-01-01")
     assert (whole.at, "500" in whole.words, "550" in whole.words) == ("2026-01-01", True, True)
 
 
@@ -45,14 +50,14 @@ def test_days_of_a_chat_are_texts_and_quiet_days_go_together(tmp_path) -> None:
     said = [(1, "Hello."), (2, long), (2, "Good night."), (3, "Rent is 550."), (1, "Of another room.")]
     chat = "".join(f"2026-03-{day:02} 10:0{at} - Ada: {words}\n" for at, (day, words) in enumerate(said))
     (tmp_path / "chat.txt").write_text(chat)
-    found = split_document(open_document([tmp_path / "chat.txt"]), "chat.txt")
+    found = split(open_document([tmp_path / "chat.txt"]), "chat.txt")
     assert [(one.source, one.at) for one in found] == [
         ("chat.txt", "2026-03-01 10:04"),
         ("chat.txt", "2026-03-02 10:02"),
         ("chat.txt", "2026-03-03 10:03"),
     ]
     assert found[1].words.startswith("[2026-03-01 10:00] Ada: Hello.")
-    assert split_document(TextDocument("words"), "note")[0].at is None
+    assert split(TextDocument("words"), "note")[0].at is None
 
 
 def test_a_memory_reads_mails_by_date_and_forgets_them_together(folder) -> None:
@@ -71,3 +76,71 @@ def test_a_memory_reads_mails_by_date_and_forgets_them_together(folder) -> None:
     assert "550" in memory.ask(question).answer
     assert memory.forget(source="mails").sources == ("mails/b.eml", "mails/a.eml")
     assert memory.text == ""
+
+
+CHAT = """03.06.26, 09:12 - Mira: The regatta starts at 10:30.
+04.06.26, 18:10 - Tomasz: The marina fee was 240 euros.
+15.06.26, 08:01 - Mira: The regatta starts at 11:15.
+"""
+
+
+@pytest.fixture
+def rowing(tmp_path):
+    return LastingMemory("boat", about="The rowing club", model="scripted", journal=tmp_path / "j.sqlite")
+
+
+def read_chat(memory, tmp_path, words=CHAT):
+    (tmp_path / "chat.txt").write_text(words)
+    return memory.read(tmp_path / "chat.txt", source="chat")
+
+
+def read_bytes(folder) -> bytes:
+    return b"".join(one.read_bytes() for one in folder.glob("j.sqlite*") if one.is_file())
+
+
+def test_quiet_days_of_one_text_are_known_day_by_day(rowing, tmp_path) -> None:
+    assert read_chat(rowing, tmp_path).steps == 1
+    question = "When does the regatta start?"
+    now = rowing.ask(question)
+    assert ("11:15" in now.answer, [one.at[:10] for one in now.superseded]) == (True, ["2026-06-03"])
+    then = rowing.ask(question, as_of="2026-06-04")
+    assert ("10:30" in then.answer, then.evidence[0].at[:16], then.superseded) == (True, "2026-06-03T09:12", ())
+    assert rowing.ask("What was the marina fee?", as_of="2026-06-03").verdict == "absent"
+    assert rowing.ask(question, as_of="2026-06-02").answer == "Nothing was known then."
+
+
+def test_days_before_a_time_are_forgotten_out_of_a_text_of_later_ones(rowing, tmp_path) -> None:
+    read_chat(rowing, tmp_path)
+    stone = rowing.forget(before="2026-06-04")
+    assert (stone.sources, stone.replayed) == (("chat",), 1)
+    assert b"10:30" not in read_bytes(tmp_path)
+    assert rowing.ask("When does the regatta start?", as_of="2026-06-05").verdict == "absent"
+    assert "240" in rowing.ask("What was the marina fee?", as_of="2026-06-05").answer
+    assert "11:15" in rowing.ask("When does the regatta start?").answer
+
+
+def test_of_a_file_that_has_grown_only_the_rest_is_read(rowing, tmp_path) -> None:
+    read_chat(rowing, tmp_path)
+    grown = CHAT + "16.06.26, 07:00 - Joel: The keys are with Petra.\n"
+    assert read_chat(rowing, tmp_path, grown).steps == 1
+    with Journal(tmp_path / "j.sqlite") as journal:
+        tables = journal.memories
+        texts = dict(tables.load_texts(1, [one.number for one in tables.list_texts(1)]))
+    assert [("Petra" in words, "regatta" in words) for words in texts.values()] == [(False, True), (True, False)]
+    assert read_chat(rowing, tmp_path, grown).is_known
+    assert read_chat(rowing, tmp_path, grown.replace("10:30", "10:45")).steps == 1
+    rowing.forget(source="chat")
+    assert read_chat(rowing, tmp_path, grown).steps == 1
+
+
+def test_a_document_without_words_says_so(rowing) -> None:
+    with pytest.raises(InputError, match="empty"):
+        rowing.read(TextDocument(" \n"))
+
+
+def test_words_that_were_forgotten_do_not_come_back_with_the_rest_of_their_file(rowing, tmp_path) -> None:
+    read_chat(rowing, tmp_path)
+    rowing.forget(text="240 euros")
+    assert read_chat(rowing, tmp_path).is_known
+    read_chat(rowing, tmp_path, CHAT + "16.06.26, 07:00 - Joel: The keys are with Petra.\n")
+    assert b"240 euros" not in read_bytes(tmp_path)

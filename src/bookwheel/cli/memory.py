@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from bookwheel.documents.opening import SourceDocument
     from bookwheel.memory.asking import MemoryAnswer
-    from bookwheel.memory.entries import DatedText
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.memory.pieces import MemoryUpdate
 
@@ -110,18 +109,18 @@ async def add(
         The time that it is from, such as 2026-11-24T09:30+01:00; by default, that which it tells, or now.
 
     """
-    from bookwheel.memory.append import append_all
-    from bookwheel.memory.entries import order_texts, split_document
+    from bookwheel.memory.append import append_files
+    from bookwheel.memory.entries import NewFile
 
     async with open_named(name, options) as opened:
-        texts: list[DatedText] = []
+        files: list[NewFile] = []
         notes: list[str] = []
         for word in sources or (STDIN,):
             document = await asyncio.to_thread(_open, word)
-            named = source or ("" if word == STDIN else word)
-            texts += await asyncio.to_thread(split_document, document, named, at)
+            parts = await asyncio.to_thread(tuple, document.parts())
+            files.append(NewFile(parts=parts, name=document.name, named=source or ("" if word == STDIN else word)))
             notes += document.notes
-        update = await append_all(opened, order_texts(texts))
+        update = await append_files(opened, files, at)
         return _print_update(name, replace(update, notes=tuple(notes)), options.output)
 
 

@@ -102,6 +102,16 @@ def name_turn(name: str, place: str, speaker: str, when: str) -> str:
     return f"{name}#{', '.join(filter(None, (said_by, when, place)))}"
 
 
+def find_instant(text: str, source: str) -> str:
+    """Return when a turn was said, by its words and its source; empty for what is no turn.
+
+    >>> find_instant("[2026-11-24 09:30Z] Ada: Hello.", "chat.jsonl#Ada, 2026-11-24 09:30Z, line 7")
+    '2026-11-24 09:30Z'
+    """
+    when, bracket, _ = text.removeprefix("[").partition("] ")
+    return when if text[:1] == "[" and bracket and f", {when}" in source and is_instant(when) else ""
+
+
 def is_instant(when: str) -> bool:
     """Return whether a time has a day, as those of captions have not."""
     try:

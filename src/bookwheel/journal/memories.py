@@ -7,6 +7,7 @@ plain letters, so that a search of the file's bytes can prove what was forgotten
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import time
 from contextlib import closing, contextmanager
@@ -37,10 +38,14 @@ _COPIED: Final = {
     "memory_follows": "source, place",
 }
 """The columns of a memory that a copy of it has."""
+ADDED: Final = "added: "
+"""Before the id of a source: how far it was read when it was added, not followed."""
 _NEXT: Final = "SELECT coalesce(max(number), 0) + 1 FROM"
 _THIS: Final = "WHERE memory = ? AND number = ?"
 # Seconds for which a checkpoint waits for other processes that read.
 _PURGE_SECONDS: Final = 5.0
+# Texts that are loaded at once: a few are at most what one may be long, most are short.
+_BATCH: Final = 16
 _NEVER: Final = 2**62
 """A version behind every other."""
 
@@ -182,13 +187,21 @@ class MemoryTables:
         return int(self._reader.fetch_one("SELECT count(*) FROM memory_texts WHERE memory = ?", (memory,))[0])
 
     def load_text(self, memory: int, number: int) -> str:
-        rows = self._fetch("memory_texts", "content, sha256", "memory = ? AND number = ?", memory, number)
-        if not rows:
-            raise JournalError(f"text {number} was forgotten")
-        content, sha256 = rows[0]
-        if digest(content) != sha256:
-            raise _damage_error("memory_texts", self._reader.path)
-        return load_text(content)
+        for _, content in self.load_texts(memory, [number]):
+            return content
+        raise JournalError(f"text {number} was forgotten")
+
+    def load_texts(self, memory: int, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """Yield the numbers and words of those texts that are there; few are in memory at once."""
+        for at in range(0, len(numbers), _BATCH):
+            some = numbers[at : at + _BATCH]
+            condition = f"memory = ? AND number IN ({', '.join('?' * len(some))})"
+            for number, sha256, content in self._fetch(
+                "memory_texts", "number, sha256, content", condition, memory, *some
+            ):
+                if digest(content) != sha256:
+                    raise _damage_error("memory_texts", self._reader.path)
+                yield number, load_text(content)
 
     def add_version(self, memory: int, version: MemoryVersion) -> None:
         """Insert a version, and how far its text is read with it, in one transaction."""
@@ -302,6 +315,8 @@ class MemoryTables:
             connection.execute("DELETE FROM memory_answers WHERE memory = ? AND asked >= ?", (memory, since))
             if phrase := masks.get(0):
                 _drop_answers(connection, memory, phrase)
+            if tombstone.scope == "source":
+                _drop_places(connection, memory, tombstone.sources)
             connection.execute("DELETE FROM memory_replays WHERE memory = ?", (memory,))
             update = ", ".join(f"{name} = ?" for name in TOMBSTONES.columns)
             values = (*TOMBSTONES.to_row(ended), memory, tombstone.number)
@@ -364,6 +379,13 @@ def _damage_error(table: str, path: Path) -> JournalError:
 def _keep_place(connection: sqlite3.Connection, memory: int, source: str, place: str) -> None:
     query = "INSERT OR REPLACE INTO memory_follows (memory, source, place) VALUES (?, ?, ?)"
     connection.execute(query, (memory, store_text(source), place))
+
+
+def _drop_places(connection: sqlite3.Connection, memory: int, sources: Sequence[str]) -> None:
+    """Drop how far sources, and the mailboxes and folders that they are in, were read: who adds one again means it."""
+    names = {one[: mark.start()] for one in sources for mark in re.finditer(r"[#/]|$", one)}
+    query = "DELETE FROM memory_follows WHERE memory = ? AND source = ?"
+    connection.executemany(query, [(memory, store_text(ADDED + name)) for name in names])
 
 
 def _drop_answers(connection: sqlite3.Connection, memory: int, phrase: str) -> None:

@@ -6,19 +6,23 @@
         step     = way(header + piece), from the newest memory on   one call, as in any reading
         version  = step's memory                                    durable before the next call
 
-The calls of an append depend on the length of its text alone. A header line tells the model the source and the date of
+The calls of an append depend on the length of its text alone. Of a file that was read before and has grown, only the
+rest is new: how far it was read is kept with its hash. A header line tells the model the source and the date of
 each piece.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
+from bookwheel.journal.memories import ADDED
 from bookwheel.journal.memory_rows import MemoryVersion
-from bookwheel.memory.entries import DatedText, join_words
+from bookwheel.journal.tables import digest
+from bookwheel.memory.entries import DatedText, NewFile, is_inside, join_words, order_texts, skip_parts, split_file
 from bookwheel.memory.forgetting import go_on_forgetting
 from bookwheel.memory.pieces import MemoryUpdate, cut_piece, ignore_version, read_piece, read_time, subtract_usage
 
@@ -53,15 +57,73 @@ async def append_all(
     opened: OpenMemory, texts: Sequence[DatedText], *, watch: Callable[[MemoryVersion], None] = ignore_version
 ) -> MemoryUpdate:
     """Add some texts in their order and read all that waits; return how the memory changed, with the last text."""
+    return await _read_stored(opened, await store_all(opened, texts), watch)
+
+
+async def store_all(opened: OpenMemory, texts: Sequence[DatedText]) -> list[tuple[MemoryText, bool]]:
+    """Queue some texts, all or none of them; return each, and False if its source has said the same before."""
     for one in texts:
         check_text(one.content)
-    stored = [await store_text(opened, one.content, source=one.source, at=one.at) for one in texts]
+    return [await store_text(opened, one.content, source=one.source, at=one.at) for one in texts]
+
+
+async def _read_stored(
+    opened: OpenMemory, stored: Sequence[tuple[MemoryText, bool]], watch: Callable[[MemoryVersion], None]
+) -> MemoryUpdate:
     is_known = not any(is_new for _, is_new in stored)
     text = replace(stored[-1][0], is_late=any(one.is_late for one, _ in stored))
     if is_known and all(one.position >= one.characters for one, _ in stored):
         newest = opened.newest()
         return MemoryUpdate(before=newest, after=newest, text=text, is_known=True)
     return replace(await read_waiting(opened, watch), text=text, is_known=is_known)
+
+
+async def append_files(opened: OpenMemory, files: Sequence[NewFile], at: datetime | str | None = None) -> MemoryUpdate:
+    """Read what is new in some files, each text of the time that it tells, in the order of these times."""
+    return await _read_stored(opened, await store_files(opened, files, at), ignore_version)
+
+
+async def store_files(
+    opened: OpenMemory, files: Sequence[NewFile], at: datetime | str | None = None
+) -> list[tuple[MemoryText, bool]]:
+    """Queue what is new in some files: of one that has grown since it was read last, the rest."""
+    memory, texts, places = opened.record.number, list[DatedText](), dict[str, str]()
+    known: list[tuple[MemoryText, bool]] = []
+    for file in files:
+        words, source = join_words(file.parts), ADDED + file.named
+        # Words do not tell two pictures apart.
+        is_kept = bool(file.named) and not any(part.pictures for part in file.parts)
+        kept = await asyncio.to_thread(opened.tables.find_place, memory, source) if is_kept else ""
+        start = _count_read(words, kept)
+        last = await asyncio.to_thread(_find_last, opened, file.named) if words[:start] else None
+        if last and not words[start:].strip():
+            known.append((last, False))
+            continue
+        rest = replace(file, parts=skip_parts(file.parts, start)) if last else file
+        texts += await asyncio.to_thread(split_file, rest, at)
+        if is_kept:
+            places[source] = json.dumps({"read": len(words), "sha256": digest(words)})
+    stored = await store_all(opened, order_texts(texts))
+    for source, place in places.items():
+        await asyncio.to_thread(opened.tables.keep_place, memory, source, place)
+    if not (known or stored):
+        check_text("")
+    return [*known, *stored]
+
+
+def _count_read(words: str, kept: str) -> int:
+    """Return how many characters of a file were read before: all that it had, where it has only grown by lines."""
+    place: dict[str, Any] = json.loads(kept) if kept else {}
+    read = place.get("read", 0)
+    is_whole = words[read - 1 : read] == "\n" or words[read : read + 1] in {"\n", ""}
+    return read if is_whole and digest(words[:read]) == place.get("sha256") else 0
+
+
+def _find_last(opened: OpenMemory, named: str) -> MemoryText | None:
+    """Return the newest text of a source, or of what is inside it."""
+    texts = opened.tables.list_texts(opened.record.number)
+    mine = (one for one in reversed(texts) if one.source == named or is_inside(one.source, named))
+    return next(mine, None)
 
 
 async def store_text(

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.claims import Fit, Verdict, sum_up_fits, sum_up_verdicts
 from bookwheel.errors import InputError
-from bookwheel.journal.memory_rows import BY_HAND, MemoryText, blank_version
-from bookwheel.memory.files import split_line
-from bookwheel.memory.passages import DatedQuote, MemoryPassage, PassageDocument, cut_passages, leave_out_others
+from bookwheel.journal.memory_rows import blank_version
+from bookwheel.memory.passages import DatedQuote, PassageDocument, leave_out_others
 from bookwheel.memory.pictures import locate, say_seen
-from bookwheel.memory.pieces import format_header, read_time, subtract_usage
+from bookwheel.memory.pieces import read_time, subtract_usage
+from bookwheel.memory.searching import rank_passages
 from bookwheel.memory.seeing import see
 from bookwheel.memory.values import find_rivals, find_told, list_newest, says_more
 from bookwheel.models.base import find_wrapper
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 
 _EMPTY: Final = "The memory is empty."
+_UNKNOWN: Final = "Nothing was known then."
 # Newer statements of one matter that are judged at most.
 _MOST_STATEMENTS: Final = 5
 
@@ -96,7 +97,7 @@ async def ask(
         until, known = datetime.fromisoformat(when).astimezone(UTC), tables.find_known(record.number, when)
     version = tables.newest_version(record.number, limit, known) or blank_version(limit)
     prompts = prompts_for(record.plan, question)
-    passages = await asyncio.to_thread(_rank_passages, opened, question, version, until)
+    passages = await asyncio.to_thread(rank_passages, opened, question, version, until)
     if prompts.quotes:
         passages = leave_out_others(passages, question)
     document = PassageDocument(passages, has_headers=not prompts.quotes, pictures=tables.pictures(record.number))
@@ -119,7 +120,7 @@ async def ask(
     if answer is None:
         answer = MemoryAnswer(
             question=question,
-            answer=prompts.not_found if version.version else _EMPTY,
+            answer=prompts.not_found if version.version else _EMPTY if as_of is None else _UNKNOWN,
             origin="memory",
             version=version.version,
             verdict=Verdict.ABSENT,
@@ -150,68 +151,6 @@ async def keep_answer(opened: OpenMemory, answer: MemoryAnswer) -> None:
     await asyncio.to_thread(opened.tables.add_answer, opened.record.number, answer.version, kept, tokens)
 
 
-def _rank_passages(
-    opened: OpenMemory, question: str, version: MemoryVersion, until: datetime | None
-) -> list[MemoryPassage]:
-    """Return the passages with the rarest words of the question that fit a chunk; without any, the newest ones."""
-    memory, plan, asked = opened.record.number, opened.record.plan, QuestionWords(question)
-    is_quoted = prompts_for(plan, question).quotes
-    texts = [one for one in opened.tables.list_texts(memory) if until is None or one.instant <= until]
-    texts.sort(key=lambda one: (one.instant, one.number), reverse=True)
-    written = [(one, asked.find(one.words)) for one in _list_written(opened, version)]
-    places = [(one, *place) for one in texts for place in _find_places(opened, asked, one, is_quoted=is_quoted)]
-    held = [*(words for *_, words in places), *(words for _, words in written)]
-    ranked = asked.rank(held)
-    ranked = [at for at in ranked if held[at]] or ranked
-    chosen, room = list[MemoryPassage](), plan.chunk_tokens
-    for at in ranked:
-        if at < len(places):
-            text, start, end, _ = places[at]
-            words = opened.tables.load_text(memory, text.number)[start:end]
-            passage = MemoryPassage(text=text, start=start, words=words)
-        else:
-            passage = written[at - len(places)][0]
-        room -= opened.session.model.tokenizer.count(format_header(passage.text) + passage.words) + 2
-        if room < 0 and chosen:
-            break
-        chosen.append(passage)
-    return chosen
-
-
-def _find_places(
-    opened: OpenMemory, asked: QuestionWords, text: MemoryText, *, is_quoted: bool
-) -> list[tuple[int, int, frozenset[str]]]:
-    """Return the passages of a text with the question's words that each has; a standing question finds them once."""
-    places, key = opened.searched.find(asked.question), (text.number, text.sha256)
-    if key not in places:
-        content = opened.tables.load_text(opened.record.number, text.number)
-        places[key] = [
-            (start, start + len(words), frozenset(asked.find(words) & asked.stems))
-            for start, words in cut_passages(content, is_quoted=is_quoted)
-        ]
-    return places[key]
-
-
-def _list_written(opened: OpenMemory, version: MemoryVersion) -> list[MemoryPassage]:
-    """Return the lines of a version that were written by hand, newest first, as passages of a text of their own."""
-    edits = opened.tables.list_edits(opened.record.number, version.version)
-    left = set(version.memory.text.splitlines()) if edits else set()
-    passages = list[MemoryPassage]()
-    for kept, changes in reversed(edits):
-        written = dict[str, list[str]]()
-        for new in (new for _, new in changes if new.strip() and new in left):
-            left.discard(new)
-            path, words = split_line(new)
-            written.setdefault(path or BY_HAND, []).append(words)
-        for source, lines in written.items():
-            words = "\n".join(lines)
-            text = MemoryText(
-                number=0, source=source, at=kept, arrived=kept, sha256="", characters=len(words), position=len(words)
-            )
-            passages += [MemoryPassage(text=text, start=start, words=part) for start, part in cut_passages(words)]
-    return passages
-
-
 def _plan_questions(opened: OpenMemory) -> Plan:
     """Return the plan of a question: a memory that is written, not read into, may be larger than a call."""
     plan, own = opened.record.plan, opened.session.model.plan
@@ -236,7 +175,7 @@ async def _ask_memory(
 
     def judge() -> MemoryAnswer:
         # The words of the answer may stand where none of the question's do.
-        more = _rank_passages(opened, f"{question}\n{said.text}", version, until)
+        more = rank_passages(opened, f"{question}\n{said.text}", version, until)
         wider = PassageDocument(more, has_headers=True)
         return _add_seen(opened, _judge(said.text, question, version, wider, "memory"), marks)
 

@@ -1,7 +1,7 @@
 """Cut what a file tells of several days into texts of their own, each with its time.
 
     inbox.mbox       a text for each message: inbox.mbox#1 of 2 March, inbox.mbox#2 of 3 March
-    chat.txt         a text for each day of talk, or for some quiet ones
+    chat.txt         a text for each day of talk, or for some quiet ones, of which each turn keeps its own time
     notes.txt        one text, of the time at which it arrived
 
 So a question as of a day knows no later message, the newest value is the one that was said last, and of an export that
@@ -10,16 +10,16 @@ has grown only what is new is read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.memory.pieces import read_time
+from bookwheel.types import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bookwheel.types import Document, Part
 
 # Characters of a text of talk: a day that has less goes together with the next.
 _LEAST: Final = 500
@@ -38,6 +38,21 @@ class DatedText:
     def words(self) -> str:
         """The text, without what its parts have of pages and pictures."""
         return join_words(self.content)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFile:
+    """A file or another document, whose texts are to be read into a memory."""
+
+    parts: Sequence[Part]
+    name: str
+    named: str
+    """The id of the source; empty for a stream without one."""
+
+
+def is_inside(source: str, named: str) -> bool:
+    """Return whether a text is a message of a mailbox, or a file of a folder, that has this id."""
+    return source.startswith((f"{named}#", f"{named}/"))
 
 
 def join_words(content: str | Iterable[Part]) -> str:
@@ -69,16 +84,26 @@ class _EntryParts:
         return self.at[:10] == part.at[:10] or (self.length < _LEAST and now >= then)
 
 
-def split_document(document: Document, named: str, at: datetime | str | None = None) -> list[DatedText]:
-    """Return the texts of a document in the order of their times; with a time given, it is one text of that time."""
+def split_file(file: NewFile, at: datetime | str | None = None) -> list[DatedText]:
+    """Return the texts of a file in the order of their times; with a time given, it is one text of that time."""
     if at is not None:
-        return [DatedText(content=tuple(document.parts()), source=named, at=at)]
+        return [DatedText(content=tuple(file.parts), source=file.named, at=at)]
     texts = [
-        DatedText(content=tuple(run.pieces), source=_name(named, document.name, run.entry), at=run.at or None)
-        for run in _list_runs(document.parts())
+        DatedText(content=tuple(run.pieces), source=_name(file.named, file.name, run.entry), at=run.at or None)
+        for run in _list_runs(file.parts)
         if any(part.text.strip() for part in run.pieces)
     ]
     return order_texts(texts)
+
+
+def skip_parts(parts: Sequence[Part], start: int) -> list[Part]:
+    """Return the parts from a character of their text on."""
+    left = list[Part]()
+    for part in parts:
+        if start < len(part.text):
+            left.append(replace(part, text=part.text[start:]) if start > 0 else part)
+        start = max(0, start - len(part.text))
+    return left
 
 
 def order_texts(texts: Sequence[DatedText]) -> list[DatedText]:

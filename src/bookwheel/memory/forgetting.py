@@ -18,12 +18,14 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import InputError
 from bookwheel.journal.memory_rows import BY_HAND, MemoryText, MemoryVersion, Tombstone, VersionKind, blank_version
+from bookwheel.memory.days import list_days
 from bookwheel.memory.editing import apply_changes, make_edit
+from bookwheel.memory.entries import is_inside
 from bookwheel.memory.pieces import ignore_version, read_piece
 from bookwheel.reading.guards import trim
 from bookwheel.types import Chunk
@@ -75,11 +77,11 @@ def preview(
     elif source:
         masks = {one.number: None for one in texts if one.source == source}
         # Of a mailbox or a folder each message is a source: its own name stands for all of them.
-        inside = (f"{source}#", f"{source}/")
-        masks = masks or {one.number: None for one in texts if one.source.startswith(inside)}
+        masks = masks or {one.number: None for one in texts if is_inside(one.source, source)}
     else:
         limit = datetime.fromisoformat(before or "").astimezone(UTC)
         masks = {one.number: None for one in texts if one.instant < limit}
+        masks |= _mask_days(opened, {one.number: one for one in texts if one.number not in masks}, limit)
     versions = opened.tables.list_versions(memory, opened.record.plan.memory_tokens)
     written = [version for version in versions if _is_written(version, text or "")]
     if not masks and not written:
@@ -208,6 +210,17 @@ class _Replay:
         await asyncio.to_thread(opened.tables.add_replay, opened.record.number, new)
         self.watch(new)
         return new
+
+
+def _mask_days(opened: OpenMemory, texts: Mapping[int, MemoryText], limit: datetime) -> dict[int, str | None]:
+    """Return what remains of texts of later turns when the days before a time are blotted out."""
+    masks: dict[int, str | None] = {}
+    for number, content in opened.tables.load_texts(opened.record.number, list(texts)):
+        if days := list_days(texts[number], content, limit - timedelta(microseconds=1)):
+            end = days[-1].end
+            # A turn begins at a line's beginning, which stays one.
+            masks[number] = re.sub(r"[^\n]", _MASK, content[:end]) + content[end:]
+    return masks
 
 
 def _list_marks(opened: OpenMemory, text: MemoryText, phrase: str) -> list[str]:

@@ -22,7 +22,7 @@ from bookwheel.errors import InputError
 from bookwheel.journal import Journal
 from bookwheel.journal.memory_rows import MemoryLimits, blank_version
 from bookwheel.memory import append, asking, editing, forgetting
-from bookwheel.memory.entries import DatedText, split_document
+from bookwheel.memory.entries import NewFile
 from bookwheel.memory.files import FileCommand, run_command
 from bookwheel.memory.opened import WRITTEN_ABOUT, begin_memory, open_memory
 from bookwheel.memory.pieces import read_time
@@ -105,13 +105,15 @@ class LastingMemory:
         self, source_or_text: str | Path | Document, *, source: str = "", at: datetime | str | None = None
     ) -> MemoryUpdate:
         """Read what is new: a text, or the texts of a file (a Path) or document, each of the time that it tells."""
-        texts, notes = [DatedText(content=str(source_or_text), source=source, at=at)], ()
-        if not isinstance(source_or_text, str):
-            document = await run_cancellable(lambda: open_source(source_or_text))
-            texts = await run_cancellable(lambda: split_document(document, source or document.name, at))
-            notes = getattr(document, "notes", ())
+        if isinstance(source_or_text, str):
+            async with self._open() as opened:
+                return await append.append(opened, source_or_text, source=source, at=at)
+        document = await run_cancellable(lambda: open_source(source_or_text))
+        parts = await run_cancellable(lambda: tuple(document.parts()))
+        file = NewFile(parts=parts, name=document.name, named=source or document.name)
         async with self._open() as opened:
-            return replace(await append.append_all(opened, texts), notes=tuple(notes))
+            update = await append.append_files(opened, [file], at)
+        return replace(update, notes=tuple(getattr(document, "notes", ())))
 
     async def aask(self, question: str, *, as_of: datetime | str | None = None) -> MemoryAnswer:
         """Answer a question, from the memory or else from the texts."""

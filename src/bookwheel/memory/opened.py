@@ -44,14 +44,25 @@ _KEPT_QUESTIONS: Final = 2
 _TURN_SECONDS: Final = 0.02
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPlace:
+    """A passage of a text, and the words of a question that it has."""
+
+    start: int
+    end: int
+    at: str
+    """The time of its day."""
+    held: frozenset[str]
+
+
 @dataclass(slots=True)
 class SearchedTexts:
     """Where the words of the newest questions stand, so that a standing question looks through each text once."""
 
-    questions: dict[str, dict[tuple[int, str], list[tuple[int, int, frozenset[str]]]]] = field(default_factory=dict)
-    """Of each question, of each text by number and hash: its passages with the question's words that they have."""
+    questions: dict[str, dict[tuple[int, str], list[FoundPlace]]] = field(default_factory=dict)
+    """Of each question, of each text by number and hash: its passages."""
 
-    def find(self, question: str) -> dict[tuple[int, str], list[tuple[int, int, frozenset[str]]]]:
+    def find(self, question: str) -> dict[tuple[int, str], list[FoundPlace]]:
         """Return what was found for a question, and drop the oldest one's where there are too many."""
         found = self.questions.pop(question, {})
         self.questions[question] = found

@@ -76,6 +76,21 @@ def test_a_document_is_read_with_its_pictures(server, client) -> None:
     assert kept.load_picture(PICTURE.sha256)
 
 
+def test_turns_of_a_chat_that_was_uploaded_have_their_own_times(client) -> None:
+    chat = "".join(f"2026-05-{day:02} 10:00 - Ada: new\nroom = {day}\n" for day in (1, 3))
+    headers = {"X-Filename": "chat.txt"}
+    for more in ("", "2026-05-04 10:00 - Ada: new\ndoor = 7\n"):
+        document = client.post("/documents", content=chat + more, headers=headers).json()["document"]
+        added = client.post("/memories/ada/texts", json={"document": document, "source": "chat"}).json()
+        assert added["steps"] == 1
+    assert added["at"].startswith("2026-05-04T10:00")
+    asked = {"question": "Which room = room ?", "as_of": "2026-05-02"}
+    then = client.post("/memories/ada/questions", json=asked).json()
+    assert ("room = 1" in then["answer"], then["evidence"][0]["at"][:10]) == (True, "2026-05-01")
+    known = client.post("/memories/ada/texts?wait=0", json={"document": document, "source": "chat"})
+    assert (known.status_code, known.json()["known"]) == (202, True)
+
+
 def test_correct_forget_and_export(client, tmp_path) -> None:
     add(client, "room = 12", "mail-1")
     add(client, "door = 7", "mail-2")

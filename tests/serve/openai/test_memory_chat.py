@@ -24,10 +24,12 @@ def server(tmp_path):
 def say(server):
     client = OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
 
-    def say(*turns: str, model: str = MODEL) -> str:
+    def say(*turns: str, model: str = MODEL, **more: str) -> str:
         roles = ("user", "assistant")
         messages = [{"role": roles[at % 2], "content": turn} for at, turn in enumerate(turns)]
-        return client.chat.completions.create(model=model, messages=messages).choices[0].message.content
+        return (
+            client.chat.completions.create(model=model, messages=messages, extra_body=more).choices[0].message.content
+        )
 
     return say
 
@@ -51,6 +53,18 @@ def test_a_conversation_that_is_sent_again_is_read_once(server, say) -> None:
     answer = say("room = 12", "Noted.", "door = 7", "Noted.", "What is the door ?")
     assert "7" in answer
     assert texts(server).count("chat") == 3
+
+
+def test_a_chat_about_the_past_is_answered_as_of_then_and_read_by_nobody(server, say) -> None:
+    with server.client() as client:
+        for day, room in ((1, 12), (9, 31)):
+            text = {"text": f"room = {room}", "source": "mail", "at": f"2026-05-{day:02}"}
+            client.post("/memories/ada/texts", json=text)
+    assert "31" in say("Which room = room ?")
+    assert "12" in say("Which room = room ?", as_of="2026-05-02")
+    assert texts(server).count("chat") == 1
+    with pytest.raises(openai.BadRequestError):
+        say("Which room = room ?", as_of="yesterday")
 
 
 def test_turns_that_the_memory_has_not_seen_count_for_the_answer(say) -> None:

@@ -12,11 +12,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bookwheel.documents.transcripts import find_instant
 from bookwheel.errors import InputError
 from bookwheel.memory import record as records
-from bookwheel.memory.append import append, read_waiting, store_text
+from bookwheel.memory.append import append_all, append_files, read_waiting, store_all, store_files
 from bookwheel.memory.asking import ask
 from bookwheel.memory.editing import edit
+from bookwheel.memory.entries import DatedText, NewFile
 from bookwheel.memory.files import run_command
 from bookwheel.memory.forgetting import forget, preview
 from bookwheel.memory.graph import Graph, change_graph
@@ -27,11 +29,11 @@ from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping
     from concurrent.futures import Future
 
     from bookwheel.journal import StoredDocument
-    from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord
+    from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord, MemoryText
     from bookwheel.memory.files import FileCommand
     from bookwheel.memory.pieces import MemoryUpdate
     from bookwheel.serve.engine.access import Key
@@ -104,31 +106,47 @@ class ServedMemories:
         return await asyncio.to_thread(records.compare_versions, self._tables, record, old, new)
 
     async def add(
-        self, key: Key | None, name: str, text: str | Sequence[Part], *, source: str, at: str | None, waits: bool = True
+        self, key: Key | None, name: str, text: str, *, source: str, at: str | None, waits: bool = True
     ) -> records.MemoryJson:
         """Read a text into a memory; without waiting, return as soon as it cannot be lost."""
+        texts = [DatedText(content=text, source=source, at=at)]
+        work = partial(append_all if waits else store_all, texts=texts)
+        return await self._add(key, name, work, waits=waits)
+
+    async def add_file(
+        self, key: Key | None, name: str, file: NewFile, *, at: str | None, waits: bool
+    ) -> records.MemoryJson:
+        """Read what is new in a document into a memory."""
+        work = partial(append_files if waits else store_files, files=[file], at=at)
+        return await self._add(key, name, work, waits=waits)
+
+    async def _add(
+        self, key: Key | None, name: str, work: Callable[[OpenMemory], Awaitable[Any]], *, waits: bool
+    ) -> records.MemoryJson:
         await self._service.documents.check_disk()
         if waits:
-            update = await self._run(key, name, partial(append, content=text, source=source, at=at))
-            return records.update_to_json(name, update)
+            return records.update_to_json(name, await self._run(key, name, work))
         opened = await self._open(key, name)
-        stored, is_new = await store_text(opened, text, source=source, at=at)
-        if is_new:
+        stored = await work(opened)
+        is_known = not any(is_new for _, is_new in stored)
+        if not is_known:
             self._read_later(opened)
         waiting = len(await asyncio.to_thread(self._tables.list_waiting, opened.record.number))
+        text: MemoryText = stored[-1][0]
         return {
             "memory": name,
-            "source": stored.source,
-            "at": stored.at,
-            "late": stored.is_late,
-            "known": not is_new,
+            "source": text.source,
+            "at": text.at,
+            "late": any(one.is_late for one, _ in stored),
+            "known": is_known,
             "waiting": waiting,
         }
 
-    async def load_parts(self, key: Key | None, sha256: str) -> tuple[tuple[Part, ...], str]:
-        """Return the parts of a document of the client, with the bytes of its pictures, and its name."""
+    async def load_file(self, key: Key | None, sha256: str, source: str) -> NewFile:
+        """Return a document of the client with the bytes of its pictures, as a file of a source or of its own name."""
         document = await self._service.get_document(sha256, key)
-        return await asyncio.to_thread(_load_parts, document), document.name
+        parts = await asyncio.to_thread(_load_parts, document)
+        return NewFile(parts=parts, name=document.name, named=source or document.name)
 
     async def load_picture(self, key: Key | None, name: str, sha256: str) -> bytes:
         """Return the bytes of a picture that a text of the memory has."""
@@ -247,5 +265,5 @@ def _load_parts(document: StoredDocument) -> tuple[Part, ...]:
         text = "".join(part.text for part in run)
         mine = (one for one in pictures if one.mark in text and (one.source, one.page) == (source, page))
         held = tuple(replace(one, content=document.load_picture(one.sha256)) for one in mine)
-        parts.append(Part(text=text, source=source, page=page, pictures=held))
+        parts.append(Part(text=text, source=source, page=page, pictures=held, at=find_instant(text, source)))
     return tuple(parts)

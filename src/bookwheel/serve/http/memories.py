@@ -28,12 +28,9 @@ from bookwheel.serve.http.operations import operation
 from bookwheel.serve.http.requests import Body, PlanValues, Question, parse_body, parse_flag, parse_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from starlette.requests import Request
 
     from bookwheel.serve.engine.service import Service
-    from bookwheel.types import Part
 
 _Name = Annotated[str, Field(min_length=1, max_length=64)]
 _Words = Annotated[str, Field(min_length=1, max_length=16 << 20)]
@@ -74,7 +71,7 @@ class TextShape(Body):
     source: _Source = ""
     """Who says it; needed to forget it."""
     at: _Time | None = None
-    """The time that it is from, such as 2026-11-24T09:30+01:00; by default, now."""
+    """The time that it is from, such as 2026-11-24T09:30+01:00; by default, those of a document's turns, or now."""
 
 
 class QuestionShape(Body):
@@ -181,12 +178,11 @@ class MemoryRoutes:
         if bool(body.text) == bool(body.document):
             raise ApiError(400, "give a text, or a document that was uploaded, and not both", param="text")
         key, name = request.state.key, request.path_params["name"]
-        words: str | Sequence[Part] = body.text
-        source = body.source
         if body.document:
-            words, named = await self._memories.load_parts(key, body.document)
-            source = source or named
-        added = await self._memories.add(key, name, words, source=source, at=body.at, waits=waits)
+            file = await self._memories.load_file(key, body.document, body.source)
+            added = await self._memories.add_file(key, name, file, at=body.at, waits=waits)
+        else:
+            added = await self._memories.add(key, name, body.text, source=body.source, at=body.at, waits=waits)
         return JsonResponse(added, 200 if waits else 202)
 
     @operation("POST", "/memories/{name}/questions", "Ask a memory", MemoryAnswerJson, body=QuestionShape)

@@ -2,6 +2,7 @@
 
 Each turn of the user is a text of the source `chat`, read once however often a client sends the whole conversation.
 What the memory itself answered is not read: a memory that took its own words for evidence would believe its mistakes.
+With `as_of` it answers as it was known then, and reads nothing.
 """
 
 from __future__ import annotations
@@ -39,15 +40,16 @@ async def answer_from_memory(
     turns = [text.text.strip() for text in contents.texts if text.role == "user" and text.text.strip()]
     if not turns:
         raise ApiError(400, "there is no user message with text in it", kind="no_user_message", param="messages")
-    for turn in turns[:-1]:
+    for turn in turns[:-1] if chat.as_of is None else ():
         await memories.add(key, name, turn, source=SOURCE, at=None, waits=False)
     # The turn is a text too: an answer kept beside it would hold words that forgetting the text does not reach.
-    found = await memories.ask(key, name, turns[-1], as_of=None, is_kept=False)
+    found = await memories.ask(key, name, turns[-1], as_of=chat.as_of, is_kept=False)
     if found["status"] != Status.ANSWERED:
         raise ApiError(502, found["error"] or f"the memory did not answer: {found['status']}", kind="model_error")
     # What was told before has been read by now; of the newest turn the next answer tells.
     is_full = bool((await memories.show(key, name, None))["gaps"])
-    await memories.add(key, name, turns[-1], source=SOURCE, at=None, waits=False)
+    if chat.as_of is None:
+        await memories.add(key, name, turns[-1], source=SOURCE, at=None, waits=False)
     # Who only told something wants no "it does not say".
     is_statement = found["verdict"] == "absent" and not _ASKS.search(turns[-1])
     text = _NOTED[language_of(turns[-1])] if is_statement else found["answer"]

@@ -84,6 +84,8 @@ class ChatBody(BaseModel):
     """The way of reading; by default, the one that suits the model."""
     follow_up: FollowUp | None = None
     """`memory`: a further question about a document begins with its finished memory; `read`: it is read again."""
+    as_of: str | None = None
+    """Of a lasting memory: the time at whose knowledge it answers. What was said is not read into it then."""
 
 
 class ChatShape(ChatBody):
@@ -119,7 +121,7 @@ class ChatShape(ChatBody):
 
 def make_chat(body: ChatBody, **values: Any) -> tuple[ChatShape, bytes]:
     """Return the chat completion that a body of another API stands for, and its JSON to pass on."""
-    own = {name: getattr(body, name) for name in ("model", "stream", "document", "follow_up")}
+    own = {name: getattr(body, name) for name in ("model", "stream", "document", "follow_up", "as_of")}
     values = {**own, "way": body.way or None, **values}
     values["stream_options"] = {"include_usage": True} if values["stream"] else None
     values = {name: value for name, value in values.items() if value is not None}

@@ -67,7 +67,9 @@ class Memory {
     this.said = h("div", { role: "status" });
     this.question = h("input", { id: "memory-question", required: true, placeholder: t("memory.ask.hint"), autocomplete: "off" });
     this.send = h("button", { class: "main" }, t("memory.ask"));
-    const form = h("form", { class: "memory-ask", onsubmit: (event) => this.#ask(event) }, h("label", { for: "memory-question" }, t("ask.question")), this.question, this.send);
+    this.asOf = h("input", { type: "date", "aria-labelledby": "memory-as-of" });
+    const then = h("p", { class: "small" }, h("span", { id: "memory-as-of" }, t("memory.as-of")), " ", this.asOf);
+    const form = h("form", { class: "memory-ask", onsubmit: (event) => this.#ask(event) }, h("label", { for: "memory-question" }, t("ask.question")), this.question, this.send, then);
     this.node = h("section", { class: "home memory" }, this.head, this.now, form, this.said, this.#addForm(), this.timeline);
   }
 
@@ -184,7 +186,7 @@ class Memory {
     event.preventDefault();
     this.send.disabled = true;
     try {
-      const found = await service.askMemory(this.name, this.question.value);
+      const found = await service.askMemory(this.name, this.question.value, this.asOf.value);
       const where = t(found.from === "memory" ? "memory.from.memory" : "memory.from.texts");
       const verdict = found.verdict && knows(`verdict.${found.verdict}`) ? t(`verdict.${found.verdict}`) : "";
       const quotes = [["", found.evidence], ["memory.newer", found.newer], ["memory.superseded", found.superseded]];

@@ -76,7 +76,7 @@ export const memoryPicture = (name, sha256) => `${lasting(name)}/pictures/${sha2
 export const correctMemory = (name, old, changed) => post(`${lasting(name)}/edits`, { old, new: changed });
 export const memory = (name) => ask(lasting(name));
 export const memoryLog = (name) => ask(`${lasting(name)}/log`);
-export const askMemory = (name, question) => post(`${lasting(name)}/questions`, { question });
+export const askMemory = (name, question, day) => post(`${lasting(name)}/questions`, { question, as_of: day || null });
 export const forgetSource = (name, source, preview) => post(`${lasting(name)}/forgets`, { source, preview });
 export const runs = () => ask("/runs");
 export const samples = (run, wanted) => ask(`${runAt(run)}/samples?${new URLSearchParams(wanted)}`);

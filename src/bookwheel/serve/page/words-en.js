@@ -24,6 +24,7 @@ export default {
   "memory.full": "The memory is full: what it read last was not taken in whole. Begin one with more tokens.",
   "memory.ask": "Ask it",
   "memory.ask.hint": "What holds now?",
+  "memory.as-of": "As it was known at the end of a day (empty: now)",
   "memory.from.memory": "from the memory",
   "memory.from.texts": "looked up in the texts",
   "memory.newer": "newer:",

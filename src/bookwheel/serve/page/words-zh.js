@@ -24,6 +24,7 @@ export default {
   "memory.full": "记忆已满：最后读到的内容没有全部记下。请开一个更大的记忆。",
   "memory.ask": "提问",
   "memory.ask.hint": "现在怎么样？",
+  "memory.as-of": "截至某日所知（空：现在）",
   "memory.from.memory": "来自记忆",
   "memory.from.texts": "查自原文",
   "memory.newer": "更新：",

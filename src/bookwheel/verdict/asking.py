@@ -78,7 +78,7 @@ def measure_fit(claim: Sentence, question: Sentence, passages: Sequence[Sentence
     asked = share_terms(question.asked, claim.keys)
     is_long = len(claim.terms) > _SHORT
     return {
-        "lacks money": float(bool(_MONEY_ASKED.search(question.text.casefold())) and not _MONEY & tokens),
+        "lacks money": float(_lacks_money(claim, question, passages)),
         "lacks counted": float(_lacks_counted(claim, question, passages)),
         "asked nowhere": sum(key not in best and key not in claim.keys for key in question.asked)
         / max(1, len(question.asked)),
@@ -104,6 +104,21 @@ def find_counted(question: str) -> str:
     """Return the term of what a question wants the number of; empty where it wants none."""
     found = _COUNTED.search(question.casefold())
     return (stem(found[1]) if found[1] else found[2]) if found else ""
+
+
+def _lacks_money(claim: Sentence, question: Sentence, passages: Sequence[Sentence]) -> bool:
+    """Tell if money is asked for and a sentence names none. A figure has the currency of the passage that is meant."""
+    if not _MONEY_ASKED.search(question.text.casefold()) or _MONEY & set(claim.tokens):
+        return False
+    own = {number.key for number in claim.numbers}
+    beside = [
+        {*passage.tokens[max(0, number.at - 1) : number.at + 2]}
+        for passage in passages
+        if question.asked <= passage.keys.keys()
+        for number in passage.numbers
+        if number.key in own
+    ]
+    return not any(_MONEY & tokens for tokens in beside)
 
 
 def _lacks_counted(claim: Sentence, question: Sentence, passages: Sequence[Sentence]) -> bool:

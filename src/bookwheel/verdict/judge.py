@@ -25,6 +25,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from math import exp
 from typing import TYPE_CHECKING, Final
 
@@ -54,6 +55,8 @@ _LEAST_SENTENCE: Final = 4
 _LEAST_MATCH: Final = 0.5
 _LEAST_CONTRADICTED: Final = 0.4
 _MOST_CONTRADICTED: Final = 0.5
+# Characters between a heading and what stands under it.
+_HEADING_GAP: Final = 4
 _CLAUSES: Final = re.compile(r"[;:()，；：（）—–]|,(?!\d)")
 _MARKS: Final = " ,;:，；：。.!！?？"
 
@@ -137,7 +140,7 @@ def examine(answer: str, question: str, parts: PlacedParts) -> list[Finding]:
 def _find(text: str, words: str, question: str, query: Query, copy: LocatedSentence | None) -> Finding:
     claim, asked = parse(words), parse(question)
     found = query.sentences
-    around = Surroundings([parse(sentence.text) for sentence in found])
+    around = Surroundings([parse(sentence.text) for sentence in found], _list_headed(found))
     chosen = around.choose(claim, asked)
     passages = [around.sentences[at] for at in chosen]
     whole = set().union(*(passage.keys for passage in passages))
@@ -152,6 +155,15 @@ def _find(text: str, words: str, question: str, query: Query, copy: LocatedSente
         missing=tuple(word for word in query.exact if not parse(word).keys.keys() & whole),
         unsaid=_name_clauses(text, [at for at, one in enumerate(filter(None, claim.clauses)) if one in foreign]),
     )
+
+
+def _list_headed(found: Sequence[LocatedSentence]) -> set[int]:
+    """Return the places of the sentences that stand right under a heading: a line without an end."""
+    return {
+        at
+        for at, (before, after) in enumerate(pairwise(found), 1)
+        if after.start - before.end <= _HEADING_GAP and before.text[-1:].isalnum()
+    }
 
 
 def _name_clauses(text: str, foreign: Sequence[int]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from bookwheel.verdict.marks import BOUNDS, CAUSE, HEDGE, NOT, OPPOSITES, SAID, 
 from bookwheel.verdict.parsing import Sentence, Term, parse, share_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
 _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
 # Terms of a short answer, and counts from which on more changes nothing.
@@ -38,16 +38,21 @@ _MISMATCHES: Final = ("opposite", "not lost", "only lost", "other bound", "other
 
 
 class Surroundings:
-    """The sentences that were looked at, in which a rare term says more."""
+    """The sentences that were looked at, in which a rare term says more; those in `headed` follow their heading."""
 
-    def __init__(self, sentences: Sequence[Sentence]) -> None:
+    def __init__(self, sentences: Sequence[Sentence], headed: Container[int] = ()) -> None:
         self.sentences = sentences
+        self._headed = headed
         self.counts = Counter(key for sentence in sentences for key in sentence.keys)
 
     def weigh(self, key: str) -> float:
         """Return how much a term says."""
         count = self.counts[key]
         return log(1 + (len(self.sentences) + 1) / (count + 0.5)) if count else 0.3
+
+    def list_keys(self, at: int) -> set[str]:
+        """Return the terms of a sentence, with those of the heading that it stands under."""
+        return {*self.sentences[at].keys, *(self.sentences[at - 1].keys if at in self._headed else ())}
 
     def share(self, wanted: frozenset[str] | set[str], held: Counter[str] | set[str]) -> float:
         """Return the share of terms that are held, by what they say."""
@@ -92,10 +97,14 @@ def measure(
     known = whole | set(around.counts) | set(question.keys)
     is_verbatim = any(claim.is_in(passage) for passage in passages)
     is_short = len(mine) <= _SHORT
+    # A currency stands beside every price; where a sentence has a figure, its place is where the figure is.
+    figures = own & {term.key for term in claim.numbers} or own
     with_own = [
-        around.share(question.asked, sentence.keys) for sentence in around.sentences if own & set(sentence.keys)
+        around.share(question.asked, around.list_keys(at))
+        for at, sentence in enumerate(around.sentences)
+        if figures & sentence.keys.keys()
     ]
-    without = [around.share(question.asked, one.keys) for one in around.sentences if not own & set(one.keys)]
+    without = [around.share(question.asked, one.keys) for one in around.sentences if not figures & one.keys.keys()]
     lead = max(with_own, default=0.0) - max(without, default=0.0)
     return {
         "in all": share_terms(mine, whole),

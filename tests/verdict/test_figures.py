@@ -1,0 +1,65 @@
+"""A figure that stands in the document is trusted where it is what was asked for, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from bookwheel.claims import Sign, choose_sign, sum_up_fits, sum_up_verdicts
+from bookwheel.documents.opening import TextDocument
+from bookwheel.verdict.judge import judge_answer
+
+CONTRACT = """# Service Agreement
+
+## 1. Fees
+
+The Customer shall pay the Contractor a monthly fee of EUR 14,250, excluding value added tax. Invoices fall due within \
+30 days. Late payment bears interest at 8 percent a year.
+
+## 2. Warranty
+
+The Contractor warrants its work for twelve months from acceptance. Parts carry the warranty of their maker.
+
+## 3. Liability
+
+The aggregate liability of the Contractor shall not exceed EUR 500,000. The Contractor keeps an insurance of at least \
+EUR 2,000,000 and shows the policy on request.
+
+## 4. Confidentiality
+
+Each party keeps confidential what it learns of the other for five years.
+"""
+
+
+def sign_of(question: str, answer: str) -> Sign:
+    _, claims = judge_answer(answer, question, (), TextDocument(CONTRACT))
+    return choose_sign(sum_up_verdicts(claims), sum_up_fits(claims))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How much is the monthly fee?", "14,250"),
+        ("How much is the monthly fee?", "EUR 14,250"),
+        ("What is the limit of liability?", "EUR 500,000"),
+        ("How high is the insurance?", "EUR 2,000,000"),
+        ("How long is the warranty?", "twelve months"),
+    ],
+)
+def test_a_figure_that_was_asked_for_is_green(question, answer) -> None:
+    assert sign_of(question, answer) is Sign.GREEN
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How much is the monthly fee?", "30"),
+        ("How much is the monthly fee?", "EUR 500,000"),
+        ("How much is the yearly fee?", "14,250"),
+        ("What is the cap on liability?", "EUR 2,000,000"),
+        ("How high is the insurance?", "EUR 500,000"),
+        ("How long is the warranty?", "five years"),
+        ("How much is the interest on late payment?", "EUR 14,250"),
+    ],
+)
+def test_the_figure_of_another_place_is_not_green(question, answer) -> None:
+    assert sign_of(question, answer) is not Sign.GREEN

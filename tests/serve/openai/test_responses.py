@@ -246,7 +246,7 @@ IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
         ({"input": [{"type": "item_reference", "id": "1"}]}, 400, "input"),
         ({"input": "Hi", "model": "gpt-9"}, 404, "model"),
         ({"input": "Hi", "tools": [{"type": "web_search"}]}, 400, "tools"),
-        ({"input": "Hi", "previous_response_id": "resp_1"}, 400, "previous_response_id"),
+        ({"input": "Hi", "previous_response_id": "resp_1"}, 404, "previous_response_id"),
         ({"input": "Hi", "conversation": "conv_1"}, 400, "conversation"),
         ({"input": "Hi", "background": True}, 400, "background"),
         ({"input": "Hi", "truncation": "auto"}, 400, "truncation"),

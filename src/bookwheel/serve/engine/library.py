@@ -23,6 +23,7 @@ from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.types import Reading, Status
 
 if TYPE_CHECKING:
+    from bookwheel.serve.engine.kept_responses import KeptResponses
     from bookwheel.serve.engine.reports import WrittenOnce
 
 _READING_ID: Final = re.compile(r"[0-9A-Za-z_-]{4,64}")
@@ -44,6 +45,7 @@ class Library:
     usage: UsageStore
     readings: ReadingPool
     originals: Originals
+    responses: KeptResponses
     written_reports: dict[tuple[str, str], WrittenOnce]
     """By key and order, those that were written since the server began."""
 
@@ -65,6 +67,7 @@ class Library:
         for written in self.written_reports.values():
             written.task.cancel()
         self.written_reports.clear()
+        self.responses.clear()
 
     # Documents
 

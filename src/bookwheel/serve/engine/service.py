@@ -20,6 +20,7 @@ from bookwheel.reading.ways.registry import is_known
 from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing, SourceRequest, TokenQuota
 from bookwheel.serve.engine.documents import DocumentStore
 from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.kept_responses import KeptResponses
 from bookwheel.serve.engine.library import Library
 from bookwheel.serve.engine.memories import ServedMemories
 from bookwheel.serve.engine.originals import Originals
@@ -82,6 +83,7 @@ class Service(Library):
         share = -(-limits.readings // max(1, len(self.keys)))
         self.originals = Originals(limits.waiting_documents)
         self.written_reports = {}
+        self.responses = KeptResponses()
         self.readings = ReadingPool(run, capacity=limits.readings, capacity_per_key=share)
         self._quotas: dict[str, TokenQuota] = {}
         # Weak values: a lock lives as long as a request holds it, so the table does not grow.

@@ -35,9 +35,11 @@ from bookwheel.serve.openai.requests import (
     reply_limit,
     window_tokens,
 )
-from bookwheel.serve.openai.responses import ResponsesShape, to_chat_request, to_response
+from bookwheel.serve.openai.responses import ResponsesShape, list_input, to_chat_request, to_response
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -120,9 +122,16 @@ class OpenAIRoutes:
     async def create_response(self, request: Request) -> Response:
         """Answer a request of the Responses API, as the chat completion that it stands for."""
         shape = await parse_body(ResponsesShape, request)
+        owner, previous = self.service.owner(request.state.key), shape.previous_response_id or ""
+        kept = self.service.responses
+
+        def keep(response: Mapping[str, Any]) -> None:
+            if response["store"] and response["status"] != "failed":
+                kept.keep(owner, response["id"], previous, [*list_input(shape), *response["output"]])
+
         try:
-            chat, raw_body = to_chat_request(shape)
-            return to_response(await self.answer(request, chat, raw_body), shape)
+            chat, raw_body = to_chat_request(shape, kept.list_items(owner, previous))
+            return to_response(await self.answer(request, chat, raw_body), shape, keep)
         except ApiError as error:
             error.param = _RESPONSES_NAMES.get(error.param or "", error.param)
             raise

@@ -7,7 +7,7 @@ closed before the next begins.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from bookwheel.serve.openai.completions import CompletionFacts, find_reasoning
@@ -28,9 +28,11 @@ _DONE: Final = {name: event.replace(".delta", ".done") for name, event in _DELTA
 class ResponseBuilder:
     """Builds one response from a completion or its chunks, and yields the events of a stream."""
 
-    def __init__(self, echo: Mapping[str, Any]) -> None:
+    def __init__(self, echo: Mapping[str, Any], keep: Callable[[Mapping[str, Any]], None]) -> None:
         self._echo = echo
         """What the response repeats of its request."""
+        self._keep = keep
+        """Called with the response before the client hears that it has ended."""
         self._facts = CompletionFacts()
         self._id = ""
         self._created: int | None = None
@@ -64,6 +66,7 @@ class ResponseBuilder:
         if not self._facts.finish and not self._facts.error:
             self._facts.error = {"message": "the endpoint broke off in the middle of its reply: ask again"}
         response = self.build()
+        self._keep(response)
         yield self._make_event(response["status"], response=response)
 
     def _close_item(self) -> Iterator[dict[str, Any]]:

@@ -1,13 +1,14 @@
 """OpenAI's Responses API: requests become chat completions, and completions become responses, event by event.
 
-The endpoint need not know this API. What a chat completion cannot express (tools that a server runs itself,
-conversations that the server remembers) is an error, never ignored. The versions of the memory, which a chat sends as
-reasoning, become the summary of a reasoning item; calls of the client's functions become items of their own.
+The endpoint need not know this API. What a chat completion cannot express (tools that a server runs itself) is an
+error, never ignored. The versions of the memory, which a chat sends as reasoning, become the summary of a reasoning
+item; calls of the client's functions become items of their own. A request that names a previous response is the chat of
+both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ConfigDict
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 
 
 _UNSUPPORTED: Final = {
-    "previous_response_id": "no conversation is kept here; send the earlier messages in input",
-    "conversation": "no conversation is kept here; send the earlier messages in input",
+    "conversation": "no conversations are kept by name; go on with previous_response_id",
     "prompt": "no prompts are kept here; send the text in instructions and input",
     "background": "begin the reading with POST /readings and follow it there",
     "top_logprobs": "leave it out",
@@ -53,8 +53,10 @@ class ResponsesShape(ChatBody):
     truncation: str | None = None
     metadata: dict[str, str] | None = None
     store: bool | None = None
-    """Accepted and ignored, as the fields below: a reading is in the journal anyway, nothing else is stored."""
+    """Whether a later request can go on from this one."""
+    previous_response_id: str | None = None
     user: str | None = None
+    """Accepted and ignored, as the fields below."""
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
     prompt_cache_retention: str | None = None
@@ -65,17 +67,24 @@ class ResponsesShape(ChatBody):
     tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     include: list[str] | None = None
-    previous_response_id: Any = None
-    """Refused when it is set, as the fields below."""
     conversation: Any = None
+    """Refused when it is set, as the fields below."""
     prompt: Any = None
     background: Any = None
     top_logprobs: Any = None
     max_tool_calls: Any = None
 
 
-def to_chat_request(shape: ResponsesShape) -> tuple[ChatShape, bytes]:
-    """Return the chat completion that a request stands for, and its JSON to pass on. ApiError where there is none."""
+def list_input(shape: ResponsesShape) -> list[dict[str, Any]]:
+    """Return what a request asks, as items."""
+    return [{"role": "user", "content": shape.input}] if isinstance(shape.input, str) else shape.input
+
+
+def to_chat_request(shape: ResponsesShape, earlier: Sequence[dict[str, Any]] = ()) -> tuple[ChatShape, bytes]:
+    """Return the chat completion that a request stands for, and its JSON to pass on. ApiError where there is none.
+
+    `earlier` are the items of the responses that it goes on from.
+    """
     for name, advice in _UNSUPPORTED.items():
         if getattr(shape, name):
             raise refuse(f"{name} is not supported here: {advice}", name, "unsupported_parameter")
@@ -84,9 +93,9 @@ def to_chat_request(shape: ResponsesShape) -> tuple[ChatShape, bytes]:
     if shape.truncation not in (None, "disabled"):
         raise refuse("this server truncates nothing: leave truncation out", "truncation", "unsupported_parameter")
     system = [{"role": "system", "content": shape.instructions}] if shape.instructions else []
-    messages = [{"role": "user", "content": shape.input}] if isinstance(shape.input, str) else shape.input
-    items = list(_convert_items(messages))
-    if not (system or items):
+    asked = list_input(shape)
+    items = list(_convert_items([*earlier, *asked]))
+    if not (system or asked):
         raise refuse("input is empty: give a text or messages", "input")
     text, reasoning = shape.text or {}, shape.reasoning or {}
     return make_chat(
@@ -180,15 +189,15 @@ def _convert_format(format_: Any) -> dict[str, Any] | None:
     return {"type": "json_schema", "json_schema": {name: value for name, value in format_.items() if name != "type"}}
 
 
-def to_response(result: ChatResult, shape: ResponsesShape) -> Response:
-    """Return the response of `/v1/responses` for the result of a chat."""
+def to_response(result: ChatResult, shape: ResponsesShape, keep: Callable[[Mapping[str, Any]], None]) -> Response:
+    """Return the response of `/v1/responses` for the result of a chat. `keep` takes the response when it is whole."""
     if result.chunks is not None:
-        events = stream_events(result.chunks, ResponseBuilder(_echo(shape)))
+        events = stream_events(result.chunks, ResponseBuilder(_echo(shape), keep))
         return EventStream(events, result.at_end, headers=result.headers)
     payload = result.payload
     # Without choices it is an error of the endpoint, which both APIs write alike.
     if "choices" in payload:
-        (choice, *_), builder = payload["choices"], ResponseBuilder(_echo(shape))
+        (choice, *_), builder = payload["choices"], ResponseBuilder(_echo(shape), keep)
         whole = {**choice, "finish_reason": choice.get("finish_reason") or "stop"}
         *_, closing = (*builder.add_chunk({**payload, "choices": [whole]}), *builder.finish())
         payload = closing["response"]
@@ -203,9 +212,9 @@ def _echo(shape: ResponsesShape) -> dict[str, Any]:
         "metadata": shape.metadata or {},
         "model": shape.model,
         "parallel_tool_calls": bool(shape.tools) and shape.parallel_tool_calls is not False,
-        "previous_response_id": None,
+        "previous_response_id": shape.previous_response_id,
         "reasoning": shape.reasoning or {},
-        "store": False,
+        "store": shape.store is not False,
         "temperature": shape.temperature,
         "text": shape.text or {"format": {"type": "text"}},
         "tool_choice": (shape.tool_choice or "auto") if shape.tools else "none",

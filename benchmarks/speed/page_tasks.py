@@ -1,12 +1,12 @@
 """Ten things that a newcomer does on the page: the seconds and the clicks of each, by a script that clicks for them.
 
-    python benchmarks/speed/page_tasks.py [LABEL] [DOCUMENTS]
+    python benchmarks/speed/page_tasks.py [LABEL] [DOCUMENTS] [READINGS]
 
 The server is that of the `bookwheel` which Python finds, over a scripted model that takes 20 ms a call, so an older
 version is measured with its own `PYTHONPATH`. A click is a press of the mouse or of Enter; typing a field is counted
 beside it. Seconds are those of this machine, with whatever else it does; clicks are exact. At the end: the bytes of the
-first load as they come over the wire, how long a library of many documents (2,000) takes to show and how it scrolls,
-and what axe-core finds.
+first load as they come over the wire, how long a library of many documents (2,000, with 10,000 readings) takes to show,
+to sort, to narrow and to change at once, how it scrolls, and what axe-core finds.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import Error, Page, sync_playwright
 
+from bookwheel.api import read
 from bookwheel.documents.opening import TextDocument
 from bookwheel.journal import Journal
+from bookwheel.journal.files import connect
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.serve.app import build_app
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 CHROMIUM = "/usr/bin/chromium"
 PATIENCE = 180_000
 MANY = 2000
+READINGS = 10_000
+HIDDEN = ("number", "checksum")
+ENDINGS = ("txt", "md", "pdf", "docx", "html")
 LEDGER = "\n".join(
     f"Rain fell on the mill all week. Ada Quill delivered {n + 3} crates of ink to the north gate in 17{n + 10}."
     for n in range(16)
@@ -246,6 +251,10 @@ def measure_load(browser: Any, base: str) -> dict[str, Any]:
     before = _task_seconds(session)
     scroll = page.evaluate(SCROLLED)
     scroll["cpu_ms_a_frame"] = round(1000 * (_task_seconds(session) - before) / max(1, scroll["frames"]), 2)
+    page.goto("about:blank")
+    page.goto("/")
+    page.locator(".shelf .readings li").first.wait_for()
+    used = use_library(page)
     context.close()
     return {
         "bytes": first,
@@ -253,7 +262,57 @@ def measure_load(browser: Any, base: str) -> dict[str, Any]:
         "library_ms": round(shown),
         "list_ms": round(listed, 1),
         "scroll": scroll,
+        "used": used,
     }
+
+
+def fill_library(path: Path, documents: int, readings: int) -> None:
+    """Make a journal with many documents of five types, and copies of one reading spread over them."""
+    with Journal(path) as journal:
+        for number in range(documents):
+            name = f"ledger {number}.{ENDINGS[number % len(ENDINGS)]}"
+            journal.keep(TextDocument(f"Ledger {number}. The keeper wrote it down. " * 5, name))
+    read(TextDocument(LEDGER, "ledger.txt"), "How many crates of ink came?", model="scripted", journal=path)
+    connection = connect(path)
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(readings)") if row[1] not in HIDDEN]
+    changed = {"id": "printf('%012x', value)", "question": "question || ' ' || value", "document": "1 + value % ?2"}
+    chosen = ", ".join(changed.get(name, name) for name in columns)
+    counted = "(WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n LIMIT ?1) SELECT * FROM n)"
+    connection.execute("BEGIN")
+    connection.execute(
+        f"INSERT INTO readings ({', '.join(columns)}) SELECT {chosen} FROM readings, {counted}",
+        (readings, documents),
+    )
+    connection.execute("COMMIT")
+    connection.close()
+
+
+def use_library(page: Page) -> dict[str, int]:
+    """Return the milliseconds from a press in a large library to what it brings."""
+    rows, found = page.locator(".shelf .readings li"), dict[str, int]()
+
+    def time_press(name: str, press: Callable[[], object], script: str) -> None:
+        began = time.perf_counter()
+        press()
+        page.wait_for_function(f"() => {script}")
+        found[name] = round(1000 * (time.perf_counter() - began))
+
+    first = "document.querySelector('.shelf .readings li a.question')?.textContent"
+    all_are = "[...document.querySelectorAll('.shelf .readings li a.question')].every((one) => one.textContent"
+    time_press("sort by name", lambda: page.select_option("#shelf-sort", "name"), f"{first} === 'ledger 0.txt'")
+    time_press("one type", lambda: page.select_option("#shelf-type", "pdf"), f"{all_are}.endsWith('.pdf'))")
+    time_press("search", lambda: page.fill("#shelf-search", "ledger 77"), f"{first}?.startsWith('ledger 77')")
+    page.fill("#shelf-search", "")
+    page.select_option("#shelf-type", "")
+    page.wait_for_function(f"() => {first} === 'ledger 0.txt'")
+    rows.first.locator("input").check()
+    many = page.evaluate("fetch('/documents?limit=500').then((one) => one.json()).then((all) => all.length)")
+    told = ".bulk b[role=status]"
+    everything = page.get_by_role("button", name="Choose all").first
+    time_press("choose all", everything.click, f"parseInt(document.querySelector('{told}').textContent, 10) * 1 !== 1")
+    star = page.locator(".bulk").get_by_role("button", name="Star").first
+    time_press("star all", star.click, "document.querySelector('.bulk').hidden")
+    return {**found, "documents a request": many}
 
 
 def _task_seconds(session: Any) -> float:
@@ -272,6 +331,7 @@ def find_faults(page: Page) -> list[str]:
 def main() -> None:
     label = sys.argv[1] if len(sys.argv) > 1 else "now"
     count = int(sys.argv[2]) if len(sys.argv) > 2 else MANY
+    readings = int(sys.argv[3]) if len(sys.argv) > 3 else READINGS
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         flags = ["--no-sandbox", "--disable-gpu"]
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=flags, timeout=PATIENCE)
@@ -289,9 +349,7 @@ def main() -> None:
             print(json.dumps({"label": label, "axe": faults}), flush=True)
         many = Path(folder) / "many"
         many.mkdir()
-        with Journal(many / "journal.sqlite") as journal:
-            for number in range(count):
-                journal.keep(TextDocument(f"Ledger {number}. The keeper wrote it down. " * 5, f"ledger {number}.txt"))
+        fill_library(many / "journal.sqlite", count, readings)
         with serving(many) as base:
             print(json.dumps({"label": label, **measure_load(browser, base)}), flush=True)
         browser.close()

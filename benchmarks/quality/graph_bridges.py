@@ -1,6 +1,6 @@
 """Do facts that are far apart meet? The way `graph` against sequential, edits and look-back, at equal memory tokens.
 
-python benchmarks/quality/graph_bridges.py --data DIR [--count 40] [--drop 0.1] [--sets SET...]
+python benchmarks/quality/graph_bridges.py --data DIR [--count 40] [--first 0] [--drop 0.1] [--sets SET...]
 
 The model is scripted and the same for all ways: it knows the facts that each sentence states (for 2WikiMultihopQA the
 given triples, for MuSiQue and HotpotQA the supporting sentences, and of every other sentence a fact about its title)
@@ -21,7 +21,8 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -266,9 +267,10 @@ class ScriptedReader:
 PLAN = Plan(chunk_tokens=1500, memory_tokens=256, answer_tokens=200, question_tokens=300)
 
 
-async def measure(name: str, tokens: int, count: int, drop: float, data: Path) -> dict[str, Any]:
+async def measure(name: str, tokens: int, chosen: slice, drop: float, data: Path) -> dict[str, Any]:
     makers = {"walk": list_walks, "bridge": list_bridges}
-    cases = makers[name](tokens, count, data) if name in makers else list_questions(name, tokens, count, data)
+    make = makers.get(name) or partial(list_questions, name)
+    cases = islice(make(tokens, chosen.stop, data), chosen.start, chosen.stop)
     held: dict[str, list[bool]] = {way: [] for way in WAYS}
     calls, began = dict.fromkeys(WAYS, 0), time.process_time()
     with tempfile.TemporaryDirectory() as folder:
@@ -302,6 +304,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--data", type=Path, required=True)
     options.add_argument("--count", type=int, default=40)
+    options.add_argument("--first", type=int, default=0, help="where the questions begin: a long run is made in pieces")
     options.add_argument("--tokens", type=int, nargs="+", default=[7_000])
     options.add_argument("--drop", type=float, nargs="+", default=[0.0, 0.1])
     options.add_argument("--sets", nargs="+", default=["walk", "bridge", *FILES])
@@ -309,7 +312,8 @@ def main() -> None:
     for name in given.sets:
         for tokens in given.tokens:
             for drop in given.drop:
-                print(json.dumps(asyncio.run(measure(name, tokens, given.count, drop, given.data))), flush=True)
+                chosen = slice(given.first, given.first + given.count)
+                print(json.dumps(asyncio.run(measure(name, tokens, chosen, drop, given.data))), flush=True)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pytest
 from graph_model import FACTS, make_graph_model, write_facts
 
 from bookwheel import TextDocument, aread, collect_graph, read
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, QuestionError
 from bookwheel.graph.around import find_lines, rank_facts
 from bookwheel.graph.export import to_networkx, write_graph
 from bookwheel.graph.facts import FactGraph, GraphFact
@@ -134,6 +134,13 @@ def test_a_model_that_only_quotes_is_refused(tmp_path: Path) -> None:
     small = {"prompts": "small", "question_tokens": 20}
     with pytest.raises(InputError, match="only quotes"):  # Not that our own sentence is too long for its plan.
         collect_graph(TextDocument("x"), model=make_graph_model(), **small, journal=tmp_path / "j")
+
+
+def test_no_limit_of_questions_refuses_words_that_nobody_asked(tmp_path: Path) -> None:
+    given = {"model": make_graph_model(), "journal": tmp_path / "j", "question_tokens": 8}
+    assert len(collect_graph(TextDocument(write_facts()), **given).facts) == len(FACTS) - 1
+    with pytest.raises(QuestionError, match="the question has"):
+        read(TextDocument(write_facts()), "who worked for whom and when " * 3, way="graph", **given)
 
 
 def test_the_command_writes_a_graph_and_shows_it_again(

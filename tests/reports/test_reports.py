@@ -14,10 +14,10 @@ from bookwheel import TextDocument
 from bookwheel.errors import InputError
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.reports.api import find_state, matrix, report
+from bookwheel.reports.checking import SourceLine, check_sentences
 from bookwheel.reports.outline import parse_outline
 from bookwheel.reports.output import format_html, format_markdown, list_blocks
 from bookwheel.reports.report import ReportState
-from bookwheel.reports.writing import SourceLine, check_sentences
 from bookwheel.tables.api import edit_table
 
 OUTLINE = "# Payments\n\n## Who pays\nevery payment: who, amount, due date\n"

@@ -47,7 +47,8 @@ async def report(
     """Read documents from beginning to end and write a report; every sentence names the words that it rests on.
 
     Each section is written from rows that are collected for it. A sentence that its rows do not bear out is left out
-    and listed. The last section says which parts of the documents the report rests on, and which were not read.
+    and listed; one in other words than theirs is marked, and listed with the passage. The last section says which
+    parts of the documents the report rests on, and which were not read.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ async def report(
     if not options.output.quiet:
         for note in _list_notes(made):
             print_note(f"note: {note}")
-    return _INCOMPLETE if made.left_out or any(one.unread for one in made.coverage) else 0
+    return _INCOMPLETE if made.marked or made.left_out or any(one.unread for one in made.coverage) else 0
 
 
 async def _find_state(session: Session, brief: str, wanted: ReportOptions, plan: Plan) -> ReportState:
@@ -116,6 +117,11 @@ def _list_notes(made: WrittenReport) -> list[str]:
     unread = [one for one in made.coverage if one.unread]
     return [
         f"{sum(len(one.sentences) for one in made.sections)} sentences, {len(made.sources)} sources",
+        *(
+            [f"{made.marked} sentences, marked ≈, say their sources in other words: compare them"]
+            if made.marked
+            else []
+        ),
         *([f"{made.left_out} sentences were left out: no row bears them out"] if made.left_out else []),
         *(f"{one.name}: {one.unread:,} of {one.length:,} characters were not read" for one in unread),
         *made.notes,

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.claims import BORNE_OUT, Verdict
+from bookwheel.reports.checking import SourceLine, WrittenSentence
 from bookwheel.reports.output import Block
-from bookwheel.reports.writing import SourceLine, WrittenSentence, write_sentences
+from bookwheel.reports.writing import write_sentences
 from bookwheel.views.verdicts import VERDICT_WORDS
 
 if TYPE_CHECKING:
@@ -86,11 +87,13 @@ class DocumentAnswersJson(TypedDict):
 
 
 class SynthesisSentenceJson(TypedDict):
-    """A sentence with the numbers of the rows that it rests on."""
+    """A sentence with the numbers of the rows that it rests on, and the nearest passage of theirs."""
 
     text: str
     numbers: list[int]
     verdict: str
+    """`partly` is a sentence in other words than its rows', to be compared with the passage."""
+    passage: str
 
 
 class SynthesisJson(TypedDict):
@@ -127,7 +130,12 @@ def matrix_to_json(matrix: Matrix) -> AnswerMatrixJson:
 
 
 def _sentence_to_json(sentence: WrittenSentence) -> SynthesisSentenceJson:
-    return {"text": sentence.text, "numbers": list(sentence.numbers), "verdict": str(sentence.verdict)}
+    return {
+        "text": sentence.text,
+        "numbers": list(sentence.numbers),
+        "verdict": str(sentence.verdict),
+        "passage": sentence.passage,
+    }
 
 
 def _cell_to_json(reading: Reading) -> AnswerCellJson:
@@ -150,7 +158,9 @@ def list_matrix_blocks(matrix: Matrix, title: str) -> Iterator[Block]:
         yield Block(kind="heading", text=question)
         kept = [one.format() for one in sentences if one.is_kept]
         yield Block(kind="text", text=" ".join(kept) or "No document bears an answer out.")
-        yield from (Block(kind="item", text=f"left out: {one.text}") for one in sentences if not one.is_kept)
+        marked = [one for one in sentences if one.is_marked]
+        yield from (Block(kind="item", text=f"in other words: {one.compare()}") for one in marked)
+        yield from (Block(kind="item", text=f"left out: {one.compare()}") for one in sentences if not one.is_kept)
 
 
 def _format_cell(reading: Reading) -> str:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from bookwheel.claims import Verdict
 from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
 from bookwheel.tables.output import format_grid
@@ -19,6 +18,7 @@ from bookwheel.text.sanitize import escape_markdown, sanitize
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from bookwheel.reports.checking import WrittenSentence
     from bookwheel.reports.coverage import DocumentCoverage
     from bookwheel.reports.report import WrittenReport
 
@@ -53,13 +53,19 @@ def list_blocks(report: WrittenReport) -> Iterator[Block]:
     yield Block(kind="heading", text="Sources")
     for one in report.sources:
         yield Block(kind="item", text=f"[{one.number}] {one.describe()}: “{one.quote}”")
+    marked = [one for section in report.sections for one in section.sentences if one.is_marked]
+    yield from _list_compared("In other words", "Compare these sentences, marked ≈, with what they rest on:", marked)
     left = [one for section in report.sections for one in section.left_out]
-    if left:
-        yield Block(kind="heading", text="Left out")
-        yield Block(kind="text", text="Sentences that no row bears out as a whole:")
-        marks = {Verdict.PARTLY: " (borne out in part)"}
-        yield from (Block(kind="item", text=one.text + marks.get(one.verdict, "")) for one in left)
+    yield from _list_compared("Left out", "Sentences that no row bears out:", left)
     yield from _list_coverage(report)
+
+
+def _list_compared(title: str, told: str, sentences: Sequence[WrittenSentence]) -> Iterator[Block]:
+    """Yield sentences with the passages to compare; nothing where there is none."""
+    if sentences:
+        yield Block(kind="heading", text=title)
+        yield Block(kind="text", text=told)
+        yield from (Block(kind="item", text=one.compare()) for one in sentences)
 
 
 def _list_coverage(report: WrittenReport) -> Iterator[Block]:

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError, JournalError
+from bookwheel.reports.checking import SourceLine, WrittenSentence
 from bookwheel.reports.coverage import DocumentCoverage, measure_coverage
 from bookwheel.reports.outline import Outline, check_writer, parse_outline
-from bookwheel.reports.writing import SourceLine, WrittenSentence, write_sentences
+from bookwheel.reports.writing import write_sentences
 from bookwheel.session import WayRequest
 from bookwheel.tables.build import load_rows
 from bookwheel.tables.way import NAME
@@ -76,7 +77,7 @@ class ReportSection:
 
     title: str
     sentences: tuple[WrittenSentence, ...]
-    """Those that are kept."""
+    """Those that are kept; one whose verdict is `partly` says its sources in other words and is marked."""
     left_out: tuple[WrittenSentence, ...]
     """Those that no row bears out."""
     rows: int
@@ -95,6 +96,11 @@ class WrittenReport:
     """Those that kept sentences name, numbered from 1 in the order in which they are named."""
     coverage: tuple[DocumentCoverage, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def marked(self) -> int:
+        """How many sentences say their sources in other words."""
+        return sum(one.is_marked for section in self.sections for one in section.sentences)
 
     @property
     def left_out(self) -> int:

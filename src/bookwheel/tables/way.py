@@ -177,7 +177,8 @@ def check_request(question: str, model: Model, plan: Plan) -> None:
         raise InputError(
             f"{model.name} only quotes and cannot write rows: name a model that can, with --base-url URL --model NAME"
         )
-    check_question(question, model, plan)
+    if not request.is_written:  # The words of a graph are ours: nobody can shorten them.
+        check_question(request.sentence, model, plan)
     if not quotes:
         find_room(request, model, plan)
 

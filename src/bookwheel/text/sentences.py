@@ -34,8 +34,8 @@ _TITLE_WORDS: Final = (
 _TITLES: Final = frozenset(_TITLE_WORDS.split())
 # After these a sentence can end, but not before a small letter or a number ("No. 5", "est. 1871", "6 p.m. and").
 _SHORT_WORDS: Final = (
-    "al art bros ca ch co corp dept ed eds est etc excl fig figs govt inc incl jr ltd max min no nos op p pp resp "
-    "sec sr vol vols"
+    "al apr art aug bros ca ch co corp dec dept ed eds est etc excl feb fig figs govt inc incl jan jr ltd max min no "
+    "nos nov oct op p pp resp sec sept sr vol vols"
 )
 _SHORT: Final = frozenset(_SHORT_WORDS.split())
 # The letter before the dot of "J. Quill" or "U.S. Navy".

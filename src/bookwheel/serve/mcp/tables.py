@@ -11,9 +11,11 @@ from typing import Annotated, Any, Final
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
+from bookwheel.claims import Verdict
 from bookwheel.graph.api import load_facts
 from bookwheel.graph.facts import build_graph
 from bookwheel.graph.record import graph_to_json
+from bookwheel.reports.checking import WrittenSentence
 from bookwheel.reports.matrix import Matrix, matrix_to_json
 from bookwheel.reports.outline import parse_outline
 from bookwheel.reports.report import WrittenReport
@@ -141,15 +143,21 @@ def _list_cells(matrix: Matrix) -> Iterator[Json]:
     for one in found["syntheses"]:
         yield from (
             {"synthesis": one["question"], "sentence": sentence["text"], "rows": sentence["numbers"]}
+            | ({"in_other_words_than": cut(sentence["passage"])} if sentence["verdict"] == Verdict.PARTLY else {})
             for sentence in one["sentences"]
         )
+
+
+def _describe_sentence(one: WrittenSentence) -> Json:
+    compared = cut(one.passage) if one.is_marked else ""
+    return drop_empty({"sentence": one.text, "sources": list(one.numbers), "in_other_words_than": compared})
 
 
 def _list_parts(report: WrittenReport) -> Iterator[Json]:
     """Yield a report's sentences, sources, what was left out and what it rests on."""
     for section in report.sections:
         yield {"section": section.title, "rows": section.rows, "sentences": len(section.sentences)}
-        yield from ({"sentence": one.text, "sources": list(one.numbers)} for one in section.sentences)
+        yield from map(_describe_sentence, section.sentences)
     for one in report.sources:
         yield drop_empty({"source": one.number, "quote": cut(one.quote), "document": one.source, "page": one.page})
     for section in report.sections:

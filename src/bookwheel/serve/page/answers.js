@@ -22,6 +22,14 @@ export function answersForm(chosen, begin) {
   return h("form", { class: "report-form", onsubmit: enter }, h("label", { for: title.id }, t("answers.name")), title, h("label", { for: questions.id }, t("answers.questions")), questions, chosen.node, h("div", {}, h("button", { class: "main" }, t("answers.go"))), problem);
 }
 
+// A sentence that says its sources in other words.
+export const isMarked = (sentence) => sentence.verdict === "partly";
+
+// Sentences with the passages to compare.
+export const compared = (name, sentences) =>
+  sentences.length > 0 &&
+  folded(t(name, { count: number(sentences.length) }), () => h("ul", {}, sentences.map((one) => h("li", { dir: "auto" }, one.text, one.passage && h("span", { class: "small" }, ` “${one.passage}”`)))));
+
 export function showAnswers({ rows, syntheses }) {
   const cell = (one) => [
     h("a", { href: reading(one), dir: "auto", title: one.quotes.join(" … ") }, one.answer || t(`status.${one.status}`)),
@@ -30,11 +38,12 @@ export function showAnswers({ rows, syntheses }) {
   const body = rows.map((row, at) => [`[${number(at + 1)}] ${row.name}`, ...row.cells.map(cell)]);
   const header = [t("report.document"), ...syntheses.map(({ question }) => question)];
   const column = ({ question, sentences, left_out: left }, at) => {
-    const mark = (row) => rows[row - 1] && h("a", { href: reading(rows[row - 1].cells[at]), class: "report-mark", title: rows[row - 1].name }, `[${number(row)}]`);
+    const mark = (one) => (row) => rows[row - 1] && h("a", { href: reading(rows[row - 1].cells[at]), class: "report-mark", title: rows[row - 1].name }, `[${isMarked(one) ? "≈" : ""}${number(row)}]`);
     return [
       h("h3", { dir: "auto" }, question),
-      h("p", { class: "report-text", dir: "auto" }, sentences.length ? sentences.map((one) => [one.text, " ", one.numbers.map(mark), " "]) : t("answers.nothing")),
-      left.length > 0 && folded(t("answers.left-out", { count: number(left.length) }), () => h("ul", {}, left.map((one) => h("li", { dir: "auto" }, one.text)))),
+      h("p", { class: "report-text", dir: "auto" }, sentences.length ? sentences.map((one) => [one.text, " ", one.numbers.map(mark(one)), " "]) : t("answers.nothing")),
+      compared("report.marked", sentences.filter(isMarked)),
+      compared("answers.left-out", left),
     ];
   };
   return [figures({ caption: "", header, rows: body, kind: "report-table" }), h("h2", {}, t("answers.columns")), syntheses.map(column)];

@@ -3,10 +3,10 @@
 // leads by its numbers to the words of the document; the last part says what the report rests on. A server keeps the
 // readings that a report is made of and no report, so the orders stay in the browser.
 
-import { answersForm, showAnswers } from "./answers.js";
+import { answersForm, compared, isMarked, showAnswers } from "./answers.js";
 import { h, refill } from "./dom.js";
 import * as service from "./service.js";
-import { figures, folded } from "./tables.js";
+import { figures } from "./tables.js";
 import { moment, number, t } from "./words.js";
 
 const KEPT = "bookwheel.reports";
@@ -163,14 +163,17 @@ class Report {
 
   #report(report) {
     const sources = new Map(report.sources.map((one) => [one.number, one]));
-    const mark = (at) => h("a", { href: passage(sources.get(at)), class: "report-mark", title: sources.get(at).quote, "aria-label": t("proof.show", { quote: sources.get(at).quote.slice(0, 200) }) }, `[${number(at)}]`);
-    const sentence = (one) => [one.text, " ", one.numbers.map(mark), " "];
+    // A sentence in other words than its sources has a mark, and opens the passage to compare.
+    const mark = (one) => (at) => h("a", { href: passage(sources.get(at)), class: "report-mark", title: sources.get(at).quote, "aria-label": t("proof.show", { quote: sources.get(at).quote.slice(0, 200) }) }, `[${isMarked(one) ? "≈" : ""}${number(at)}]`);
+    const sentence = (one) => [one.text, " ", one.numbers.map(mark(one)), " "];
     const section = (one) => [h("h2", { dir: "auto" }, one.title), h("p", { class: "report-text", dir: "auto" }, one.sentences.length ? one.sentences.map(sentence) : t(one.rows ? "report.no-sentence" : "report.no-row"))];
     const left = report.sections.flatMap((one) => one.left_out);
+    const marked = report.sections.flatMap((one) => one.sentences.filter(isMarked));
     refill(
       this.body,
       report.sections.map(section),
-      left.length > 0 && folded(t("report.left-out", { count: number(left.length) }), () => h("ul", {}, left.map((one) => h("li", { dir: "auto" }, one.text)))),
+      compared("report.marked", marked),
+      compared("report.left-out", left),
       h("h2", {}, t("report.sources")),
       h("ul", { class: "report-sources" }, report.sources.map((one) => h("li", { dir: "auto" }, h("span", { class: "small" }, `[${number(one.number)}] `), h("a", { href: passage(one) }, `“${one.quote}”`), " ", h("span", { class: "small" }, [one.source, one.page && t("page.one", { first: number(one.page) })].filter(Boolean).join(" · "))))),
       this.#coverage(report),

@@ -125,6 +125,7 @@ export default {
   "report.remove": "Remove from this list",
   "report.no-sentence": "No sentence of this section is borne out.",
   "report.no-row": "The documents have no such row.",
+  "report.marked": "In other words than their sources, marked ≈: {count} sentences to compare|In other words than its source, marked ≈: {count} sentence to compare",
   "report.left-out": "Left out: {count} sentences that no row bears out|Left out: {count} sentence that no row bears out",
   "report.sources": "Sources",
   "report.coverage": "What this rests on",

@@ -125,6 +125,7 @@ export default {
   "report.remove": "从列表中移除",
   "report.no-sentence": "这一节没有一句得到证实。",
   "report.no-row": "文档中没有这样的行。",
+  "report.marked": "与来源用词不同、以≈标出的 {count} 句，请对照原文",
   "report.left-out": "略去 {count} 句没有行支持的话",
   "report.sources": "出处",
   "report.coverage": "依据",

@@ -1,8 +1,9 @@
-"""The cells of a table's row, and the one that a question asks for: it stands under a header with the question's words.
+"""The cells of a table's row, and the one that a question asks for.
 
-    question   What does Down & Duvets hold at most, the max. load?
-    header     | Programme | Max. load | Typical time |
-    row        | Down & Duvets | 2.5 kg | 2 h 20 min |      "2.5 kg"
+    question   Max. load of Down & Duvets?             How much is Heron?
+    header     | Programme | Max. load | Time |        | Boat | Price a day | Crew |
+    row        | Down & Duvets | 2.5 kg | 2 h |        | Heron | £36 | 6 |
+    column     its name has the question's words       its name is of the kind that is asked for: a price
 
 >>> find_cell("| Plan | Minute |", "| Yearly | 4p |", "What is a minute on the yearly plan?").text
 '4p'
@@ -12,16 +13,48 @@ from __future__ import annotations
 
 import csv
 import re
+import unicodedata
 from collections import Counter
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bookwheel.text.ranking import QuestionWords, find_stems
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 _MARKS: Final = ("|", "\t", ";", ",")
+_WORDS: Final = re.compile(r"\S+(?: \S+)*")
 _ASKS: Final = re.compile("(?:是|有|要)?(?:多少|什么|哪[里儿个位天年]|谁|几|多久|何时|怎么)钱?|[的呢吗？?]")
+_BRACKETS: Final = re.compile(r"\s*[（(\[][^()（）\[\]]*[)）\]]")
+_TOTAL: Final = re.compile(r"\btotal|\bsum\b|altogether|in all|comes to|overall|合计|总|一共", re.IGNORECASE)
+_KINDS: Final = tuple(
+    (re.compile(asked, re.IGNORECASE), re.compile(named, re.IGNORECASE))
+    for asked, named in (
+        (
+            r"\bhow much\b|cheap|dear|costl|expensive|\bcosts?\b|\bpric|\bpay|\bmoney|贵|便宜|多少钱|价|费",
+            r"pric|cost|fee|charge|rate|amount|total|\bsum\b|[£$€¥]|价|费|元|金额",
+        ),
+        (
+            r"\bhow long\b|long|\bshort|\bquick|\bslow|\bfast|久|长|短|快|慢|几[天年个]",
+            r"time|duration|length|term|period|days|weeks|months|years|hours|minutes|保修|时长|期限|时间|周期|有效期",
+        ),
+        (
+            r"\bwhen\b|\bwhat (?:time|da)|\b(?:earl|late|new|old|first|last)|时候|何时|几[点号]|哪[天年]|[早晚新久]",
+            r"time|date|\bday|built|since|joined|start|when|日期|时间|年份|日$|期$",
+        ),
+        (
+            r"\bwho(?:se|m)?\b|谁|哪位|老师",
+            r"^names?$|person|teacher|coach|tutor|owner|contact|staff|姓名|教师|老师|负责人|联系人",
+        ),
+        (
+            r"\bwhere\b|\bwhich (?:room|place|hall)|哪里|哪儿|在哪|什么地方|哪个教室",
+            r"room|place|hall|where|location|venue|教室|地点|位置|场地",
+        ),
+        (r"people|persons|members|人", r"people|members|seats|places|capacity|名额|人数"),
+        (r"heav|light|\bweigh|重|轻", r"weight|kg|mass|重"),
+    )
+)
 
 
 class FoundCell(NamedTuple):
@@ -33,14 +66,39 @@ class FoundCell(NamedTuple):
 
 
 def split_cells(line: str) -> list[str]:
-    """Return the cells of a row; none where nothing parts them.
+    """Return the cells of a row or a header; none where nothing parts them.
 
-    >>> split_cells("| Yearly | 4p |"), split_cells('a,"b, c",d'), split_cells("no row")
-    (['Yearly', '4p'], ['a', 'b, c', 'd'], [])
+    >>> split_cells("| Yearly | 4p |"), split_cells('a,"b, c",d'), split_cells("Yearly   4p"), split_cells("no row")
+    (['Yearly', '4p'], ['a', 'b, c', 'd'], ['Yearly', '4p'], [])
     """
+    mark = _find_mark(line)
+    if mark:
+        return _split(line, mark)
+    placed = [cell for cell, _, _ in _place_cells(line)]
+    return placed if len(placed) > 1 else []
+
+
+def read_row(header: str, row: str) -> tuple[list[str], list[str]]:
+    """Return the names of a table's columns and a row's cells under them, as many as there are names; else no cells.
+
+    >>> read_row("Date    Paid out  Paid in", "11 Mar            1,500.00")
+    (['Date', 'Paid out', 'Paid in'], ['11 Mar', '', '1,500.00'])
+    """
+    names, mark = split_cells(header), _find_mark(header)
+    if not mark:
+        return _align(header, row) if names else ([], [])
+    cells = _split(row, mark)
+    return names, cells if len(cells) == len(names) else []
+
+
+def _find_mark(line: str) -> str | None:
+    """Return the sign that parts the cells; None where blanks do, or nothing does."""
     mark = next((mark for mark in _MARKS if mark in line.strip(" |")), None)
-    if mark is None:
-        return []
+    is_aligned = mark == "," and len(_place_cells(line)) > line.count(mark) + 1
+    return None if is_aligned else mark
+
+
+def _split(line: str, mark: str) -> list[str]:
     bare = line.strip().strip("|") if mark == "|" else line
     try:
         return [cell.strip() for cell in next(csv.reader([bare], delimiter=mark), [])]
@@ -48,28 +106,87 @@ def split_cells(line: str) -> list[str]:
         return []  # a line end within, or a cell as long as a book
 
 
+def _align(header: str, row: str) -> tuple[list[str], list[str]]:
+    """Return the cells that blanks part, each under the name that it stands nearest to."""
+    names = _place_cells(header)
+    cells = [""] * len(names)
+    for text, start, end in _place_cells(row):
+        at = min(range(len(names)), key=lambda at: _measure_distance((start, end), names[at][1:]))
+        if cells[at]:
+            return [name for name, _, _ in names], []
+        cells[at] = text
+    return [name for name, _, _ in names], cells
+
+
+def _place_cells(line: str) -> list[tuple[str, int, int]]:
+    """Return what two blanks or more part, with where it begins and ends; a Chinese sign is as wide as two others."""
+    widths = list(accumulate((1 + (unicodedata.east_asian_width(sign) in "WF") for sign in line), initial=0))
+    return [(found[0], widths[found.start()], widths[found.end()]) for found in _WORDS.finditer(line)]
+
+
+def _measure_distance(one: tuple[int, int], other: tuple[int, int]) -> int:
+    """Return how far two cells stand apart: the nearer of their edges, for columns are set left or right."""
+    return min(abs(one[0] - other[0]), abs(one[1] - other[1]))
+
+
 def find_cell(header: str, row: str, question: str, leads: str = "") -> FoundCell | None:
-    """Return the cell of a row that a question asks for, if one column's name has more of the question's words."""
-    names, cells = split_cells(header), split_cells(row)
-    if len(names) != len(cells) or len(cells) < 2:  # noqa: PLR2004 - a key and a value
+    """Return the cell of a row that a question asks for, if one column can be told."""
+    names, cells = read_row(header, row)
+    if len(cells) < 2:  # noqa: PLR2004 - a key and a value
         return None
     asked = find_stems(question)
     key = _find_key(cells, asked)
     own = find_stems(cells[key]) if key is not None else set[str]()
-    stems = [find_stems(name) for name in names]
-    common = Counter(stem for some in stems for stem in some)
-    shares = [
-        sum(1 / common[stem] for stem in some & asked - own) if at != key and cells[at] else 0.0
-        for at, some in enumerate(stems)
-    ]
-    best = max(shares)
-    if not best or shares.count(best) > 1:
+    able = [at for at in range(len(names)) if at != key and cells[at]]
+    columns = choose_columns(question, names, able, beside=own)
+    if not columns:
         return None
     said = f"{leads} {header} {row}"
     stood = find_stems(said)
     # Stems of Chinese are pairs of signs, and two words make a pair that stands nowhere.
     is_named = all(stem in stood or (not stem.isascii() and set(stem) <= set(said)) for stem in _list_asked(question))
-    return FoundCell(cells[shares.index(best)].strip("`* "), is_named=is_named)
+    is_named = is_named and bool(_find_shared(_list_stems(names[columns[0]]), asked))
+    return FoundCell(cells[columns[0]].strip("`* "), is_named=is_named)
+
+
+def choose_columns(question: str, names: Sequence[str], able: Collection[int], *, beside: set[str]) -> list[int]:
+    """Return the able column whose name has the question's words, save those beside; else those of the kind asked for.
+
+    Of several of a kind the first is the likeliest: a price stands before what is added to it.
+    """
+    asked = find_stems(question) - beside
+    stems = {at: _list_stems(names[at]) for at in able}
+    common = Counter(stem for some in stems.values() for stem in some)
+    shares = {at: sum(1 / common[stem] for stem in _find_shared(some, asked)) for at, some in stems.items()}
+    best = max(shares.values(), default=0.0)
+    if best:
+        fit = [at for at in able if shares[at] == best]
+        fit = _prefer_total(fit, names, question) if len(fit) > 1 else fit
+        return fit if len(fit) == 1 else []
+    for of_question, of_name in _KINDS:
+        fit = [at for at in able if of_name.search(names[at])] if of_question.search(question) else []
+        if fit:
+            return _prefer_total(fit, names, question) or fit
+    return []
+
+
+def _prefer_total(fit: Sequence[int], names: Sequence[str], question: str) -> list[int]:
+    """Return, of prices and sums, the sums where these are asked for, else the others."""
+    wants_total = bool(_TOTAL.search(question))
+    return [at for at in fit if bool(_TOTAL.search(names[at])) is wants_total]
+
+
+def _list_stems(name: str) -> set[str]:
+    """Return the stems of a column's name without its unit; one sign of a longer Chinese word tells nothing."""
+    stems = find_stems(_BRACKETS.sub("", name) or name)
+    return {stem for stem in stems if stem.isascii() or len(stem) > 1} or stems
+
+
+def _find_shared(stems: set[str], asked: set[str]) -> set[str]:
+    """Return the stems that a question has; of a Chinese name two or half, as pairs of signs stand across words too."""
+    shared = stems & asked
+    is_enough = len(shared) > 1 or 2 * len(shared) >= len(stems) or all(map(str.isascii, stems))
+    return shared if is_enough else set()
 
 
 def _list_asked(question: str) -> set[str]:

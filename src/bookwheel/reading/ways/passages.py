@@ -260,15 +260,13 @@ class PassageIndex:
             for at in self._own.find(word):
                 yield word, self._windows[_FIELDS * at]
 
-    def list_table(self, row: str) -> list[Window]:
-        """Return the rows of the table that a row stands in, which is given as it is shown."""
-        *_, header, body = ("", *row.split(GAP))
-        every = (at for at in range(len(self)) if _SHAPES[self._windows[_FIELDS * at + 2]] is Shape.ROW)
-        found = next((self[at] for at in every if self[at].text == body and self[at].leads[-1:] == (header,)), None)
-        if found is None:
-            return []
-        rows = (self[at] for at in range(len(self)) if _SHAPES[self._windows[_FIELDS * at + 2]] is Shape.ROW)
-        return [row for row in rows if row.lead_spans[-1:] == found.lead_spans[-1:]]
+    def list_tables(self) -> list[list[Window]]:
+        """Return the rows of each table that has a header."""
+        tables: dict[Span, list[Window]] = {}
+        for at in range(len(self)):
+            if _SHAPES[self._windows[_FIELDS * at + 2]] is Shape.ROW and (row := self[at]).lead_spans:
+                tables.setdefault(row.lead_spans[-1], []).append(row)
+        return list(tables.values())
 
     def _find_words(self, stems: Iterable[str]) -> list[str]:
         """Return the stems, and for one that stands nowhere the nearest that does: people mistype."""

@@ -323,25 +323,29 @@ async def _answer(
 ) -> Answer:
     """Return the passages that answer, or that the document has nothing on the question."""
     best = kept[0] if kept else None
+    is_own = best is not None and best.chunk == inf and not second
     is_enough = best and (best.chunk == inf or scorer.answers(best, plan.least_gain) or second)
-    if plan.least_gain and not is_enough:
+    told = None
+    if scorer.prompts.quotes and not is_own:
+        told = await asyncio.to_thread(find_table_answer, scorer.question, best.text if best else "", document)
+    if plan.least_gain and not is_enough and not (told and told.is_compared):
         reply = Reply(text=scorer.prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(memory.text), reply=reply))
+    if told:
+        return _conclude(scorer, ShortAnswer(told.text, told.is_sure), told.passage, told.passage)
     if best and scorer.prompts.quotes:
-        is_own = best.chunk == inf and not second
         passage = "" if is_own else f"{best.text}\n{second}" if second else best.text
-        told = await asyncio.to_thread(find_table_answer, scorer.question, best.text, document) if not is_own else None
-        if told:
-            short, passage = ShortAnswer(told.text, told.is_sure), told.passage
-        else:
-            short = ShortAnswer(best.text) if is_own else await scorer.answer(best.text, second or "")
-        said = Conversation(
-            messages=scorer.messages(best.text), reply=Reply(text=short.text, usage=scorer.take_usage())
-        )
-        answer = replace(loop.conclude(said), passage=passage if passage != short.text else "")
-        return answer if short.is_sure else replace(answer, flags=(*answer.flags, Flag.UNSURE))
+        short = ShortAnswer(best.text) if is_own else await scorer.answer(best.text, second or "")
+        return _conclude(scorer, short, passage, best.text)
     answer = await loop.answer(scorer.question, memory, model, plan, scorer.prompts)
     return replace(answer, conversation=answer.conversation.add_usage(scorer.take_usage()))
+
+
+def _conclude(scorer: QuestionScorer, short: ShortAnswer, passage: str, seen: str) -> Answer:
+    """Return a short answer with the passages beside it, as a reply to what was seen."""
+    said = Conversation(messages=scorer.messages(seen), reply=Reply(text=short.text, usage=scorer.take_usage()))
+    answer = replace(loop.conclude(said), passage=passage if passage != short.text else "")
+    return answer if short.is_sure else replace(answer, flags=(*answer.flags, Flag.UNSURE))
 
 
 def _list_calls(given: CostInputs) -> list[CallCost]:

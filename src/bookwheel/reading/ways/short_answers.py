@@ -86,9 +86,12 @@ _HOW_WHY: Final = re.compile(
     r"tall|heavy)|what (?:happens|should|must i)|reason\b)|为什么|为啥|为何|怎么|咋|如何|怎样|原因",
     re.IGNORECASE,
 )
+_ENDING_IN_S: Final = (
+    r"is|was|has|does|takes|costs|needs|comes|opens|closes|shuts|starts|ends|lasts|leaves|pays|holds|stays"
+)
 _LIST: Final = re.compile(
-    r"\b(?:list|name all|which (?!is|was|has|does|takes|costs|needs|comes)\w+s\b|what are|what \w+s are|who all|"
-    r"all the)\b|哪些|哪几|有什么|有哪",
+    rf"\b(?:list|name all|which (?!(?:{_ENDING_IN_S})\b)\w+s\b|what are|what \w+s are|who all|all the)\b|"
+    r"哪些|哪几|有什么|有哪",
     re.IGNORECASE,
 )
 _POLAR: Final = re.compile(

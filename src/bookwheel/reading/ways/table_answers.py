@@ -15,6 +15,7 @@ from bookwheel.text.comparisons import asks_comparison, compare_rows
 from bookwheel.text.rows import find_cell
 
 if TYPE_CHECKING:
+    from bookwheel.reading.ways.passages import Window
     from bookwheel.types import Document
 
 
@@ -25,18 +26,32 @@ class RowAnswer(NamedTuple):
     passage: str
     """The rows that it rests on, a line each, as they are shown."""
     is_sure: bool
+    is_compared: bool
+    """Whether rows of the whole table tell it; else the passage alone."""
 
 
 def find_table_answer(question: str, passage: str, document: Document) -> RowAnswer | None:
-    """Return what the table says of which a passage is a row; None where it is no row, or nothing can be told."""
-    *leads, header, row = ("", *passage.split(GAP))
-    if not header or find_style(question) != "span":
+    """Return what a table says: that of which the passage is a row, or for a comparison any; None where none tells."""
+    if find_style(question) != "span":
         return None
-    if asks_comparison(question):
-        rows = index_passages(document).list_table(passage)
-        shown = {one.text: one.shown for one in rows}
-        found = compare_rows(question, header, list(shown))
-        lines = "\n".join(shown[text] for text in found.rows) if found else ""
-        return RowAnswer(found.text, lines, is_sure=found.is_named) if found else None
-    cell = find_cell(header, row, question, " ".join(leads))
-    return RowAnswer(cell.text, passage, is_sure=cell.is_named) if cell else None
+    is_comparison = asks_comparison(question)
+    if not is_comparison and GAP not in passage:
+        return None
+    tables = index_passages(document).list_tables()
+    tables.sort(key=lambda rows: not any(row.shown.endswith(passage) for row in rows))
+    for rows in tables if is_comparison else ():
+        shown = {row.source[row.start : row.end]: row.shown for row in rows}
+        if found := compare_rows(question, _read_header(rows[0]), list(shown)):
+            lines = "\n".join(shown[text] for text in found.rows)
+            return RowAnswer(found.text, lines, is_sure=found.is_certain, is_compared=True)
+    own = (
+        next((row for row in tables[0] if row.shown.endswith(passage)), None) if tables and not is_comparison else None
+    )
+    if own is None:
+        return None
+    cell = find_cell(_read_header(own), own.source[own.start : own.end], question, " ".join(own.leads))
+    return RowAnswer(cell.text, passage, is_sure=cell.is_named, is_compared=False) if cell else None
+
+
+def _read_header(row: Window) -> str:
+    return row.source[slice(*row.lead_spans[-1])]

@@ -89,8 +89,8 @@ def asks_comparison(question: str) -> bool:
 
 def compare_rows(question: str, header: str, rows: Sequence[str]) -> Comparison | None:
     """Return what a question asks for by comparing rows; None where it does not, or no column can be told."""
-    names, table = split_cells(header), _read_table(header, rows)
-    found = _find_key(question, [cells for _, cells in table]) if len(table) >= _LEAST_ROWS else None
+    names, table = split_cells(header), read_table(header, rows)
+    found = find_key(question, [cells for _, cells in table]) if len(table) >= _LEAST_ROWS else None
     if found is None or _BOUND.search(question):
         return None
     key, places = found
@@ -107,14 +107,14 @@ def compare_rows(question: str, header: str, rows: Sequence[str]) -> Comparison 
     able = [
         at
         for at in range(len(names))
-        if at != key and any(_measure(cells[at], ends=ends) is not None for _, cells in compared)
+        if at != key and any(measure(cells[at], ends=ends) is not None for _, cells in compared)
     ]
     beside = {stem for _, cells in compared for stem in find_stems(cells[key])}
     columns = choose_columns(question, names, able, beside=beside)
     if not columns:
         return None
     column = columns[0]
-    values = [(value, one) for one in compared if (value := _measure(one[1][column], ends=ends)) is not None]
+    values = [(value, one) for one in compared if (value := measure(one[1][column], ends=ends)) is not None]
     if len(values) < _LEAST_ROWS or (named and len(values) < len(named)):
         return None
     is_least = bool(least) is not (
@@ -129,14 +129,14 @@ def compare_rows(question: str, header: str, rows: Sequence[str]) -> Comparison 
     return Comparison(text.strip("`* "), tuple(shown), is_certain=bool(named) and len(columns) == 1)
 
 
-def _read_table(header: str, rows: Sequence[str]) -> list[tuple[str, list[str]]]:
+def read_table(header: str, rows: Sequence[str]) -> list[tuple[str, list[str]]]:
     """Return the rows with their cells; not those that leave most of them empty, as a sum below the others does."""
     table = [(row, cells) for row in rows if len(cells := read_row(header, row)[1]) > 1]
     most = max((sum(map(bool, cells)) for _, cells in table), default=0)
     return [(row, cells) for row, cells in table if 2 * sum(map(bool, cells)) > most]
 
 
-def _find_key(question: str, rows: Sequence[Sequence[str]]) -> tuple[int, list[int]] | None:
+def find_key(question: str, rows: Sequence[Sequence[str]]) -> tuple[int, list[int]] | None:
     """Return the column that tells the rows apart by words, and the rows that the question names by it."""
     best: tuple[int, list[int]] | None = None
     for at in range(len(rows[0])):
@@ -177,7 +177,7 @@ def _find_named(question: str, names: Sequence[str]) -> list[int]:
     ]
 
 
-def _measure(cell: str, *, ends: bool) -> float | None:
+def measure(cell: str, *, ends: bool) -> float | None:
     """Return what a cell is compared by: a day, a length of time, a time of day, or its number."""
     if days := find_dates(cell):
         return float(date.fromisoformat(days[0]).toordinal())

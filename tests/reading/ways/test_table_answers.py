@@ -71,6 +71,7 @@ def test_a_row_answers_by_its_column_and_by_its_table(question, row, text, is_su
     [
         ("Otter price a day?", "All boats carry oars."),
         ("Which boats have a berth?", HEADER + OTTER),
+        ("Which boats lie in the north shed?", "All boats carry oars."),
         ("Is the Otter cheaper than the Heron?", HEADER + OTTER),
         ("Who paints the Otter?", HEADER + OTTER),
         ("Otter price a day?", HEADER + "| Coot | £1 | 1 | 1 |"),
@@ -78,6 +79,27 @@ def test_a_row_answers_by_its_column_and_by_its_table(question, row, text, is_su
 )
 def test_what_no_column_tells_is_left_to_others(question, passage):
     assert find_table_answer(question, passage, TextDocument(TEXT)) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "text", "is_sure"),
+    [
+        ("Which boats cost more than £38 a day?", "All boats carry oars.", "Otter; Teal", True),
+        ("boats with at least 4 crew?", HEADER + TEAL, "Otter; Heron", True),
+        ("Which is the boat with the biggest crew?", "", "Heron", False),
+    ],
+)
+def test_rows_of_any_table_are_compared_and_those_beyond_a_bound_listed(question, passage, text, is_sure):
+    found = find_table_answer(question, passage, TextDocument(TEXT))
+    assert found is not None
+    assert (found.text, found.is_sure, found.is_compared) == (text, is_sure, True)
+    assert len(found.passage.splitlines()) == len(text.split("; "))
+
+
+def test_how_many_rows_lie_beyond_a_bound_is_counted():
+    found = find_table_answer("How many boats cost more than £38 a day?", HEADER + OTTER, TextDocument(TEXT))
+    assert found is not None
+    assert (found.text, found.is_sure, len(found.passage.splitlines())) == ("2", False, 2)
 
 
 def test_rows_are_those_of_one_table_though_another_has_the_same_names():
@@ -90,6 +112,11 @@ def test_a_reading_says_the_cell_and_shows_its_row():
     answer = ask("What is the price a day of the Otter, the price a day?")
     assert answer.text == "£48"
     assert OTTER in answer.passage
+
+
+def test_a_comparison_is_told_though_no_passage_answers():
+    answer = ask("Which one has the smallest crew of the whole lot, by the way?")
+    assert answer.text == "Teal"
 
 
 def test_a_reading_that_compares_shows_both_rows():

@@ -1,0 +1,123 @@
+"""Which rows of a table have what a question asks for: a value beyond a bound, or a certain word.
+
+    question   Which boats cost less than £950?     Which boats lie in the north shed?
+    column     the one that the question is about   the one whose cells the question names some of
+    answer     the names of the rows, in order
+
+>>> HEADER, ROWS = "| Boat | Price | Shed |", ["| Otter | £1,200 | North |", "| Heron | £900 | South |"]
+>>> ROWS += ["| Teal | £30 | North |"]
+>>> select_rows("Which boats cost less than £950?", HEADER, ROWS).names
+('Heron', 'Teal')
+>>> select_rows("Which boats are in the north shed?", HEADER, ROWS).names
+('Otter', 'Teal')
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bookwheel.text.comparisons import find_key, measure, read_table
+from bookwheel.text.ranking import find_stems
+from bookwheel.text.rows import choose_columns, split_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_VALUE: Final = (
+    r"(?P<value>[£$€¥]? ?\d[\d,.]*\d|\d|"
+    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|twelve|twenty)\b|[一二两三四五六七八九十百千]+)"
+    r"(?P<unit> ?[万千百]? ?[^\W\d_]+)?"
+)
+_BOUNDS: Final[tuple[tuple[re.Pattern[str], Callable[[float, float], bool]], ...]] = tuple(
+    (re.compile(pattern, re.IGNORECASE), holds)
+    for before, after, holds in (
+        (r"\b(?:more|longer|later|heavier|dearer) than|\bover|\babove|超过|[高多大长]于", "", float.__gt__),
+        (r"\b(?:less|fewer|cheaper|shorter) than|\bunder|\bbelow|不到|[低少小短]于", "", float.__lt__),
+        (r"\bat least|不少于|不低于|至少", r" or (?:more|longer)\b|以上", float.__ge__),
+        (r"\bat most|\bup to|不超过|至多", r" or (?:less|fewer)\b|以[下内]", float.__le__),
+    )
+    for pattern in (rf"(?:{before})\s*{_VALUE}", rf"{_VALUE}?(?:{after})" if after else "")
+    if pattern
+)
+
+
+_PLAIN: Final = frozenset({"yes", "no", "none", "y", "n", "有", "无", "是", "否"})
+# What is asked for by these words, the equality of cells does not tell.
+_ORDERED: Final = re.compile(
+    r"\b(?:before|after|since|until|earlier|later)\b|\bnot?\b|以[前后]|之[前后]|[没不未]", re.IGNORECASE
+)
+
+
+class Selection(NamedTuple):
+    """The rows that a question asks for."""
+
+    names: tuple[str, ...]
+    rows: tuple[str, ...]
+    is_measured: bool
+    """Whether a bound told them; else a word that stands in their cells."""
+
+
+def select_rows(question: str, header: str, rows: Sequence[str]) -> Selection | None:
+    """Return the rows that have what is asked for; None where no column can be told, or all rows have it."""
+    names, table = split_cells(header), read_table(header, rows)
+    found = find_key("", [cells for _, cells in table]) if len(table) > 1 else None
+    if found is None:
+        return None
+    key, every = found[0], [cells for _, cells in table]
+    beyond = _select_beyond(question, names, every, key)
+    chosen = _select_named(question, every, key) if beyond is None else beyond
+    if not chosen or len(chosen) == len(table):
+        return None
+    return Selection(
+        tuple(every[at][key].strip("`* ") for at in chosen), tuple(table[at][0] for at in chosen), beyond is not None
+    )
+
+
+def _select_beyond(question: str, names: Sequence[str], rows: Sequence[Sequence[str]], key: int) -> list[int] | None:
+    """Return the rows whose value lies beyond the bound that the question gives; None where it gives none."""
+    for pattern, holds in _BOUNDS:
+        if (found := pattern.search(question)) is None:
+            continue
+        bound = measure(found["value"] + (found["unit"] or ""), ends=False)
+        bound = measure(found["value"], ends=False) if bound is None else bound
+        able = [
+            at
+            for at in range(len(names))
+            if at != key and any(measure(row[at], ends=False) is not None for row in rows)
+        ]
+        columns = choose_columns(question.replace(found[0], " "), names, able, beside=set())
+        columns = columns or choose_columns(question, names, able, beside=set())
+        if bound is None or len(columns) != 1:
+            return []
+        values = [measure(row[columns[0]], ends=False) for row in rows]
+        return [at for at, value in enumerate(values) if value is not None and holds(value, bound)]
+    return None
+
+
+def _select_named(question: str, rows: Sequence[Sequence[str]], key: int) -> list[int]:
+    """Return the rows with the cell that the question names, of the column of which it names one alone."""
+    asked, best = find_stems(question), list[tuple[int, list[int]]]()
+    for at in range(len(rows[0])) if not _ORDERED.search(question) else ():
+        cells = Counter(row[at] for row in rows if row[at])
+        named = [cell for cell in cells if _names(question, asked, cell)]
+        if at == key or len(cells) == len(rows) or len(named) != 1:
+            continue
+        best.append((len(named[0]), [place for place, row in enumerate(rows) if row[at] == named[0]]))
+    best.sort(key=lambda one: -one[0])
+    return best[0][1] if best and (len(best) == 1 or best[0][0] > best[1][0]) else []
+
+
+def asks_bound(question: str) -> bool:
+    """Return whether a question gives a bound: more than, at least, below."""
+    return any(pattern.search(question) for pattern, _ in _BOUNDS)
+
+
+def _names(question: str, asked: set[str], cell: str) -> bool:
+    if cell.casefold() in _PLAIN:
+        return False
+    if cell.isascii():
+        stems = find_stems(cell)
+        return bool(stems) and stems <= asked
+    return len(cell) > 1 and cell in question

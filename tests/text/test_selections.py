@@ -1,0 +1,65 @@
+"""Which rows of a table have a value beyond a bound, or a certain word."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bookwheel.text.selections import asks_bound, select_rows
+
+HEADER = "| Boat | Price | Shed | Berths | Open |"
+ROWS = [
+    "| Otter | £1,200 | North | 4 | yes |",
+    "| Heron | £900 | South | 12 | no |",
+    "| Teal | £30 | North | 6 | no |",
+]
+STORES = "库名,存粮（吨）,主要品种,等级"
+GRAIN = ["渡头库,19750,稻谷,良好", "城关库,8200,小麦,优秀", "南岭库,33850,稻谷,良好", "杨庄库,46200,玉米,优秀"]
+
+
+@pytest.mark.parametrize(
+    ("question", "header", "rows", "names", "is_measured"),
+    [
+        ("Which boats cost less than £950?", HEADER, ROWS, ("Heron", "Teal"), True),
+        ("boats with more than five berths?", HEADER, ROWS, ("Heron", "Teal"), True),
+        ("Which boats have at least 12 berths?", HEADER, ROWS, ("Heron",), True),
+        ("Which boats have 6 or more berths?", HEADER, ROWS, ("Heron", "Teal"), True),
+        ("Which boats lie in the north shed?", HEADER, ROWS, ("Otter", "Teal"), False),
+        ("哪些库存粮超过3万吨？", STORES, GRAIN, ("南岭库", "杨庄库"), True),
+        ("哪些库被评为优秀？", STORES, GRAIN, ("城关库", "杨庄库"), False),
+        ("存粮不到10000吨的是哪几个库？", STORES, GRAIN, ("城关库",), True),
+    ],
+)
+def test_rows_are_chosen_by_a_bound_or_by_a_word(question, header, rows, names, is_measured):
+    found = select_rows(question, header, rows)
+    assert found is not None
+    assert (found.names, found.is_measured) == (names, is_measured)
+    assert all(row in rows for row in found.rows)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which boats are for sale?",
+        "Which boats are open?",
+        "Which boats have no shed in the north?",
+        "Which boats cost less than £10?",
+        "Which boats cost more than £10?",
+        "Which boats weigh more than 10 kg?",
+        "Which boats came to the north shed before 1850?",
+        "",
+    ],
+)
+def test_none_or_all_rows_or_no_column_is_no_answer(question):
+    assert select_rows(question, HEADER, ROWS) is None
+
+
+def test_a_bound_is_known_by_its_words():
+    assert asks_bound("rooms with over 1,000 objects?")
+    assert asks_bound("金额超过2,000元")
+    assert not asks_bound("Which boats lie in the north shed?")
+
+
+@given(st.text(max_size=60), st.text(max_size=60), st.lists(st.text(max_size=60), max_size=4))
+def test_any_text_gives_some_of_the_rows_or_none(question, header, rows):
+    found = select_rows(question, header, rows)
+    assert found is None or (set(found.rows) <= set(rows) and len(found.rows) < len(rows))

@@ -63,6 +63,17 @@ def test_a_turn_tells_what_its_speaker_is_asked_about() -> None:
     assert not find_told("What is the dentist called?", document)
 
 
+def test_what_is_nobodys_own_is_told_by_any_speaker() -> None:
+    document = gather(
+        "Mira: The keys for the shed are with Tomasz now.\nJoel: Who is the landlord?\n",
+        "Ida: The landlord is called Brandsma now.\nJoel: I met our landlord Vix.\n",
+    )
+    assert "Brandsma" in find_told("Who is the landlord?", document)
+    assert "Tomasz" in find_told("Who has the keys for the shed?", document)
+    assert not find_told("What colour are the keys for the shed?", document)
+    assert not find_told("Who is the landlord?", gather("The landlord is called Brandsma now."))
+
+
 def test_an_answer_that_says_all_and_more_stays() -> None:
     assert says_more("Este, Padua, Lugo", "Este, Lugo")
     assert says_more("Este", "The document does not say.")

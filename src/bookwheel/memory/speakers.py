@@ -24,7 +24,8 @@ _TURN: Final = re.compile(
 )
 _MOST_WORDS: Final = 3
 """Of a name before a colon; a longer run is no name."""
-_FIRST: Final = re.compile(r"\b(?:i|my|mine|me|we|our|ours|us)\b|我", re.IGNORECASE)
+FIRST: Final = re.compile(r"\b(?:i|my|mine|me|we|our|ours|us)\b|我", re.IGNORECASE)
+"""Words by which a speaker speaks of themselves."""
 _OTHERS: Final = re.compile(r"\b(?:you|yours?|he|him|his|she|hers?|they|them|theirs?)\b|[你您他她]", re.IGNORECASE)
 _OF: Final = r"(?:['’]s?\s+|的)(?P<what>[^\s?？,，。的]+(?:\s+[^\s?？,，.]+)?)"
 
@@ -59,7 +60,7 @@ def keep_spans(text: str, question: str, speakers: Iterable[str]) -> Iterator[tu
 
 def _is_own(words: str, question: str, asked: Iterable[str]) -> bool:
     """Return whether a turn speaks of the speaker alone, or of the speaker's own of what is asked for."""
-    if not _FIRST.search(words):
+    if not FIRST.search(words):
         return False
     if not _OTHERS.search(words):
         return True

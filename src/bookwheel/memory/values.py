@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.memory.passages import DatedQuote
-from bookwheel.memory.speakers import find_speaker
+from bookwheel.memory.speakers import FIRST, find_speaker
 from bookwheel.reading.prompts import language_of
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
@@ -41,6 +41,7 @@ _PART: Final = {"en": 2, "zh": 3}
 # How a turn of a transcript begins.
 _DATED: Final = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]*\] ")
 _TOLD: Final = re.compile(r"[.!?…。！？][\"'”’»)\]』」]*\s*$")
+_IS: Final = re.compile(r"\b(?:is|are|was|were|called|named)\b|[是叫]", re.IGNORECASE)
 _CHANGE: Final = re.compile(
     r"\b(?:now|new|no longer|instead|any ?more|another|after all|these days|as of|from (?:now|today|this)|current\w*|"
     r"correct\w*|chang\w*|mov(?:es?|ed|ing)|switch\w*|replac\w*|postpon\w*|delay\w*|slip\w*|rais\w*|lower\w*|"
@@ -93,21 +94,32 @@ def says_more(noted: str, found: str) -> bool:
 
 
 def find_told(question: str, document: PassageDocument) -> str:
-    """Return the newest turn in which somebody who is asked about tells of what is asked for; empty where none does.
+    """Return the newest turn that tells of what is asked for; empty where none does.
 
-    A small model does not know for an answer what stands in two sentences, or in words of a talk.
+    A small model does not know for an answer what stands in two sentences, or in words of a talk. The turn is of
+    somebody who is asked about, or of no speaker's own things where the question names nobody who speaks.
     """
-    asked = QuestionWords(question)
-    for passage in document.passages:
+    asked, speakers = QuestionWords(question), document.speakers
+    stems_of = {who: {stem(word.index_key) for word in parse_words(who)} for who in speakers}
+    is_of_speaker = any(names & asked.stems for names in stems_of.values())
+    for passage in document.passages if speakers else ():
         for line in reversed(list(_split_lines(passage.words))):
-            who = find_speaker(line, 0)
-            names = {stem(word.index_key) for word in parse_words(who)}
-            wanted = asked.stems - names
-            if names & asked.stems and wanted and wanted <= asked.find(line):
-                told = _shorten(line, wanted, asked.stems | names)
-                if _has_value(told, asked.stems | names):
-                    return told
+            names = stems_of.get(find_speaker(line, 0), set())
+            wanted, found = asked.stems - names, asked.find(line)
+            if not wanted or not wanted <= found or not names:
+                continue
+            told = _shorten(line, wanted, asked.stems | names)
+            is_own = bool(names & asked.stems) if is_of_speaker else _defines(told, wanted)
+            if is_own and _has_value(told, asked.stems | names):
+                return told
     return ""
+
+
+def _defines(line: str, wanted: set[str]) -> bool:
+    """Return whether a line says something of nobody's own: of several words that are asked for, or what one is."""
+    if line.rstrip().endswith(("?", "？")) or FIRST.search(line):
+        return False
+    return len(wanted) > 1 or bool(_IS.search(line))
 
 
 def _split_lines(text: str) -> Iterator[str]:

@@ -99,6 +99,7 @@ def test_a_correction_is_a_new_version(memory, tmp_path: Path) -> None:
 def test_a_source_is_forgotten_after_a_look_at_what_would_go(memory) -> None:
     seen = memory("forget", "ada", "--source", "mail-1", "--preview")
     assert seen.out.startswith("1 text and 1 version would go")
+    assert "  mail-1 · 2026-" in seen.out
     assert "Este" in memory("show", "ada").out
     gone = memory("forget", "ada", "--source", "mail-1")
     assert (gone.code, gone.out.startswith("forgot mail-1: ")) == (0, True)

@@ -254,11 +254,13 @@ async def forget(
     until = read_time(before) if before else None
     async with open_named(name, options) as opened:
         if preview:
-            found = forgetting.preview(opened, source=source, before=until, text=text)
-            parts = ((len(found.texts), "text"), (found.versions, "version"), (found.later, "later piece"))
+            values = records.preview_to_json(name, forgetting.preview(opened, source=source, before=until, text=text))
+            parts = ((len(values["texts"]), "text"), (values["versions"], "version"), (values["later"], "later piece"))
             texts, versions, later = (count(number, noun) for number, noun in parts)
+            texts += f" ({values['partial']} only in part)" if values["partial"] else ""
             line = f"{texts} and {versions} would go; up to {later} would be read again"
-            return _print(records.preview_to_json(name, found), options.output, line)
+            listed = (f"  {one['source']} · {one['at']}" for one in values["texts"])
+            return _print(values, options.output, line, *listed)
         tombstone = await forgetting.forget(opened, source=source, before=until, text=text)
     left = "" if tombstone.is_purged else "; the file is still in use and is purged with the next command"
     work = f"{count(tombstone.replayed, 'piece')} read again, {count(tombstone.lines, 'line')} changed"

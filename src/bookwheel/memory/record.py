@@ -187,6 +187,8 @@ class ForgetPreviewJson(TypedDict):
     versions: int
     later: int
     """The pieces behind that may have to be read again."""
+    partial: int
+    """Texts of which only some words or days go."""
 
 
 class MemoryLogJson(MemorySummaryJson):
@@ -292,7 +294,8 @@ def tombstone_to_json(name: str, tombstone: Tombstone) -> TombstoneJson:
 def preview_to_json(name: str, found: ForgetPreview) -> ForgetPreviewJson:
     """Return what would be forgotten."""
     texts = [text_to_json(one) for one in found.texts]
-    return {"memory": name, "texts": texts, "versions": found.versions, "later": found.later}
+    partial = sum(found.masks[one.number] is not None for one in found.texts)
+    return {"memory": name, "texts": texts, "versions": found.versions, "later": found.later, "partial": partial}
 
 
 def find_version(tables: MemoryTables, record: MemoryRecord, number: int | None = None) -> MemoryVersion:

@@ -6,7 +6,7 @@ Lines that were written by hand are passages too, from the day that they were wr
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.journal.memory_rows import BY_HAND, MemoryText
 from bookwheel.memory.days import list_days
@@ -16,6 +16,7 @@ from bookwheel.memory.passages import MemoryPassage, cut_passages
 from bookwheel.memory.pieces import format_header
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.ranking import QuestionWords
+from bookwheel.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from bookwheel.journal.memory_rows import MemoryVersion
     from bookwheel.memory.opened import OpenMemory
+
+_ASKS: Final = ("?", "？")
 
 
 def rank_passages(
@@ -70,12 +73,22 @@ def _find_places(
 def _search(
     text: MemoryText, content: str, asked: QuestionWords, until: datetime | None, *, is_quoted: bool
 ) -> Iterator[FoundPlace]:
-    """Yield the passages of a text, those of its newest day first; none has words of two days."""
+    """Yield the passages of a text that say something, those of its newest day first; none has words of two days."""
     for day in reversed(list_days(text, content, until)):
         for start, words in cut_passages(content[day.start : day.end], is_quoted=is_quoted):
+            if _only_asks(words):
+                continue
             at = day.start + start
             held = frozenset(asked.find(words) & asked.stems)
             yield FoundPlace(start=at, end=at + len(words), at=day.at, held=held)
+
+
+def _only_asks(words: str) -> bool:
+    """Return whether a passage has nothing but questions: what a chat asked before is no answer to it."""
+    if not words.rstrip().endswith(_ASKS):
+        return False
+    sentences = (words[start:end].strip() for start, end in split_sentences(words))
+    return all(sentence.endswith(_ASKS) for sentence in sentences if sentence)
 
 
 def _list_written(opened: OpenMemory, version: MemoryVersion) -> list[MemoryPassage]:

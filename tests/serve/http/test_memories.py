@@ -97,7 +97,9 @@ def test_correct_forget_and_export(client, tmp_path) -> None:
     corrected = client.post("/memories/ada/edits", json={"old": "room = 12", "new": "room = 13"}).json()
     assert corrected["text"] == "door = 7\nroom = 13"
     told = client.post("/memories/ada/forgets", json={"source": "mail-1", "preview": True}).json()
-    assert [text["source"] for text in told["texts"]] == ["mail-1"]
+    assert ([text["source"] for text in told["texts"]], told["partial"]) == (["mail-1"], 0)
+    told = client.post("/memories/ada/forgets", json={"text": "12", "preview": True}).json()
+    assert (len(told["texts"]), told["partial"]) == (1, 1)
     gone = client.post("/memories/ada/forgets", json={"source": "mail-1"}).json()
     assert gone["purged"]
     assert client.get("/memories/ada").json()["text"] == "door = 7"
@@ -121,6 +123,10 @@ def test_an_agent_keeps_files_in_it(client) -> None:
     assert (out["is_error"], "escape" in out["content"]) == (True, True)
     assert client.get("/memories/ada").json()["text"] == "/memories/a.md\troom = 12"
     assert client.post("/memories/ada/files", json={"command": "wipe"}).status_code == 400
+    assert client.post("/memories/notes/files", json={"command": "view", "path": "/memories"}).status_code == 404
+    create = {"command": "create", "path": "/memories/a.md", "file_text": "The oven is a Miwe."}
+    assert not client.post("/memories/notes/files", json=create).json()["is_error"]
+    assert client.get("/memories/notes").json()["limit"] >= 200_000
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from loopback_server import running
 from openai import OpenAI
 from value_notes import PLAN, note_values
 
-from bookwheel.models.scripted import ScriptedModel
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 
 MODEL = "bookwheel/memory/ada"
 
@@ -65,6 +65,17 @@ def test_a_chat_about_the_past_is_answered_as_of_then_and_read_by_nobody(server,
     assert texts(server).count("chat") == 1
     with pytest.raises(openai.BadRequestError):
         say("Which room = room ?", as_of="yesterday")
+
+
+def test_a_question_that_was_asked_before_is_no_answer(tmp_path) -> None:
+    with running(tmp_path, ScriptedModel(keyword_reader)) as up, up.client() as client:
+        client.post("/memories", json={"name": "ada", "about": "The bakery"})
+        text = {"text": "The lease of the bakery costs 1990 a month.", "source": "mail"}
+        client.post("/memories/ada/texts", json=text)
+        body = {"model": MODEL, "messages": [{"role": "user", "content": "What does the lease of the bakery cost?"}]}
+        for _ in range(3):
+            said = client.post("/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"]
+            assert "1990" in said
 
 
 def test_turns_that_the_memory_has_not_seen_count_for_the_answer(say) -> None:

@@ -250,6 +250,9 @@ class MemoryRoutes:
     async def run_command(self, request: Request) -> Response:
         body = await parse_body(FileCommandShape, request)
         name, command = request.path_params["name"], FileCommand(**body.model_dump())
+        if body.command == "create":
+            model = next(iter(self._service.models))
+            await self._memories.begin_written(request.state.key, name, model=model)
         try:
             reply = await self._memories.run_command(request.state.key, name, command)
         except InputError as error:

@@ -37,6 +37,7 @@ The correct answer is {}|{}↵↵{}|[{}]
 Option {}: {}|# {}↵{}|<think>{}</think>{}|{} {} {}|Label: {}|User: [{}]|Final Answer: [{}, {}]
 {} > {} > {}|ID3 > ID1 > {}|答案是{}。|{}→{}|is: {}|option is {}|correct option is: {}
 Before the garden the apple was in the {}.
+\\boxed{{}}|\\boxed{\\text{{}}}|So \\boxed{{}, {}}.|\\boxed{{{}}}
 1. {} 2. {}|§{}|"""
 TEXTS = [text for line in _TEXTS.split("\n") for text in line.split("|")]
 # RULER's score is rounded to four digits.
@@ -266,6 +267,12 @@ def compare_lists(folder: Path) -> Iterator[Comparison]:
     days = ["1904-05-12", "2024-01-31", "1999-12-01"]
     date = ask("DATE", lambda gold: "[datetime.date({}, {}, {})]".format(*map(int, gold.split("-"))))
     yield "OOLONG", "oolong_date", lambda rng: [rng.choice(days)], date
+    real = ["7", "12", "Fireball", "Fireball, Shield, Mage Hand", "Vex, Vax", "Scanlan", "19, 20"]
+
+    def count(answer: str, golds: tuple[str, ...]) -> float:
+        return float(oolong.dnd_process_response({**names, "answer": golds[0]}, answer, "")["score"])
+
+    yield "OOLONG", "oolong_real", lambda rng: [rng.choice(real)], count
     stand_ins = ("torch", "nltk", "numpy", "rouge_score", "pytrec_eval", "transformers", "tqdm", "model_utils")
     alce = load_script(folder / "HELMET/eval_alce.py", stand_ins)
 

@@ -25,8 +25,14 @@ def official(tmp_path):
         ),
         "LongBench/LongBench/config/dataset2maxlen.json": json.dumps({"trec": 64}),
         "LongBench/prompts/0shot.txt": "<t>$DOC$</t> $Q$ (A) $C_A$ (B) $C_B$ (C) $C_C$ (D) $C_D$",
-        "InfiniteBench/src/prompt.py": 'gpt4_templates = {"code_run": "{func}: {context} {func_call}"}',
-        "InfiniteBench/src/eval_utils.py": 'DATA_NAME_TO_MAX_NEW_TOKENS = {"code_run": 5}',
+        "InfiniteBench/src/prompt.py": 'gpt4_templates = {"code_run": "{func}: {context} {func_call}", "math_calc": ""}',
+        "InfiniteBench/src/eval_utils.py": 'DATA_NAME_TO_MAX_NEW_TOKENS = {"code_run": 5, "math_calc": 30}\n'
+        'def f():\n    return "You are a calculator [3, 4]"\nshown = ["1 + 2 - 4", "[1, 3, -1]"]',
+        "LongMemEval/src/generation/run_generation.py": 'answer_prompt_template = "I will give you several history chats '
+        'of relevant chat history.\\n{}{}{}\\nAnswer:"',
+        "LongMemEval/src/evaluation/evaluate_qa.py": 'template = "an unanswerable question {}|{}|{}"\n'
+        'template = "a subset of the information required by the answer, answer no. \\n\\nQuestion: {}|{}|{}"',
+        "MMLongBench-Doc/eval/prompt_for_answer_extraction.md": "Cut it out.",
         "babilong/babilong/prompts.py": 'TASK_TEMPLATE = "{instruction} {examples} {post_prompt}"\n'
         'USER_TEMPLATE = "C: {context} Q: {question}"\n'
         'DEFAULT_PROMPTS = {"qa1": {"instruction": "I", "examples": "E", "post_prompt": "P"}}',
@@ -152,6 +158,118 @@ def test_choices_babilong_and_code_get_their_own_prompts(tmp_path, official):
     assert sample.score("It is 7").score == 1
 
 
+def test_sums_are_asked_behind_an_example(tmp_path, official):
+    record = {"context": "7 + 8", "input": "", "answer": [7, 15], "options": [], "id": 1}
+    call = publish(tmp_path, official, record, "math_calc.jsonl").published
+    assert [one.role for one in call.messages] == ["system", "user", "system", "user"]
+    assert [one.content for one in call.messages][1:] == ["1 + 2 - 4", "[1, 3, -1]", "7 + 8"]
+
+
+REMEMBERED = {
+    "question_id": "q1",
+    "question_type": "multi-session",
+    "question": "Which tram?",
+    "answer": 12,
+    "question_date": "2023/06/01",
+    "haystack_dates": ["2023/05/20 (Sat) 02:21"],
+    "haystack_sessions": [[{"role": "user", "content": "I take tram 12."}]],
+}
+
+
+def run(tmp_path, official, record, replies, plan=None):
+    """Evaluate one record as published; return its newest record, and what every call was sent."""
+    path = tmp_path / "set.jsonl"
+    path.write_text(json.dumps(record) + "\n")
+    calls = []
+
+    async def open_model(spec):
+        return ScriptedModel(lambda messages: calls.append(messages) or replies[spec.name])
+
+    evaluation = Evaluation(
+        samples=(str(path),),
+        models=(ModelSpec(name="reader"),),
+        judge=ModelSpec(name="judge"),
+        ways=("as-published",),
+        as_published=True,
+        official=str(official),
+        plan=plan or {},
+    )
+    results = asyncio.run(evaluate(evaluation, tmp_path / "out" / "results.jsonl", open_model))
+    (record,) = results.records
+    return record, calls
+
+
+def test_a_judge_is_asked_in_the_words_of_its_benchmark(tmp_path, official):
+    record, calls = run(tmp_path, official, REMEMBERED, {"reader": "Tram 12", "judge": "Yes."})
+    assert calls[-1][0].content.endswith("Question: Which tram?|12|Tram 12")
+    assert (record.judged, record.official) == (1.0, None)
+    absent = {**REMEMBERED, "question_id": "q1_abs"}
+    (tmp_path / "absent").mkdir()
+    record, calls = run(tmp_path / "absent", official, absent, {"reader": "12", "judge": "no"})
+    assert calls[-1][0].content == "an unanswerable question Which tram?|12|12"
+    assert record.judged == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "metric", "score"),
+    [
+        ("Extracted answer: 12\nAnswer format: Integer", "mmlongbench_int", 1),
+        ("Extracted answer: Not answerable\nAnswer format: String", "mmlongbench_none", 1),
+        ("Extracted answer: bees\nAnswer format: String", "mmlongbench", 0),
+        ("It is 12.", "mmlongbench_int", None),
+    ],
+)
+def test_a_judge_cuts_the_answer_out_of_a_reply(said, metric, score):
+    golds = ("Not answerable",) if metric == "mmlongbench_none" else ("12",)
+    assert find_spec("mmlongbench-doc").verdict(said, metric, golds) == score
+
+
+EPISODE = {
+    "episode_id": "pl_1",
+    "sessions": [
+        {"timestamp": f"2023/03/0{day} (Fri) 11:55", "conversation": [{"role": "user", "content": said}]}
+        for day, said in ((3, "I drive a Zyvanta."), (4, "I sold it."))
+    ],
+    "before_questions": {
+        "timestamp": "2023/03/03 (Fri) 12:00",
+        "position_after_session": 0,
+        "questions": [{"task_type": "Cas", "question": "What do I drive?", "expected_answer": "a Zyvanta"}],
+    },
+    "after_questions": {
+        "timestamp": "2023/03/05 (Sun) 12:00",
+        "position_after_session": 1,
+        "questions": [
+            {"task_type": "Abs", "question": "What do I drive?", "gold_answer": "not certain"},
+            {"task_type": "X", "question": "What?", "gold_answer": "a"},
+        ],
+    },
+}
+
+
+def test_an_episode_is_asked_after_the_sessions_that_came_before_the_question(tmp_path):
+    path = tmp_path / "meme.json"
+    path.write_text(json.dumps([EPISODE]))
+    before, after, odd = read_entries(path, None, PublishedSpecs(None))
+    assert (before.task, before.golds, "sold" in before.text) == ("meme-cascade-before", ("a Zyvanta",), False)
+    assert (after.task, "sold" in after.text, after.published.way) == ("meme-absence", True, "memory")
+    assert "task_type" in odd.reason
+
+
+def test_memagent_reads_by_its_way_in_its_own_words(tmp_path, official):
+    record = {"index": 0, "input": "Who signed?", "context": "Ada signed.", "answers": ["Ada"], "num_docs": 1}
+    words = tmp_path / "words.toml"
+    words.write_text('answer = "{question} {memory}"\n[update]\nmemory-first = "{question} {memory} {section}"\n')
+    (tmp_path / "plain").mkdir()
+    with pytest.raises(InputError, match="bookwheel data prompts"):
+        run(tmp_path / "plain", official, {**record, "dataset": "eval_50"}, {"reader": "Ada", "judge": "GRADE: C"})
+    plan = {"prompts": str(words)}
+    record, calls = run(
+        tmp_path, official, {**record, "dataset": "eval_50"}, {"reader": "Ada", "judge": "GRADE: C"}, plan
+    )
+    assert (record.metric, record.official, record.steps) == ("official", 1.0, 1)
+    assert calls[0][-1].content.startswith("Who signed?")
+
+
 def test_prompts_of_records_need_no_checkout(tmp_path):
     turns = [{"role": "user", "content": "a poem"}, {"role": "assistant", "content": "la"}]
     record = {"prompt": json.dumps([*turns, {"role": "user", "content": "again"}]), "answer": "x1la"}
@@ -182,8 +300,7 @@ def test_what_is_missing_is_said(tmp_path, official):
         Evaluation(samples=("f",), ways=("as-published",))
 
 
-def test_every_row_has_a_measure_and_a_prompt_or_says_why_not():
-    assert all(spec.prompt or spec.differs for spec in SPECS)
+def test_every_row_has_a_measure_or_a_judge():
     assert all(spec.metric or "--judge" in spec.differs for spec in SPECS)
     assert find_spec("locomo-adversarial").metric == "locomo_absent"
     assert find_spec("passage_count_e").metric == "number_share"

@@ -23,6 +23,7 @@ from typing import Final
 from bookwheel.errors import ModelError
 from bookwheel.lab.evaluation.records import Record, SampleOutcome
 from bookwheel.lab.scoring.metrics import score_answer
+from bookwheel.lab.tasks.published import find_spec
 from bookwheel.models.base import Model
 from bookwheel.reading.loop import converse
 from bookwheel.text.sanitize import escape_markup
@@ -51,7 +52,16 @@ _LONGMEMEVAL: Final = {
         "This is the right answer, or all steps that lead to it; a part of it is wrong",
     ),
 }
-_TASK: Final = "longmemeval-"
+# MEME's, likewise: of what somebody took back, and of what hangs on something that changed.
+_MEME: Final = {
+    "deletion": "The right answer says that it no longer holds or was taken back, as this does; one that gives the old "
+    "value as if it held is wrong",
+    "absence": "The right answer says that it is no longer certain, as this does; one that gives the old value as if "
+    "it held, or makes up another, is wrong",
+}
+_RULES: Final = {f"longmemeval-{name}": rule for name, rule in _LONGMEMEVAL.items()} | {
+    f"meme-{name}": rule for name, rule in _MEME.items()
+}
 _PROMPT: Final = """\
 Judge an answer to a question about a document that you do not see. You know what the right answer is.
 
@@ -109,6 +119,8 @@ async def judge_records(
 
 async def judge_answer(record: Record, judge: Model) -> AnswerGrade:
     """Ask the judge about one answer."""
+    if record.judge_prompt:
+        return await _ask_as_published(record, judge)
     prompt = _PROMPT.format(
         question=escape_markup(record.question),
         rule=_find_rule(record),
@@ -120,8 +132,21 @@ async def judge_answer(record: Record, judge: Model) -> AnswerGrade:
     return parse_grade(conversation.reply.text)
 
 
+async def _ask_as_published(record: Record, judge: Model) -> AnswerGrade:
+    """Ask in the benchmark's own words, and read the reply as it does."""
+    messages = tuple(
+        Message(role="assistant" if place % 2 else "user", content=text)
+        for place, text in enumerate(record.judge_prompt)
+    )
+    limit = max(_REPLY_TOKENS, judge.plan.answer_tokens)
+    conversation = await converse(messages, judge, limit, replace(judge.plan.sampling, temperature=0.0))
+    reply, spec = conversation.reply.text, find_spec(record.task)
+    score = spec.verdict(reply, record.metric, record.golds) if spec and spec.verdict else None
+    return AnswerGrade(score=score, reason=reply.strip() or "the judge said nothing")
+
+
 def _find_rule(record: Record) -> str:
-    if rule := _LONGMEMEVAL.get(record.task.removeprefix(_TASK)):
+    if rule := _RULES.get(record.task):
         return rule
     return _GOLDS.get(record.metric, "Any one of these is the right answer")
 

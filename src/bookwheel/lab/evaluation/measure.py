@@ -10,17 +10,17 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from bookwheel.errors import BookwheelError, DocumentTooLong, JournalError, QuestionError
+from bookwheel.errors import BookwheelError, DocumentTooLong, InputError, JournalError, QuestionError
 from bookwheel.journal import Journal
 from bookwheel.lab.evaluation.records import Record, SampleOutcome
 from bookwheel.lab.evaluation.settings import AS_PUBLISHED
 from bookwheel.lab.evaluation.work import SampleJob
 from bookwheel.lab.scoring import set_f1
-from bookwheel.lab.tasks.base import MissingSample, Sample
+from bookwheel.lab.tasks.base import ANSWER, MissingSample, Sample
 from bookwheel.lab.tasks.memories import RIGHT, evidence_depth, trace_evidence
-from bookwheel.lab.tasks.published import score_as_published
+from bookwheel.lab.tasks.published import find_spec, score_as_published
 from bookwheel.models.base import Model
-from bookwheel.plan import LEAST_TOKENS, Plan, VerdictMode
+from bookwheel.plan import LEAST_TOKENS, Plan, VerdictMode, load_preset
 from bookwheel.reading.loop import Way, converse
 from bookwheel.reading.runner import new_reading
 from bookwheel.reading.ways.registry import load_way
@@ -72,7 +72,11 @@ async def _start_reading(job: SampleJob, sample: Sample, session: Session) -> Re
         except JournalError:
             document = (await session.keep(sample.document)).info
     plan = job.candidate.plan_of_repeat(job.repeat)
-    if job.way == AS_PUBLISHED:
+    call = sample.published
+    if job.way == AS_PUBLISHED and call and call.way:
+        plan = _plan_as_published(plan, sample)
+        reading = await make_reading(document, sample.question, session.model, plan, call.way)
+    elif job.way == AS_PUBLISHED:
         # There are no chunks, and the question stands in the prompt: nothing of the plan has to fit.
         reading = new_reading(document, sample.question, session.model, _plan_as_published(plan, sample), job.way)
     else:
@@ -87,6 +91,14 @@ def _plan_as_published(plan: Plan, sample: Sample) -> Plan:
     call = sample.published
     if call is None:
         return plan
+    spec = find_spec(sample.task)
+    if spec and spec.own_prompts and plan.prompts == Plan().prompts:
+        raise InputError(
+            f"{call.benchmark} reads in its own words: --prompts FILE, which `bookwheel data prompts CHECKOUT --out "
+            "FILE` writes"
+        )
+    if call.preset:
+        plan = plan.with_values(load_preset(call.preset)["plan"])
     sampling = replace(plan.sampling, temperature=call.temperature, top_p=call.top_p)
     # A limit of five tokens is less than a plan may have; the call below keeps to it.
     limit = max(LEAST_TOKENS, call.reply_tokens or plan.answer_tokens)
@@ -97,6 +109,8 @@ def _find_way(name: str, sample: Sample) -> Way:
     """Return the way of that name; of a sample that is asked as published, the one call of its benchmark."""
     if name != AS_PUBLISHED:
         return load_way(name)
+    if sample.published and sample.published.way:
+        return load_way(sample.published.way)
 
     async def ask(
         document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
@@ -144,13 +158,15 @@ def _describe_reading(sample: Sample, reading: Reading, outcome: SampleOutcome) 
     flags.update(map(str, reading.answer.flags if reading.answer else ()))
     score, usage = sample.score(answer), reading.usage
     trace = trace_evidence(sample, reading.steps, is_right=score.score >= RIGHT)
-    published = (
-        None if answer is None else score if sample.published else score_as_published(sample.task, answer, sample.golds)
-    )
+    spec = find_spec(sample.task) if sample.published else None
+    # Where a model judges, the score beside it is ours.
+    own = score if spec and spec.metric else None
+    published = None if answer is None else own if spec else score_as_published(sample.task, answer, sample.golds)
     return {
         "score": score.score,
         "reason": score.reason,
         "official": None if published is None or answer is None else published.score,
+        **_ask_judge(sample, answer),
         "set_f1": set_f1(answer or "", sample.golds).score if sample.metric in _PARTS else None,
         "answer": answer or "",
         "reading": reading.id,
@@ -163,6 +179,12 @@ def _describe_reading(sample: Sample, reading: Reading, outcome: SampleOutcome) 
         **({} if trace is None else {"memory": str(trace.outcome), "memory_step": trace.step}),
         **({} if trace is None else {"evidence_captured": trace.captured, "evidence_kept": trace.kept}),
     }
+
+
+def _ask_judge(sample: Sample, answer: str | None) -> dict[str, Any]:
+    """Return what the benchmark's own judge is asked about an answer; nothing where no model judges."""
+    asked = sample.published.judge if sample.published else ()
+    return {"judge_prompt": tuple(text.replace(ANSWER, answer) for text in asked)} if asked and answer else {}
 
 
 def _build_record(job: SampleJob, outcome: SampleOutcome, **facts: Any) -> Record:

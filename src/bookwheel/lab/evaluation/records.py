@@ -64,6 +64,8 @@ class Record:
     """The reason of the score."""
     official: float | None = None
     """The score by the task's published metric; None without an answer, as that metric left such samples out."""
+    judge_prompt: tuple[str, ...] = ()
+    """What the benchmark's own judge is sent, user and assistant by turns; empty where the words are ours."""
     judge: str = ""
     """The model that judged the answer beside the metric; empty where none did."""
     judged: float | None = None

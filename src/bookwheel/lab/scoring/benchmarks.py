@@ -314,6 +314,34 @@ def oolong_date(answer: str, golds: Sequence[str]) -> Score:
         return _judge(right=False)
 
 
+_BOXED: Final = re.compile(r"\\boxed\{\\text\{([^}]*)\}\}")
+_BOXED_BARE: Final = re.compile(r"\\boxed\{+([^}]*)\}+")
+
+
+def _parse_value(text: str) -> int | str | list[str]:
+    try:
+        return int(text)
+    except ValueError:
+        return [part.strip() for part in text.split(",") if part.strip()] if "," in text else text
+
+
+def oolong_real(answer: str, golds: Sequence[str]) -> Score:
+    """Score what is boxed: a number by its difference, a list by its share of the gold's, a text without its case.
+
+    Without a box the answer is a text, even where it is a number.
+    """
+    boxed, gold = _BOXED.search(answer) or _BOXED_BARE.search(answer), _parse_value(golds[0])
+    given = _parse_value(boxed[1]) if boxed else answer
+    score = 0.0
+    if isinstance(gold, int) and isinstance(given, int):
+        score = float(0.75 ** abs(gold - given))
+    elif isinstance(gold, str) and isinstance(given, str):
+        score = float(gold.strip().lower() == given.strip().lower())
+    elif isinstance(gold, list) and isinstance(given, list):
+        score = len({*gold} & {*given}) / len(gold) if gold else 0.0
+    return Score(score=score, reason=f"score {score:.2f}")
+
+
 Measure = Callable[[str, Sequence[str]], Score]
 PUBLISHED: Final[dict[str, Measure]] = {
     **MEASURES,
@@ -345,7 +373,7 @@ PUBLISHED: Final[dict[str, Measure]] = {
                 ib_qa_zh,
             ),
             rouge_lsum,
-            *(oolong, oolong_number, oolong_date),
+            *(oolong, oolong_number, oolong_date, oolong_real),
         )
     },
 }

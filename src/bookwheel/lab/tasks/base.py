@@ -117,6 +117,15 @@ class PublishedCall:
     top_p: float | None
     first_line: bool = False
     """Only the answer's first line is compared."""
+    way: str = ""
+    """The way of reading that stands in for the call, where there are no messages."""
+    preset: str = ""
+    """Whose plan that way has; empty for the user's."""
+    judge: tuple[str, ...] = ()
+    """What the benchmark's own judge is sent, user and assistant by turns, with ANSWER where the answer goes."""
+
+
+ANSWER: Final = "\0answer\0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,9 @@ from bookwheel.lab.tasks.published_prompts import (
     ask_longbench,
     ask_longbench2,
     ask_longmemeval,
+    ask_memagent,
+    ask_meme,
+    ask_mmlongbench,
     ask_mrcr,
     ask_nolima,
     ask_oolong,
@@ -52,8 +55,7 @@ class PublishedSpec:
     """A regular expression for the names of its tasks."""
     metric: str
     """The measure; empty where a model judges, which `--judge` stands for."""
-    prompt: Callable[[Checkout, AskedSample], PublishedPrompt] | None = None
-    """None: there is no single prompt; `differs` says what to do."""
+    prompt: Callable[[Checkout, AskedSample], PublishedPrompt]
     source: str = ""
     """The repository that the prompt is read from; empty where the record holds it."""
     reply_tokens: int = 0
@@ -65,6 +67,10 @@ class PublishedSpec:
     """Only the answer's first line is compared."""
     own_golds: bool = False
     """The measure needs what only the prompt's recipe adds to the golds, so nothing else can be judged by it."""
+    own_prompts: bool = False
+    """It is read in its own words, which the user gives by --prompts."""
+    verdict: Callable[[str, str, tuple[str, ...]], float | None] | None = None
+    """Reads the reply of its judge, with metric and golds: a score, or None where the reply gives none."""
     differs: str = ""
     """What is known to be otherwise here."""
 
@@ -76,6 +82,18 @@ class PublishedSpec:
 def take_first_line(answer: str) -> str:
     """Return the first line, after empty ones."""
     return answer.lstrip("\n").split("\n")[0]
+
+
+def _says_yes(reply: str, _metric: str, _golds: tuple[str, ...]) -> float:
+    return float("yes" in reply.lower())
+
+
+def _extract(reply: str, metric: str, golds: tuple[str, ...]) -> float | None:
+    """Score what MMLongBench-Doc's judge cut out of an answer."""
+    _, mark, rest = reply.partition("Answer format:")[0].partition("Extracted answer:")
+    # What declines is written out as such.
+    measure = METRICS["mmlongbench" if metric == "mmlongbench_none" else metric]
+    return measure(rest.strip(), golds).score if mark else None
 
 
 _CUT: Final = "a prompt beyond the window is not cut in the middle: the sample does not fit"
@@ -100,7 +118,7 @@ def _infinitebench(tasks: str, metric: str) -> PublishedSpec:
         metric=metric,
         prompt=ask_infinitebench,
         source="OpenBMB/InfiniteBench",
-        differs=f"{_CUT}; the prompts are those for GPT-4, math_calc in one message",
+        differs=f"{_CUT}; the prompts are those for GPT-4",
     )
 
 
@@ -164,11 +182,12 @@ SPECS: Final = (
         benchmark="MemAgent",
         tasks=r"(?:memagent_)?hqa\w*|eval_\d+",
         metric="official",
+        prompt=ask_memagent,
         reply_tokens=1024,
         temperature=0.7,
         top_p=0.95,
-        differs="MemAgent is a way of reading: --way sequential --preset paper-table --prompts FILE, where `bookwheel "
-        "data prompts CHECKOUT --out FILE` writes its prompts",
+        own_prompts=True,
+        differs="it is a way of reading, here `sequential` in its words",
     ),
     _longbench("narrativeqa|qasper|multifieldqa_en|hotpotqa|2wikimqa|musique", "qa_f1"),
     _longbench("triviaqa", "qa_f1", first_line=True),
@@ -220,7 +239,16 @@ SPECS: Final = (
         prompt=ask_longmemeval,
         source="xiaowu0162/LongMemEval",
         reply_tokens=500,
-        differs="its judge is a model: --judge MODEL, by rules of ours for each type; sessions as JSON, all of them",
+        verdict=_says_yes,
+        differs="its judge is a model: --judge MODEL is asked in its words; sessions as JSON, all of them",
+    ),
+    PublishedSpec(
+        benchmark="MEME",
+        tasks="meme-.+",
+        metric="",
+        prompt=ask_meme,
+        differs="it measures memory systems, here the way `memory`; its judge is a model: --judge MODEL, by rules of "
+        "ours",
     ),
     PublishedSpec(benchmark="MRCR", tasks="mrcr.*", metric="verbatim", prompt=ask_mrcr, temperature=None, differs=_CUT),
     PublishedSpec(
@@ -230,6 +258,7 @@ SPECS: Final = (
         prompt=ask_graphwalks,
         temperature=None,
     ),
+    _oolong("oolong-real.*", "oolong_real"),
     _oolong("oolong-.*-number", "oolong_number"),
     _oolong("oolong-.*-date", "oolong_date"),
     _oolong("oolong-.*", "oolong"),
@@ -247,10 +276,14 @@ SPECS: Final = (
     PublishedSpec(
         benchmark="MMLongBench-Doc",
         tasks="mmlongbench.*",
-        metric="mmlongbench",
-        own_golds=True,
-        differs="a model cuts the answer out of each reply there; its files are read and judged without "
-        "--as-published: bookwheel eval --samples samples.json --data FOLDER",
+        metric="",
+        prompt=ask_mmlongbench,
+        source="mayubo2333/MMLongBench-Doc",
+        reply_tokens=1024,
+        verdict=_extract,
+        differs="its pages are read by the way `whole`, as text and pictures in words of ours, where theirs are "
+        "pictures alone; --judge MODEL cuts the answer out of the reply, in its words, and its share is the published "
+        "score",
     ),
     _helmet("rerank", "ranking", ask_ranking, 200, first_line=True),
     _helmet("niah", "string_match_all", ask_needles, 50),
@@ -290,8 +323,6 @@ class PublishedSpecs:
         spec = find_spec(sample.task)
         if spec is None:
             raise InputError(f"nothing is published for the task {sample.task!r}; leave out --as-published")
-        if spec.prompt is None:
-            raise InputError(f"{spec.benchmark} cannot be asked as published: {spec.differs}")
         asked = spec.prompt(Checkout(self._folder, spec.source), AskedSample(sample, record or {}, path))
         call = PublishedCall(
             benchmark=spec.benchmark,
@@ -300,6 +331,9 @@ class PublishedSpecs:
             temperature=spec.temperature,
             top_p=spec.top_p,
             first_line=spec.first_line,
+            way=asked.way,
+            preset=asked.preset,
+            judge=asked.judge,
         )
         return replace(sample, published=call, metric=spec.metric or sample.metric, golds=asked.golds or sample.golds)
 

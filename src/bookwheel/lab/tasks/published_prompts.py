@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from bookwheel.errors import InputError
-from bookwheel.lab.tasks.base import Sample
+from bookwheel.lab.tasks.base import ANSWER, Sample
 from bookwheel.types import Message
 
 
@@ -33,10 +33,14 @@ class AskedSample:
 class PublishedPrompt:
     """What is sent, and what else the checkout says."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...] = ()
     reply_tokens: int = 0
     golds: tuple[str, ...] = ()
     """In place of the sample's, where the measure needs others."""
+    way: str = ""
+    """Reads the sample, where there are no messages."""
+    preset: str = ""
+    judge: tuple[str, ...] = ()
 
 
 def ask_user(text: str, *before: Message, **rest: Any) -> PublishedPrompt:
@@ -75,6 +79,14 @@ class Checkout:
                 return value
         raise InputError(f"{name} of {self.source} gives no value of the known shape to {variable}")
 
+    def find_text(self, name: str, like: str) -> str:
+        """Return the first text in a script that fits the pattern `like`."""
+        texts = [node for node in ast.walk(ast.parse(self.read(name))) if isinstance(node, ast.Constant)]
+        for node in sorted(texts, key=lambda one: (one.lineno, one.col_offset)):
+            if isinstance(node.value, str) and re.search(like, node.value):
+                return node.value
+        raise InputError(f"{name} of {self.source} holds no text of the known shape ({like})")
+
 
 @lru_cache(maxsize=32)
 def _read(path: Path) -> str:
@@ -112,13 +124,15 @@ def ask_longbench2(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
 
 
 _LETTERS: Final = "ABCD"
+_IB_SCRIPT: Final = "src/eval_utils.py"
+_IB_ROLES: Final[tuple[Literal["system", "user"], ...]] = ("system", "user", "system")
 
 
 def ask_infinitebench(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
     """Fill the template for GPT-4, behind its system message."""
     record = asked.record
     template = checkout.find_literal("src/prompt.py", "gpt4_templates")[asked.task]
-    limits = checkout.find_literal("src/eval_utils.py", "DATA_NAME_TO_MAX_NEW_TOKENS")
+    limits = checkout.find_literal(_IB_SCRIPT, "DATA_NAME_TO_MAX_NEW_TOKENS")
     given = str(record.get("input", ""))
     call = re.search(r"func_[0-9]+\(-?[0-9]+\)", given)
     target = re.search("The .+ of", given)
@@ -132,6 +146,10 @@ def ask_infinitebench(checkout: Checkout, asked: AskedSample) -> PublishedPrompt
         **{f"OPTION_{one}": text for one, text in zip(_LETTERS, record.get("options") or (), strict=False)},
     }
     system = Message(role="system", content="You are a helpful assistant")
+    if asked.task == "math_calc":  # behind an example, whose answer is a system message there
+        parts = [checkout.find_text(_IB_SCRIPT, like) for like in ("^You are a calc", r"^\d+ \+ \d+ -", r"^\[\d+, \d")]
+        shown = (Message(role=role, content=text) for role, text in zip(_IB_ROLES, parts, strict=True))
+        return ask_user(str(record["context"]), *shown, reply_tokens=int(limits[asked.task]))
     return ask_user(template.format(**values), system, reply_tokens=int(limits[asked.task]))
 
 
@@ -207,7 +225,36 @@ def ask_longmemeval(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
     for number, (date, turns) in enumerate(sessions, start=1):
         bare = [{name: value for name, value in turn.items() if name != "has_answer"} for turn in turns]
         history += f"\n### Session {number}:\nSession Date: {date}\nSession Content:\n\n{json.dumps(bare)}\n"
-    return ask_user(template.format(history, record["question_date"], record["question"]))
+    kind = "abstention" if "_abs" in str(record["question_id"]) else str(record["question_type"])
+    rule = checkout.find_literal("src/evaluation/evaluate_qa.py", "template", _RULES.get(kind, _PLAIN_RULE))
+    judge = (rule.format(record["question"], record["answer"], ANSWER),)
+    return ask_user(template.format(history, record["question_date"], record["question"]), judge=judge)
+
+
+# What tells LongMemEval's rules for its judge from each other.
+_PLAIN_RULE: Final = r"subset of the information required by the answer, answer no\. \n\nQuestion"
+_RULES: Final = {
+    "abstention": "an unanswerable question",
+    "temporal-reasoning": "off-by-one",
+    "knowledge-update": "previous information along with an updated answer",
+    "single-session-preference": "a rubric",
+}
+
+
+def ask_memagent(_checkout: Checkout, _asked: AskedSample) -> PublishedPrompt:
+    """Read chunk by chunk, with the plan of the paper's table."""
+    return PublishedPrompt(way="sequential", preset="paper-table")
+
+
+def ask_meme(_checkout: Checkout, _asked: AskedSample) -> PublishedPrompt:
+    """Read session by session into a lasting memory, and ask it."""
+    return PublishedPrompt(way="memory")
+
+
+def ask_mmlongbench(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
+    """Ask over the whole document; the judge cuts the answer out of the reply."""
+    prompt = checkout.read("eval/prompt_for_answer_extraction.md")
+    return PublishedPrompt(way="whole", judge=(prompt, f"\n\nQuestion:{asked.record['question']}\nAnalysis:{ANSWER}\n"))
 
 
 def ask_mrcr(_checkout: Checkout, asked: AskedSample) -> PublishedPrompt:

@@ -7,10 +7,12 @@
     InfiniteBench JSON Lines       {context, input, answer, options}
     BABILong      JSON Lines       {input, question, target}
     GraphWalks    Parquet or JSON  {prompt, answer_nodes, problem_type}
-    OOLONG        Parquet or JSON  {context_window_text, question, answer: "['x']", task_group, context_len}
+    OOLONG        Parquet or JSON  {context_window_text, question, answer: "['x']", answer_type, task_group};
+                                   its real part {context_window_text, question, answer: "x, y", question_type}
     RULER         JSON Lines       {index, input, outputs, length, answer_prefix}
     HELMET        JSON (Lines)     {question, answers, ctxs: [{title, text}]} and others
     LoCoMo        JSON array       {sample_id, conversation: {session_1: [turns], …}, qa: [{…}]}
+    MEME          JSON array       {episode_id, sessions, before_questions, after_questions: {questions, …}}
     LongMemEval   JSON array       {question_id, haystack_sessions, haystack_dates, question, answer}
     MRCR          Parquet or JSON  {prompt: messages, answer, random_string_to_prepend}
     DocVQA, MMLongBench-Doc, SlideVQA, ChartQA: questions on pictures, see `visual`
@@ -54,6 +56,7 @@ _FORMATS: Final = (
     _of("qa conversation", dialogues.adapt_locomo),
     _of("qa session_1", dialogues.adapt_locomo),
     _of("haystack_sessions", dialogues.adapt_longmemeval),
+    _of("episode_id sessions after_questions", dialogues.adapt_meme),
     _of("prompt answer random_string_to_prepend", dialogues.adapt_mrcr),
     _of("questionId question answers", visual.adapt_docvqa),
     _of("doc_id question answer answer_format", visual.adapt_mmlongbench),

@@ -1,4 +1,4 @@
-"""Long conversations as documents: LoCoMo, LongMemEval, MRCR.
+"""Long conversations as documents: LoCoMo, LongMemEval, MEME, MRCR.
 
 Sessions and turns are written out in a layout of ours, and marked turns become evidence. The published judges of the
 first two are a stemming F1 and a model; ours are named in docs/tasks.md.
@@ -125,6 +125,44 @@ def adapt_longmemeval(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         "metric": "unanswerable" if is_absent else "f1" if kind == "single-session-preference" else "contains",
         "evidence": [] if is_absent else _list_evidence(script, marked),
     }
+
+
+_MEME: Final = {
+    "ER": "exact-recall",
+    "Agg": "aggregation",
+    "Tr": "tracking",
+    "Del": "deletion",
+    "Cas": "cascade",
+    "Abs": "absence",
+}
+
+
+def adapt_meme(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield each question about an episode of MEME, with the sessions that came before it."""
+    identity = str(values["episode_id"])
+    for moment in ("before", "after"):
+        asked = values.get(f"{moment}_questions") or {}
+        script = _Transcript()
+        for number, session in enumerate(values["sessions"][: int(asked.get("position_after_session", -1)) + 1], 1):
+            script.add_heading(f"Session {number}, {session['timestamp']}")
+            for place, turn in enumerate(session["conversation"]):
+                script.add_turn(f"{number}:{place}", str(turn["role"]), str(turn["content"]).strip())
+            script.end_session()
+        for number, one in enumerate(asked.get("questions", ()), start=1):
+            kind, gold = _MEME.get(str(one.get("task_type"))), one.get("gold_answer", one.get("expected_answer"))
+            name = f"{identity}-{moment}-{number}"
+            if kind is None or gold is None:
+                reason = "'gold_answer' is missing" if kind else f"'task_type' must be one of {', '.join(_MEME)}"
+                yield {MISSING: reason, "id": name, "task": "meme"}
+                continue
+            yield {
+                "id": name,
+                "task": f"meme-{kind}{'-before' if moment == 'before' else ''}",
+                "document": script.text,
+                "question": f"{one['question']} (Asked on {asked['timestamp']}.)",
+                "golds": [str(gold)],
+                "metric": "f1",
+            }
 
 
 def adapt_mrcr(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

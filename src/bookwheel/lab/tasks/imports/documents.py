@@ -163,13 +163,16 @@ _OOLONG: Final = {"ANSWER_TYPE.NUMERIC": "number", "ANSWER_TYPE.DATE": "date"}
 def adapt_oolong(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a question of OOLONG; its answer is a list in the writing of Python."""
     answer, kind = values["answer"], _OOLONG.get(str(values.get("answer_type")), "")
+    group = str(values.get("task_group", "all"))
+    if "answer_type" not in values and not str(answer).strip().startswith("["):
+        group, kind = f"real-{values.get('question_type', 'all')}", "real"
     if isinstance(answer, str) and (date := _DATE.fullmatch(answer.strip())):
         answer = "-".join(part.zfill(2) for part in date.groups())
     elif isinstance(answer, str) and answer.strip().startswith("["):
         answer = literal_eval(answer.strip())
     yield {
         "id": values.get("id", ""),
-        "task": f"oolong-{values.get('task_group', 'all')}{f'-{kind}' if kind else ''}",
+        "task": f"oolong-{group}{f'-{kind}' if kind not in {'', 'real'} else ''}",
         "document": values["context_window_text"],
         "question": values["question"],
         "golds": [str(one) for one in (answer if isinstance(answer, list) else [answer])],

@@ -184,7 +184,7 @@ class Connection:
     tokenizer: str | None = None
     """The model's tokenizer.json, if the endpoint cannot count tokens."""
     window: Annotated[int, Ge(1)] | None = None
-    """The model's context window in tokens, if the endpoint does not report it."""
+    """The model's context window in tokens, if the endpoint does not report it. The built-in model knows its own."""
     vision: str | None = None
     """The endpoint's model sees pictures: `auto`, or the rule by which it counts them (`gpt`, `gpt-small`, `qwen`,
     `gemma`, `llava`, `pixtral`, `internvl`, `any`). Without it, or with `off`, it is sent recognised words alone."""

@@ -20,6 +20,10 @@ def opened(name, **settings):
     return asyncio.run(run())
 
 
+def test_the_scripted_model_has_the_window_that_is_named():
+    assert (opened("scripted").window, opened("scripted", window=900).window) == (None, 900)
+
+
 def test_the_scripted_model_needs_no_server(server):
     assert isinstance(opened("scripted"), ScriptedModel)
     for name in ("scripted", "local", "some.gguf"):

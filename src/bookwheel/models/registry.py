@@ -167,7 +167,7 @@ async def open_model(
     if name == "scripted":
         from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_likelihood, keyword_reader
 
-        return ScriptedModel(keyword_reader, judge=keyword_judge, likelihood=keyword_likelihood)
+        return ScriptedModel(keyword_reader, judge=keyword_judge, likelihood=keyword_likelihood, window=window)
     file = Path(name) if name and name.endswith(".gguf") else None
     if file or name == "local" or not (name or url):
         # Before any download: without the engine the weights are of no use.

@@ -161,6 +161,15 @@ def test_a_star_comes_first_and_a_name_can_be_given_and_given_back(journal):
     assert names(journal, limit=1, offset=1) == [names(journal)[1]]
 
 
+def test_all_are_starred_at_once_and_keep_their_names(journal):
+    kept = [journal.keep(TextDocument(f"text {number}", f"name {number}")).id for number in range(3)]
+    journal.shelf.set_label("", DOCUMENT, kept[0], name="Ledger")
+    journal.shelf.set_label("", DOCUMENT, *kept[:2], is_starred=True)
+    books = journal.shelf.list_documents(Reach(), query=ShelfQuery(order=ShelfOrder.NAME))
+    assert [(book.name, book.is_starred) for book in books] == [("Ledger", True), ("name 1", True), ("name 2", False)]
+    journal.shelf.set_label("", DOCUMENT, is_starred=True)
+
+
 @pytest.mark.parametrize("order", ShelfOrder)
 def test_pages_of_the_shelf_tile_it_in_every_order(journal, order):
     for number in range(23):

@@ -239,15 +239,18 @@ class Shelf:
         return found
 
     def set_label(
-        self, owner: str, kind: LabelKind, id_: str, *, name: str | None = None, is_starred: bool | None = None
+        self, owner: str, kind: LabelKind, *ids: str, name: str | None = None, is_starred: bool | None = None
     ) -> None:
-        """Set a name, a star, or both; None leaves one as it is, and an empty name gives the own one back."""
+        """Set a name, a star, or both, of all at once.
+
+        None leaves one as it is, and an empty name gives the own one back.
+        """
         query = (
-            "INSERT INTO labels VALUES (?1, ?2, ?3, coalesce(?4, ''), coalesce(?5, 0)) ON CONFLICT DO UPDATE "
-            "SET name = coalesce(?4, name), starred = coalesce(?5, starred)"
+            "INSERT INTO labels SELECT ?1, ?2, value, coalesce(?4, ''), coalesce(?5, 0) FROM json_each(?3) WHERE true "
+            "ON CONFLICT DO UPDATE SET name = coalesce(?4, name), starred = coalesce(?5, starred)"
         )
         stored = None if name is None else store_text(name)
-        self._writer.execute_now(query, (owner, str(kind), id_, stored, is_starred))
+        self._writer.execute_now(query, (owner, str(kind), json.dumps(ids), stored, is_starred))
 
     def load_labels(self, owner: str, kind: LabelKind, ids: Sequence[str]) -> Mapping[str, Label]:
         chosen = "id IN (SELECT value FROM json_each(?))"

@@ -246,3 +246,27 @@ def test_the_agents_sdk_calls_its_tool_and_then_replies(start, words, door) -> N
     assert greeted == ["Ada Quill"]
     assert said == "I greeted Ada Quill."
     assert "Ada Quill" in answer
+
+
+@pytest.mark.slow
+def test_an_agent_goes_on_from_its_last_response_without_the_document(start, words) -> None:
+    agents = pytest.importorskip("agents")
+    from openai import AsyncOpenAI
+
+    agents.set_tracing_disabled(disabled=True)
+    text, question = words
+
+    async def converse(address: str) -> list[str]:
+        async with AsyncOpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as client:
+            model = agents.OpenAIResponsesModel(model="bookwheel/scripted", openai_client=client)
+            reader = agents.Agent(name="reader", model=model)
+            first = await agents.Runner.run(reader, f"{text}\n\n{question}")
+            further = "Is Ada Quill the harbour master of Skarholm?"
+            again = await agents.Runner.run(reader, further, previous_response_id=first.last_response_id)
+            return [first.final_output, again.final_output]
+
+    with start() as up:
+        said = asyncio.run(converse(up.url))
+        kept = up.journal.readings()
+    assert all("Ada Quill" in one for one in said)
+    assert [bool(reading.parent) for reading in kept] == [True, False]

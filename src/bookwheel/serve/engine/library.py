@@ -238,10 +238,10 @@ class Library:
         return [replace(hit, name=names.get(hit.document, hit.name)) for hit in hits]
 
     async def set_label(
-        self, key: Key | None, kind: LabelKind, id_: str, *, name: str | None, is_starred: bool | None
+        self, key: Key | None, kind: LabelKind, *ids: str, name: str | None = None, is_starred: bool | None
     ) -> None:
         set_ = partial(self.journal.shelf.set_label, name=name and name.strip(), is_starred=is_starred)
-        await asyncio.to_thread(set_, self.owner(key), kind, id_)
+        await asyncio.to_thread(set_, self.owner(key), kind, *ids)
 
     async def load_labels(self, key: Key | None, ids: Sequence[str]) -> Mapping[str, Label]:
         return await asyncio.to_thread(self.journal.shelf.load_labels, self.owner(key), LabelKind.READING, ids)

@@ -199,8 +199,7 @@ class DocumentRoutes:
         if body.take_out:
             await asyncio.to_thread(shelf.take_out, owner, body.take_out, ids)
         if body.starred is not None:
-            for id_ in ids:
-                await self._service.set_label(key, LabelKind.DOCUMENT, id_, name=None, is_starred=body.starred)
+            await self._service.set_label(key, LabelKind.DOCUMENT, *ids, is_starred=body.starred)
         if body.removed:
             await self._service.delete_documents(documents, key)
         payload: ChangedJson = {"changed": len(ids)}

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from page_frames import FRAME, main_thread_tasks
 from playwright.sync_api import Error, Page, sync_playwright
 
 from bookwheel.api import read
@@ -245,12 +246,11 @@ def measure_load(browser: Any, base: str) -> dict[str, Any]:
     page.wait_for_timeout(1500)
     first, requests = round(sum(received)), len(received)
     listed = page.evaluate(LISTED)
-    # The thread's own time, which does not depend on who else works.
-    session.send("Performance.setTimeDomain", {"timeDomain": "threadTicks"})
-    session.send("Performance.enable")
-    before = _task_seconds(session)
+    browser.start_tracing(page=page, categories=["toplevel"])
     scroll = page.evaluate(SCROLLED)
-    scroll["cpu_ms_a_frame"] = round(1000 * (_task_seconds(session) - before) / max(1, scroll["frames"]), 2)
+    tasks = main_thread_tasks(browser.stop_tracing())
+    scroll["cpu_ms_a_frame"] = round(sum(tasks) / max(1, scroll["frames"]), 2)
+    scroll["tasks_over_a_frame"] = sum(one > FRAME for one in tasks)
     page.goto("about:blank")
     page.goto("/")
     page.locator(".shelf .readings li").first.wait_for()
@@ -313,11 +313,6 @@ def use_library(page: Page) -> dict[str, int]:
     star = page.locator(".bulk").get_by_role("button", name="Star").first
     time_press("star all", star.click, "document.querySelector('.bulk').hidden")
     return {**found, "documents a request": many}
-
-
-def _task_seconds(session: Any) -> float:
-    metrics = session.send("Performance.getMetrics")["metrics"]
-    return next(one["value"] for one in metrics if one["name"] == "TaskDuration")
 
 
 def find_faults(page: Page) -> list[str]:

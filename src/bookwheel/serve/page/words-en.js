@@ -120,7 +120,7 @@ export default {
   "page.one": "page {first}",
   "page.many": "pages {first}–{last}",
   "timeline": "Timeline",
-  "timeline.step": "Step {at} of 0–{last}",
+  "timeline.step": "Step {at} (0–{last})",
   "timeline.begin": "The first step is being read…",
   "timeline.none": "This way of reading keeps no memory: it answered in one turn, without steps.",
   "timeline.legend": "The document from beginning to end: the taller a bar, the more that step changed the memory.",

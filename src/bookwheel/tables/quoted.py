@@ -4,6 +4,7 @@
     | Yearly | 4p |
     Bring:                       an item of a list, with what leads it in
     - gloves
+    Flat white   3.20            a line of a list without a frame (`plain_rows.py`)
     It rained on 3 May 2027.     a sentence, with the date or number that a column of that kind asks for
 
 A part counts by the share of the sentence's words that stand in it and in its heading and leads, weighed by how rare
@@ -16,11 +17,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.picture import LABEL, MARK
 from bookwheel.tables.columns import NUMBER, Column, Kind
+from bookwheel.tables.plain_rows import PlainRow, find_lists
 from bookwheel.tables.rows import SectionRows, WrittenRow
 from bookwheel.text import lexicon
 from bookwheel.text.numbers import place_dates
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 
 _NEAR: Final = 0.6
 """Of the best part's share, what a row has at least."""
+_BESIDE: Final = 0.5
+"""Of the sentence's words, what a part beside a list has itself."""
+_LEAST_COLUMNS: Final = 2
 _PIECE: Final = 1 << 18
 """Characters whose structure is looked at together."""
 _LONGEST_CELL: Final = 300
@@ -85,8 +90,14 @@ class QuotedRows:
                 chosen.append((share, unit))
                 best = max(best, share)
         units = [unit for share, unit in chosen if share >= _NEAR * best]
-        rows = tuple(WrittenRow(cells=_fill_cells(unit, request.columns), quote=unit.text) for unit in units)
-        return cls(request=request, starts=tuple(unit.start for unit in units), rows=rows)
+        lines = _find_lines(document, request, words)
+        if lines:  # Beside a list, what only stands under the same heading is no row.
+            taken = [(line.start, line.end) for line in lines]
+            units = [unit for unit in units if words.share(unit.text) >= _BESIDE and not _is_in(unit, taken)]
+        found = [(unit.start, _fill_cells(unit, request.columns), unit.text) for unit in units]
+        found = sorted([*found, *((line.start, line.cells, line.text) for line in lines)], key=lambda row: row[0])
+        rows = tuple(WrittenRow(cells=cells, quote=text) for _, cells, text in found)
+        return cls(request=request, starts=tuple(start for start, _, _ in found), rows=rows)
 
     async def write(self, _context: ReadingContext, before: Memory, chunk: Chunk) -> Step:
         """Return the step of a chunk, whose reply holds the rows that begin in it."""
@@ -95,10 +106,31 @@ class QuotedRows:
         return Step(chunk=chunk, before=before, after=before, conversation=Conversation(messages=(), reply=reply))
 
 
+def _find_lines(document: Document, request: TableRequest, words: QuestionWords) -> list[PlainRow]:
+    """Return the lines of lists without a frame that suit the columns, of those lists that have most of the words."""
+    if len(request.columns) < _LEAST_COLUMNS:
+        return []
+    found = [
+        (words.share(one.words), [replace(row, start=start + row.start, end=start + row.end) for row in one.rows])
+        for start, piece in _list_pieces(document)
+        for one in find_lists(_drop_marks(piece), request.columns, request.sentence.partition(":")[0])
+    ]
+    best = max((share for share, _ in found), default=0.0)
+    return [row for share, rows in found if share >= _NEAR * best for row in rows]
+
+
+def _is_in(unit: _Unit, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start < unit.end and unit.start < end for start, end in spans)
+
+
+def _drop_marks(piece: str) -> str:
+    """Return a text without the marks of its pictures: their page is no value of the words around them."""
+    return MARK.sub(lambda found: "\n" * len(found[0]) if LABEL.search(found[1]) else found[0], piece)
+
+
 def _list_units(document: Document) -> Iterator[_Unit]:
     for start, piece in _list_pieces(document):
-        # A picture's mark says nothing, and parts the words around it; its page is no value of theirs.
-        text = MARK.sub(lambda found: "\n" * len(found[0]) if LABEL.search(found[1]) else found[0], piece)
+        text = _drop_marks(piece)
         for part in split_parts(text):
             above = [text[span[0] : span[1]] for span in (part.heading, part.lead) if span]
             leads = " ".join(" ".join(above).split())

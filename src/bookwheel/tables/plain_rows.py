@@ -1,0 +1,168 @@
+"""Rows of lists without a frame: price lists, receipts, invoices, lists of names.
+
+    Description          Qty     Amount       the header, where there is one
+    Flat white   3.20                         a name, a gap, what is said of it
+    Cut ........ 18 EUR                       a leader of dots is a gap, and so is a dash between blanks
+    Milk 13.60                                before money one blank is enough
+    Total        34.80                        from a line of totals on the list has ended
+
+Purely lines: a list is at least two of them in a block without an empty line, each with a value for every column that
+asks for a number or a date, or with as many cells as there are columns.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.tables.columns import Column, Kind
+from bookwheel.text.numbers import place_dates
+from bookwheel.text.ranking import find_stems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_LEAST_ROWS: Final = 2
+_LEAST_TEXTS: Final = 3
+"""Lines of a list that has no number and no date."""
+_LONGEST_LINE: Final = 160
+_LONGEST_CELL: Final = 60
+_GAP: Final = re.compile(r" {2,}|\u3000+|[ ]*\t[ \t]*|[ ]*(?:\.{2,}|…+|·{2,}|_{2,})[ ]*|[ ]+[-–—|][ ]+|[ ]*\|[ ]*")
+_BULLET: Final = re.compile(r"^[-*+•·–>]+\s+")
+_CURRENCY: Final = r"(?:[€$£¥￥]|EUR|USD|GBP|CHF|RMB|CNY|Fr\.?|Rs\.?)"
+_AMOUNT: Final = rf"{_CURRENCY}?\s?[-−]?\d[\d.,']*\s?{_CURRENCY}?"
+_MONEY: Final = re.compile(
+    rf"\s+(?P<one>{_CURRENCY}\s?\d[\d.,']*|\d[\d,']*[.,]\d\d(?!\d)(?:\s?{_CURRENCY})?|\d[\d.,']*\s?(?:{_CURRENCY}|元|块))\s*$"
+)
+_COLON: Final = re.compile(rf"\s*[:：]\s*(?={_AMOUNT}(?:\s?[^\W\d]{{1,8}})?\s*$)")
+_IS_NUMBER: Final = re.compile(rf"[-−+]?{_AMOUNT}\s?(?:%|[^\W\d]{{1,8}}(?:\s?/?\s?[^\W\d]{{1,8}})?)?\.?")
+_TOTAL: Final = re.compile(
+    r"(?:sub|grand )?totals?\b|sum\b|net\b|amount due|balance|to pay\b|vat\b|tax\b|"
+    r"合计|小计|总计|总额|应收|应付|实收|共计",
+    re.IGNORECASE,
+)
+_FIRST: Final = re.compile(r"quantity|qty|count|number|pieces|数量|数目|件数", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainRow:
+    """A line of a list with its cells."""
+
+    start: int
+    end: int
+    text: str
+    cells: tuple[str | None, ...]
+    """One for each column of the request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainList:
+    """The rows of one list, and the words around them."""
+
+    rows: tuple[PlainRow, ...]
+    words: str
+    """Its block, and the line above."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    start: int
+    text: str
+    cells: list[str]
+
+
+def find_lists(text: str, columns: Sequence[Column], asked: str) -> Iterator[PlainList]:
+    """Yield the lists of a text that have a value for each column; a total ends one unless totals are `asked` for."""
+    least = _LEAST_ROWS if any(one.kind is not Kind.TEXT for one in columns) else _LEAST_TEXTS
+    wants_totals = bool(_TOTAL.search(asked))
+    above = ""
+    for lines in _list_blocks(text):
+        end = next((at for at, line in enumerate(lines) if _TOTAL.match(line.text.strip())), len(lines))
+        kept = lines if wants_totals else lines[:end]
+        header = _find_header(kept)
+        rows = [
+            PlainRow(start=line.start, end=line.start + len(line.text), text=line.text.strip(), cells=cells)
+            for line in kept
+            if line is not header and (cells := _fill(line.cells, header.cells if header else [], columns))
+        ]
+        if len(rows) >= least:
+            yield PlainList(rows=tuple(rows), words="\n".join((above, *(line.text for line in lines))))
+        above = lines[-1].text
+
+
+def _list_blocks(text: str) -> Iterator[list[_Line]]:
+    """Yield the lines between empty ones."""
+    start, block = 0, list[_Line]()
+    for body in text.splitlines(keepends=True):
+        if body.strip():
+            block.append(_Line(start, body.rstrip("\r\n"), _split_cells(body.strip())))
+        elif block:
+            yield block
+            block = []
+        start += len(body)
+    if block:
+        yield block
+
+
+def _split_cells(line: str) -> list[str]:
+    """Return the cells of a line; none where it is too long, or where one of them is."""
+    if len(line) > _LONGEST_LINE:
+        return []
+    line = _BULLET.sub("", line)
+    cells = [cell for cell in (piece.strip() for piece in _GAP.split(line)) if cell]
+    if len(cells) == 1 and (found := _COLON.search(line) or _MONEY.search(line)):
+        cells = [line[: found.start()].strip(), line[found.start() :].strip(" :：")]
+    return cells if all(0 < len(cell) <= _LONGEST_CELL for cell in cells) else []
+
+
+def _find_header(lines: Sequence[_Line]) -> _Line | None:
+    """Return the line that names the cells of those below it."""
+    for line, below in pairwise(lines):
+        if 1 < len(line.cells) == len(below.cells):
+            has_names = not any(map(_IS_NUMBER.fullmatch, line.cells)) and any(map(_IS_NUMBER.fullmatch, below.cells))
+            return line if has_names else None
+    return None
+
+
+def _fill(cells: Sequence[str], header: Sequence[str], columns: Sequence[Column]) -> tuple[str | None, ...] | None:
+    """Return a value for each column; None where the line is no row."""
+    if len(cells) < _LEAST_ROWS:
+        return None
+    left: list[str | None] = [*cells]
+    filled: list[str | None] = [None] * len(columns)
+    for at, column in enumerate(columns if len(header) == len(cells) else ()):
+        place = _match(column, header)
+        if place is not None and left[place] is not None:
+            filled[at], left[place] = cells[place], None
+    for kind in (Kind.DATE, Kind.NUMBER, Kind.TEXT):
+        open_ = [at for at, column in enumerate(columns) if column.kind is kind and filled[at] is None]
+        found = [place for place, cell in enumerate(left) if cell is not None and _is_of(cell, kind)]
+        for at, place in zip(open_, _choose(found, [columns[at].name for at in open_], kind), strict=False):
+            filled[at], left[place] = left[place], None
+    is_typed = any(column.kind is not Kind.TEXT for column in columns)
+    has_all = all(value for value, column in zip(filled, columns, strict=True) if column.kind is not Kind.TEXT)
+    is_row = has_all and any(filled) if is_typed else all(filled) and len(cells) == len(columns)
+    # A number says nothing without what it is the number of.
+    has_name = any(value for value, column in zip(filled, columns, strict=True) if column.kind is Kind.TEXT)
+    return tuple(filled) if is_row and has_name else None
+
+
+def _match(column: Column, header: Sequence[str]) -> int | None:
+    wanted = find_stems(column.name)
+    return next((place for place, name in enumerate(header) if wanted & find_stems(name)), None)
+
+
+def _choose(found: Sequence[int], names: Sequence[str], kind: Kind) -> Sequence[int]:
+    """Return places for the names in their order; of more numbers than one, a single name has the last, its price."""
+    is_price = kind is Kind.NUMBER and len(names) == 1 and not _FIRST.search(names[0])
+    return found[-1:] if is_price else found
+
+
+def _is_of(cell: str, kind: Kind) -> bool:
+    if kind is Kind.NUMBER:
+        return bool(_IS_NUMBER.fullmatch(cell))
+    if kind is Kind.DATE:
+        return any(end - start > len(cell) / 2 for start, end, _ in place_dates(cell))
+    return not _IS_NUMBER.fullmatch(cell)

@@ -1,0 +1,66 @@
+"""Lists without a frame have rows: price lists, receipts, invoices, lists of names; totals and prose have none."""
+
+from __future__ import annotations
+
+import pytest
+
+from bookwheel.documents.opening import TextDocument
+from bookwheel.tables.columns import TableRequest
+from bookwheel.tables.quoted import QuotedRows
+
+
+def find(text: str, ask: str) -> list[tuple[str | None, ...]]:
+    document = TextDocument(text)
+    found = QuotedRows.find(document, TableRequest.parse(ask))
+    for start, row in zip(found.starts, found.rows, strict=True):
+        assert " ".join(document.slice(start, start + len(row.quote) + 20).split()).startswith(
+            " ".join(row.quote.split())
+        )
+    return [row.cells for row in found.rows]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "Coffee   3.20\nTea, pot   2.80",
+        "Coffee ....... 3.20\nTea, pot .. 2.80",
+        "Coffee\t3.20\nTea, pot\t2.80",
+        "Coffee 3.20\nTea, pot 2.80",
+        "- Coffee: 3.20\n- Tea, pot: 2.80",
+        "Coffee – 3.20\nTea, pot – 2.80",
+    ],
+)
+def test_a_name_and_a_price_are_a_row_whatever_stands_between(lines: str) -> None:
+    assert find(f"THE KETTLE\n14 Dock Street\n\n{lines}\n", "every item: item, price") == [
+        ("Coffee", "3.20"),
+        ("Tea, pot", "2.80"),
+    ]
+
+
+def test_a_list_ends_with_its_total_unless_totals_are_asked_for() -> None:
+    text = "Coffee   3.20\nTea   2.80\nSubtotal   6.00\nService   0.60\nTOTAL   6.60\nCard   6.60\n"
+    assert [cells[0] for cells in find(text, "every item: item, price")] == ["Coffee", "Tea"]
+    assert ("TOTAL", "6.60") in find(text, "every line with its total: what, price")
+
+
+def test_cells_go_to_the_columns_that_a_header_names_and_numbers_without_one_in_order() -> None:
+    text = (
+        "Description    Qty    Rate    Amount\nWall texts    1,150    0.16    184.00\nRush fee    1    60.00    60.00\n"
+    )
+    assert find(text, "every line: description, amount")[0] == ("Wall texts", "184.00")
+    assert find(text, "every line: description, quantity, amount")[0] == ("Wall texts", "1,150", "184.00")
+
+
+def test_names_with_a_state_are_rows_of_two_texts() -> None:
+    text = "三年级二班  考勤表  2027年3月8日\n\n王小明    到\n李丽      迟到\n陈思远    病假\n"
+    assert find(text, "每个学生的出勤：姓名、状态") == [("王小明", "到"), ("李丽", "迟到"), ("陈思远", "病假")]
+
+
+def test_a_date_is_found_beside_a_number() -> None:
+    text = "物业费    1,260.00    2027-04-30\n车位费    300.00      2027-04-15\n"
+    assert find(text, "每项费用：项目、金额、缴费日期")[1] == ("车位费", "300.00", "2027-04-15")
+
+
+def test_prose_with_numbers_has_no_list() -> None:
+    text = "In 1911 the inn had 12 rooms.\nThe cook paid 3 crowns in 1920.\nIt burned on 4 May 1921, 11 p.m.\n"
+    assert find(text, "every whale: name, weight") == []

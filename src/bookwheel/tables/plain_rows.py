@@ -67,7 +67,7 @@ class PlainList:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _ListLine:
     start: int
     text: str
     cells: list[str]
@@ -92,12 +92,12 @@ def find_lists(text: str, columns: Sequence[Column], asked: str) -> Iterator[Pla
         above = lines[-1].text
 
 
-def _list_blocks(text: str) -> Iterator[list[_Line]]:
+def _list_blocks(text: str) -> Iterator[list[_ListLine]]:
     """Yield the lines between empty ones."""
-    start, block = 0, list[_Line]()
+    start, block = 0, list[_ListLine]()
     for body in text.splitlines(keepends=True):
         if body.strip():
-            block.append(_Line(start, body.rstrip("\r\n"), _split_cells(body.strip())))
+            block.append(_ListLine(start, body.rstrip("\r\n"), _split_cells(body.strip())))
         elif block:
             yield block
             block = []
@@ -117,7 +117,7 @@ def _split_cells(line: str) -> list[str]:
     return cells if all(0 < len(cell) <= _LONGEST_CELL for cell in cells) else []
 
 
-def _find_header(lines: Sequence[_Line]) -> _Line | None:
+def _find_header(lines: Sequence[_ListLine]) -> _ListLine | None:
     """Return the line that names the cells of those below it."""
     for line, below in pairwise(lines):
         if 1 < len(line.cells) == len(below.cells):

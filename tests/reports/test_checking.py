@@ -79,6 +79,7 @@ def test_what_turns_a_row_round_in_its_own_words_never_stands_without_a_mark(tex
         "Ada Quill never pays 12 crowns by 3 June 2027 [1].",
         "Ada Quill pays 12 crowns after 3 June 2027 [1].",
         "Ada Quill pays 12 crowns by 3 June 2027, out of sheer greed [1].",
+        "Ada Quill pays 12 crowns by 3 June 2027 because it owes crowns [1].",
         "Ada Quill pays 13 crowns by 3 June 2027 [1].",
         "Ada Quill pays 15 crowns [1][2].",
         "Ada Quill pays 15 crowns and Odo Farr shall pay 12 crowns [1][2].",

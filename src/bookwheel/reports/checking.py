@@ -27,7 +27,7 @@ from bookwheel.text.matching import Passage, find_missing_words, parse_words
 from bookwheel.text.normalization import ARTICLES
 from bookwheel.text.sentences import list_sentences
 from bookwheel.verdict.judge import examine, weigh, write_claims
-from bookwheel.verdict.marks import HEDGE, NOT, SAID
+from bookwheel.verdict.marks import CAUSE, HEDGE, NOT, SAID
 from bookwheel.verdict.measure import contradicts
 from bookwheel.verdict.parsing import Sentence, parse
 from bookwheel.verdict.sources import PlacedParts
@@ -202,10 +202,15 @@ def _judge_claim(finding: Finding, claim: Claim, source: SourceLine) -> Verdict:
 
 
 def _says_otherwise(finding: Finding, mine: Sentence, theirs: Sentence) -> bool:
-    """Tell if a small word turns a sentence round, or a number counts something else."""
+    """Tell if a small word turns a sentence round or gives a reason, or a number counts something else."""
     counts_other = finding.features["other counted"] and not mine.has_signs
+    gives_reason = mine.marks[CAUSE] and not theirs.marks[CAUSE] and "since" not in mine.tokens
     return bool(
-        contradicts(finding.features) or finding.features[f"{NOT} added"] or counts_other or _turns_round(mine, theirs)
+        contradicts(finding.features)
+        or finding.features[f"{NOT} added"]
+        or counts_other
+        or gives_reason
+        or _turns_round(mine, theirs)
     )
 
 

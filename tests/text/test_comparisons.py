@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.text.comparisons import asks_comparison, compare_rows
+from bookwheel.text.comparisons import asks_comparison, compare_rows, find_outermost
 
 DRYER = "| Programme | Max. load | Typical time |"
 PROGRAMMES = ["| Cotton | 8 kg | 3 h 05 min |", "| Duvets | 2.5 kg | 2 h 20 min |", "| Quick | 2 kg | 34 min |"]
@@ -32,6 +32,40 @@ def test_the_row_with_the_most_or_the_least_is_named(question, header, rows, ans
     assert found is not None
     assert (found.text, found.is_certain) == (answer, is_certain)
     assert all(row in rows for row in found.rows)
+
+
+BUSES = "Stop          Bus A    Bus B    Bus C"
+STOPS = ["Quay          06:40    08:15    11:05", "Mill          06:55    08:31    11:02"]
+OFFERS = "| 比较项目 | 锦川家具 | 东霖办公 | 和木工坊 |"
+OFFERED = ["| 单价 | 860元 | 795元 | 1,020元 |", "| 交货期 | 15天 | 25天 | 10天 |", "| 质保年限 | 3年 | 2年 | 5年 |"]
+
+
+@pytest.mark.parametrize(
+    ("question", "header", "rows", "answer", "row"),
+    [
+        ("Which gets to the Mill earlier, Bus A or Bus B?", BUSES, STOPS, "Bus A", STOPS[1]),
+        ("哪家单价最低？", OFFERS, OFFERED, "东霖办公", OFFERED[0]),
+        ("锦川家具和东霖办公，哪家保修更长？", OFFERS, OFFERED, "锦川家具", OFFERED[2]),
+    ],
+)
+def test_columns_are_compared_where_each_row_is_of_one_kind(question, header, rows, answer, row):
+    found = compare_rows(question, header, rows)
+    assert found is not None
+    assert (found.text, found.rows) == (answer, (row,))
+
+
+@pytest.mark.parametrize(
+    ("question", "time"),
+    [
+        ("When is the first bus from Quay?", "06:40"),
+        ("What time does the last one leave Quay?", "11:05"),
+        ("When does Bus B leave?", None),
+        ("first and last bus?", None),
+    ],
+)
+def test_the_first_and_the_last_of_a_rows_times(question, time):
+    assert find_outermost(question, ["Quay", "06:40", "08:15", "11:05"]) == time
+    assert find_outermost(question, ["Quay", "06:40", "£3", "4"]) is None
 
 
 def test_of_two_columns_of_a_kind_the_first_is_meant_and_nothing_is_certain():
@@ -81,7 +115,17 @@ def test_what_the_table_cannot_tell_is_not_told(question, header, rows):
     assert compare_rows(question, header, rows) is None
 
 
-@pytest.mark.parametrize("question", ["Which is dearer, A or B?", "Who is the oldest?", "谁的隐患多？", "哪家最便宜？"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which is dearer, A or B?",
+        "What is the highest fee?",
+        "Where is it coldest?",
+        "Who is the oldest?",
+        "谁的隐患多？",
+        "哪家最便宜？",
+    ],
+)
 def test_questions_that_compare(question):
     assert asks_comparison(question)
 

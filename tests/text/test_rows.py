@@ -37,6 +37,12 @@ def test_a_row_is_cut_at_its_own_marks(line, cells):
         (CLASSES, FIDDLE, "二胡学费？", "300", True),
         (CLASSES, FIDDLE, "二胡的老师是谁？", "单国平", False),
         ("Name,Built,Spans", "Harrow Gate,1847,3", "Harrow Gate: built when?", "1847", True),
+        ("| Type | Annual fee | Monthly fee |", "| Student | $140 | $13 |", "student, per month?", "$13", True),
+        ("| Item | Unit price | Total |", "| Door | 148.00 | 740.00 |", "How much is a door?", "148.00", False),
+        ("| Item | Unit price | Total |", "| Door | 148.00 | 740.00 |", "doors: what in total?", "740.00", True),
+        ("Pos   Team       P     Pts", "4     St Oswin   18    31", "how many points did St Oswin get", "31", False),
+        ("Stop       Bus A    Bus D", "Quay       06:40    14:35", "When does Bus D leave the Quay?", "14:35", False),
+        ("课程      教师    教室     学费(元)", "瑜伽      蓝婷    舞蹈室   300", "瑜伽课在哪个教室", "舞蹈室", False),
     ],
 )
 def test_the_column_with_the_questions_words_has_the_cell(header, row, question, cell, is_named):
@@ -50,6 +56,8 @@ def test_the_column_with_the_questions_words_has_the_cell(header, row, question,
         ("| Plan | Price a day | Price a week |", "| Van | £30 | £150 |", "What is the price of the van?"),
         ("| Plan | Minute |", "| Yearly | 4p | more |", "yearly minute?"),
         (PLANS, "| Yearly | | 4p | £500 |", "yearly, unlock?"),
+        ("| 产品 | 整机期限 | 部件期限 |", "| 洗衣机 | 2年 | 8年 |", "洗衣机有几种颜色？"),
+        ("Name     Room     Shift", "Ada      12       early      late", "Where is Ada?"),
         ("Prices of the year", "Yearly costs 4p", "yearly price?"),
     ],
 )

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 _LEAST: Final = re.compile(
     r"\b(?:least|fewe(?:r|st)|less|lowe(?:r|st)|smalle(?:r|st)|shorte(?:r|st)|cheape(?:r|st)|lighte(?:r|st)|earlie(?:r|st)|"
-    r"slowe(?:r|st)|olde(?:r|st)|narrowe(?:r|st)|first|minimum|nearest|closest)\b|[更最较]?[少低小短轻早便]|便宜|先|最旧",
+    r"slowe(?:r|st)|colde(?:r|st)|olde(?:r|st)|narrowe(?:r|st)|first|minimum|nearest|closest)\b|[更最较]?[少低小短轻早便]|便宜|先|最旧",
     re.IGNORECASE,
 )
 _MOST: Final = re.compile(
     r"\b(?:most|more|higher|highest|larger|largest|bigger|biggest|greater|greatest|longe(?:r|st)|deare(?:r|st)|heavie(?:r|st)|"
-    r"late(?:r|st)|newe(?:r|st)|wider|widest|taller|tallest|costlie(?:r|st)|last|maximum|faste(?:r|st)|furthest|farthest)\b|"
+    r"late(?:r|st)|newe(?:r|st)|wider|widest|taller|tallest|costlie(?:r|st)|last|maximum|faste(?:r|st)|warme(?:r|st)|hotte(?:r|st)|furthest|farthest)\b|"
     r"[更最较]?[多高大长重晚贵久慢]|最新",
     re.IGNORECASE,
 )
@@ -43,7 +43,7 @@ _HOW_MUCH: Final = re.compile(r"多[少久长大高]|\bhow (?:much|long|old|late
 _LONG_AGO: Final = re.compile(r"longest|longer|[最更]?久", re.IGNORECASE)
 """Of days, these ask for the earliest."""
 _COMPARES: Final = re.compile(
-    r"\bor\b|\b(?:which|who)\b.*\b(?:more|most|less|least|fewer|fewest|\w{2,}est|better|\w{3,}er)\b|"
+    r"\bor\b|\bwhere\b.*\b(?:most|least|\w{2,}est)\b|\b(?:which|who)\b.*\b(?:more|most|less|least|fewer|fewest|\w{2,}est|better|\w{3,}er)\b|"
     r"(?:哪[个家种款位月条台门项]|谁).*[多少高低大小长短贵早晚久快慢便新旧]|最[多少高低大小长短贵早晚便新旧久快慢]",
     re.IGNORECASE,
 )
@@ -56,6 +56,10 @@ _WANTS_VALUE: Final = re.compile(
     r"^(?!.*(?:哪[个家种款位门项]|谁)).*(?:多少|几|哪[天年]|什么时候|何时)",
     re.IGNORECASE,
 )
+_WHAT_IS: Final = re.compile(r"\bwhat(?:'s| is| was) the \w+(.*)", re.IGNORECASE)
+_FIRST: Final = re.compile(r"\b(?:first|earliest)\b|首班|头班|第一班|最早", re.IGNORECASE)
+_LAST: Final = re.compile(r"\b(?:last|latest)\b|末班|尾班|最后一班|最晚", re.IGNORECASE)
+_FIGURE: Final = re.compile(r"\d[\d.,]*")
 _ENDS: Final = re.compile(r"clos|shut|\buntil\b|\bend|\blatest\b|关|结束|下班", re.IGNORECASE)
 _PAIR: Final = re.compile(
     r"(?:[,:;–—]|\bis|\bare|\bbetween)\s+(?:the\s+)?(?P<a>[^,:;]+?)\s+(?:or|and)\s+(?:the\s+)?(?P<b>[^,:;?]+?)\s*[?？]?\s*$",
@@ -71,6 +75,8 @@ _TIME: Final = re.compile(r"(\d{1,2})[:.](\d\d)(?!\d)")
 _NOTHING: Final = re.compile(r"free|none|nil|免费|无|没有", re.IGNORECASE)
 _BRACKETS: Final = re.compile(r"\s*[（(\[][^()（）\[\]]*[)）\]]")
 _LEAST_ROWS: Final = 2
+_DISTINCT: Final = 0.8
+"""Share of a column's cells that differ, where it tells the rows apart; two chairs may have one name."""
 
 
 class Comparison(NamedTuple):
@@ -84,49 +90,111 @@ class Comparison(NamedTuple):
 
 def asks_comparison(question: str) -> bool:
     """Return whether a question asks which of several has more or less of something, or how much the most is."""
-    return bool(_COMPARES.search(question)) or bool(_SUPERLATIVE.search(question) and _WANTS_VALUE.search(question))
+    wants_one = _WANTS_VALUE.search(question) or _WHAT_IS.search(question)
+    return bool(_COMPARES.search(question)) or bool(wants_one and _SUPERLATIVE.search(question))
 
 
 def compare_rows(question: str, header: str, rows: Sequence[str]) -> Comparison | None:
-    """Return what a question asks for by comparing rows; None where it does not, or no column can be told."""
+    """Return what a question asks for by comparing rows, or columns; None where it does not, or nothing can be told."""
     names, table = split_cells(header), read_table(header, rows)
-    found = find_key(question, [cells for _, cells in table]) if len(table) >= _LEAST_ROWS else None
-    if found is None or _BOUND.search(question):
+    cells = [found for _, found in table]
+    if not cells or _BOUND.search(question):
+        return None
+    if found := _compare(question, names, cells):
+        lines = found.places or [found.won]
+        shown = tuple(table[at][0] for at in lines)
+    elif found := _compare_columns(question, names, cells):
+        shown = (table[found.column - 1][0],)
+    else:
+        return None
+    return Comparison(found.text.strip("`* "), shown, is_certain=bool(found.places) and found.is_alone)
+
+
+class _Won(NamedTuple):
+    text: str
+    won: int
+    places: list[int]
+    """Those that the question names, if it names several."""
+    column: int
+    is_alone: bool
+    """Whether no other column can be meant."""
+
+
+def _compare_columns(question: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> _Won | None:
+    """Return the column that has the most or the least, where each row is of one kind: "Price | £3 | £5"."""
+    alike = [row if len(_list_forms(row[1:])) == 1 else [row[0], *("" for _ in row[1:])] for row in rows]
+    is_named = len(_find_named(question, names[1:])) > 1 or any(
+        find_stems(row[0]) & find_stems(question) for row in rows
+    )
+    if not is_named or 2 * sum(any(row[1:]) for row in alike) < len(rows):
+        return None
+    turned = [[name, *(row[at] for row in alike)] for at, name in enumerate(names) if at]
+    return _compare(question, ["", *(row[0] for row in rows)], turned)
+
+
+def _list_forms(cells: Sequence[str]) -> set[str]:
+    """Return how the figures among some cells are written: "£9", "9:9"."""
+    return {_FIGURE.sub("9", cell) for cell in cells if measure(cell, ends=False) and not _NOTHING.fullmatch(cell)}
+
+
+def find_outermost(question: str, row: Sequence[str]) -> str | None:
+    """Return the first or the last of a row's times, where one of these is asked for.
+
+    >>> find_outermost("When is the last bus from Quay?", ["Quay", "06:47", "8:24", "18:01"])
+    '18:01'
+    """
+    first, last = _FIRST.search(question), _LAST.search(question)
+    times = {cell: value for cell in row[1:] if ":" in cell and (value := measure(cell, ends=False)) is not None}
+    if bool(first) is bool(last) or len(times) < _LEAST_ROWS or len(_list_forms(list(times))) > 1:
+        return None
+    return (min if first else max)(times, key=times.__getitem__)
+
+
+def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> _Won | None:
+    found = find_key(question, rows) if len(rows) >= _LEAST_ROWS else None
+    if found is None:
         return None
     key, places = found
     asked = question
     for at in places:
-        asked = asked.replace(table[at][1][key], " ")
+        asked = asked.replace(rows[at][key], " ")
     asked = _HOW_MUCH.sub(" ", asked)
     least, most = _LEAST.search(asked), _MOST.search(asked)
     if bool(least) is bool(most) or (len(places) == 1 and not _SUPERLATIVE.search(asked)):
         return None
-    named = [table[at] for at in places] if len(places) > 1 else []
-    compared = named or table
+    places = places if len(places) > 1 else []
+    compared = places or range(len(rows))
     ends = bool(_ENDS.search(asked))
     able = [
         at
         for at in range(len(names))
-        if at != key and any(measure(cells[at], ends=ends) is not None for _, cells in compared)
+        if at != key and any(measure(rows[place][at], ends=ends) is not None for place in compared)
     ]
-    beside = {stem for _, cells in compared for stem in find_stems(cells[key])}
+    beside = {stem for place in compared for stem in find_stems(rows[place][key])}
     columns = choose_columns(question, names, able, beside=beside)
     if not columns:
         return None
     column = columns[0]
-    values = [(value, one) for one in compared if (value := measure(one[1][column], ends=ends)) is not None]
-    if len(values) < _LEAST_ROWS or (named and len(values) < len(named)):
+    values = {at: value for at in compared if (value := measure(rows[at][column], ends=ends)) is not None}
+    if len(values) < max(_LEAST_ROWS, len(places)):
         return None
-    is_least = bool(least) is not (
-        bool(_LONG_AGO.search(asked)) and any(find_dates(one[1][column]) for _, one in values)
-    )
-    best = (min if is_least else max)(value for value, _ in values)
-    won = [one for value, one in values if value == best]
+    is_ago = bool(_LONG_AGO.search(asked)) and any(find_dates(rows[at][column]) for at in values)
+    best = (min if bool(least) is not is_ago else max)(values.values())
+    won = [at for at, value in values.items() if value == best]
     if len(won) > 1:
         return None
-    shown = [row for row, _ in named] if named else [won[0][0]]
-    text = won[0][1][column if _WANTS_VALUE.search(question) else key]
-    return Comparison(text.strip("`* "), tuple(shown), is_certain=bool(named) and len(columns) == 1)
+    is_value = bool(_WANTS_VALUE.search(question)) or _asks_what(question, names[column])
+    return _Won(rows[won[0]][column if is_value else key], won[0], places, column, len(columns) == 1)
+
+
+def _asks_what(question: str, name: str) -> bool:
+    """Return whether a question asks for the value: "What is the highest yearly fee?", where the fee has a column."""
+    found = _WHAT_IS.search(question)
+    return found is not None and bool(find_stems(found[1]) & _list_words(name))
+
+
+def _list_words(name: str) -> set[str]:
+    return {stem for stem in find_stems(name) if len(stem) > 1}
 
 
 def read_table(header: str, rows: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -144,7 +212,7 @@ def find_key(question: str, rows: Sequence[Sequence[str]]) -> tuple[int, list[in
         worded = sum(sum(map(str.isalpha, cell)) >= sum(map(str.isdigit, cell)) for cell in filter(None, cells))
         named = _find_named(question, cells)
         told = [cells[place] for place in named] if len(named) > 1 else cells
-        if len(set(told)) < len(told) or worded <= len(cells) / 2:
+        if len(set(told)) < (len(told) if named else _DISTINCT * len(told)) or worded <= len(cells) / 2:
             continue
         if best is None or len(named) > len(best[1]):
             best = (at, named)

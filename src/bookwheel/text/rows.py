@@ -18,6 +18,7 @@ from collections import Counter
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from bookwheel.text.lexicon import stem, words
 from bookwheel.text.ranking import QuestionWords, find_stems
 
 if TYPE_CHECKING:
@@ -27,17 +28,34 @@ _MARKS: Final = ("|", "\t", ";", ",")
 _WORDS: Final = re.compile(r"\S+(?: \S+)*")
 _ASKS: Final = re.compile("(?:是|有|要)?(?:多少|什么|哪[里儿个位天年]|谁|几|多久|何时|怎么)钱?|[的呢吗？?]")
 _BRACKETS: Final = re.compile(r"\s*[（(\[][^()（）\[\]]*[)）\]]")
+_SHORT: Final = re.compile(r"[A-Za-z]{2,4}")
+"""A name that may be short for a word: Pts, Qty."""
+_LIGHT: Final = words("per for of the a an it is each every and or in on to")
+_LETTER: Final = re.compile(r"(?<=[a-z] )[A-Z]\b(?!')")
+"""A letter that names something: Bus D."""
+_VOWEL: Final = re.compile("[aeiou]", re.IGNORECASE)
+_PERIODS: Final = {
+    stem(adverb): stem(period)
+    for period, adverbs in (
+        ("day", "daily"),
+        ("week", "weekly"),
+        ("month", "monthly"),
+        ("year", "yearly annual annually"),
+    )
+    for adverb in adverbs.split()
+}
 _TOTAL: Final = re.compile(r"\btotal|\bsum\b|altogether|in all|comes to|overall|合计|总|一共", re.IGNORECASE)
 _KINDS: Final = tuple(
     (re.compile(asked, re.IGNORECASE), re.compile(named, re.IGNORECASE))
     for asked, named in (
         (
-            r"\bhow much\b|cheap|dear|costl|expensive|\bcosts?\b|\bpric|\bpay|\bmoney|贵|便宜|多少钱|价|费",
-            r"pric|cost|fee|charge|rate|amount|total|\bsum\b|[£$€¥]|价|费|元|金额",
+            r"\bhow much\b|cheap|dear|expensive|\bcost|\bpric|\bpay|money|\bworth\b|valuable|[贵价费]|便宜|多少钱",
+            r"pric|cost|fee|charge|rate|amount|total|value|instal?ment|payment|\bsum\b|[£$€¥]|价|费|元|金额",
         ),
+        (r"[保修]", r"保修|质保"),
         (
             r"\bhow long\b|long|\bshort|\bquick|\bslow|\bfast|久|长|短|快|慢|几[天年个]",
-            r"time|duration|length|term|period|days|weeks|months|years|hours|minutes|保修|时长|期限|时间|周期|有效期",
+            r"time|duration|length|term|period|days|weeks|months|years|hours|minutes|保修|质保|年限|时长|期限|时间|周期|有效期|期$",
         ),
         (
             r"\bwhen\b|\bwhat (?:time|da)|\b(?:earl|late|new|old|first|last)|时候|何时|几[点号]|哪[天年]|[早晚新久]",
@@ -51,6 +69,8 @@ _KINDS: Final = tuple(
             r"\bwhere\b|\bwhich (?:room|place|hall)|哪里|哪儿|在哪|什么地方|哪个教室",
             r"room|place|hall|where|location|venue|教室|地点|位置|场地",
         ),
+        (r"\bhow many\b|多少[个件台张本]|几[个件台张本]", r"quantity|\bqty\b|count|number of|pieces|数量|件数"),
+        (r"cold|warm|\bhot|[冷热]", r"temp|°|温"),
         (r"people|persons|members|人", r"people|members|seats|places|capacity|名额|人数"),
         (r"heav|light|\bweigh|重|轻", r"weight|kg|mass|重"),
     )
@@ -142,10 +162,10 @@ def find_cell(header: str, row: str, question: str, leads: str = "") -> FoundCel
     if not columns:
         return None
     said = f"{leads} {header} {row}"
-    stood = find_stems(said)
+    stood = {one for stem in find_stems(said) for one in (stem, _PERIODS.get(stem, stem))} | _LIGHT
     # Stems of Chinese are pairs of signs, and two words make a pair that stands nowhere.
     is_named = all(stem in stood or (not stem.isascii() and set(stem) <= set(said)) for stem in _list_asked(question))
-    is_named = is_named and bool(_find_shared(_list_stems(names[columns[0]]), asked))
+    is_named = is_named and bool(_find_shared(_list_stems(names[columns[0]], question), asked))
     return FoundCell(cells[columns[0]].strip("`* "), is_named=is_named)
 
 
@@ -154,19 +174,20 @@ def choose_columns(question: str, names: Sequence[str], able: Collection[int], *
 
     Of several of a kind the first is the likeliest: a price stands before what is added to it.
     """
-    asked = find_stems(question) - beside
-    stems = {at: _list_stems(names[at]) for at in able}
+    letters = {letter.casefold() for letter in _LETTER.findall(question)}
+    asked = {_PERIODS.get(stem, stem) for stem in QuestionWords(question).stems | letters} - beside
+    stems = {at: _list_stems(names[at], question) for at in able}
     common = Counter(stem for some in stems.values() for stem in some)
     shares = {at: sum(1 / common[stem] for stem in _find_shared(some, asked)) for at, some in stems.items()}
     best = max(shares.values(), default=0.0)
-    if best:
-        fit = [at for at in able if shares[at] == best]
-        fit = _prefer_total(fit, names, question) if len(fit) > 1 else fit
-        return fit if len(fit) == 1 else []
+    named = [at for at in able if shares[at] == best] if best else []
+    if len(named) == 1:
+        return named
     for of_question, of_name in _KINDS:
-        fit = [at for at in able if of_name.search(names[at])] if of_question.search(question) else []
+        fit = [at for at in named or able if of_name.search(names[at])] if of_question.search(question) else []
         if fit:
-            return _prefer_total(fit, names, question) or fit
+            fit = _prefer_total(fit, names, question) or fit
+            return fit if not named or len(fit) == 1 else []
     return []
 
 
@@ -176,10 +197,20 @@ def _prefer_total(fit: Sequence[int], names: Sequence[str], question: str) -> li
     return [at for at in fit if bool(_TOTAL.search(names[at])) is wants_total]
 
 
-def _list_stems(name: str) -> set[str]:
-    """Return the stems of a column's name without its unit; one sign of a longer Chinese word tells nothing."""
-    stems = find_stems(_BRACKETS.sub("", name) or name)
-    return {stem for stem in stems if stem.isascii() or len(stem) > 1} or stems
+def _list_stems(name: str, question: str) -> set[str]:
+    """Return the stems of a column's name without its unit, and of the question's words that it is short for.
+
+    One sign of a longer Chinese word tells nothing.
+    """
+    bare = _BRACKETS.sub("", name) or name
+    stems = find_stems(bare)
+    stems = {_PERIODS.get(stem, stem) for stem in stems - _LIGHT if stem.isascii() or len(stem) > 1} or stems
+    if _SHORT.fullmatch(bare):
+        # "Pos" begins a word; of "Pts" the vowels are left out.
+        letters = bare.casefold() if _VOWEL.search(bare) else r"\w*".join(bare.casefold())
+        longer = re.findall(rf"\b{letters}\w*\b", question.casefold())
+        stems |= {stem for word in longer for stem in find_stems(word)}
+    return stems
 
 
 def _find_shared(stems: set[str], asked: set[str]) -> set[str]:

@@ -90,10 +90,11 @@ _ENDING_IN_S: Final = (
     r"is|was|has|does|takes|costs|needs|comes|opens|closes|shuts|starts|ends|lasts|leaves|pays|holds|stays"
 )
 _LIST: Final = re.compile(
-    rf"\b(?:list|name all|which (?!(?:{_ENDING_IN_S})\b)\w+s\b|what are|what \w+s are|who all|all the)\b|"
-    r"哪些|哪几|有什么|有哪",
+    rf"(?:^|\bplease|\band)\s*list\b|\b(?:list (?:all|every|the|of)|name all|which (?!(?:{_ENDING_IN_S})\b)\w+s|"
+    r"what are|what \w+s are|who all|all the)\b|哪些|哪几|有什么|有哪",
     re.IGNORECASE,
 )
+_EITHER: Final = re.compile(r"\bor\b|还是", re.IGNORECASE)
 _POLAR: Final = re.compile(
     r"^\s*(?:is|are|was|were|do|does|did|can|could|may|must|has|have|had|will|would|should|am)\b|"
     r"吗[？?]?\s*$|是否|能不能|可不可以|有没有|会不会|要不要",
@@ -166,7 +167,7 @@ def find_style(question: str) -> str:
         return "polar"
     if _HOW_WHY.search(question):
         return "sentence"
-    return "list" if _LIST.search(question) else "span"
+    return "list" if _LIST.search(question) and not _EITHER.search(question) else "span"
 
 
 def choose_answer(passage: str, words: QuestionWords) -> str:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.passages import GAP
 from bookwheel.reading.ways.short_answers import find_style
-from bookwheel.text.comparisons import asks_comparison, compare_rows
-from bookwheel.text.rows import find_cell
+from bookwheel.text.comparisons import asks_comparison, compare_rows, find_outermost
+from bookwheel.text.rows import find_cell, read_row
 from bookwheel.text.selections import asks_bound, select_rows
 
 if TYPE_CHECKING:
@@ -55,7 +55,12 @@ def find_table_answer(question: str, passage: str, document: Document) -> RowAns
         wide = tables if is_bound or not is_list else tables[: own is not None]
         ask = _list_rows if is_list else _compare
         return next(filter(None, (ask(question, rows) for rows in wide)), None)
-    cell = find_cell(_read_header(own), _read_line(own), question, " ".join(own.leads)) if own else None
+    if own is None:
+        return None
+    header, line = _read_header(own), _read_line(own)
+    if time := find_outermost(question, read_row(header, line)[1]):
+        return RowAnswer(time, passage, is_sure=False, is_compared=False)
+    cell = find_cell(header, line, question, " ".join(own.leads))
     return RowAnswer(cell.text, passage, is_sure=cell.is_named, is_compared=False) if cell else None
 
 

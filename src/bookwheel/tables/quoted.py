@@ -27,6 +27,7 @@ from bookwheel.tables.rows import SectionRows, WrittenRow
 from bookwheel.text import lexicon
 from bookwheel.text.numbers import place_dates
 from bookwheel.text.ranking import QuestionWords, find_stems, weigh_rarity
+from bookwheel.text.rows import read_row
 from bookwheel.text.sentences import split_sentences
 from bookwheel.text.structure import Shape, split_parts
 from bookwheel.types import Conversation, Reply, Step
@@ -47,7 +48,6 @@ _PIECE: Final = 1 << 18
 """Characters whose structure is looked at together."""
 _LONGEST_CELL: Final = 300
 _MARK: Final = re.compile(r"^\s*(?:[-*+•·–>]+|\(?\d{1,3}[.)、])\s+")
-_SEPARATORS: Final = ("|", "\t", ";", ",")
 _MONTH: Final = rf"(?:{'|'.join(lexicon.MONTH_NAMES)})"
 _DAY: Final = re.compile(
     rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\b|\b{_MONTH} \d{{1,2}}\b|\d{{1,2}}月\d{{1,2}}[日号]", re.IGNORECASE
@@ -60,10 +60,15 @@ _OF_PEOPLE: Final = re.compile(r"\b(who|whom|name|person|party|owner|by)\b|谁|�
 class _Unit:
     start: int
     end: int
-    text: str
+    line: str
+    """With the blanks around it, for a row has its place under the header by them."""
     leads: str
     header: str
     """The header of a row; empty elsewhere."""
+
+    @property
+    def text(self) -> str:
+        return self.line.strip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +147,7 @@ def _list_units(document: Document) -> Iterator[_Unit]:
                 body = text[a:b].strip()
                 # A line with a colon at its end leads in others and says nothing by itself.
                 if any(map(str.isalnum, body)) and not body.endswith((":", "：")):
-                    yield _Unit(start=start + a, end=start + b, text=body, leads=leads, header=header)
+                    yield _Unit(start=start + a, end=start + b, line=text[a:b], leads=leads, header=header)
 
 
 def _list_pieces(document: Document) -> Iterator[tuple[int, str]]:
@@ -183,15 +188,10 @@ def _find_value(text: str, column: Column) -> str | None:
 
 def _match_header(unit: _Unit, columns: Sequence[Column]) -> dict[str, str]:
     """Return the cells of a row whose header shares a word with a column's name."""
-    mark = next((mark for mark in _SEPARATORS if mark in unit.header), None)
-    if mark is None:
-        return {}
-    names, cells = ([cell.strip() for cell in line.strip().strip("|").split(mark)] for line in (unit.header, unit.text))
-    if len(names) != len(cells):
-        return {}
+    names, cells = read_row(unit.header, unit.line)
     stems = [find_stems(name) for name in names]
     found = {}
-    for column in columns:
+    for column in columns if cells else ():
         wanted = find_stems(column.name)
         at = next((at for at, stem in enumerate(stems) if wanted & stem and cells[at]), None)
         if at is not None:

@@ -30,6 +30,11 @@ def gather(*entries: str) -> PassageDocument:
             "under the stairs",
         ),
         (
+            "外婆的体检在哪天?",
+            ("外婆的体检约在三月五日上午,在第二医院。", "体检改到三月九日了,医生那天才有空。"),
+            "九日",
+        ),
+        (
             "When is the pick-up planned?",
             ("Pick-up is planned for 9 March.", "The carrier called: the pick-up is moved to 11 March."),
             "11 March",

@@ -38,6 +38,8 @@ _HEADERS: Final = re.compile(
 _LINE: Final = 300
 # Of the question's words, where a word tells of a change: one in so many. In Chinese, pairs of signs are words.
 _PART: Final = {"en": 2, "zh": 3}
+# Signs that only join Chinese words: a pair with one of them is no word.
+_SEAM: Final = re.compile(r"[的在了是和与哪谁吗呢吧]")
 # How a turn of a transcript begins.
 _DATED: Final = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]*\] ")
 _TOLD: Final = re.compile(r"[.!?…。！？][\"'”’»)\]』」]*\s*$")
@@ -55,6 +57,7 @@ def list_newest(best: str, question: str, document: PassageDocument) -> list[str
     """Return the statements of what the best passage for a question speaks of, newest first; its own comes last."""
     asked = QuestionWords(question)
     text, wanted = document.slice(0, document.length), asked.find(best) & asked.stems
+    wanted = {word for word in wanted if not _SEAM.search(word)} or wanted
     # Lines of a passage may have been joined; a sentence stands as it was.
     sentences = sorted((best[start:end].strip() for start, end in split_sentences(best)), key=asked.share, reverse=True)
     place, own = next(((text.find(one), one) for one in sentences if one in text), (-1, best))

@@ -76,6 +76,9 @@ def test_what_is_nobodys_own_is_told_by_any_speaker() -> None:
     assert "Brandsma" in find_told("Who is the landlord?", document)
     assert "Tomasz" in find_told("Who has the keys for the shed?", document)
     assert not find_told("What colour are the keys for the shed?", document)
+    chat = gather("林岚: 外婆的体检约在三月五日上午,在第二医院。\n周启: 好的,谁陪她去?\n")
+    assert "第二" in find_told("体检在哪家医院?", chat)
+    assert not find_told("外婆的生日是哪天?", chat)
     assert not find_told("Who is the landlord?", gather("The landlord is called Brandsma now."))
 
 

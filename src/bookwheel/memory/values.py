@@ -105,15 +105,22 @@ def find_told(question: str, document: PassageDocument) -> str:
     asked, speakers = QuestionWords(question), document.speakers
     stems_of = {who: {stem(word.index_key) for word in parse_words(who)} for who in speakers}
     is_of_speaker = any(names & asked.stems for names in stems_of.values())
+    is_chinese = language_of(question) == "zh" and not is_of_speaker
     for passage in document.passages if speakers else ():
         for line in reversed(list(_split_lines(passage.words))):
             names = stems_of.get(find_speaker(line, 0), set())
-            wanted, found = asked.stems - names, asked.find(line)
-            if not wanted or not wanted <= found or not names:
+            wanted = asked.stems - names
+            if is_chinese:
+                # Of pairs of signs some are no words: most of the others will do.
+                signs = {word for word in wanted if not _SEAM.search(word)}
+                found = asked.find(line) & signs
+                wanted = found if 3 * len(found) >= 2 * len(signs) and len(found) > 1 else signs
+            if not wanted or not wanted <= asked.find(line) or not names:
                 continue
             told = _shorten(line, wanted, asked.stems | names)
             is_own = bool(names & asked.stems) if is_of_speaker else _defines(told, wanted)
-            if is_own and _has_value(told, asked.stems | names):
+            known = asked.stems | names
+            if is_own and (bool(_list_stems(told) - known) if is_chinese else _has_value(told, known)):
                 return told
     return ""
 

@@ -96,6 +96,14 @@ def test_the_command_shows_figures_sql_and_rows(
 
 
 @pytest.mark.slow  # a real server
+def test_a_chat_that_names_a_way_is_read_though_it_fits(serving) -> None:
+    first = {"role": "user", "content": f"{write_document(3)}\n\n{SENTENCE}"}
+    with serving(make_model(SQL)) as up, up.client() as client:
+        body = {"model": "scripted", "way": "collect", "messages": [first]}
+        said = client.post("/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"]
+    assert "| Tenant 0 | 100 crowns | 1 June 2027 |" in said
+
+
 def test_a_table_is_asked_over_http_and_in_a_chat(serving) -> None:
     first = {"role": "user", "content": SENTENCE}
     with serving(make_model(SQL)) as up, up.client() as client:

@@ -281,6 +281,8 @@ class _Section:
         missing = find_missing_words(parse_words(value), self._keys)
         missing = tuple(word for word in missing if not set(words_with_articles(word)) <= self._words)
         digits = tuple(word.text for word in parse_words(value) if any(map(str.isdigit, word.text)))
+        if not missing and not digits:
+            return ()
         if self._has_quantity(value):
             return tuple(word for word in missing if word not in digits)
         # The comma of 8,75 is none of thousands: it is not 875.

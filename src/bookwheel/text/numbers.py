@@ -296,6 +296,8 @@ def unify_numbers(text: str) -> str:
 
 def _space_fractions(text: str) -> str:
     """Put a blank before each sign such as ½, which stands close to the number before it."""
+    if text.isascii():
+        return text
     return "".join(f" {sign}" if "⁄" in unicodedata.normalize("NFKC", sign) else sign for sign in text)
 
 
@@ -320,9 +322,8 @@ def list_days(text: str) -> set[str]:
     >>> sorted(list_days("by Friday 12 June; July 3rd; 8月7日"))
     ['06-12', '07-03', '08-07']
     """
-    found = [
-        groups for pattern in _DAYS for groups in (match.groupdict() for match in pattern.finditer(unify_numbers(text)))
-    ]
+    plain = unify_numbers(text)
+    found = [match.groupdict() for pattern in _DAYS for match in pattern.finditer(plain)]
     months = [name[:3] for name in lexicon.MONTH_NAMES]
     days = ((one["m"] if one["m"].isdigit() else months.index(one["m"][:3].lower()) + 1, one["d"]) for one in found)
     return {f"{int(month):02}-{int(day):02}" for month, day in days}

@@ -172,7 +172,8 @@ class OpenAIRoutes:
         fits = fits_by_bytes(*counted) or await asyncio.to_thread(fits_by_tokens, *counted)
         # A model in this process takes no pictures in a chat: they are read.
         is_passed_on = not contents.pictures or isinstance(unwrap(model), OpenAIModel)
-        if fits and not has_document and is_passed_on and (chat.model == name or _has_one_text(contents)):
+        is_plain = chat.model == name and not chat.way  # Who names a way of reading wants it to be read.
+        if fits and not has_document and is_passed_on and (is_plain or _has_one_text(contents)):
             _check_user_text(contents)
             try:
                 return await self.pass_through.answer(chat, contents, model, key, raw_body)

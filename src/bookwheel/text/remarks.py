@@ -97,6 +97,7 @@ _DECLINES: Final = re.compile(
         determinable)\b(?!\s+\w+\s+[a-z]+\s+(?:built|did|made|was|is)\b)
     | \bno\s(?:\w+\s){{1,5}}?(?:is|are|was|were)\s(?:\w+\s)?
         (?:named|given|mentioned|stated|said|specified|recorded|listed)\b
+    | \bunder\ (?:investigation|examination|review)\b
     | \bsays?\ nothing\ (?:about|of)\b | \bno\ (?:definition|reason|explanation|such\ \w+)\b
     | \bnot\ (?:by\ |for\ |to\ )?(?:who|whom|whose|what|when|where|why|how|which)\b
     | \b(?:no|any|enough|sufficient|insufficient|lack\ of|lacks?|lacking|missing|without)\s(?:\w+\s){{0,3}}?
@@ -138,6 +139,9 @@ _GUESS: Final = re.compile(
     r"i(?:'d| would)?\s+(?:guess|say|assume|think|believe)|my (?:best )?guess|presumably|probably|likely|perhaps)\b"
     r"[^.!?\n]*?\b(?:is|was|were|are|be|been|in|by|on|"
     r"guess|say|believe|think|assume|probably|likely|suggests?|points? to|impl(?:y|ies))\b\s+(?P<answer>[^.!?\n]+)"
+)
+_LIKELY: Final = re.compile(
+    r"\bbut (?:it|he|she|they|that) (?:is|was|were|are) (?:most |very )?(?:probably|likely|presumably) an?\b"
 )
 _CHINESE_GUESS: Final = re.compile(
     r"(?:但|不过|然而|只是)[^。！？\n]*?(?:应该|可能|大概|估计|我猜|就是|答案是|推测)(?P<answer>[^。！？\n]+)"
@@ -201,5 +205,7 @@ def _gives_guess(text: str) -> bool:
     guess = match["answer"]
     if _HOLLOW.search(guess.casefold()):
         return False
+    if _LIKELY.search(text):
+        return True
     months = any(month in guess.casefold() for month in MONTHS if month != "may")
     return bool(_NAME.search(f"- {guess}")) or months or bool(_CHINESE_GUESS.search(text))

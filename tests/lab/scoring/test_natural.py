@@ -90,6 +90,14 @@ def test_an_option_is_picked_by_its_letter_or_its_text(answer, right):
         ("What is the capital?", "Bo", "Bo is the largest city, but the capital is Karr."),
         ("How old was he?", "64", "His wife was 64."),
         ("Who signed?", "Ada Quill", "The document does not say; Ada Quill only paid."),
+        ("Which sample failed?", "B7", "B6 and B8 failed, while B7 passed."),
+        ("What was it called before 1931?", "Rovers", "In 1931 it took the name Rovers."),
+        ("What was it called before 1931?", "Rovers", "It was called Tidewater before 1931 and Rovers afterwards."),
+        ("What was it called?", "Harbour Rovers", "Tidewater Athletic. Harbour Rovers was its main rival."),
+        ("Who found it?", "Ada Quill", "It was found by a student of Ada Quill."),
+        ("Who moved it?", "Ada Quill", "Ada Quill spoke against it; the mover was Bram Marrow."),
+        ("谁把钥匙交给了守塔人？", "林阿婆", "守塔人把钥匙交给了林阿婆。"),
+        ("谁交出了钥匙？", "林阿婆", "是老郑，他从林阿婆那里拿到钥匙。"),
     ],
 )
 def test_a_gold_that_is_said_of_something_else_does_not_count(question, gold, answer):
@@ -116,6 +124,9 @@ def test_a_gold_that_is_said_of_something_else_does_not_count(question, gold, an
         ("Which number?", "PX-77-L", "PX77L"),
         ("Who is the CEO?", "Ada Quill", "Although not explicitly stated, the CEO appears to be Ada Quill."),
         ("How many species were found?", "57", "57, of which 12 are birds"),
+        ("Who led it?", "Ada Quill", "It stood under the leadership of Ada Quill."),
+        ("What was it called before 1931?", "Rovers", "It was called Rovers until 1931."),
+        ("他把钥匙交给了谁？", "林阿婆", "他把钥匙交给了林阿婆。"),
         ("How many were returned?", "86", "1,204 were sold and 86 were returned."),
     ],
 )
@@ -127,10 +138,13 @@ def test_an_answer_that_is_not_clear_is_no_no():
     assert choice("It isn't clear.", ["no"], "Is it open?").score == 0
     assert choice("Lorries may not use it.", ["no"], "May lorries use it?").score == 1
     assert choice("The board accepted the plan.", ["yes"], "Did the board accept the plan?").score == 1
+    assert choice("The board rejected the plan.", ["no"], "Did the board approve the plan?").score == 1
 
 
 def test_a_polite_refusal_is_one():
     assert unanswerable("I'm sorry, but the passage does not contain that.", ["not given"]).score == 1
+    assert unanswerable("The report says that it is still under investigation.", ["not given"]).score == 1
+    assert unanswerable("It is not confirmed, but it was probably an open door.", ["not given"]).score == 0
 
 
 def test_a_concession_is_no_refusal():
@@ -142,6 +156,8 @@ def test_a_list_with_more_than_was_asked_for_is_not_all_of_it():
     assert all_of("Linz and Graz", ["Linz", "Graz"]).score == 1
     assert all_of("Linz, Graz and Salzburg", ["Linz", "Graz"]).score == 0
     assert all_of("Linz, but not Graz", ["Linz", "Graz"]).score == 0
+    assert all_of("Linz; Graz keeps its hall", ["Linz", "Graz"]).score == 0
+    assert all_of("Linz lost its hall; Graz lost its pool", ["Linz", "Graz"]).score == 1
     assert all_of("The Gazette says 12, the parish register 40.", ["12", "40"]).score == 1
 
 

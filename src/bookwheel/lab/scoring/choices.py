@@ -11,6 +11,7 @@ from typing import Final
 
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
 from bookwheel.lab.scoring.forms import list_forms
+from bookwheel.lab.scoring.relevance import has_opposite
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import find_words, simplify, words
 from bookwheel.text.remarks import declines
@@ -197,6 +198,8 @@ def _weigh_statement(text: str, question: str) -> bool | None:
         decisive = _choose_clause(text, question)
     is_split = _BOTH.search(question) and _CONTRAST.search(text) and not _BOTH.search(text)
     if is_split or _DENIED.search(decisive) or (_FORBIDS.search(decisive) and not _FORBIDS.search(question)):
+        return False
+    if has_opposite(words(decisive), words(question)):
         return False
     affirms = _AFFIRMED.search(decisive) and (_BOTH.search(question) or not _BOTH.search(decisive))
     return True if affirms or _restates(decisive, question) else None

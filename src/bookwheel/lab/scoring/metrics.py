@@ -135,10 +135,25 @@ def all_of(answer: str, golds: Sequence[str]) -> Score:
     share = share_of(answer, golds)
     extra = _find_extra(answer, [words(gold) for gold in golds]) if share.score == 1 and len(golds) > 1 else ""
     only = _ONLY.search(answer)
-    if share.score == 1 and len(golds) > 1 and only and sum(mentions(only[0], gold) for gold in golds) == 1:
-        return Score(score=0.0, reason=f"{share.reason}, and says it of one only", parts=share.parts)
+    is_one = len(golds) > 1 and only is not None and sum(mentions(only[0], gold) for gold in golds) == 1
+    if share.score == 1 and (is_one or _lists_some(answer, golds)):
+        return Score(score=0.0, reason=f"{share.reason}, and says it of some only", parts=share.parts)
     reason = f'{share.reason}, and names "{extra}" too' if extra else share.reason
     return Score(score=float(share.score == 1 and not extra), reason=reason, parts=share.parts)
+
+
+def _lists_some(answer: str, golds: Sequence[str]) -> bool:
+    """Return whether a clause lists some of the golds, and another says something of the others."""
+    clauses = [(one, [gold for gold in golds if mentions(one, gold)]) for one in _CLAUSES.split(answer)]
+    clauses = [(one, named) for one, named in clauses if named]
+    if len(clauses) < _TWO:
+        return False
+    extra = [len(words(one)) - sum(len(words(gold)) for gold in named) for one, named in clauses]
+    return extra[0] <= 1 and extra[-1] >= _TWO and not any(set(clauses[0][1]) & set(named) for _, named in clauses[1:])
+
+
+_CLAUSES: Final = re.compile(r"[;；。]|\.\s|\b(?:but|while|whereas)\b")
+_TWO: Final = 2
 
 
 def _find_extra(answer: str, golds: Sequence[list[str]]) -> str:

@@ -54,6 +54,13 @@ _CALLED: Final = lexicon.words("named called christened titled")
 _NAMES: Final = lexicon.words("mention mentions mentioned names")
 _MOST: Final = {"most": lexicon.words("maximum max most limit"), "least": lexicon.words("minimum min least")}
 _PREPOSITIONS: Final = lexicon.words("by in at to from for on")
+# "It was the work of Ada" names her; "by a student of Ada" does not.
+_WORKS: Final = lexicon.words(
+    "work idea name brainchild invention hand hands person case leadership command direction guidance supervision "
+    "auspices reign rule orders order request initiative name likes"
+)
+_AFTERWARDS: Final = lexicon.words("afterwards afterward thereafter later")
+_SINCE: Final = lexicon.words("in since from")
 _ROLES: Final = lexicon.words("to in at for under against opposite alongside beside")
 _PAYS: Final = lexicon.words("paid pays asked hired ordered told commissioned employed wanted let had got")
 _COPULAS: Final = lexicon.words("is was are were")
@@ -69,6 +76,10 @@ _OPPOSITES: Final = tuple(
         ("buy buys bought", "sell sells sold"),
         ("born birth birthday", "die dies died death"),
         ("rise rises rose", "fall falls fell"),
+        (
+            "approve approves approved accept accepts accepted adopt adopted",
+            "reject rejects rejected refuse refused veto vetoed",
+        ),
         ("highest", "lowest"),
         ("largest biggest", "smallest"),
         ("oldest eldest", "youngest"),
@@ -122,7 +133,7 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
         or _is_later(before, after, asked)
         or _is_loser(before, after, asked)
         or (before[-1:] != [] and before[-1] in _NAMES and after[:1] == ["only"])
-        or _has_opposite(clause, asked)
+        or has_opposite(clause, asked)
         or _is_other_role(before, asked)
         or _is_said_of_rival(row, start, end, asked)
         or _is_acted_on(after, asked)
@@ -174,7 +185,7 @@ def _is_loser(before: Sequence[str], after: Sequence[str], asked: Sequence[str])
     return bool(set(after[:2]) & _LOSES) or bool(set(before[-1:]) & _BEATS)
 
 
-def _has_opposite(clause: Sequence[str], asked: Sequence[str]) -> bool:
+def has_opposite(clause: Sequence[str], asked: Sequence[str]) -> bool:
     """Return whether the clause says the opposite of what is asked: of the arrival, where the departure is."""
     said, wanted = set(clause), set(asked)
     return any(
@@ -190,6 +201,8 @@ def _is_other_role(before: Sequence[str], asked: Sequence[str]) -> bool:
         return True
     if not asked or (asked[0] not in {"who", "whose"} and list(asked[:2]) != ["which", "team"]):
         return False
+    if list(before[-1:]) == ["of"] and asked[0] == "who" and "of" not in asked:
+        return len(before) > 1 and before[-2] not in _WORKS | set(asked)
     if set(before[-3:]) & _LOSES:  # "Sund lost to Norvik"
         return False
     return bool(before) and before[-1] in _ROLES - set(asked) and not {"whom", "where"} & set(asked)
@@ -255,7 +268,12 @@ def _has_other_year(row: Sequence[str], start: int, end: int, clause: Sequence[s
 
 
 def _is_later(before: Sequence[str], after: Sequence[str], asked: Sequence[str]) -> bool:
-    """Return whether the gold comes after another, where the first is asked for."""
+    """Return whether the gold comes after another, where the first is asked for; or after the year it held before."""
+    if "before" in asked:
+        years = {year for word, year in pairwise(asked) if word == "before" and _YEAR.fullmatch(year)}
+        if after[:1] and after[0] in _AFTERWARDS:
+            return True
+        return any(word in _SINCE and year in years for word, year in pairwise(before))
     if not {"first", "earliest"} & set(asked) or _LATER & set(asked):
         return False
     return list(after[:1]) == ["followed"] or list(before[-2:]) == ["followed", "by"] or bool(set(before[:2]) & _LATER)

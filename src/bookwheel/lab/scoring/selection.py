@@ -29,8 +29,10 @@ _CONTRAST: Final = re.compile(
     r"(?<=\w),\s(?=(?:it|he|she|they)\b)"
 )
 _ASIDE: Final = re.compile(r"[(（\[][^()（）\[\]]*[)）\]]")
+# A point after up to three letters is an abbreviation's, after more the sentence's.
+_REST: Final = r"(?:[\w'’&-]|(?:(?<=\b\w)|(?<=\b\w\w)|(?<=\b\w\w\w))\.)*"
 _NAME: Final = re.compile(
-    r"(?<![\w'’])[A-ZÀ-Þ][\w'’.&-]*(?:\s+(?:(?:of|the|de|la|von|van|der|and the)\s+)*[A-ZÀ-Þ0-9][\w'’.&-]*)*"
+    rf"(?<![\w'’])[A-ZÀ-Þ]{_REST}(?:\s+(?:(?:of|the|de|la|von|van|der|and the)\s+)*[A-ZÀ-Þ0-9]{_REST})*"
 )
 _UNIT: Final = (
     r"(?:\s?(?:%|percent|per cent|million|billion|thousand|[ap]\.?m\b|kg|km|[mgt]\b|miles?|euros?|pounds?|dollars?|"
@@ -45,6 +47,8 @@ _DATE: Final = re.compile(
     r"(?:,?\s+\d{4})?)|\b\d{4}-\d{2}-\d{2}\b|\b1\d{3}\b|\b20\d\d\b|\d+(?:st|nd|rd|th)\s+century|\d{2,4}\s*年"
 )
 _TITLE: Final = re.compile(r"《[^》]+》")
+# "B7", which stands beside "B6".
+_LABEL: Final = re.compile(r"[A-Z]{1,3}-?\d{1,4}[a-z]?")
 # "105aeff9-5dfc-4177", which is one value and no list of numbers.
 _CODE: Final = re.compile(r"(?=\w*\d)(?=[\w-]*[A-Za-z])[\w-]{8,}")
 _RANGE: Final = re.compile(
@@ -67,6 +71,7 @@ _DISCOURSE: Final = lexicon.words(
 _CONCLUDES: Final = re.compile(
     r"(?i:\b(?:so|therefore|thus|hence|the answer|final answer|that is|i\.e\.|namely)\b)|答案|因此|所以|即"
 )
+_AGENT: Final = re.compile(r"\b[Tt]he (\w{2,})(?:er|or) (?:is|was) (?:the )?$")
 _RELATIVE: Final = re.compile(r",\s+(?:who|whom|which|that)\b[^,;.]*$")
 _PRONOUN: Final = re.compile(r"^\W*(?:and\s+)?(?:only\s+)?(?:it|he|she|they|this|that|with \w+ it)\b", re.IGNORECASE)
 _DROPS_SUBJECT: Final = re.compile(r"，(?:\d|[于在并后至从由到直是])")
@@ -145,7 +150,7 @@ def _choose_pattern(gold: str) -> re.Pattern[str] | None:
         return _DATE
     if _CODE.fullmatch(gold):
         return None
-    if re.search(r"\d", gold):
+    if re.search(r"\d", gold) and not _LABEL.fullmatch(gold):
         return _NUMBER
     return _NAME if gold[:1].isupper() and gold.isascii() else None
 
@@ -234,6 +239,11 @@ def _opens_with_other(text: str, own: Sequence[_Value], others: Sequence[_Value]
 def _acts(text: str, own: Sequence[_Value], others: Sequence[_Value], question: str) -> bool:
     """Return whether another name is the subject of what the question asks who did, or the gold qualifies it."""
     asked = [word for word in words(question) if word not in ARTICLES]
+    for one in others:
+        # "The mover was another": the question's verb as a noun.
+        noun = _AGENT.search(text[: one.start])
+        if noun and any(lexicon.stem(noun[1] + end) in {*map(lexicon.stem, asked)} for end in ("", "e", "ed")):
+            return True
     if {"whom", "does", "did", "do"} & set(asked):
         return False
     # "Which drug was withdrawn?" asks for what was done to; there the subject is no answer.

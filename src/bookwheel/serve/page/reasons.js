@@ -5,7 +5,7 @@ import { t } from "./words.js";
 
 const REASONS = [
   [/^(.*), and names "(.*)" too$/s, "reason.extra"],
-  [/^(.*), and says it of one only$/s, "reason.of-one"],
+  [/^(.*), and says it of some only$/s, "reason.of-one"],
   [/^is "(.*)"$/s, "reason.is"],
   [/^is none of the golds$/, "reason.is-none"],
   [/^holds "(.*)"$/s, "reason.holds"],

@@ -161,7 +161,7 @@ export default {
   "reason.holds-none": "holds none of the gold answers",
   "reason.holds-of": "holds {one} of {two}",
   "reason.names": "names “{one}” without deciding for it",
-  "reason.of-one": "{one}, and says it of one only",
+  "reason.of-one": "{one}, and says it of some only",
   "reason.settles": "names “{one}” and settles on another",
   "reason.lists": "lists {one} of {two}",
   "reason.no-nodes": "the last line lists no nodes",

@@ -161,7 +161,7 @@ export default {
   "reason.holds-none": "不含任何标准答案",
   "reason.holds-of": "含有 {two} 个中的 {one} 个",
   "reason.names": "提到“{one}”，但没有以它为答案",
-  "reason.of-one": "{one}，而且只就其中一个说",
+  "reason.of-one": "{one}，而且只就其中一部分说",
   "reason.settles": "提到“{one}”，却以别的为答案",
   "reason.lists": "列出 {two} 个中的 {one} 个",
   "reason.no-nodes": "最后一行没有列出节点",

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 _LEAST: Final = re.compile(
     r"\b(?:least|fewe(?:r|st)|less|lowe(?:r|st)|smalle(?:r|st)|shorte(?:r|st)|cheape(?:r|st)|lighte(?:r|st)|earlie(?:r|st)|"
-    r"slowe(?:r|st)|colde(?:r|st)|olde(?:r|st)|narrowe(?:r|st)|first|minimum|nearest|closest)\b|[更最较]?[少低小短轻早便]|便宜|先|最旧",
+    r"slowe(?:r|st)|colde(?:r|st)|olde(?:r|st)|narrowe(?:r|st)|first|minimum|nearest|closest|worst|worse)\b|[更最较]?[少低小短轻早便]|便宜|先|最旧",
     re.IGNORECASE,
 )
 _MOST: Final = re.compile(
     r"\b(?:most|more|higher|highest|larger|largest|bigger|biggest|greater|greatest|longe(?:r|st)|deare(?:r|st)|heavie(?:r|st)|"
-    r"late(?:r|st)|newe(?:r|st)|wider|widest|taller|tallest|costlie(?:r|st)|last|maximum|faste(?:r|st)|warme(?:r|st)|hotte(?:r|st)|furthest|farthest)\b|"
+    r"late(?:r|st)|newe(?:r|st)|wider|widest|taller|tallest|costlie(?:r|st)|last|maximum|faste(?:r|st)|best|better|warme(?:r|st)|hotte(?:r|st)|furthest|farthest)\b|"
     r"[更最较]?[多高大长重晚贵久慢]|最新",
     re.IGNORECASE,
 )
@@ -50,7 +50,7 @@ _COMPARES: Final = re.compile(
 _BOUND: Final = re.compile(
     r"\b(?:less|more|fewer) than\b|\bat (?:least|most)\b|不到|超过|以上|以下|至少|至多", re.IGNORECASE
 )
-_SUPERLATIVE: Final = re.compile(r"\b\w{2,}est\b|\bmost\b|最", re.IGNORECASE)
+_SUPERLATIVE: Final = re.compile(r"\b\w{2,}est\b|\b(?:most|least|best|worst)\b|最", re.IGNORECASE)
 _WANTS_VALUE: Final = re.compile(
     r"^(?!.*\b(?:which|who)\b).*(?:\bhow (?:much|many|long|old|far|high)\b|\bwhen\b|\bwhat (?:time|day|date|price))|"
     r"^(?!.*(?:哪[个家种款位门项]|谁)).*(?:多少|几|哪[天年]|什么时候|何时)",
@@ -62,7 +62,7 @@ _LAST: Final = re.compile(r"\b(?:last|latest)\b|末班|尾班|最后一班|最�
 _FIGURE: Final = re.compile(r"\d[\d.,]*")
 _ENDS: Final = re.compile(r"clos|shut|\buntil\b|\bend|\blatest\b|关|结束|下班", re.IGNORECASE)
 _PAIR: Final = re.compile(
-    r"(?:[,:;–—]|\bis|\bare|\bbetween)\s+(?:the\s+)?(?P<a>[^,:;]+?)\s+(?:or|and)\s+(?:the\s+)?(?P<b>[^,:;?]+?)\s*[?？]?\s*$",
+    r"(?:[,:;–—]|\bis|\bare|\bbetween)\s+(?:the\s+)?(?:one\s+from\s+)?(?P<a>[^,:;]+?)\s+(?:or|and)\s+(?:the\s+)?(?:one\s+from\s+)?(?P<b>[^,:;?]+?)\s*[?？]?\s*$",
     re.IGNORECASE,
 )
 _TERM: Final = re.compile(
@@ -73,6 +73,7 @@ _SECONDS: Final = {"s": 1, "秒": 1, "m": 60, "分": 60, "h": 3600, "小": 3600,
 _LONGER: Final = {"w": 7, "周": 7, "mo": 30, "个": 30, "月": 30, "y": 365, "年": 365}
 _TIME: Final = re.compile(r"(\d{1,2})[:.](\d\d)(?!\d)")
 _NOTHING: Final = re.compile(r"free|none|nil|免费|无|没有", re.IGNORECASE)
+_CODE: Final = re.compile(r"\s*[A-Za-z]+[-–]?\d")
 _BRACKETS: Final = re.compile(r"\s*[（(\[][^()（）\[\]]*[)）\]]")
 _LEAST_ROWS: Final = 2
 _DISTINCT: Final = 0.8
@@ -183,18 +184,14 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
     won = [at for at, value in values.items() if value == best]
     if len(won) > 1:
         return None
-    is_value = bool(_WANTS_VALUE.search(question)) or _asks_what(question, names[column])
+    is_value = bool(_WANTS_VALUE.search(question)) or _asks_what(question, names, column)
     return _Won(rows[won[0]][column if is_value else key], won[0], places, column, len(columns) == 1)
 
 
-def _asks_what(question: str, name: str) -> bool:
+def _asks_what(question: str, names: Sequence[str], column: int) -> bool:
     """Return whether a question asks for the value: "What is the highest yearly fee?", where the fee has a column."""
     found = _WHAT_IS.search(question)
-    return found is not None and bool(find_stems(found[1]) & _list_words(name))
-
-
-def _list_words(name: str) -> set[str]:
-    return {stem for stem in find_stems(name) if len(stem) > 1}
+    return found is not None and bool(choose_columns(found[1], names, [column], by_kind=False))
 
 
 def read_table(header: str, rows: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -254,7 +251,9 @@ def measure(cell: str, *, ends: bool) -> float | None:
     if ":" in cell and (times := _TIME.findall(cell)):
         hour, minute = times[-1 if ends else 0]
         return float(int(hour) * 60 + int(minute))
-    return 0.0 if _NOTHING.fullmatch(cell.strip()) else read_amount(cell)
+    if _NOTHING.fullmatch(cell.strip()):
+        return 0.0
+    return None if _CODE.match(cell) else read_amount(cell)
 
 
 def _count_seconds(unit: str) -> int:

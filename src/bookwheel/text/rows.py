@@ -15,6 +15,7 @@ import csv
 import re
 import unicodedata
 from collections import Counter
+from difflib import get_close_matches
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -22,7 +23,7 @@ from bookwheel.text.lexicon import stem, words
 from bookwheel.text.ranking import QuestionWords, find_stems
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 _MARKS: Final = ("|", "\t", ";", ",")
 _WORDS: Final = re.compile(r"\S+(?: \S+)*")
@@ -44,6 +45,8 @@ _PERIODS: Final = {
     )
     for adverb in adverbs.split()
 }
+_LEAST_FUZZY: Final = 5
+_ALIKE: Final = 0.78
 _TOTAL: Final = re.compile(r"\btotal|\bsum\b|altogether|in all|comes to|overall|合计|总|一共", re.IGNORECASE)
 _KINDS: Final = tuple(
     (re.compile(asked, re.IGNORECASE), re.compile(named, re.IGNORECASE))
@@ -69,7 +72,10 @@ _KINDS: Final = tuple(
             r"\bwhere\b|\bwhich (?:room|place|hall)|哪里|哪儿|在哪|什么地方|哪个教室",
             r"room|place|hall|where|location|venue|教室|地点|位置|场地",
         ),
-        (r"\bhow many\b|多少[个件台张本]|几[个件台张本]", r"quantity|\bqty\b|count|number of|pieces|数量|件数"),
+        (
+            r"\bhow many\b|(?:多少|几)[个件台张本]|哪[个种]更?[多少]",
+            r"quantity|\bqty\b|count|number of|pieces|数量|件数",
+        ),
         (r"cold|warm|\bhot|[冷热]", r"temp|°|温"),
         (r"people|persons|members|人", r"people|members|seats|places|capacity|名额|人数"),
         (r"heav|light|\bweigh|重|轻", r"weight|kg|mass|重"),
@@ -169,26 +175,42 @@ def find_cell(header: str, row: str, question: str, leads: str = "") -> FoundCel
     return FoundCell(cells[columns[0]].strip("`* "), is_named=is_named)
 
 
-def choose_columns(question: str, names: Sequence[str], able: Collection[int], *, beside: set[str]) -> list[int]:
+def choose_columns(
+    question: str, names: Sequence[str], able: Collection[int], *, beside: Collection[str] = (), by_kind: bool = True
+) -> list[int]:
     """Return the able column whose name has the question's words, save those beside; else those of the kind asked for.
 
     Of several of a kind the first is the likeliest: a price stands before what is added to it.
     """
-    letters = {letter.casefold() for letter in _LETTER.findall(question)}
-    asked = {_PERIODS.get(stem, stem) for stem in QuestionWords(question).stems | letters} - beside
     stems = {at: _list_stems(names[at], question) for at in able}
+    said = QuestionWords(question).stems | {letter.casefold() for letter in _LETTER.findall(question)}
+    # "Day" only asks in most questions.
+    said |= find_stems(question) & {*_PERIODS.values()}
+    asked = _mend({_PERIODS.get(stem, stem) for stem in said}, stems.values()).difference(beside)
     common = Counter(stem for some in stems.values() for stem in some)
-    shares = {at: sum(1 / common[stem] for stem in _find_shared(some, asked)) for at, some in stems.items()}
+    shared = {at: _find_shared(some, asked) for at, some in stems.items()}
+    # Of "Per day" and "Km included per day", the first where nobody asks for distances.
+    shares = {
+        at: sum(1 / common[stem] for stem in some) + len(some) / len(stems[at]) for at, some in shared.items() if some
+    }
     best = max(shares.values(), default=0.0)
-    named = [at for at in able if shares[at] == best] if best else []
+    named = [at for at in able if shares.get(at) == best] if best else []
     if len(named) == 1:
         return named
-    for of_question, of_name in _KINDS:
+    for of_question, of_name in _KINDS if by_kind else ():
         fit = [at for at in named or able if of_name.search(names[at])] if of_question.search(question) else []
         if fit:
             fit = _prefer_total(fit, names, question) or fit
             return fit if not named or len(fit) == 1 else []
     return []
+
+
+def _mend(asked: set[str], names: Iterable[set[str]]) -> set[str]:
+    """Return the stems of a question, and those of names that a mistyped one stands for."""
+    known = {stem for some in names for stem in some if len(stem) >= _LEAST_FUZZY}
+    strange = [stem for stem in asked - known if len(stem) >= _LEAST_FUZZY and stem.isascii()]
+    near = {found for stem in strange for found in get_close_matches(stem, known, n=1, cutoff=_ALIKE)}
+    return asked | near
 
 
 def _prefer_total(fit: Sequence[int], names: Sequence[str], question: str) -> list[int]:

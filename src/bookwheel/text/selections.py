@@ -50,6 +50,18 @@ _ORDERED: Final = re.compile(
 )
 
 
+_AGAINST: Final[tuple[tuple[re.Pattern[str], Callable[[float, float], bool]], ...]] = (
+    (
+        re.compile(r"\b(?:more|higher|larger|greater)\b(?: \w+){0,2} than\b|\babove\b|\bover\b|[高多大]于|超过"),
+        float.__gt__,
+    ),
+    (
+        re.compile(r"\b(?:less|fewer|lower|smaller)\b(?: \w+){0,2} than\b|\bbelow\b|\bunder\b|[低少小]于|不到"),
+        float.__lt__,
+    ),
+)
+
+
 class Selection(NamedTuple):
     """The rows that a question asks for."""
 
@@ -67,6 +79,7 @@ def select_rows(question: str, header: str, rows: Sequence[str]) -> Selection | 
         return None
     key, every = found[0], [cells for _, cells in table]
     beyond = _select_beyond(question, names, every, key)
+    beyond = _select_against(question, names, every, key) if beyond is None else beyond
     chosen = _select_named(question, every, key) if beyond is None else beyond
     if not chosen or len(chosen) == len(table):
         return None
@@ -87,12 +100,31 @@ def _select_beyond(question: str, names: Sequence[str], rows: Sequence[Sequence[
             for at in range(len(names))
             if at != key and any(measure(row[at], ends=False) is not None for row in rows)
         ]
-        columns = choose_columns(question.replace(found[0], " "), names, able, beside=set())
-        columns = columns or choose_columns(question, names, able, beside=set())
+        columns = choose_columns(question.replace(found[0], " "), names, able)
+        columns = columns or choose_columns(question, names, able)
         if bound is None or len(columns) != 1:
             return []
         values = [measure(row[columns[0]], ends=False) for row in rows]
         return [at for at, value in enumerate(values) if value is not None and holds(value, bound)]
+    return None
+
+
+def _select_against(question: str, names: Sequence[str], rows: Sequence[Sequence[str]], key: int) -> list[int] | None:
+    """Return the rows whose value is beyond that of another column; None where none is named."""
+    able = [
+        at for at in range(len(names)) if at != key and any(measure(row[at], ends=False) is not None for row in rows)
+    ]
+    for pattern, holds in _AGAINST:
+        if (found := pattern.search(question)) is None:
+            continue
+        others = choose_columns(question[found.end() :], names, able, by_kind=False)
+        rest = [at for at in able if at not in others]
+        left = choose_columns(question[: found.start()], names, rest, by_kind=False)
+        if len(others) != 1 or (not left and others[0] - 1 not in able):
+            return None
+        one, other = left[0] if left else others[0] - 1, others[0]
+        pairs = [(measure(row[one], ends=False), measure(row[other], ends=False)) for row in rows]
+        return [at for at, (a, b) in enumerate(pairs) if a is not None and b is not None and holds(a, b)]
     return None
 
 
@@ -111,7 +143,7 @@ def _select_named(question: str, rows: Sequence[Sequence[str]], key: int) -> lis
 
 def asks_bound(question: str) -> bool:
     """Return whether a question gives a bound: more than, at least, below."""
-    return any(pattern.search(question) for pattern, _ in _BOUNDS)
+    return any(pattern.search(question) for pattern, _ in (*_BOUNDS, *_AGAINST))
 
 
 def _names(question: str, asked: set[str], cell: str) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.passages import GAP
 from bookwheel.reading.ways.short_answers import find_style
-from bookwheel.text.comparisons import asks_comparison, compare_rows, find_outermost
+from bookwheel.text.comparisons import asks_comparison, compare_rows, find_outermost, measure
 from bookwheel.text.rows import find_cell, read_row
 from bookwheel.text.selections import asks_bound, select_rows
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _COUNTS: Final = re.compile(r"\bhow many\b|(?:多少|几)[个位家种款门项]", re.IGNORECASE)
+_HOW_MANY: Final = re.compile(r"\bhow (?:many|much)\b|多少|几[个位张台]", re.IGNORECASE)
 
 
 class RowAnswer(NamedTuple):
@@ -61,6 +62,8 @@ def find_table_answer(question: str, passage: str, document: Document) -> RowAns
     if time := find_outermost(question, read_row(header, line)[1]):
         return RowAnswer(time, passage, is_sure=False, is_compared=False)
     cell = find_cell(header, line, question, " ".join(own.leads))
+    if cell and _HOW_MANY.search(question) and measure(cell.text, ends=False) is None:
+        return None
     return RowAnswer(cell.text, passage, is_sure=cell.is_named, is_compared=False) if cell else None
 
 

@@ -19,13 +19,15 @@ def test_a_run_says_what_its_numbers_were_made_with(tmp_path):
     async def open_model(_spec):
         return ScriptedModel(lambda _call: "Ada")
 
-    evaluation = Evaluation(samples=(str(path),), models=(ModelSpec(name="scripted"),), ways=("whole",))
+    spec = ModelSpec(name="scripted")
+    evaluation = Evaluation(samples=(str(path),), models=(spec,), ways=("whole",), judge=spec)
     results = asyncio.run(evaluate(evaluation, tmp_path / "results.jsonl", open_model))
     manifest = results.runs[-1].manifest
     assert len(manifest["code"]["sha256"]) == 16
     assert {"python", "system", "processor"} <= manifest["machine"].keys()
     assert len(manifest["data"][str(path)]) == 64
     assert manifest["models"]["scripted"]["tokenizer"].startswith("words, counts ")
+    assert manifest["judge"] == manifest["models"]["scripted"]
     (used,) = summarize_use(results.records).values()
     assert (used["samples"], used["calls"]) == (1, 1)
     assert used["prompt tokens"] > 0

@@ -6,8 +6,12 @@ import json
 import pytest
 
 from bookwheel.errors import InputError
+from bookwheel.lab.evaluation.layout import build_sections
 from bookwheel.lab.evaluation.records import SampleOutcome
+from bookwheel.lab.evaluation.report import build_report
+from bookwheel.lab.evaluation.results import Results
 from bookwheel.lab.evaluation.run import evaluate
+from bookwheel.lab.evaluation.sections import to_markdown
 from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec, SettingsError
 from bookwheel.lab.tasks import Sample
 from bookwheel.lab.tasks.files import read_entries
@@ -203,6 +207,8 @@ def test_a_judge_is_asked_in_the_words_of_its_benchmark(tmp_path, official):
     record, calls = run(tmp_path, official, REMEMBERED, {"reader": "Tram 12", "judge": "Yes."})
     assert calls[-1][0].content.endswith("Question: Which tram?|12|Tram 12")
     assert (record.judged, record.official) == (1.0, None)
+    report = build_report(Results.load(tmp_path / "out" / "results.jsonl"))
+    assert "verdict, in the benchmark's words" in to_markdown("Report", build_sections(report))
     absent = {**REMEMBERED, "question_id": "q1_abs"}
     (tmp_path / "absent").mkdir()
     record, calls = run(tmp_path / "absent", official, absent, {"reader": "12", "judge": "no"})

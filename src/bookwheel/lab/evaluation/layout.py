@@ -98,6 +98,10 @@ _JUDGE: Final = (
     "Judge: what {} says of the answers, beside the metric. Its mean counts samples without an answer as wrong, and "
     "answers whose verdict is unclear nowhere; their number stands beside it."
 )
+_OWN_JUDGE: Final = (
+    "The published measure of some of these tasks is a model's verdict, in the benchmark's words: the share of the "
+    "judge (`--judge MODEL`). The score beside it is ours."
+)
 
 
 def _build_accuracy(report: Report) -> Section:
@@ -196,6 +200,7 @@ def _build_cells(report: Report, *, also_official: bool) -> Section:
         _COLUMNS,
         *([_OFFICIAL] if also_official else ()),
         *([_JUDGE.format(", ".join(judges))] if judges else ()),
+        *([_OWN_JUDGE] if any(record.judge_prompt for record in report.records) else ()),
     ]
     table = ReportTable(caption=f"Every cell. {format_seeds(report)}", header=header, rows=rows)
     return Section(title="Cells", words=tuple(paragraphs), tables=(table,))

@@ -25,10 +25,14 @@ from bookwheel.lab.evaluation.records import Record
 from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec, fingerprint
 from bookwheel.lab.evaluation.work import ModelUnderTest
 from bookwheel.lab.tasks.published import SPECS, describe_spec
+from bookwheel.models.base import Model
 from bookwheel.text.tokens import Tokenizer
 
 # Other versions of these can change an answer or a count.
-_PACKAGES: Final = ("bookwheel", "openai", "tokenizers", "xllamacpp", "torch", "transformers", "nltk", "jieba")
+_PACKAGES: Final = (
+    *("bookwheel", "openai", "tokenizers", "xllamacpp", "torch", "transformers"),
+    *("nltk", "jieba", "rouge-score", "python-dateutil"),
+)
 _SECONDS: Final = 3.0
 # Where servers say what they are.
 _VERSIONS: Final = ("/version", "/api/version", "/props", "/get_server_info")
@@ -42,7 +46,9 @@ _PROBES: Final = (
 )
 
 
-def build_manifest(evaluation: Evaluation, candidates: Sequence[ModelUnderTest]) -> dict[str, Any]:
+def build_manifest(
+    evaluation: Evaluation, candidates: Sequence[ModelUnderTest], judge: Model | None = None
+) -> dict[str, Any]:
     """Return the manifest of a run that is about to begin."""
     specs = {spec.display_name: spec for spec in evaluation.models}
     return {
@@ -50,7 +56,8 @@ def build_manifest(evaluation: Evaluation, candidates: Sequence[ModelUnderTest])
         "machine": _describe_machine(),
         "packages": {name: found for name in _PACKAGES if (found := _find_version(name))},
         "data": _describe_data(evaluation),
-        "models": {one.label: _describe_model(specs[one.label], one) for one in candidates},
+        "models": {one.label: _describe_model(specs[one.label], one.model) for one in candidates},
+        **({"judge": _describe_model(evaluation.judge, judge)} if judge and evaluation.judge else {}),
         **({"published": fingerprint([describe_spec(spec) for spec in SPECS])} if evaluation.as_published else {}),
     }
 
@@ -125,8 +132,7 @@ def _hash_file(path: Path) -> str:
     return "cannot be read"
 
 
-def _describe_model(spec: ModelSpec, candidate: ModelUnderTest) -> dict[str, str]:
-    model = candidate.model
+def _describe_model(spec: ModelSpec, model: Model) -> dict[str, str]:
     found = {"name": model.name, "tokenizer": _describe_tokenizer(model.tokenizer), "window": str(model.window)}
     path = Path(spec.name)
     if path.is_file():

@@ -111,7 +111,7 @@ async def evaluate(
             models={one.label: one.settings for one in candidates},
             settings=evaluation.to_json(),
             notes=tuple(notes),
-            manifest=await asyncio.to_thread(build_manifest, evaluation, candidates),
+            manifest=await asyncio.to_thread(build_manifest, evaluation, candidates, judge),
         )
         with ResultsFile(results, run) as file:
             done = list_done(record for record in file.results.records if record.outcome not in options.rerun)

@@ -10,6 +10,7 @@ DRYER = "| Programme | Max. load | Typical time |"
 PROGRAMMES = ["| Cotton | 8 kg | 3 h 05 min |", "| Duvets | 2.5 kg | 2 h 20 min |", "| Quick | 2 kg | 34 min |"]
 BIDS = "| 品牌 | 单台报价（万元） | 质保 | 工期 |"
 BIDDERS = ["| 海岳 | 31.2 | 5年 | 40天 |", "| 通达 | 26.9 | 2年 | 60天 |", "| 北辰 | 29.5 | 3年 | 45天 |"]
+BOATS = ("| Yard | Price |", ["| Otter AG | £48 |", "| Heron & Sons | £36 |"])
 STAFF = "Name;Since;Room"
 PEOPLE = ["Vera Holm;14 March 2019;12", "Bo Quist;3 May 2016;14", "Ines Okoro;1 July 2021;9"]
 
@@ -21,6 +22,8 @@ PEOPLE = ["Vera Holm;14 March 2019;12", "Bo Quist;3 May 2016;14", "Ines Okoro;1 
         ("Which takes longer, Duvets or Quick?", DRYER, PROGRAMMES, "Duvets", True),
         ("Which programme has the shortest time?", DRYER, PROGRAMMES, "Quick", False),
         ("Smaller max. load: Cotton or Duvets?", DRYER, PROGRAMMES, "Duvets", True),
+        ("What is the best mark in maths?", "| Pupil | Maths |", ["| Kate | 73 |", "| Livia | 96 |"], "96", False),
+        ("Which is cheaper, the one from Otter or the one from Heron?", *BOATS, "Heron & Sons", True),
         ("哪家的质保期最短？", BIDS, BIDDERS, "通达", False),
         ("海岳和北辰哪家报价高？", BIDS, BIDDERS, "海岳", True),
         ("哪家最便宜？", BIDS, BIDDERS, "通达", False),

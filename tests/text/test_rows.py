@@ -42,6 +42,14 @@ def test_a_row_is_cut_at_its_own_marks(line, cells):
         ("| Item | Unit price | Total |", "| Door | 148.00 | 740.00 |", "doors: what in total?", "740.00", True),
         ("Pos   Team       P     Pts", "4     St Oswin   18    31", "how many points did St Oswin get", "31", False),
         ("Stop       Bus A    Bus D", "Quay       06:40    14:35", "When does Bus D leave the Quay?", "14:35", False),
+        ("| Site | Conductivity (µS/cm) |", "| Weir | 340 |", "weir conductivty?", "340", False),
+        (
+            "| Car | Per day | Km included per day |",
+            "| Vanto | 47.00 | 300 |",
+            "What is the Vanto per day?",
+            "47.00",
+            True,
+        ),
         ("课程      教师    教室     学费(元)", "瑜伽      蓝婷    舞蹈室   300", "瑜伽课在哪个教室", "舞蹈室", False),
     ],
 )

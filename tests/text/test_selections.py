@@ -12,6 +12,10 @@ ROWS = [
     "| Heron | £900 | South | 12 | no |",
     "| Teal | £30 | North | 6 | no |",
 ]
+STOCK = "Item no.,Description,Qty on hand,Min. stock"
+ITEMS = ["F-1,Hex bolt,850,1000", "F-2,Wood screw,900,400", "F-3,Grinder,4,5"]
+UNITS = "Room             This year     Last year"
+ROOMS = ["Bedroom              315           290", "Kitchen              530           598"]
 STORES = "库名,存粮（吨）,主要品种,等级"
 GRAIN = ["渡头库,19750,稻谷,良好", "城关库,8200,小麦,优秀", "南岭库,33850,稻谷,良好", "杨庄库,46200,玉米,优秀"]
 
@@ -24,6 +28,8 @@ GRAIN = ["渡头库,19750,稻谷,良好", "城关库,8200,小麦,优秀", "南�
         ("Which boats have at least 12 berths?", HEADER, ROWS, ("Heron",), True),
         ("Which boats have 6 or more berths?", HEADER, ROWS, ("Heron", "Teal"), True),
         ("Which boats lie in the north shed?", HEADER, ROWS, ("Otter", "Teal"), False),
+        ("Which items are below their minimum stock?", STOCK, ITEMS, ("Hex bolt", "Grinder"), True),
+        ("Which rooms used more units than last year?", UNITS, ROOMS, ("Bedroom",), True),
         ("哪些库存粮超过3万吨？", STORES, GRAIN, ("南岭库", "杨庄库"), True),
         ("哪些库被评为优秀？", STORES, GRAIN, ("城关库", "杨庄库"), False),
         ("存粮不到10000吨的是哪几个库？", STORES, GRAIN, ("城关库",), True),

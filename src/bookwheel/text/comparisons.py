@@ -74,6 +74,8 @@ _LONGER: Final = {"w": 7, "周": 7, "mo": 30, "个": 30, "月": 30, "y": 365, "�
 _TIME: Final = re.compile(r"(\d{1,2})[:.](\d\d)(?!\d)")
 _NOTHING: Final = re.compile(r"free|none|nil|免费|无|没有", re.IGNORECASE)
 _CODE: Final = re.compile(r"\s*[A-Za-z]+[-–]?\d")
+_SERIAL: Final = re.compile(r"[A-Za-z]+[-–]\d+|[A-Za-z]*\d{3,}")
+"""F-1003 is nobody's name, while Q5 may be."""
 _BRACKETS: Final = re.compile(r"\s*[（(\[][^()（）\[\]]*[)）\]]")
 _LEAST_ROWS: Final = 2
 _DISTINCT: Final = 0.8
@@ -206,7 +208,10 @@ def find_key(question: str, rows: Sequence[Sequence[str]]) -> tuple[int, list[in
     best: tuple[int, list[int]] | None = None
     for at in range(len(rows[0])):
         cells = [row[at] for row in rows]
-        worded = sum(sum(map(str.isalpha, cell)) >= sum(map(str.isdigit, cell)) for cell in filter(None, cells))
+        worded = sum(
+            sum(map(str.isalpha, cell)) >= sum(map(str.isdigit, cell)) and not _SERIAL.fullmatch(cell)
+            for cell in filter(None, cells)
+        )
         named = _find_named(question, cells)
         told = [cells[place] for place in named] if len(named) > 1 else cells
         if len(set(told)) < (len(told) if named else _DISTINCT * len(told)) or worded <= len(cells) / 2:

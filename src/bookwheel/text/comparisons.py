@@ -73,9 +73,14 @@ _SECONDS: Final = {"s": 1, "秒": 1, "m": 60, "分": 60, "h": 3600, "小": 3600,
 _LONGER: Final = {"w": 7, "周": 7, "mo": 30, "个": 30, "月": 30, "y": 365, "年": 365}
 _TIME: Final = re.compile(r"(\d{1,2})[:.](\d\d)(?!\d)")
 _NOTHING: Final = re.compile(r"free|none|nil|免费|无|没有", re.IGNORECASE)
-_CODE: Final = re.compile(r"\s*[A-Za-z]+[-–]?\d")
+_NAME: Final = re.compile(
+    r"\s*(?!(?:[A-Z]{2,3}|about|from|up to|ca\.?|approx\.?|约|近) ?[\d.,]*\d(?:\D|$))[^\W\d_][^\d]*\d"
+)
+"""Letters with a number behind them: F-1003, Room 12; but GBP 410 and about 12 are figures."""
 _SERIAL: Final = re.compile(r"[A-Za-z]+[-–]\d+|[A-Za-z]*\d{3,}")
 """F-1003 is nobody's name, while Q5 may be."""
+_SUBJECT: Final = re.compile(r"\bwhich (\w+)|哪(?:些|几[个种家款]?)([^\W\d_]{1,3})", re.IGNORECASE)
+_HAN: Final = re.compile("[\u3400-\u9fff]")
 _BRACKETS: Final = re.compile(r"\s*[（(\[][^()（）\[\]]*[)）\]]")
 _LEAST_ROWS: Final = 2
 _DISTINCT: Final = 0.8
@@ -154,7 +159,7 @@ def find_outermost(question: str, row: Sequence[str]) -> str | None:
 
 
 def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> _Won | None:
-    found = find_key(question, rows) if len(rows) >= _LEAST_ROWS else None
+    found = find_key(question, names, rows) if len(rows) >= _LEAST_ROWS else None
     if found is None:
         return None
     key, places = found
@@ -163,7 +168,8 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
         asked = asked.replace(rows[at][key], " ")
     asked = _HOW_MUCH.sub(" ", asked)
     least, most = _LEAST.search(asked), _MOST.search(asked)
-    if bool(least) is bool(most) or (len(places) == 1 and not _SUPERLATIVE.search(asked)):
+    is_one = len(places) == 1 and not _SUPERLATIVE.search(asked)
+    if bool(least) is bool(most) or is_one or (len(places) < len(_find_pair(question))):
         return None
     places = places if len(places) > 1 else []
     compared = places or range(len(rows))
@@ -203,9 +209,10 @@ def read_table(header: str, rows: Sequence[str]) -> list[tuple[str, list[str]]]:
     return [(row, cells) for row, cells in table if 2 * sum(map(bool, cells)) > most]
 
 
-def find_key(question: str, rows: Sequence[Sequence[str]]) -> tuple[int, list[int]] | None:
+def find_key(question: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[int, list[int]] | None:
     """Return the column that tells the rows apart by words, and the rows that the question names by it."""
-    best: tuple[int, list[int]] | None = None
+    subject = find_stems(" ".join(word for found in _SUBJECT.findall(question) for word in found))
+    best = list[tuple[tuple[int, bool, int], int, list[int]]]()
     for at in range(len(rows[0])):
         cells = [row[at] for row in rows]
         worded = sum(
@@ -214,37 +221,35 @@ def find_key(question: str, rows: Sequence[Sequence[str]]) -> tuple[int, list[in
         )
         named = _find_named(question, cells)
         told = [cells[place] for place in named] if len(named) > 1 else cells
-        if len(set(told)) < (len(told) if named else _DISTINCT * len(told)) or worded <= len(cells) / 2:
-            continue
-        if best is None or len(named) > len(best[1]):
-            best = (at, named)
-    return best
+        if len(set(told)) >= (len(told) if named else _DISTINCT * len(told)) and worded > len(cells) / 2:
+            # The column with the most of what the question names; "which boats" are those of a column "Boat".
+            best.append(((len(named), bool(find_stems(names[at]) & subject), -at), at, named))
+    return max(best)[1:] if best else None
 
 
 def _find_named(question: str, names: Sequence[str]) -> list[int]:
     """Return the places of the names that the question has, whole, or by words that no other name has."""
     asked = find_stems(question)
     names = [_BRACKETS.sub("", name).strip() or name for name in names]
-    stems = [find_stems(name) if name.isascii() else set[str]() for name in names]
+    stems = [set[str]() if _HAN.search(name) else find_stems(name) for name in names]
+    pair = [find_stems(one) for one in _find_pair(question)]
+    holders = [[at for at, some in enumerate(stems) if wanted and wanted <= some] for wanted in pair]
+    if holders and all(len(found) == 1 for found in holders):
+        return [at for (at,) in holders]
     common = Counter(stem for some in stems for stem in some)
-    pair = _PAIR.search(question)
-    for one in (pair["a"], pair["b"]) if pair else ():
-        wanted = find_stems(one)
-        holders = [at for at, some in enumerate(stems) if wanted and wanted <= some]
-        if len(holders) != 1:
-            break
-    else:
-        if pair:
-            return [
-                next(at for at, some in enumerate(stems) if find_stems(one) <= some) for one in (pair["a"], pair["b"])
-            ]
     return [
         at
         for at, (name, some) in enumerate(zip(names, stems, strict=True))
         if (some and some <= asked)
         or (2 * len(some & asked) >= len(some) > 0 and any(common[stem] == 1 for stem in some & asked))
-        or (not name.isascii() and name in question)
+        or (_HAN.search(name) and name in question)
     ]
+
+
+def _find_pair(question: str) -> tuple[str, str] | tuple[()]:
+    """Return the two that a question compares at its end: "…, Otter or Heron?"."""
+    found = _PAIR.search(question)
+    return (found["a"], found["b"]) if found else ()
 
 
 def measure(cell: str, *, ends: bool) -> float | None:
@@ -258,7 +263,7 @@ def measure(cell: str, *, ends: bool) -> float | None:
         return float(int(hour) * 60 + int(minute))
     if _NOTHING.fullmatch(cell.strip()):
         return 0.0
-    return None if _CODE.match(cell) else read_amount(cell)
+    return None if _NAME.match(cell) else read_amount(cell)
 
 
 def _count_seconds(unit: str) -> int:

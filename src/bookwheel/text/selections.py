@@ -43,6 +43,7 @@ _BOUNDS: Final[tuple[tuple[re.Pattern[str], Callable[[float, float], bool]], ...
 )
 
 
+_HAN: Final = re.compile("[\u3400-\u9fff]")
 _PLAIN: Final = frozenset({"yes", "no", "none", "y", "n", "有", "无", "是", "否"})
 # What is asked for by these words, the equality of cells does not tell.
 _ORDERED: Final = re.compile(
@@ -74,7 +75,7 @@ class Selection(NamedTuple):
 def select_rows(question: str, header: str, rows: Sequence[str]) -> Selection | None:
     """Return the rows that have what is asked for; None where no column can be told, or all rows have it."""
     names, table = split_cells(header), read_table(header, rows)
-    found = find_key("", [cells for _, cells in table]) if len(table) > 1 else None
+    found = find_key(question, names, [cells for _, cells in table]) if len(table) > 1 else None
     if found is None:
         return None
     key, every = found[0], [cells for _, cells in table]
@@ -149,7 +150,7 @@ def asks_bound(question: str) -> bool:
 def _names(question: str, asked: set[str], cell: str) -> bool:
     if cell.casefold() in _PLAIN:
         return False
-    if cell.isascii():
+    if not _HAN.search(cell):
         stems = find_stems(cell)
         return bool(stems) and stems <= asked
     return len(cell) > 1 and cell in question

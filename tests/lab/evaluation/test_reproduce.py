@@ -4,7 +4,7 @@ import pytest
 
 from bookwheel.cli.main import main
 from bookwheel.errors import InputError
-from bookwheel.lab.evaluation.reproduce import read_page
+from bookwheel.lab.evaluation.reproduce import drop_options, read_page
 
 COMMAND = (
     "bookwheel eval --task vt --length 400 --count 2 --way whole --model scripted --window 2000 --chunk-tokens 200 "
@@ -35,6 +35,11 @@ def test_a_page_has_commands_with_their_numbers(tmp_path):
     (number,) = run.numbers
     assert (number.model, number.way, number.task, number.length) == ("scripted", "whole", "vt", "400")
     assert (number.score, number.low, number.high) == (0.0, 0.0, 65.8)
+
+
+def test_what_is_given_again_takes_the_place_of_what_the_page_says():
+    words = ["--task", "vt", "--count=100", "--out", "runs/x", "--count", "9", "--seed", "0"]
+    assert [*drop_options(words, {"--count", "--out"})] == ["--task", "vt", "--seed", "0"]
 
 
 def test_a_page_without_numbers_is_said(tmp_path):

@@ -15,7 +15,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -63,7 +63,7 @@ def read_page(path: Path) -> list[PublishedRun]:
     at = 0
     while at < len(lines):
         if match := _COMMAND.match(lines[at]):
-            words = tuple(_drop_out(shlex.split(match[1])[2:]))
+            words = tuple(drop_options(shlex.split(match[1])[2:], {"--out"}))
         elif words and lines[at].startswith("|"):
             end = next((n for n in range(at, len(lines)) if not lines[n].startswith("|")), len(lines))
             numbers = tuple(_read_table(lines[at:end], path))
@@ -80,13 +80,12 @@ def read_page(path: Path) -> list[PublishedRun]:
     return runs
 
 
-def _drop_out(words: Sequence[str]) -> Iterator[str]:
+def drop_options(words: Sequence[str], names: Collection[str]) -> Iterator[str]:
+    """Yield the words of a command without some options and their values."""
     skip = False
     for word in words:
-        if skip or word.startswith("--out="):
-            skip = False
-        elif word == "--out":
-            skip = True
+        if skip or word.partition("=")[0] in names:
+            skip = not skip and "=" not in word
         else:
             yield word
 
@@ -111,7 +110,9 @@ def reproduce(path: Path, folder: Path, extra: Sequence[str] = ()) -> tuple[Repo
     rows: list[tuple[str, ...]] = []
     for number, run in enumerate(read_page(path), start=1):
         out = folder / f"{path.stem}-{number}"
-        command = [sys.executable, "-m", "bookwheel", "eval", *run.words, *extra, "--out", str(out)]
+        # What is said here takes the place of what the page says.
+        words = drop_options(run.words, {word for word in extra if word.startswith("--")})
+        command = [sys.executable, "-m", "bookwheel", "eval", *words, *extra, "--out", str(out)]
         done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL)  # noqa: S603 - arguments, and no shell
         if not (out / "results.jsonl").is_file():
             raise InputError(f"`{shlex.join(command)}` ended with {done.returncode} and without results")

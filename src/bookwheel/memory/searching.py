@@ -79,8 +79,7 @@ def _search(
             if _only_asks(words):
                 continue
             at = day.start + start
-            held = frozenset(asked.find(words) & asked.stems)
-            yield FoundPlace(start=at, end=at + len(words), at=day.at, held=held)
+            yield FoundPlace(start=at, end=at + len(words), at=day.at, held=asked.find_held(words))
 
 
 def _only_asks(words: str) -> bool:

@@ -13,6 +13,7 @@ import re
 from array import array
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, chain, islice
 from math import log
 from operator import sub
@@ -122,6 +123,12 @@ def score_texts(texts: Sequence[str], question: str) -> list[float]:
     return [scores.get(place, 0.0) for place in range(len(texts))]
 
 
+def _list_forms(stems: Iterable[str]) -> list[str]:
+    """Return the letters of which some stand in every text with one of the stems: far faster to look for than words."""
+    # "apply" stands in "applies" and "reside" in "residing" but for the last letter.
+    return [form.rstrip("ey") or form for word in stems for form in (word, *FORMS.get(word, ()))]
+
+
 def _score(
     counts: Sequence[Mapping[int, int]], lengths: Sequence[int], weights: Sequence[float] = ()
 ) -> dict[int, float]:
@@ -193,6 +200,19 @@ class QuestionWords:
         """Return those of the words that stand in a text."""
         return self._stems & find_stems(text)
 
+    def find_held(self, text: str) -> frozenset[str]:
+        """Return those of `stems` that stand in a text; most texts have none, which their letters tell at once."""
+        folded = text.casefold()
+        if self._forms and not any(form in folded for form in self._forms):
+            return frozenset()
+        return frozenset(self.find(text) & self.stems)
+
+    @cached_property
+    def _forms(self) -> tuple[str, ...]:
+        """How the stems can be written; none where one is a number, which a text may write otherwise."""
+        is_written_so = all(stem.isalnum() and not stem[0].isdigit() for stem in self.stems)
+        return tuple(_list_forms(self.stems)) if is_written_so else ()
+
     def share(self, text: str) -> float:
         """Return the share of the words that stand in a text."""
         return len(self.find(text)) / max(1, len(self._stems))
@@ -200,8 +220,7 @@ class QuestionWords:
     def count_windows(self, document: Document, size: int, *, beside: set[str]) -> WordCounts:
         """Count the windows of `size` characters with each word, save words that only ask and those in `beside`."""
         wanted = self._stems - beside - _ASKING
-        # Most windows hold none of the words, which a search for their letters shows a hundred times as fast.
-        forms = [form for word in wanted for form in (word, *FORMS.get(word, ()))]
+        forms = _list_forms(wanted)
         counts, windows = Counter[str](), 0
         for part in document.parts() if wanted else ():
             for start in range(0, len(part.text), size):

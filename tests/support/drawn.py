@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
 
 from PIL import Image, ImageDraw, ImageFont
+
+from bookwheel.picture import Picture
+from bookwheel.types import Part
 
 COLOURS = {"red": (255, 0, 0), "blue": (0, 0, 255), "green": (0, 128, 0)}
 
@@ -30,6 +34,41 @@ def write_png(picture: Image.Image) -> bytes:
     content = io.BytesIO()
     picture.save(content, "PNG")
     return content.getvalue()
+
+
+class Log:
+    """Pages with a picture each."""
+
+    name = "log.pdf"
+    notes = ()
+
+    def __init__(self, *pictures: Picture, words: str = "Drawn at noon.") -> None:
+        self._parts = [
+            Part(text=f"{one.mark}\n{words}\n\n", source="log.pdf", page=one.page, pictures=(one,)) for one in pictures
+        ]
+        self.length = sum(len(part.text) for part in self._parts)
+
+    def parts(self, start=0):
+        assert start == 0
+        yield from self._parts
+
+    def slice(self, start, end):
+        return "".join(part.text for part in self._parts)[start:end]
+
+
+def make_picture(page: int, colour: str, lines=()) -> Picture:
+    content = write_png(Image.new("RGB", (300, 200), colour))
+    return Picture(
+        label=f"page {page}, figure {page}",
+        source="log.pdf",
+        page=page,
+        box=(0.0, 0.5, 1.0, 1.0),
+        sha256=hashlib.sha256(content).hexdigest(),
+        width=300,
+        height=200,
+        lines=lines,
+        content=content,
+    )
 
 
 def name_colour(picture) -> str:

@@ -11,26 +11,6 @@ pytest.importorskip("starlette")
 
 from table_model import SENTENCE, extract, make_model, write_document
 
-from bookwheel.cli.main import main
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    async def open_model(*_words: object, **_settings: object):
-        return make_model()
-
-    monkeypatch.setattr("bookwheel.models.registry.open_model", open_model)
-    monkeypatch.setenv("BOOKWHEEL_JOURNAL", str(tmp_path / "journal.sqlite"))
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(list(words))
-        output = capsys.readouterr()
-        return int(ended.value.code or 0), output.out, output.err
-
-    return call
-
 
 def test_the_command_writes_shows_and_asks_a_table(run, tmp_path: Path) -> None:
     book, out = tmp_path / "book.txt", tmp_path / "rows.jsonl"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,54 +10,17 @@ import pytest
 
 pytest.importorskip("PIL")
 
-from drawn import collect_colours, collect_table_rows, write_png
-from PIL import Image
+from drawn import Log, collect_colours, collect_table_rows, make_picture
 from table_model import PLAN, make_model
 
 from bookwheel import collect
 from bookwheel.errors import Rejected
 from bookwheel.models.scripted import ScriptedModel
-from bookwheel.picture import Picture, PictureLine
+from bookwheel.picture import PictureLine
 from bookwheel.tables.api import load_table
-from bookwheel.types import Part
 
 SAILS = "every sail: sail"
 DUES = "every payment: who, amount"
-
-
-class Log:
-    """Pages with a picture each."""
-
-    name = "log.pdf"
-    notes = ()
-
-    def __init__(self, *pictures: Picture, words: str = "Drawn at noon.") -> None:
-        self._parts = [
-            Part(text=f"{one.mark}\n{words}\n\n", source="log.pdf", page=one.page, pictures=(one,)) for one in pictures
-        ]
-        self.length = sum(len(part.text) for part in self._parts)
-
-    def parts(self, start=0):
-        assert start == 0
-        yield from self._parts
-
-    def slice(self, start, end):
-        return "".join(part.text for part in self._parts)[start:end]
-
-
-def make_picture(page: int, colour: str, lines=()) -> Picture:
-    content = write_png(Image.new("RGB", (300, 200), colour))
-    return Picture(
-        label=f"page {page}, figure {page}",
-        source="log.pdf",
-        page=page,
-        box=(0.0, 0.5, 1.0, 1.0),
-        sha256=hashlib.sha256(content).hexdigest(),
-        width=300,
-        height=200,
-        lines=lines,
-        content=content,
-    )
 
 
 def make_seer(script=collect_colours, plan=PLAN) -> ScriptedModel:

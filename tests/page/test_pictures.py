@@ -1,0 +1,28 @@
+"""A picture that a person gives to the page: its words are read, answered from and marked on it."""
+
+from __future__ import annotations
+
+import pytest
+from page_readings import wait_for_the_end
+
+pytest.importorskip("rapidocr")
+
+from drawn import draw_dues, write_png
+
+ROWS = (("Ada Quill", "101 crowns"), ("Bo Fell", "102 crowns"))
+
+
+def test_a_picture_in_the_file_field_is_read_and_its_words_are_marked_on_it(page, expect):
+    content = write_png(draw_dues(ROWS))
+    page.set_input_files("#files", files=[{"name": "dues.png", "mimeType": "image/png", "buffer": content}])
+    page.fill("#question-0", "How many crowns does Bo Fell pay?")
+    page.locator("button.big").click()
+    page.wait_for_url("**/#/reading/**")
+    wait_for_the_end(page)
+    expect(page.locator(".sheet .answer")).to_contain_text("102 crowns")
+    sha = page.evaluate("fetch('/readings').then((answer) => answer.json()).then((all) => all[0].document.id)")
+    text = page.request.get(f"/documents/{sha}/text?start=0&end=200").json()["text"]
+    start = text.index("102 crowns")
+    page.goto(f"/#/document/{sha}?quote={start}-{start + 10}")
+    expect(page.locator(".page[data-page='1'] .box")).to_be_visible()
+    page.wait_for_function("() => document.querySelector('.page[data-page=\"1\"] img').naturalWidth > 300")

@@ -80,7 +80,7 @@ def _list_rows(question: str, rows: Sequence[Window]) -> RowAnswer | None:
     is_count = bool(_COUNTS.search(question))
     if found is None or (is_count and not found.is_measured):
         return None
-    text = str(len(found.names)) if is_count else "; ".join(found.names)
+    text = str(len(found.names)) if is_count else "\n".join(found.names)
     return _tell(text, [shown[row] for row in found.rows], is_sure=found.is_measured and not is_count)
 
 

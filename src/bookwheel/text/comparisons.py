@@ -29,19 +29,20 @@ if TYPE_CHECKING:
 
 _LEAST: Final = re.compile(
     r"\b(?:least|fewe(?:r|st)|less|lowe(?:r|st)|smalle(?:r|st)|shorte(?:r|st)|cheape(?:r|st)|lighte(?:r|st)|earlie(?:r|st)|"
-    r"slowe(?:r|st)|colde(?:r|st)|olde(?:r|st)|narrowe(?:r|st)|first|minimum|nearest|closest|worst|worse)\b|[更最较]?[少低小短轻早便]|便宜|先|最旧",
+    r"slowe(?:r|st)|colde(?:r|st)|younge(?:r|st)|narrowe(?:r|st)|first|minimum|nearest|closest|worst|worse)\b|[更最较]?[少低小短轻早便]|便宜|先|年轻",
     re.IGNORECASE,
 )
 _MOST: Final = re.compile(
-    r"\b(?:most|more|higher|highest|larger|largest|bigger|biggest|greater|greatest|longe(?:r|st)|deare(?:r|st)|heavie(?:r|st)|"
+    r"\b(?:most|more|higher|highest|larger|largest|bigger|biggest|greater|greatest|longe(?:r|st)|olde(?:r|st)|deare(?:r|st)|heavie(?:r|st)|"
     r"late(?:r|st)|newe(?:r|st)|wider|widest|taller|tallest|costlie(?:r|st)|last|maximum|faste(?:r|st)|best|better|warme(?:r|st)|hotte(?:r|st)|furthest|farthest)\b|"
-    r"[更最较]?[多高大长重晚贵久慢]|最新",
+    r"[更最较]?[多高大长重晚贵久慢老旧]|最新",
     re.IGNORECASE,
 )
 _HOW_MUCH: Final = re.compile(r"多[少久长大高]|\bhow (?:much|long|old|late|early|high|far)\b", re.IGNORECASE)
 """Here no more and no less is said."""
-_LONG_AGO: Final = re.compile(r"longest|longer|[最更]?久", re.IGNORECASE)
-"""Of days, these ask for the earliest."""
+_LONG_AGO: Final = re.compile(r"longest|longer|\bolde|\byounge|[久老旧]|年轻", re.IGNORECASE)
+"""Of days and years these turn the order round: the oldest has the earliest, but the greatest age."""
+_YEARS: Final = range(1000, 2101)
 _COMPARES: Final = re.compile(
     r"\bor\b|\bwhere\b.*\b(?:most|least|\w{2,}est)\b|\b(?:which|who)\b.*\b(?:more|most|less|least|fewer|fewest|\w{2,}est|better|\w{3,}er)\b|"
     r"(?:哪[个家种款位月条台门项]|谁).*[多少高低大小长短贵早晚久快慢便新旧]|最[多少高低大小长短贵早晚便新旧久快慢]",
@@ -187,7 +188,8 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
     values = {at: value for at in compared if (value := measure(rows[at][column], ends=ends)) is not None}
     if len(values) < max(_LEAST_ROWS, len(places)):
         return None
-    is_ago = bool(_LONG_AGO.search(asked)) and any(find_dates(rows[at][column]) for at in values)
+    are_times = any(find_dates(rows[at][column]) for at in values) or all(value in _YEARS for value in values.values())
+    is_ago = bool(_LONG_AGO.search(asked)) and are_times
     best = (min if bool(least) is not is_ago else max)(values.values())
     won = [at for at, value in values.items() if value == best]
     if len(won) > 1:

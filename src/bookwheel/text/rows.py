@@ -61,8 +61,8 @@ _KINDS: Final = tuple(
             r"time|duration|length|term|period|days|weeks|months|years|hours|minutes|保修|质保|年限|时长|期限|时间|周期|有效期|期$",
         ),
         (
-            r"\bwhen\b|\bwhat (?:time|da)|\b(?:earl|late|new|old|first|last)|时候|何时|几[点号]|哪[天年]|[早晚新久]",
-            r"time|date|\bday|built|since|joined|start|when|日期|时间|年份|日$|期$",
+            r"\bwhen|\bwhat (?:time|da)|\b(?:earl|lat|new|old|young|first|last)|时候|何时|几[点号]|哪[天年]|[早晚新久]",
+            r"time|date|\bday|built|born|\bage|since|joined|start|when|年龄|日期|时间|年份|日$|期$",
         ),
         (
             r"\bwho(?:se|m)?\b|谁|哪位|老师",

@@ -27,5 +27,6 @@ def test_a_picture_is_recognised_into_a_memory_quoted_by_its_place_and_forgotten
     left, top, right, bottom = quote["box"]
     assert 0.07 < left < right < 0.75
     assert 0.63 < top < bottom < 0.95
-    assert run("memory", "forget", "rents", "--source", "dues.png").code == 0
+    gone = run("memory", "forget", "rents", "--source", tmp_path / "dues.png")
+    assert gone.code == 0, gone.err
     assert "101" not in run("memory", "show", "rents").out

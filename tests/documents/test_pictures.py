@@ -213,6 +213,51 @@ def test_a_bad_picture_in_a_document_is_told_and_the_document_is_read(tmp_path):
     assert "50,000 x 50,000" in notes[0]
 
 
+def write_lines(path, count, words=""):
+    """Write a PDF whose last page shows lines and nothing else."""
+    canvas = Canvas(str(path), pagesize=(200, 200))
+    if words:
+        canvas.drawString(20, 100, words)
+        canvas.showPage()
+    for at in range(count):
+        canvas.line(10, 10 + 4 * at, 190, 190 - 4 * at)
+    canvas.save()
+
+
+def test_a_page_of_vector_lines_is_a_picture_where_it_may_show_something(tmp_path):
+    from bookwheel.documents.cancellation import CancelScope, ChildLimits
+
+    write_lines(tmp_path / "few.pdf", 5, "Words of the pier.")
+    (part,), notes = convert(tmp_path / "few.pdf")
+    assert (part.text, part.page, part.pictures, notes) == ("Words of the pier.\n", 1, (), ())
+    write_lines(tmp_path / "many.pdf", 40, "Words of the pier.")
+    with CancelScope(ChildLimits(picture_seconds=0)):
+        parts, _ = convert(tmp_path / "many.pdf")
+    assert [(part.page, len(part.pictures)) for part in parts] == [(1, 0), (2, 1)]
+    write_lines(tmp_path / "only.pdf", 5)
+    with pytest.raises(SourceError, match=r"only\.pdf has no words") as told:
+        convert(tmp_path / "only.pdf")
+    assert "install" not in str(told.value)
+
+
+def test_a_drawing_in_svg_is_its_labels_and_its_scripts_are_not_read(tmp_path):
+    inside = (
+        "<script>alert(1)</script><style>.a{fill:red}</style><title>Plan</title><text>Gate <tspan>12</tspan></text>"
+    )
+    address = "http://www.w3.org/2000/svg"
+    drawing = f'<?xml version="1.0"?><svg xmlns="{address}" onload="alert(2)">{inside}</svg>'
+    (tmp_path / "plan.svg").write_text(drawing)
+    (part,), _ = convert(tmp_path / "plan.svg")
+    assert "Gate 12" in part.text
+    assert not any(word in part.text for word in ("alert", "fill", "<"))
+
+
+def test_a_photo_that_ends_in_the_middle_is_told(tmp_path):
+    (tmp_path / "cut.jpg").write_bytes(as_bytes(draw_table(), "JPEG")[:9000])
+    with pytest.raises(SourceError, match=r"cut\.jpg .*it is broken"):
+        convert(tmp_path / "cut.jpg")
+
+
 @pytest.mark.slow
 def test_decoration_and_repeated_pictures_have_no_mark(tmp_path, table):
     document = docx.Document()

@@ -123,8 +123,9 @@ _TEXT_MEDIA: Final = {
 }
 _OLD_SHEETS: Final = frozenset({".xls", ".xlt"})
 _CONTROL_BYTES: Final = bytes(c for c in (*range(32), 127) if c not in b"\t\n\v\f\r\b\x1b")
-_HTML_MEDIA: Final = frozenset({"text/html", "application/xhtml+xml"})
-_HTML_SUFFIXES: Final = frozenset({".html", ".htm", ".xhtml"})
+# A drawing in SVG is read as on a page: by its labels, without its scripts.
+_HTML_MEDIA: Final = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml"})
+_HTML_SUFFIXES: Final = frozenset({".html", ".htm", ".xhtml", ".svg"})
 # Suffixes that HTML files may have; a .txt or .py file is read as text even if it begins like HTML.
 _AMBIGUOUS_SUFFIXES: Final = frozenset({"", ".php", ".asp", ".aspx", ".jsp"})
 

@@ -99,6 +99,8 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
         bodies[at], bodies[at + 1] = hyphens.join_pages(bodies[at], bodies[at + 1])
     texts = [(at, "\n\n".join(filter(None, pieces))) for at, pieces in enumerate(zip(bodies, extras, strict=True), 1)]
     texts = [(number, text) for number, text in texts if text.strip()]
+    if not texts and choose_recogniser(source.ocr):
+        raise SourceError(f"{name} has no words: no text layer, and none in what its pages show. Give another file.")
     if not texts:
         raise SourceError(f"{name} has no text layer, only pictures of pages: {_advise_ocr(name)}")
     for number, text in texts:

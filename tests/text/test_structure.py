@@ -124,3 +124,10 @@ def test_of_too_many_headings_the_lowest_are_left_out():
     text = "".join(f"# {n}\n\n## {n}.1\n\n" for n in range(10))
     assert len(titles(text, 12)) == 10
     assert len(titles("# a\n\n" * 30, 12)) == 12
+
+
+def test_a_row_with_a_price_is_no_header_unless_a_rule_below_says_so():
+    plain = parts("Flat white   3.80\nCroissant    2.95\nTea, large   2.40\n")
+    assert [(shape, lead) for shape, _, _, lead in plain] == [(Shape.ROW, None)] * 3
+    ruled = parts("| Plan | £3.80 |\n| --- | --- |\n| Yearly | 4 |\n")
+    assert [(shape, lead) for shape, _, _, lead in ruled] == [(Shape.ROW, "| Plan | £3.80 |")]

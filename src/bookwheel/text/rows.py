@@ -120,7 +120,7 @@ def read_row(header: str, row: str) -> tuple[list[str], list[str]]:
 def _find_mark(line: str) -> str | None:
     """Return the sign that parts the cells; None where blanks do, or nothing does."""
     mark = next((mark for mark in _MARKS if mark in line.strip(" |")), None)
-    is_aligned = mark == "," and len(_place_cells(line)) > line.count(mark) + 1
+    is_aligned = mark == "," and len(_place_cells(line)) > line.count(mark)
     return None if is_aligned else mark
 
 

@@ -89,6 +89,8 @@ _LOUD: Final = re.compile(r"\s*(?=.*[A-Z]{3})[^a-z]+$")
 _SHORT_TURN: Final = 60
 _CELLS: Final = 2
 _ROWS: Final = 3
+_PRICE: Final = re.compile(r"\d[.,]\d\d(?!\d)|[£$€¥]\s?\d|\d\s?元")
+"""What a row has and a header has not, where no rule below it says that it is one."""
 _LATEST_HEADER: Final = 6
 """Rows among which a table's header is looked for."""
 _CODE_LINES: Final = 12
@@ -231,7 +233,7 @@ def _read_block(lines: Sequence[_Line], at: int) -> tuple[int, list[TextPart]]:
     stamped = sum(bool(_STAMPED.match(line.text)) for line in block)
     if _is_table(block) and (stamped < len(block) - 1 or "|" in block[0].text):
         rows = [line for line in block if not _RULE.fullmatch(line.text)]
-        header = _find_header(rows)
+        header = None if len(rows) == len(block) and _PRICE.search(rows[0].text) else _find_header(rows)
         return end, [
             TextPart(
                 start=line.start,

@@ -103,9 +103,36 @@ def test_how_many_rows_lie_beyond_a_bound_is_counted():
 
 
 def test_rows_are_those_of_one_table_though_another_has_the_same_names():
-    first, second = PassageIndex.build(TEXT).list_tables()
-    assert [row.text for row in first] == [OTTER, HERON, TEAL]
-    assert [row.text for row in second] == ["| Heron | £5 | North |", "| Smew | £3 | South |"]
+    rows = PassageIndex.build(TEXT).list_rows()
+    assert [row.text for row in rows] == [OTTER, HERON, TEAL, "| Heron | £5 | North |", "| Smew | £3 | South |"]
+    found = find_table_answer("Which is cheaper, Heron or Smew?", rows[-1].shown, TextDocument(TEXT))
+    assert found is not None
+    assert found.text == "Smew"
+
+
+RECEIPT = """Harbour Coffee
+
+Flat white            3.80
+Almond croissant      2.95
+Tea                   2.40
+Tea, large            2.90
+Total                12.05
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What did the flat white cost?", "3.80"),
+        ("How much was a large tea?", "2.90"),
+        ("what is the total?", "12.05"),
+        ("What did the juice cost?", None),
+        ("Who had the flat white?", None),
+    ],
+)
+def test_a_line_without_a_header_answers_by_its_name(question, text):
+    found = find_table_answer(question, "", TextDocument(RECEIPT))
+    assert (found.text if found else None) == text
 
 
 def test_a_reading_says_the_cell_and_shows_its_row():

@@ -260,13 +260,9 @@ class PassageIndex:
             for at in self._own.find(word):
                 yield word, self._windows[_FIELDS * at]
 
-    def list_tables(self) -> list[list[Window]]:
-        """Return the rows of each table that has a header."""
-        tables: dict[Span, list[Window]] = {}
-        for at in range(len(self)):
-            if _SHAPES[self._windows[_FIELDS * at + 2]] is Shape.ROW and (row := self[at]).lead_spans:
-                tables.setdefault(row.lead_spans[-1], []).append(row)
-        return list(tables.values())
+    def list_rows(self) -> list[Window]:
+        """Return the rows of all tables."""
+        return [self[at] for at in range(len(self)) if _SHAPES[self._windows[_FIELDS * at + 2]] is Shape.ROW]
 
     def _find_words(self, stems: Iterable[str]) -> list[str]:
         """Return the stems, and for one that stands nowhere the nearest that does: people mistype."""

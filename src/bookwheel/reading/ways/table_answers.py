@@ -13,17 +13,22 @@ from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.passages import GAP
 from bookwheel.reading.ways.short_answers import find_style
 from bookwheel.text.comparisons import asks_comparison, compare_rows, find_outermost, measure
-from bookwheel.text.rows import find_cell, read_row
+from bookwheel.text.ranking import find_stems
+from bookwheel.text.rows import find_cell, read_row, split_cells
 from bookwheel.text.selections import asks_bound, select_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bookwheel.reading.ways.passages import Window
+    from bookwheel.text.structure import Span
     from bookwheel.types import Document
 
 
 _COUNTS: Final = re.compile(r"\bhow many\b|(?:多少|几)[个位家种款门项]", re.IGNORECASE)
+_AMOUNT: Final = re.compile(
+    r"\bhow (?:much|many)\b|\bcosts?\b|\bprices?\b|\bcharge|\bfees?\b|\btotal\b|多少|价|费|合计|总", re.IGNORECASE
+)
 _HOW_MANY: Final = re.compile(r"\bhow (?:many|much)\b|多少|几[个位张台]", re.IGNORECASE)
 
 
@@ -46,25 +51,58 @@ def find_table_answer(question: str, passage: str, document: Document) -> RowAns
     style, is_bound = find_style(question), asks_bound(question)
     is_list = style == "list" or is_bound
     is_whole = (style == "span" and asks_comparison(question)) or is_list
-    if style not in ("span", "list") or (GAP not in passage and not is_whole):
+    is_amount = style == "span" and bool(_AMOUNT.search(question))
+    if style not in ("span", "list") or (GAP not in passage and not is_whole and not is_amount):
         return None
-    tables = index_passages(document).list_tables()
-    own = next((row for rows in tables for row in rows if row.shown.endswith(passage)), None) if passage else None
+    every = index_passages(document).list_rows()
+    own = next((row for row in every if row.lead_spans and row.shown.endswith(passage)), None) if passage else None
     if is_whole:
+        tables = _group(every)
         tables.sort(key=lambda rows: own is None or rows[0].lead_spans[-1] != own.lead_spans[-1])
         # A word of the question may stand in any table.
         wide = tables if is_bound or not is_list else tables[: own is not None]
         ask = _list_rows if is_list else _compare
         return next(filter(None, (ask(question, rows) for rows in wide)), None)
-    if own is None:
-        return None
-    header, line = _read_header(own), _read_line(own)
+    named = _find_named_value(question, every) if is_amount else None
+    return named or (_find_in_row(question, own, passage) if own else None)
+
+
+def _find_in_row(question: str, row: Window, passage: str) -> RowAnswer | None:
+    header, line = _read_header(row), _read_line(row)
     if time := find_outermost(question, read_row(header, line)[1]):
         return RowAnswer(time, passage, is_sure=False, is_compared=False)
-    cell = find_cell(header, line, question, " ".join(own.leads))
-    if cell and _HOW_MANY.search(question) and measure(cell.text, ends=False) is None:
+    cell = find_cell(header, line, question, " ".join(row.leads))
+    if cell is None or (_HOW_MANY.search(question) and measure(cell.text, ends=False) is None):
         return None
-    return RowAnswer(cell.text, passage, is_sure=cell.is_named, is_compared=False) if cell else None
+    return RowAnswer(cell.text, passage, is_sure=cell.is_named, is_compared=False)
+
+
+def _group(rows: Sequence[Window]) -> list[list[Window]]:
+    """Return the rows of each table that has a header."""
+    tables: dict[Span, list[Window]] = {}
+    for row in rows:
+        if row.lead_spans:
+            tables.setdefault(row.lead_spans[-1], []).append(row)
+    return list(tables.values())
+
+
+def _find_named_value(question: str, rows: Sequence[Window]) -> RowAnswer | None:
+    """Return the figure of the one line without a header that the question names: "Flat white   3.80"."""
+    asked = find_stems(question)
+    found: list[tuple[int, str, Window]] = []
+    for row in rows:
+        cells = split_cells(_read_line(row))
+        has_header = bool(row.lead_spans) and len(split_cells(_read_header(row))) > 1
+        if len(cells) != 2 or has_header or measure(cells[1], ends=False) is None:  # noqa: PLR2004 - a name and its value
+            continue
+        stems = find_stems(cells[0])
+        if stems and stems <= asked:
+            found.append((len(stems), cells[1], row))
+    most = max((count for count, _, _ in found), default=0)
+    best = [one for one in found if one[0] == most]
+    if len(best) != 1:
+        return None
+    return _tell(best[0][1], [best[0][2].shown], is_sure=True)
 
 
 def _compare(question: str, rows: Sequence[Window]) -> RowAnswer | None:

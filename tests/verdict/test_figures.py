@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bookwheel.claims import Sign, choose_sign, sum_up_fits, sum_up_verdicts
+from bookwheel.claims import Fit, Sign, choose_sign, sum_up_fits, sum_up_verdicts
 from bookwheel.documents.opening import TextDocument
 from bookwheel.verdict.judge import judge_answer
 
@@ -63,3 +63,9 @@ def test_a_figure_that_was_asked_for_is_green(question, answer) -> None:
 )
 def test_the_figure_of_another_place_is_not_green(question, answer) -> None:
     assert sign_of(question, answer) is not Sign.GREEN
+
+
+def test_a_figure_with_two_places_is_a_price_where_no_currency_is_written():
+    receipt = TextDocument("Flat white            3.80\nTea                   2.40\n")
+    _, claims = judge_answer("3.80", "What did the flat white cost?", (), receipt)
+    assert sum_up_fits(claims) is Fit.YES

@@ -42,6 +42,7 @@ _KINDS: Final = {
         r"|是否|能否|有没有|是不是|能不能|要不要|可不可以|了没有"
     ),
 }
+_PRICE: Final = re.compile(r"(?<![\d.,])\d[\d.,]*[.,]\d\d(?!\d)")
 _MONEY_ASKED: Final = re.compile(
     r"\b(?:cost|costs|price|fee|pay|spend|salary|rent|charge)\b|多少[钱錢]|价格|费用|工资|花多少|經費|经费"
 )
@@ -107,8 +108,11 @@ def find_counted(question: str) -> str:
 
 
 def _lacks_money(claim: Sentence, question: Sentence, passages: Sequence[Sentence]) -> bool:
-    """Tell if money is asked for and a sentence names none. A figure has the currency of the passage that is meant."""
-    if not _MONEY_ASKED.search(question.text.casefold()) or _MONEY & set(claim.tokens):
+    """Tell if money is asked for and a sentence names none. A figure has the currency of the passage that is meant.
+
+    A receipt writes none: there a figure with two places is a price.
+    """
+    if not _MONEY_ASKED.search(question.text.casefold()) or _MONEY & set(claim.tokens) or _PRICE.search(claim.text):
         return False
     own = {number.key for number in claim.numbers}
     beside = [

@@ -24,5 +24,5 @@ def test_a_picture_in_the_file_field_is_read_and_its_words_are_marked_on_it(page
     text = page.request.get(f"/documents/{sha}/text?start=0&end=200").json()["text"]
     start = text.index("102 crowns")
     page.goto(f"/#/document/{sha}?quote={start}-{start + 10}")
-    expect(page.locator(".page[data-page='1'] .box")).to_be_visible()
-    page.wait_for_function("() => document.querySelector('.page[data-page=\"1\"] img').naturalWidth > 300")
+    expect(page.locator(".page[data-page='1'] .box").first).to_be_visible()
+    page.wait_for_function("() => document.querySelector('.page[data-page=\"1\"] img')?.naturalWidth > 300")

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from bookwheel.journal.memory_rows import MemoryText
 
-_TURN: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d[^\]\n]*)\] ", re.MULTILINE)
+TURN: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d[^\]\n]*)\] ", re.MULTILINE)
+"""How a turn of a transcript begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ def _list_turns(text: MemoryText, content: str) -> Iterator[tuple[int, datetime]
     """
     last = datetime.fromisoformat(text.at)
     newest: datetime | None = None
-    for found in _TURN.finditer(content):
+    for found in TURN.finditer(content):
         try:
             when = datetime.fromisoformat(found[1])
         except ValueError:

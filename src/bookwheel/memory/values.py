@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.memory.days import TURN
 from bookwheel.memory.passages import DatedQuote
 from bookwheel.memory.speakers import FIRST, find_speaker
 from bookwheel.reading.prompts import language_of
@@ -40,8 +41,6 @@ _LINE: Final = 300
 _PART: Final = {"en": 2, "zh": 3}
 # Signs that only join Chinese words: a pair with one of them is no word.
 _SEAM: Final = re.compile(r"[的在了是和与哪谁吗呢吧]")
-# How a turn of a transcript begins.
-_DATED: Final = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]*\] ")
 _TOLD: Final = re.compile(r"[.!?…。！？][\"'”’»)\]』」]*\s*$")
 _IS: Final = re.compile(r"\b(?:is|are|was|were|called|named)\b|[是叫]", re.IGNORECASE)
 _CHANGE: Final = re.compile(
@@ -86,7 +85,7 @@ def _list_later(document: PassageDocument, home: MemoryPassage, place: int) -> l
         at = 0
         for line in _split_lines(passage.words):
             at = max(at, passage.words.find(line, at))
-            if not is_same or (_DATED.match(line) and passage.start + at > place):
+            if not is_same or (TURN.match(line) and passage.start + at > place):
                 found.append((passage.text.instant, passage.text.number, passage.start + at, line))
     return [line for *_, line in sorted(found, reverse=True)]
 

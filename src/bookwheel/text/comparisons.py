@@ -48,9 +48,6 @@ _COMPARES: Final = re.compile(
     r"(?:哪[个家种款位月条台门项]|谁).*[多少高低大小长短贵早晚久快慢便新旧]|最[多少高低大小长短贵早晚便新旧久快慢]",
     re.IGNORECASE,
 )
-_BOUND: Final = re.compile(
-    r"\b(?:less|more|fewer) than\b|\bat (?:least|most)\b|不到|超过|以上|以下|至少|至多", re.IGNORECASE
-)
 _SUPERLATIVE: Final = re.compile(r"\b\w{2,}est\b|\b(?:most|least|best|worst)\b|最", re.IGNORECASE)
 _WANTS_VALUE: Final = re.compile(
     r"^(?!.*\b(?:which|who)\b).*(?:\bhow (?:much|many|long|old|far|high)\b|\bwhen\b|\bwhat (?:time|day|date|price))|"
@@ -81,7 +78,7 @@ _NAME: Final = re.compile(
 _SERIAL: Final = re.compile(r"[A-Za-z]+[-–]\d+|[A-Za-z]*\d{3,}")
 """F-1003 is nobody's name, while Q5 may be."""
 _SUBJECT: Final = re.compile(r"\bwhich (\w+)|哪(?:些|几[个种家款]?)([^\W\d_]{1,3})", re.IGNORECASE)
-_HAN: Final = re.compile("[\u3400-\u9fff]")
+HAN: Final = re.compile("[\u3400-\u9fff]")
 _BRACKETS: Final = re.compile(r"\s*[（(\[][^()（）\[\]]*[)）\]]")
 _LEAST_ROWS: Final = 2
 _DISTINCT: Final = 0.8
@@ -107,7 +104,7 @@ def compare_rows(question: str, header: str, rows: Sequence[str]) -> Comparison 
     """Return what a question asks for by comparing rows, or columns; None where it does not, or nothing can be told."""
     names, table = split_cells(header), read_table(header, rows)
     cells = [found for _, found in table]
-    if not cells or _BOUND.search(question):
+    if not cells:
         return None
     if found := _compare(question, names, cells):
         lines = found.places or [found.won]
@@ -143,7 +140,7 @@ def _compare_columns(question: str, names: Sequence[str], rows: Sequence[Sequenc
 
 def _list_forms(cells: Sequence[str]) -> set[str]:
     """Return how the figures among some cells are written: "£9", "9:9"."""
-    return {_FIGURE.sub("9", cell) for cell in cells if measure(cell, ends=False) and not _NOTHING.fullmatch(cell)}
+    return {_FIGURE.sub("9", cell) for cell in cells if measure(cell) and not _NOTHING.fullmatch(cell)}
 
 
 def find_outermost(question: str, row: Sequence[str]) -> str | None:
@@ -153,7 +150,7 @@ def find_outermost(question: str, row: Sequence[str]) -> str | None:
     '18:01'
     """
     first, last = _FIRST.search(question), _LAST.search(question)
-    times = {cell: value for cell in row[1:] if ":" in cell and (value := measure(cell, ends=False)) is not None}
+    times = {cell: value for cell in row[1:] if ":" in cell and (value := measure(cell)) is not None}
     if bool(first) is bool(last) or len(times) < _LEAST_ROWS or len(_list_forms(list(times))) > 1:
         return None
     return (min if first else max)(times, key=times.__getitem__)
@@ -175,11 +172,7 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
     places = places if len(places) > 1 else []
     compared = places or range(len(rows))
     ends = bool(_ENDS.search(asked))
-    able = [
-        at
-        for at in range(len(names))
-        if at != key and any(measure(rows[place][at], ends=ends) is not None for place in compared)
-    ]
+    able = list_measured([rows[place] for place in compared], key, ends=ends)
     beside = {stem for place in compared for stem in find_stems(rows[place][key])}
     columns = choose_columns(question, names, able, beside=beside)
     if not columns:
@@ -233,7 +226,7 @@ def _find_named(question: str, names: Sequence[str]) -> list[int]:
     """Return the places of the names that the question has, whole, or by words that no other name has."""
     asked = find_stems(question)
     names = [_BRACKETS.sub("", name).strip() or name for name in names]
-    stems = [set[str]() if _HAN.search(name) else find_stems(name) for name in names]
+    stems = [set[str]() if HAN.search(name) else find_stems(name) for name in names]
     pair = [find_stems(one) for one in _find_pair(question)]
     holders = [[at for at, some in enumerate(stems) if wanted and wanted <= some] for wanted in pair]
     if holders and all(len(found) == 1 for found in holders):
@@ -244,7 +237,7 @@ def _find_named(question: str, names: Sequence[str]) -> list[int]:
         for at, (name, some) in enumerate(zip(names, stems, strict=True))
         if (some and some <= asked)
         or (2 * len(some & asked) >= len(some) > 0 and any(common[stem] == 1 for stem in some & asked))
-        or (_HAN.search(name) and name in question)
+        or (HAN.search(name) and name in question)
     ]
 
 
@@ -254,7 +247,14 @@ def _find_pair(question: str) -> tuple[str, str] | tuple[()]:
     return (found["a"], found["b"]) if found else ()
 
 
-def measure(cell: str, *, ends: bool) -> float | None:
+def list_measured(rows: Sequence[Sequence[str]], key: int, *, ends: bool = False) -> list[int]:
+    """Return the columns beside the key in which something can be compared."""
+    return [
+        at for at in range(len(rows[0])) if at != key and any(measure(row[at], ends=ends) is not None for row in rows)
+    ]
+
+
+def measure(cell: str, *, ends: bool = False) -> float | None:
     """Return what a cell is compared by: a day, a length of time, a time of day, or its number."""
     if days := find_dates(cell):
         return float(date.fromisoformat(days[0]).toordinal())

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 _MARKS: Final = ("|", "\t", ";", ",")
 _WORDS: Final = re.compile(r"\S+(?: \S+)*")
-_ASKS: Final = re.compile("(?:是|有|要)?(?:多少|什么|哪[里儿个位天年]|谁|几|多久|何时|怎么)钱?|[的呢吗？?]")
+_ASKS: Final = re.compile(
+    "(?:是|有|要)?(?:多少|什么|哪[里儿个位天年]|谁|几|多久|何时|怎么)钱?|[的呢吗？?]|价[格钱]|费用|合计|总共"
+)
 _BRACKETS: Final = re.compile(r"\s*[（(\[][^()（）\[\]]*[)）\]]")
 _SHORT: Final = re.compile(r"[A-Za-z]{2,4}")
 """A name that may be short for a word: Pts, Qty."""
@@ -170,7 +172,7 @@ def find_cell(header: str, row: str, question: str, leads: str = "") -> FoundCel
     said = f"{leads} {header} {row}"
     stood = {one for stem in find_stems(said) for one in (stem, _PERIODS.get(stem, stem))} | _LIGHT
     # Stems of Chinese are pairs of signs, and two words make a pair that stands nowhere.
-    is_named = all(stem in stood or (not stem.isascii() and set(stem) <= set(said)) for stem in _list_asked(question))
+    is_named = all(stem in stood or (not stem.isascii() and set(stem) <= set(said)) for stem in list_asked(question))
     is_named = is_named and bool(_find_shared(_list_stems(names[columns[0]], question), asked))
     return FoundCell(cells[columns[0]].strip("`* "), is_named=is_named)
 
@@ -242,7 +244,8 @@ def _find_shared(stems: set[str], asked: set[str]) -> set[str]:
     return shared if is_enough else set()
 
 
-def _list_asked(question: str) -> set[str]:
+def list_asked(question: str) -> set[str]:
+    """Return the stems of a question, in Chinese without the words that only ask."""
     return QuestionWords(_ASKS.sub(" ", question)).stems
 
 

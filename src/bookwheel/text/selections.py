@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bookwheel.text.comparisons import find_key, measure, read_table
+from bookwheel.text.comparisons import HAN, find_key, list_measured, measure, read_table
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import choose_columns, split_cells
 
@@ -26,24 +26,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _VALUE: Final = (
-    r"(?P<value>[£$€¥]? ?\d[\d,.]*\d|\d|"
+    r"(?P<value>[£$€¥]? ?\d(?:[\d,.]*\d)?|"
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|twelve|twenty)\b|[一二两三四五六七八九十百千]+)"
-    r"(?P<unit> ?[万千百]? ?[^\W\d_]+)?"
 )
+_UNIT: Final = r"(?P<unit> ?[万千百]? ?[^\W\d_]+)"
 _BOUNDS: Final[tuple[tuple[re.Pattern[str], Callable[[float, float], bool]], ...]] = tuple(
     (re.compile(pattern, re.IGNORECASE), holds)
-    for before, after, holds in (
-        (r"\b(?:more|longer|later|heavier|dearer) than|\bover|\babove|超过|[高多大长]于", "", float.__gt__),
-        (r"\b(?:less|fewer|cheaper|shorter) than|\bunder|\bbelow|不到|[低少小短]于", "", float.__lt__),
-        (r"\bat least|不少于|不低于|至少", r" or (?:more|longer)\b|以上", float.__ge__),
-        (r"\bat most|\bup to|不超过|至多", r" or (?:less|fewer)\b|以[下内]", float.__le__),
+    for pattern, holds in (
+        (
+            rf"(?:\b(?:more|longer|later|heavier|dearer) than|\bover|\babove|超过|[高多大长]于)\s*{_VALUE}{_UNIT}?",
+            float.__gt__,
+        ),
+        (
+            rf"(?:\b(?:less|fewer|cheaper|shorter) than|\bunder|\bbelow|不到|[低少小短]于)\s*{_VALUE}{_UNIT}?",
+            float.__lt__,
+        ),
+        (rf"(?:\bat least|不少于|不低于|至少)\s*{_VALUE}{_UNIT}?", float.__ge__),
+        (rf"(?:\bat most|\bup to|不超过|至多)\s*{_VALUE}{_UNIT}?", float.__le__),
+        (rf"{_VALUE}{_UNIT}??(?: or (?:more|longer)\b|以上)", float.__ge__),
+        (rf"{_VALUE}{_UNIT}??(?: or (?:less|fewer)\b|以[下内])", float.__le__),
     )
-    for pattern in (rf"(?:{before})\s*{_VALUE}", rf"{_VALUE}?(?:{after})" if after else "")
-    if pattern
 )
-
-
-_HAN: Final = re.compile("[\u3400-\u9fff]")
 _PLAIN: Final = frozenset({"yes", "no", "none", "y", "n", "有", "无", "是", "否"})
 # What is asked for by these words, the equality of cells does not tell.
 _ORDERED: Final = re.compile(
@@ -94,27 +97,21 @@ def _select_beyond(question: str, names: Sequence[str], rows: Sequence[Sequence[
     for pattern, holds in _BOUNDS:
         if (found := pattern.search(question)) is None:
             continue
-        bound = measure(found["value"] + (found["unit"] or ""), ends=False)
-        bound = measure(found["value"], ends=False) if bound is None else bound
-        able = [
-            at
-            for at in range(len(names))
-            if at != key and any(measure(row[at], ends=False) is not None for row in rows)
-        ]
+        bound = measure(found["value"] + (found["unit"] or ""))
+        bound = measure(found["value"]) if bound is None else bound
+        able = list_measured(rows, key)
         columns = choose_columns(question.replace(found[0], " "), names, able)
         columns = columns or choose_columns(question, names, able)
         if bound is None or len(columns) != 1:
             return []
-        values = [measure(row[columns[0]], ends=False) for row in rows]
+        values = [measure(row[columns[0]]) for row in rows]
         return [at for at, value in enumerate(values) if value is not None and holds(value, bound)]
     return None
 
 
 def _select_against(question: str, names: Sequence[str], rows: Sequence[Sequence[str]], key: int) -> list[int] | None:
     """Return the rows whose value is beyond that of another column; None where none is named."""
-    able = [
-        at for at in range(len(names)) if at != key and any(measure(row[at], ends=False) is not None for row in rows)
-    ]
+    able = list_measured(rows, key)
     for pattern, holds in _AGAINST:
         if (found := pattern.search(question)) is None:
             continue
@@ -124,7 +121,7 @@ def _select_against(question: str, names: Sequence[str], rows: Sequence[Sequence
         if len(others) != 1 or (not left and others[0] - 1 not in able):
             return None
         one, other = left[0] if left else others[0] - 1, others[0]
-        pairs = [(measure(row[one], ends=False), measure(row[other], ends=False)) for row in rows]
+        pairs = [(measure(row[one]), measure(row[other])) for row in rows]
         return [at for at, (a, b) in enumerate(pairs) if a is not None and b is not None and holds(a, b)]
     return None
 
@@ -150,7 +147,7 @@ def asks_bound(question: str) -> bool:
 def _names(question: str, asked: set[str], cell: str) -> bool:
     if cell.casefold() in _PLAIN:
         return False
-    if not _HAN.search(cell):
+    if not HAN.search(cell):
         stems = find_stems(cell)
         return bool(stems) and stems <= asked
     return len(cell) > 1 and cell in question

@@ -96,6 +96,25 @@ def test_rows_of_any_table_are_compared_and_those_beyond_a_bound_listed(question
     assert len(found.passage.splitlines()) == len(text.splitlines())
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["What does the boat in the north shed cost for more than 2 days?", "What hangs over the bar?", "When is it over?"],
+)
+def test_a_bound_in_another_question_asks_for_no_list(question):
+    assert find_table_answer(question, "All boats carry oars.", TextDocument(TEXT)) is None
+
+
+def test_of_a_long_table_no_rows_are_compared_and_no_long_list_is_an_answer():
+    rows = "\n".join(f"| Boat {number} | £{number} |" for number in range(60))
+    table = TextDocument(f"| Boat | Price |\n| --- | --- |\n{rows}\n")
+    assert find_table_answer("Which boats cost less than £59?", "", table) is None
+    few = find_table_answer("Which boats cost less than £3?", "", table)
+    assert few is not None
+    assert few.text == "Boat 0\nBoat 1\nBoat 2"
+    longer = TextDocument(f"| Boat | Price |\n| --- | --- |\n{rows}\n" + "| Boat x | £99 |\n" * 5000)
+    assert find_table_answer("Which boats cost less than £3?", "", longer) is None
+
+
 def test_how_many_rows_lie_beyond_a_bound_is_counted():
     found = find_table_answer("How many boats cost more than £38 a day?", HEADER + OTTER, TextDocument(TEXT))
     assert found is not None
@@ -127,12 +146,23 @@ Total                12.05
         ("How much was a large tea?", "2.90"),
         ("what is the total?", "12.05"),
         ("What did the juice cost?", None),
+        ("What was the total of the other shop?", None),
+        ("What was the total area?", None),
+        ("How much sugar goes into a tea?", None),
         ("Who had the flat white?", None),
     ],
 )
 def test_a_line_without_a_header_answers_by_its_name(question, text):
     found = find_table_answer(question, "", TextDocument(RECEIPT))
     assert (found.text if found else None) == text
+
+
+def test_a_line_without_a_header_answers_in_chinese_too():
+    found = find_table_answer(
+        "拿铁多少钱？", "", TextDocument("海港咖啡\n\n拿铁      28.00\n可颂      15.00\n红茶      12.00\n")
+    )
+    assert found is not None
+    assert found.text == "28.00"
 
 
 def test_a_reading_says_the_cell_and_shows_its_row():

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.passages import GAP
-from bookwheel.reading.ways.short_answers import find_style
+from bookwheel.reading.ways.short_answers import find_kind, find_style
 from bookwheel.text.comparisons import asks_comparison, compare_rows, find_outermost, measure
 from bookwheel.text.ranking import find_stems
-from bookwheel.text.rows import find_cell, read_row, split_cells
+from bookwheel.text.rows import find_cell, list_asked, read_row, split_cells
 from bookwheel.text.selections import asks_bound, select_rows
 
 if TYPE_CHECKING:
@@ -26,10 +26,18 @@ if TYPE_CHECKING:
 
 
 _COUNTS: Final = re.compile(r"\bhow many\b|(?:多少|几)[个位家种款门项]", re.IGNORECASE)
-_AMOUNT: Final = re.compile(
-    r"\bhow (?:much|many)\b|\bcosts?\b|\bprices?\b|\bcharge|\bfees?\b|\btotal\b|多少|价|费|合计|总", re.IGNORECASE
-)
 _HOW_MANY: Final = re.compile(r"\bhow (?:many|much)\b|多少|几[个位张台]", re.IGNORECASE)
+# With a bound in it, such a question wants something else than the rows beyond the bound.
+_WANTS_OTHER: Final = re.compile(
+    r"\b(?:what|when|where|why|how (?!many))|多少[钱天]|什么|何时|哪[里儿天年]|怎么", re.IGNORECASE
+)
+_AMOUNTS: Final = find_stems(
+    "how much many cost price charge fee total pay sum amount 多少钱 价格 价钱 费用 合计 总共 多少"
+)
+"""Stems that only say that an amount is asked for."""
+_MOST_ROWS: Final = 5000
+"""A longer table is asked by SQL (`collect`): here each question would read all of it."""
+_MOST_NAMES: Final = 50
 
 
 class RowAnswer(NamedTuple):
@@ -49,9 +57,9 @@ def find_table_answer(question: str, passage: str, document: Document) -> RowAns
     A list has the rows that the question tells by a bound or a word; else one row is meant.
     """
     style, is_bound = find_style(question), asks_bound(question)
-    is_list = style == "list" or is_bound
+    is_list = style == "list" or (is_bound and not _WANTS_OTHER.search(question))
     is_whole = (style == "span" and asks_comparison(question)) or is_list
-    is_amount = style == "span" and bool(_AMOUNT.search(question))
+    is_amount = style == "span" and find_kind(question) == "number"
     if style not in ("span", "list") or (GAP not in passage and not is_whole and not is_amount):
         return None
     every = index_passages(document).list_rows()
@@ -62,7 +70,7 @@ def find_table_answer(question: str, passage: str, document: Document) -> RowAns
         # A word of the question may stand in any table.
         wide = tables if is_bound or not is_list else tables[: own is not None]
         ask = _list_rows if is_list else _compare
-        return next(filter(None, (ask(question, rows) for rows in wide)), None)
+        return next(filter(None, (ask(question, rows) for rows in wide if len(rows) <= _MOST_ROWS)), None)
     named = _find_named_value(question, every) if is_amount else None
     return named or (_find_in_row(question, own, passage) if own else None)
 
@@ -72,7 +80,7 @@ def _find_in_row(question: str, row: Window, passage: str) -> RowAnswer | None:
     if time := find_outermost(question, read_row(header, line)[1]):
         return RowAnswer(time, passage, is_sure=False, is_compared=False)
     cell = find_cell(header, line, question, " ".join(row.leads))
-    if cell is None or (_HOW_MANY.search(question) and measure(cell.text, ends=False) is None):
+    if cell is None or (_HOW_MANY.search(question) and measure(cell.text) is None):
         return None
     return RowAnswer(cell.text, passage, is_sure=cell.is_named, is_compared=False)
 
@@ -87,22 +95,20 @@ def _group(rows: Sequence[Window]) -> list[list[Window]]:
 
 
 def _find_named_value(question: str, rows: Sequence[Window]) -> RowAnswer | None:
-    """Return the figure of the one line without a header that the question names: "Flat white   3.80"."""
-    asked = find_stems(question)
+    """Return the figure of the one line without a header that says all that is asked: "Flat white   3.80"."""
+    asked = list_asked(question) - _AMOUNTS
     found: list[tuple[int, str, Window]] = []
-    for row in rows:
+    for row in rows[:_MOST_ROWS]:
         cells = split_cells(_read_line(row))
         has_header = bool(row.lead_spans) and len(split_cells(_read_header(row))) > 1
-        if len(cells) != 2 or has_header or measure(cells[1], ends=False) is None:  # noqa: PLR2004 - a name and its value
+        if len(cells) != 2 or has_header or measure(cells[1]) is None:  # noqa: PLR2004 - a name and its value
             continue
         stems = find_stems(cells[0])
-        if stems and stems <= asked:
+        if stems and stems <= find_stems(question) and asked <= stems | find_stems(" ".join(row.leads)):
             found.append((len(stems), cells[1], row))
     most = max((count for count, _, _ in found), default=0)
     best = [one for one in found if one[0] == most]
-    if len(best) != 1:
-        return None
-    return _tell(best[0][1], [best[0][2].shown], is_sure=True)
+    return _tell(best[0][1], [best[0][2].shown], is_sure=True) if len(best) == 1 else None
 
 
 def _compare(question: str, rows: Sequence[Window]) -> RowAnswer | None:
@@ -116,7 +122,7 @@ def _list_rows(question: str, rows: Sequence[Window]) -> RowAnswer | None:
     shown = {_read_line(row): row.shown for row in rows}
     found = select_rows(question, _read_header(rows[0]), list(shown))
     is_count = bool(_COUNTS.search(question))
-    if found is None or (is_count and not found.is_measured):
+    if found is None or (is_count and not found.is_measured) or (not is_count and len(found.names) > _MOST_NAMES):
         return None
     text = str(len(found.names)) if is_count else "\n".join(found.names)
     return _tell(text, [shown[row] for row in found.rows], is_sure=found.is_measured and not is_count)

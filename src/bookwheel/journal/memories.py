@@ -6,8 +6,6 @@ plain letters, so that a search of the file's bytes can prove what was forgotten
 
 from __future__ import annotations
 
-import json
-import re
 import sqlite3
 import time
 from contextlib import closing, contextmanager
@@ -17,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError, JournalError
 from bookwheel.journal.files import connect, hold_lock, lock_folder, translate_errors
-from bookwheel.journal.memory_pictures import MemoryPictures, drop_unmarked, insert_parts, insert_rows, label_parts
+from bookwheel.journal.forgotten import drop_answers, drop_places, drop_words
+from bookwheel.journal.memory_pictures import MemoryPictures, insert_parts, insert_rows, label_parts
 from bookwheel.journal.memory_rows import MEMORIES, TEXTS, TOMBSTONES, VERSIONS, MemoryText, Tombstone
 from bookwheel.journal.rows import from_json, load_text, store_text, to_json
 from bookwheel.journal.tables import IS_SOUND, digest
@@ -38,8 +37,6 @@ _COPIED: Final = {
     "memory_follows": "source, place",
 }
 """The columns of a memory that a copy of it has."""
-ADDED: Final = "added: "
-"""Before the id of a source: how far it was read when it was added, not followed."""
 _NEXT: Final = "SELECT coalesce(max(number), 0) + 1 FROM"
 _THIS: Final = "WHERE memory = ? AND number = ?"
 # Seconds for which a checkpoint waits for other processes that read.
@@ -311,12 +308,12 @@ class MemoryTables:
             connection.executemany(VERSIONS.insert("memory_versions", "memory"), new)
             for text, mask in masks.items():
                 if text:
-                    _drop_words(connection, memory, text, mask)
+                    drop_words(connection, memory, text, mask)
             connection.execute("DELETE FROM memory_answers WHERE memory = ? AND asked >= ?", (memory, since))
             if phrase := masks.get(0):
-                _drop_answers(connection, memory, phrase)
+                drop_answers(connection, memory, phrase)
             if tombstone.scope == "source":
-                _drop_places(connection, memory, tombstone.sources)
+                drop_places(connection, memory, tombstone.sources)
             connection.execute("DELETE FROM memory_replays WHERE memory = ?", (memory,))
             update = ", ".join(f"{name} = ?" for name in TOMBSTONES.columns)
             values = (*TOMBSTONES.to_row(ended), memory, tombstone.number)
@@ -379,29 +376,3 @@ def _damage_error(table: str, path: Path) -> JournalError:
 def _keep_place(connection: sqlite3.Connection, memory: int, source: str, place: str) -> None:
     query = "INSERT OR REPLACE INTO memory_follows (memory, source, place) VALUES (?, ?, ?)"
     connection.execute(query, (memory, store_text(source), place))
-
-
-def _drop_places(connection: sqlite3.Connection, memory: int, sources: Sequence[str]) -> None:
-    """Drop how far sources, and the mailboxes and folders that they are in, were read: who adds one again means it."""
-    names = {one[: mark.start()] for one in sources for mark in re.finditer(r"[#/]|$", one)}
-    query = "DELETE FROM memory_follows WHERE memory = ? AND source = ?"
-    connection.executemany(query, [(memory, store_text(ADDED + name)) for name in names])
-
-
-def _drop_answers(connection: sqlite3.Connection, memory: int, phrase: str) -> None:
-    """Drop the answers of any time that hold some words."""
-    wanted = json.dumps(phrase, ensure_ascii=False)[1:-1].casefold()
-    rows = connection.execute("SELECT number, record FROM memory_answers WHERE memory = ?", (memory,)).fetchall()
-    gone = [(memory, number) for number, record in rows if wanted in str(record).casefold()]
-    connection.executemany("DELETE FROM memory_answers WHERE memory = ? AND number = ?", gone)
-
-
-def _drop_words(connection: sqlite3.Connection, memory: int, text: int, mask: str | None) -> None:
-    """Drop a text, or put what remains of it in its place."""
-    if mask is not None:
-        update = f"UPDATE memory_texts SET content = ?, sha256 = ? {_THIS}"
-        connection.execute(update, (store_text(mask), digest(mask), memory, text))
-        drop_unmarked(connection, memory, text, mask)
-    elif found := connection.execute(f"SELECT characters FROM memory_texts {_THIS}", (memory, text)).fetchone():
-        connection.execute(f"DELETE FROM memory_texts {_THIS}", (memory, text))
-        connection.execute("UPDATE memories SET characters = characters - ? WHERE number = ?", (found[0], memory))

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
-from bookwheel.journal.memories import ADDED
+from bookwheel.journal.forgotten import ADDED
 from bookwheel.journal.memory_rows import MemoryVersion
 from bookwheel.journal.tables import digest
 from bookwheel.memory.entries import DatedText, NewFile, is_inside, join_words, order_texts, skip_parts, split_file

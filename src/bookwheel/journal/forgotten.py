@@ -1,0 +1,48 @@
+"""Drop from the tables of memories what a forgetting reaches: texts, answers with words of them, places of sources.
+
+All of it happens in the transaction that puts the new versions in the place of the old ones (journal/memories.py).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.journal.memory_pictures import drop_unmarked
+from bookwheel.journal.rows import store_text
+from bookwheel.journal.tables import digest
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+ADDED: Final = "added: "
+"""Before the id of a source: how far it was read when it was added, not followed."""
+_THIS: Final = "WHERE memory = ? AND number = ?"
+
+
+def drop_places(connection: sqlite3.Connection, memory: int, sources: Sequence[str]) -> None:
+    """Drop how far sources, and the mailboxes and folders that they are in, were read: who adds one again means it."""
+    names = {one[: mark.start()] for one in sources for mark in re.finditer(r"[#/]|$", one)}
+    query = "DELETE FROM memory_follows WHERE memory = ? AND source = ?"
+    connection.executemany(query, [(memory, store_text(ADDED + name)) for name in names])
+
+
+def drop_answers(connection: sqlite3.Connection, memory: int, phrase: str) -> None:
+    """Drop the answers of any time that hold some words."""
+    wanted = json.dumps(phrase, ensure_ascii=False)[1:-1].casefold()
+    rows = connection.execute("SELECT number, record FROM memory_answers WHERE memory = ?", (memory,)).fetchall()
+    gone = [(memory, number) for number, record in rows if wanted in str(record).casefold()]
+    connection.executemany("DELETE FROM memory_answers WHERE memory = ? AND number = ?", gone)
+
+
+def drop_words(connection: sqlite3.Connection, memory: int, text: int, mask: str | None) -> None:
+    """Drop a text, or put what remains of it in its place."""
+    if mask is not None:
+        update = f"UPDATE memory_texts SET content = ?, sha256 = ? {_THIS}"
+        connection.execute(update, (store_text(mask), digest(mask), memory, text))
+        drop_unmarked(connection, memory, text, mask)
+    elif found := connection.execute(f"SELECT characters FROM memory_texts {_THIS}", (memory, text)).fetchone():
+        connection.execute(f"DELETE FROM memory_texts {_THIS}", (memory, text))
+        connection.execute("UPDATE memories SET characters = characters - ? WHERE number = ?", (found[0], memory))

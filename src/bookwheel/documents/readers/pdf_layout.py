@@ -9,8 +9,9 @@ column by column is read row by row. The cells of a row stand on one line, with 
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 # Columns of prose stand side by side on this many lines at least; a table drawn by columns has as many rows.
 _LEAST_LINES: Final = 3
-# Characters of a line, and the share of its column's width that it fills, for it to be prose.
-_PROSE_LENGTH: Final = 22
+_MOST_COLUMNS: Final = 4
+# Characters of a line across the page, and the share of its column's width that it fills, for it to be prose.
+_PROSE_LENGTH: Final = 44
 _PROSE_FILL: Final = 0.6
 _PROSE_SHARE: Final = 0.6
 # A cell has this many lines at most; more side by side are columns.
@@ -102,7 +104,7 @@ def arrange(fragments: Sequence[Fragment]) -> list[TextLine]:
     lines: list[TextLine] = []
     last: _Block | None = None
     for at, group in enumerate(groups):
-        is_alone = not any(_have_same_columns(group, other) for other in groups[max(0, at - 1) : at + 2 : 2])
+        is_alone = not any(_have_same_columns(group, other) for other in groups[max(0, at - 1) : at + 2])
         if is_alone and len(group) > 1 and all(len(block.fragments) == 1 for block in group[:-1]):
             # A line with wide gaps, such as a title behind its number, is no table; the text below it goes on.
             first = [block.fragments[0] for block in group]
@@ -136,34 +138,49 @@ def _split_runs(items: Iterable[_T], goes_on: Callable[[list[_T], _T], bool]) ->
 
 
 def _unweave(fragments: list[Fragment]) -> list[Fragment]:
-    """Return the fragments; two columns of prose that were drawn across the page come one after the other."""
+    """Return the fragments; columns of prose that were drawn across the page come one after the other."""
     # Fragments that were drawn from left to right on one line.
     rows = list(_split_runs(fragments, lambda row, f: f.is_level(row[-1]) and f.is_right_of(row[-1])))
-    pairs = [row for row in rows if len(row) == 2]  # noqa: PLR2004
-    if len(pairs) < _LEAST_LINES:
-        return fragments
-    gutter = median((left.right + right.left) / 2 for left, right in pairs)
-    across = [row for row in pairs if row[0].right < gutter < row[1].left]
-    if len(across) < max(_LEAST_LINES, 0.5 * len(rows)):
-        return fragments
-    if not all(_is_prose([row[side] for row in across]) for side in (0, 1)):
+    gutters = next((found for count in range(_MOST_COLUMNS, 1, -1) if (found := _find_gutters(rows, count))), None)
+    if gutters is None:
         return fragments
     ordered: list[Fragment] = []
-    columns: tuple[list[Fragment], list[Fragment]] = ([], [])
+    columns: list[list[Fragment]] = [[] for _ in range(len(gutters) + 1)]
     for row in rows:
-        if any(f.left < gutter < f.right for f in row):
-            ordered += [*columns[0], *columns[1], *row]
-            columns = ([], [])
+        if _is_across(row, gutters):
+            ordered += [*chain.from_iterable(columns), *row]
+            columns = [[] for _ in columns]
         else:
             for fragment in row:
-                columns[fragment.left > gutter].append(fragment)
-    return [*ordered, *columns[0], *columns[1]]
+                columns[bisect(gutters, fragment.left)].append(fragment)
+    return [*ordered, *chain.from_iterable(columns)]
 
 
-def _is_prose(fragments: Sequence[Fragment]) -> bool:
+def _find_gutters(rows: Sequence[list[Fragment]], count: int) -> list[float] | None:
+    """Return where so many columns of prose part, or None where the lines are no such columns."""
+    full = [row for row in rows if len(row) == count]
+    if len(full) < _LEAST_LINES:
+        return None
+    gutters = [median((row[at].right + row[at + 1].left) / 2 for row in full) for at in range(count - 1)]
+    whole = [at for at, row in enumerate(rows) if [bisect(gutters, f.left) for f in row] == [*range(count)]]
+    whole = [at for at in whole if not _is_across(rows[at], gutters)]
+    # Of the lines between the first and the last one, as one column may be longer than the others.
+    span = rows[whole[0] : whole[-1] + 1] if whole else []
+    if len(whole) < max(_LEAST_LINES, 0.5 * len(span)) or 3 * sum(_is_across(row, gutters) for row in span) > len(span):
+        return None
+    are_prose = all(_is_prose([rows[at][side] for at in whole], count) for side in range(count))
+    return gutters if are_prose else None
+
+
+def _is_across(row: Sequence[Fragment], gutters: Sequence[float]) -> bool:
+    return any(f.left < gutter < f.right for f in row for gutter in gutters)
+
+
+def _is_prose(fragments: Sequence[Fragment], columns: int = 2) -> bool:
     """Return True if most lines fill the column's width with words."""
     width = max(f.right for f in fragments) - min(f.left for f in fragments)
-    full = [f for f in fragments if len(f.text) >= _PROSE_LENGTH and f.right - f.left >= _PROSE_FILL * width]
+    length = _PROSE_LENGTH // columns
+    full = [f for f in fragments if len(f.text) >= length and f.right - f.left >= _PROSE_FILL * width]
     return len(full) >= _PROSE_SHARE * len(fragments)
 
 

@@ -8,7 +8,6 @@ are, and what stands between ruled lines becomes the rows of a table. Called in 
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -16,6 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.documents.readers.charts import read_chart
 from bookwheel.documents.readers.markup import format_rows
 from bookwheel.documents.readers.pdf_layout import Fragment, arrange
 from bookwheel.errors import MissingExtra
@@ -44,10 +44,11 @@ _TURNED: Final = 0.6
 _RULED: Final = 0.6
 _LEAST_TABLE: Final = 0.04
 _LEAST_RULES: Final = 3
-# Bars of a chart, and the share of the distance between two in which the number above one stands.
-_LEAST_BARS: Final = 3
-_NEAR_BAR: Final = 0.35
-_NUMBER: Final = re.compile(r"[^\w\s]?\s?\d[\d.,\s]*\s?[%\w]{0,2}")
+# The slant of a page, in radians, above which it is made straight; its lines are no longer where its pixels are then.
+_STRAIGHT: Final = 0.005
+# Heights of its letters that a line is long to show a slant, and the lines that show one.
+_LONG: Final = 4.0
+_LEAST_LONG: Final = 3
 
 Point = tuple[float, float]
 
@@ -119,7 +120,9 @@ def recognise(pixels: Any, *, is_turned: bool = False) -> Recognition:
         # Of a page that is turned, some lines are not recognised as such: it is read again as it should lie.
         again = recognise(np.rot90(pixels, turn), is_turned=True)
         return replace(again, lines=tuple(replace(line, box=_turn_box(line.box, turn)) for line in again.lines))
-    fragments = _straighten(found, turn, width, height)
+    turned = [[_turn_point(point, turn, width, height) for point in line.corners] for line in found]
+    slant = _find_slant(found, turned, turn)
+    fragments = [_straighten(line.text, corners, slant) for line, corners in zip(found, turned, strict=True)]
     order = _sort_rows(fragments)
     weight = sum(len(line.text) for line in found)
     lines = tuple(
@@ -130,7 +133,7 @@ def recognise(pixels: Any, *, is_turned: bool = False) -> Recognition:
     )
     tables = [] if turn else _find_tables(pixels)
     return Recognition(
-        text="\n".join(_write_lines([fragments[at] for at in order], tables)),
+        text="\n".join(_write_lines([fragments[at] for at in order], tables, None if turn or slant else pixels)),
         lines=lines,
         confidence=sum(len(line.text) * line.confidence for line in found) / weight,
     )
@@ -184,22 +187,29 @@ def _turn_box(box: Box, turn: int) -> Box:
     return box
 
 
-def _straighten(found: Sequence[_Found], turn: int, width: int, height: int) -> list[Fragment]:
-    """Return the lines as fragments of an upright page, whose heights count from below."""
-    turned = [[_turn_point(point, turn, width, height) for point in line.corners] for line in found]
+def _find_slant(found: Sequence[_Found], turned: Sequence[Sequence[Point]], turn: int) -> float:
+    """Return the angle of the lines of a page that stands upright, in radians; 0 where it is hardly slanted."""
     slants = []
     for line, corners in zip(found, turned, strict=True):
-        if line.is_upright == bool(turn % 2) and len(line.text) > 2:  # noqa: PLR2004 - a short one has no direction
-            (left, top), (right, bottom) = _find_ends(corners)
+        (left, top), (right, bottom) = _find_ends(corners)
+        # A short line, such as the name of a bar, has no direction.
+        if line.is_upright == bool(turn % 2) and right - left > _LONG * _measure_height(corners):
             slants.append(math.atan2(bottom - top, right - left))
-    slant = median(slants) if slants else 0.0
+    slant = median(slants) if len(slants) >= _LEAST_LONG else 0.0
+    return slant if abs(slant) > _STRAIGHT else 0.0
+
+
+def _measure_height(corners: Sequence[Point]) -> float:
+    """Return the height of the letters of a line."""
+    first, second, third, last = sorted(corners)
+    return max(math.dist(first, second), math.dist(third, last))
+
+
+def _straighten(text: str, corners: Sequence[Point], slant: float) -> Fragment:
+    """Return a line as a fragment of a straight page, whose heights count from below."""
     cos, sin = math.cos(-slant), math.sin(-slant)
-    fragments = []
-    for line, corners in zip(found, turned, strict=True):
-        places = [(x * cos - y * sin, x * sin + y * cos) for x, y in corners]
-        across, down = zip(*places, strict=True)
-        fragments.append(Fragment(line.text, min(across), max(across), -max(down), -min(down)))
-    return fragments
+    across, down = zip(*((x * cos - y * sin, x * sin + y * cos) for x, y in corners), strict=True)
+    return Fragment(text, min(across), max(across), -max(down), -min(down))
 
 
 def _find_ends(corners: Sequence[Point]) -> list[Point]:
@@ -299,9 +309,12 @@ def _find_rules(shares: Any, start: int) -> tuple[int, ...]:
     return tuple(place for at, place in enumerate(places) if not at or place - places[at - 1] > 5)  # noqa: PLR2004
 
 
-def _write_lines(fragments: Sequence[Fragment], tables: Sequence[_Table]) -> Iterator[str]:
-    """Yield the text's lines: what stands outside of the tables as on any page, each table where it begins."""
-    left = list(fragments)
+def _write_lines(fragments: Sequence[Fragment], tables: Sequence[_Table], pixels: Any) -> Iterator[str]:
+    """Yield the text's lines: what is of no table as on any page, each table where it begins, a chart at the end."""
+    chart = read_chart(fragments, pixels)
+    if chart and not chart.rows:
+        chart = None  # numbers at even steps, as those of a calendar
+    left = [f for f in fragments if not chart or f not in chart.used]
     for table in tables:
         cells = {at: cell for at, fragment in enumerate(left) if (cell := table.find_cell(fragment))}
         if len(cells) < 2:  # noqa: PLR2004 - a frame around something else
@@ -313,37 +326,10 @@ def _write_lines(fragments: Sequence[Fragment], tables: Sequence[_Table]) -> Ite
         used = [column for column in range(len(rows[0])) if any(row[column] for row in rows)]
         yield from format_rows([row[column] for column in used] for row in rows)
         left = [f for at, f in enumerate(left) if at not in cells and -f.top >= table.down[0]]
-    names, numbers = _find_bars(left)
-    bars = {*map(id, names), *map(id, numbers)}
-    yield from _arrange([f for f in left if id(f) not in bars])
-    if names:
-        yield from format_rows(iter([[f.text for f in names], [f.text for f in numbers]]))
-
-
-def _find_bars(fragments: Sequence[Fragment]) -> tuple[list[Fragment], list[Fragment]]:
-    """Return the names below the bars of a chart and the number above each; nothing where it is no such chart."""
-    for row in _group_rows(fragments)[::-1]:
-        names = sorted((fragments[at] for at in row), key=lambda f: f.left)
-        if len(names) < _LEAST_BARS:
-            continue
-        reach = _NEAR_BAR * min(_middle(b) - _middle(a) for a, b in pairwise(names))
-        above = [
-            [
-                f
-                for f in fragments
-                if _NUMBER.fullmatch(f.text) and f.bottom > name.top and abs(_middle(f) - _middle(name)) < reach
-            ]
-            for name in names
-        ]
-        numbers = [one[0] for one in above if len(one) == 1]
-        # Numbers on one line are a row of a table.
-        if len(numbers) == len(names) and not all(numbers[0].is_level(number) for number in numbers):
-            return names, numbers
-    return [], []
-
-
-def _middle(fragment: Fragment) -> float:
-    return (fragment.left + fragment.right) / 2
+    chart = chart or read_chart(left, pixels)
+    yield from _arrange([f for f in left if not chart or f not in chart.used])
+    if chart:
+        yield from chart.write()
 
 
 def _arrange(fragments: Sequence[Fragment]) -> Iterator[str]:

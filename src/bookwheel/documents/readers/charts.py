@@ -1,0 +1,313 @@
+"""Pair the numbers of a drawn chart with the names that they belong to: by place, and by colour where it has a legend.
+
+Numbers at even steps along a side are its scale and stand for nothing that is shown. What is left above a name (bars,
+points), behind it (bars that lie) or on the same side of the middle (a pie) is that name's. A chart whose numbers do
+not all find a name has no rows: a number beside the wrong name would be worse than none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.documents.readers.colours import Paint, find_nearest
+from bookwheel.documents.readers.markup import format_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bookwheel.documents.readers.colours import Colour
+    from bookwheel.documents.readers.pdf_layout import Fragment
+
+_NUMBER: Final = re.compile(r"[^\w\s]{0,2}\s?\d[\d.,]*(?:\s\d{3})*\s?(?:%|[^\W\d_]{1,2})?")
+_VALUE: Final = re.compile(r"[-−–]?\d[\d.,\s]*")
+_LEAST_TICKS: Final = 3
+# How far a tick may stand from its even step, and its value from its own, as shares of the step.
+_UNEVEN: Final = 0.12
+_UNEVEN_VALUE: Final = 0.01
+# Heads the numbers of a chart that does not say what they are.
+_UNNAMED: Final = "-"
+# How far apart a name of a pie and its number may stand, seen from the middle.
+_APART: Final = math.pi / 8
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What was paired of a chart: its rows, the first of them the head, and the fragments that these are made of."""
+
+    rows: list[list[str]]
+    used: list[Fragment]
+    scales: list[list[str]]
+    """The numbers of no rows: each scale, and those that no name was found for."""
+
+    def write(self) -> Iterator[str]:
+        """Yield the lines of its text. A number of no row stands away from the words."""
+        yield from format_rows(iter(self.rows))
+        yield from filter(None, map(" ".join, self.scales))
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """A name of one line or several, and the middle of its place along its side."""
+
+    text: str
+    place: float
+    parts: tuple[Fragment, ...]
+
+
+def read_chart(fragments: Sequence[Fragment], pixels: Any = None) -> Chart | None:
+    """Return a chart, or None if this is none. One whose numbers do not all find their names has no rows.
+
+    Heights of the fragments count from below: a place's row of `pixels` is its height with the sign changed.
+    """
+    pieces = [(piece, whole) for whole in fragments for piece in _split_ticks(whole)]
+    paint = None if pixels is None else Paint(pixels)
+    legend = paint.find_legend([piece for piece, _ in pieces]) if paint else {}
+    entries = [f for f, _ in pieces if f in legend]
+    numbers = [f for f, _ in pieces if _NUMBER.fullmatch(f.text) and f not in legend]
+    words = [f for f, _ in pieces if f not in numbers and f not in legend and any(map(str.isalpha, f.text))]
+    scale = _find_scale(numbers, is_down=True)
+    floor = _find_scale([f for f in numbers if f not in scale], is_down=False)
+    loose = [f for f in numbers if f not in scale and f not in floor]
+    pairing = _Pairing(words, loose, legend, paint)
+    rows: list[list[str]] = []
+    if len(loose) > 1:  # one alone may be a title's
+        rows = pairing.read_bars(floor, has_scale=bool(scale)) or pairing.read_lying(has_scale=bool(floor))
+        rows = rows or ([] if scale or floor else pairing.read_pie())
+    if not rows and not scale:
+        return None
+    taken = {*(pairing.used if rows else loose), *scale, *floor}
+    taken |= {*entries} if rows and len(rows[0]) > 2 else set()  # noqa: PLR2004
+    used = [f for f in fragments if all(piece in taken for piece, whole in pieces if whole is f)]
+    spare = [[f.text for f in those if not rows or f not in pairing.used] for those in (scale, floor, loose)]
+    return Chart(rows, used, spare)
+
+
+def _split_ticks(fragment: Fragment) -> list[Fragment]:
+    """Return the numbers of a line that is nothing but numbers, each at its place; any other fragment as it is."""
+    words = fragment.text.split()
+    if len(words) < _LEAST_TICKS or not all(_NUMBER.fullmatch(word) for word in words):
+        return [fragment]
+    letter = (fragment.right - fragment.left) / len(fragment.text)
+    pieces, at = [], 0
+    for word in words:
+        at = fragment.text.index(word, at)
+        left = fragment.left + at * letter
+        pieces.append(replace(fragment, text=word, left=left, right=left + len(word) * letter))
+        at += len(word)
+    return pieces
+
+
+def _find_scale(numbers: Sequence[Fragment], *, is_down: bool) -> list[Fragment]:
+    """Return the longest run of numbers, in a column or on a line, whose places and values grow by even steps."""
+    best: list[Fragment] = []
+    for first in numbers:
+        if is_down:
+            line = [f for f in numbers if min(abs(f.right - first.right), abs(f.left - first.left)) < first.height / 2]
+        else:
+            line = [f for f in numbers if f.is_level(first)]
+        line.sort(key=lambda f: _middle(f, is_down=is_down))
+        known = [(_middle(f, is_down=is_down), value, f) for f in line if (value := _read_value(f.text)) is not None]
+        if len(known) > len(best) and _is_even(known):
+            best = [f for _, _, f in known]
+    return best
+
+
+def _is_even(ticks: Sequence[tuple[float, float, Fragment]]) -> bool:
+    if len(ticks) < _LEAST_TICKS:
+        return False
+    steps = [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(ticks)]
+    place, value = median(step[0] for step in steps), median(step[1] for step in steps)
+    return (
+        place > 0
+        and value != 0
+        and all(
+            abs(step[0] - place) <= _UNEVEN * place and abs(step[1] - value) <= _UNEVEN_VALUE * abs(value)
+            for step in steps
+        )
+    )
+
+
+def _read_value(text: str) -> float | None:
+    found = _VALUE.search(text)
+    digits = re.sub(r"[\s,](?=\d{3}\b)", "", found[0].strip(" ,.")) if found else ""
+    try:
+        return float(re.sub("[−–]", "-", digits).replace(",", "."))
+    except ValueError:
+        return None
+
+
+def _middle(fragment: Fragment, *, is_down: bool) -> float:
+    return (fragment.bottom + fragment.top) / 2 if is_down else (fragment.left + fragment.right) / 2
+
+
+class _Pairing:
+    """The words and the numbers of one chart; `used` are those that a pairing has placed."""
+
+    def __init__(
+        self,
+        words: Sequence[Fragment],
+        numbers: Sequence[Fragment],
+        legend: dict[Fragment, Colour],
+        paint: Paint | None,
+    ) -> None:
+        self.used: list[Fragment] = []
+        self._words = words
+        self._numbers = numbers
+        self._legend = legend
+        self._paint = paint
+
+    def read_bars(self, floor: Sequence[Fragment], *, has_scale: bool) -> list[list[str]]:
+        """Pair the numbers above bars or points with the names, or the years of the floor, below them."""
+        # Without a scale, numbers on one line are the row of a table.
+        if not has_scale and all(f.is_level(self._numbers[0]) for f in self._numbers):
+            return []
+        years = [_Name(re.sub(r"\.0+$", "", f.text), _middle(f, is_down=False), (f,)) for f in floor]
+        for names in (years, *self._find_name_rows()):
+            low = max((f.top for name in names for f in name.parts), default=0.0)
+            if len(names) > 1 and all(f.top > low for f in self._numbers):
+                below = [f for f in self._words if f.top < low and all(f not in name.parts for name in names)]
+                head = [f.text for f in below[:1]] or [""]
+                if rows := self._pair(names, head[0], is_down=False, may_miss=names is years):
+                    return rows
+        return []
+
+    def read_lying(self, *, has_scale: bool) -> list[list[str]]:
+        """Pair the numbers at the ends of bars that lie with the names before them."""
+        # Without a scale, numbers in one column are that of a table.
+        if not has_scale and not (self._paint and self._is_ragged()):
+            return []
+        for first in self._words:
+            column = [
+                f for f in self._words if min(abs(f.right - first.right), abs(f.left - first.left)) < first.height / 2
+            ]
+            names = [_Name(f.text, _middle(f, is_down=True), (f,)) for f in sorted(column, key=lambda f: -f.top)]
+            right = max(f.right for f in column)
+            is_before = len(names) > 1 and all(f.left > right - f.height for f in self._numbers)
+            if is_before and (rows := self._pair(names, "", is_down=True, may_miss=False)):
+                return rows
+        return []
+
+    def _is_ragged(self) -> bool:
+        spread = max(f.left for f in self._numbers) - min(f.left for f in self._numbers)
+        return spread > 2 * max(f.height for f in self._numbers)
+
+    def _find_name_rows(self) -> Iterator[list[_Name]]:
+        """Yield rows of names from below, each name with the lines that stand under it."""
+        for first in sorted(self._words, key=lambda f: f.top):
+            row = sorted((f for f in self._words if f.is_level(first)), key=lambda f: f.left)
+            if row[0] is first and len(row) > 1:
+                yield [self._join_below(f) for f in row]
+
+    def _join_below(self, first: Fragment) -> _Name:
+        parts = [first]
+        for f in sorted(self._words, key=lambda f: -f.top):
+            last = parts[-1]
+            is_under = f.top < last.bottom + 0.4 * last.height and last.bottom - f.top < 0.6 * last.height
+            if is_under and f.left < last.right and f.right > last.left and not f.is_level(last):
+                parts.append(f)
+        return _Name(" ".join(f.text for f in parts), _middle(first, is_down=False), tuple(parts))
+
+    def _pair(self, names: Sequence[_Name], head: str, *, is_down: bool, may_miss: bool) -> list[list[str]]:
+        """Return a row for each name with its numbers, each the nearest name's; nothing where one is left over."""
+        reach = min(abs(a.place - b.place) for a, b in pairwise(names)) / 2
+        found: list[list[Fragment]] = [[] for _ in names]
+        for number in self._numbers:
+            far, at = min((abs(name.place - _middle(number, is_down=is_down)), at) for at, name in enumerate(names))
+            if far >= reach:
+                return []
+            found[at].append(number)
+        paired = [(name, numbers) for name, numbers in zip(names, found, strict=True) if numbers or not may_miss]
+        if len(paired) < 2 or not all(numbers for _, numbers in paired):  # noqa: PLR2004
+            return []
+        if all(len(numbers) == 1 for _, numbers in paired):
+            rows = [
+                [head, self._find_unit(names, is_down=is_down)],
+                *([name.text, numbers[0].text] for name, numbers in paired),
+            ]
+        elif not (rows := self._part_series(paired, head, is_down=is_down)):
+            return []
+        self.used = [*(part for name in names for part in name.parts), *self._numbers]
+        return rows
+
+    def _part_series(
+        self, paired: Sequence[tuple[_Name, Sequence[Fragment]]], head: str, *, is_down: bool
+    ) -> list[list[str]]:
+        """Return the rows of several series, whose numbers are told apart by the colours of the legend."""
+        if not self._paint or not self._legend:
+            return []
+        is_line = len({f.is_level(next(iter(self._legend))) for f in self._legend} - {True}) == 0
+        entries = sorted(self._legend, key=lambda f: f.left if is_line else -f.top)
+        rows = [[head, *(f.text for f in entries)]]
+        for name, numbers in paired:
+            row = [""] * len(entries)
+            for number in numbers:
+                colour = self._paint.find_beside(number, is_down=is_down)
+                at = find_nearest(colour, [self._legend[f] for f in entries]) if colour else None
+                if at is None or row[at]:
+                    return []
+                row[at] = number.text
+            rows.append([name.text, *row])
+        return rows
+
+    def _find_unit(self, names: Sequence[_Name], *, is_down: bool) -> str:
+        """Return what the numbers are: the words along their scale, else those above all numbers."""
+        taken = [part for name in names for part in name.parts]
+        rest = [f for f in self._words if f not in taken]
+        if is_down:
+            low = min(f.bottom for f in self._numbers)
+            beside = [f for f in rest if f.top < low]
+        else:
+            beside = [f for f in rest if f.height > f.right - f.left and len(f.text) > 1]
+        top = max(f.top for f in self._numbers)
+        above = [f for f in rest if _middle(f, is_down=True) > top]
+        return next((f.text for f in (*beside, *above)), _UNNAMED)
+
+    def read_pie(self) -> list[list[str]]:
+        """Pair the numbers in the parts of a pie with the names beside them, by their side of its middle."""
+        circle = self._paint.find_circle() if self._paint else None
+        if circle is None:
+            return []
+        x, y, radius = circle
+        inside = [f for f in self._numbers if _measure(f, x, y)[0] < radius]
+        if self._legend:
+            return self._pair_colours(inside)
+        around = [f for f in self._words if radius * 0.8 < _measure(f, x, y)[0] < 2.2 * radius]
+        rows: list[list[str]] = []
+        for number in inside:
+            towards = _measure(number, x, y)[1]
+            there = [f for f in around if _turn_apart(towards, _measure(f, x, y)[1]) < _APART]
+            name = min(there, key=lambda f: _measure(f, x, y)[0], default=None)
+            if name is None or name in self.used:
+                return []
+            rows.append([name.text, number.text])
+            self.used += [name, number]
+        if len(rows) < 2 or len(inside) < len(self._numbers):  # noqa: PLR2004
+            return []
+        titles = [f.text for f in self._words if f not in self.used and f.bottom > y + radius]
+        return [["", *(titles or [_UNNAMED])[:1]], *rows]
+
+    def _pair_colours(self, inside: Sequence[Fragment]) -> list[list[str]]:
+        """Return a row for each number of a pie with the name of the colour that it is written on."""
+        entries = [*self._legend]
+        known = [self._legend[f] for f in entries]
+        colours = [self._paint.find_behind(f) if self._paint else None for f in inside]
+        places = [find_nearest(colour, known) if colour else None for colour in colours]
+        if None in places or len(set(places)) < len(places) or len(inside) < len(self._numbers):
+            return []
+        self.used = [*inside, *entries]
+        return [["", _UNNAMED], *([entries[at or 0].text, f.text] for at, f in zip(places, inside, strict=True))]
+
+
+def _measure(fragment: Fragment, x: float, y: float) -> tuple[float, float]:
+    """Return how far a fragment is from a point, and in which direction."""
+    across, up = _middle(fragment, is_down=False) - x, _middle(fragment, is_down=True) - y
+    return math.hypot(across, up), math.atan2(up, across)
+
+
+def _turn_apart(one: float, other: float) -> float:
+    return abs((one - other + math.pi) % (2 * math.pi) - math.pi)

@@ -1,0 +1,126 @@
+"""The colours of a picture: which one a number is written at, the patches of a legend, the circle of a pie."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.documents.readers.pdf_layout import Fragment
+
+# Of a colour's channels of 256, the difference above which it is another one; what is darker is letters and lines.
+_OTHER: Final = 40
+_DARK: Final = 90
+# The share of an area that a colour fills at least to count as shown there, and that a pie fills of its circle.
+_LEAST_SHOWN: Final = 0.08
+_ROUND: Final = 0.8
+_LEAST_PIE: Final = 0.04
+# Line heights: how far a legend's patch stands from its words, and how wide it may be.
+_LEAST_GAP: Final = 0.12
+_PATCH_GAP: Final = 1.5
+_PATCH_WIDTH: Final = 4.0
+
+
+Colour = tuple[int, int, int]
+
+
+def find_nearest(colour: Colour, known: Sequence[Colour]) -> int | None:
+    """Return the place of the colour that is meant, or None where two are as near, or none is."""
+    far = sorted((max(abs(a - b) for a, b in zip(colour, one, strict=True)), at) for at, one in enumerate(known))
+    if far[0][0] > _OTHER or (len(far) > 1 and far[1][0] < 2 * far[0][0]):
+        return None
+    return far[0][1]
+
+
+class Paint:
+    """The colours of a picture."""
+
+    def __init__(self, pixels: Any) -> None:
+        import numpy as np
+
+        self._pixels = pixels
+        self._height, self._width = pixels.shape[:2]
+        border = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
+        self._ground = np.median(border, axis=0)
+
+    def _cut(self, left: float, right: float, bottom: float, top: float) -> Any:
+        """Return the pixels between places whose heights count from below."""
+        rows = slice(max(0, round(-top)), max(0, round(-bottom)))
+        return self._pixels[rows, max(0, round(left)) : max(0, round(right))]
+
+    def _is_shown(self, area: Any) -> Any:
+        """Return for each pixel whether it has a colour: not the ground's, not that of letters and lines."""
+        import numpy as np
+
+        differs = np.abs(area.astype(np.int16) - self._ground).max(axis=-1) > _OTHER
+        return differs & (area.max(axis=-1) > _DARK)
+
+    def _find_colour(self, area: Any) -> Colour | None:
+        """Return the colour that fills most of an area, or None where there is little of any."""
+        import numpy as np
+
+        shown = area[self._is_shown(area)] if area.size else area.reshape(-1, 3)
+        if len(shown) == 0 or len(shown) < _LEAST_SHOWN * area.shape[0] * area.shape[1]:
+            return None
+        steps, counts = np.unique(shown // 16, axis=0, return_counts=True)
+        most = (shown // 16 == steps[counts.argmax()]).all(axis=1)
+        red, green, blue = np.median(shown[most], axis=0)
+        return int(red), int(green), int(blue)
+
+    def find_beside(self, number: Fragment, *, is_down: bool) -> Colour | None:
+        """Return the colour of what a number is written at: before it or below it, else behind it."""
+        high, middle = number.height, (number.left + number.right) / 2
+        if is_down:
+            near = self._cut(number.left - high, number.left - 0.1 * high, number.bottom, number.top)
+        else:
+            near = self._cut(middle - 0.4 * high, middle + 0.4 * high, number.bottom - high, number.bottom)
+        return self._find_colour(near) or self.find_behind(number)
+
+    def find_behind(self, number: Fragment) -> Colour | None:
+        """Return the colour that a number is written on."""
+        return self._find_colour(self._cut(number.left, number.right, number.bottom, number.top))
+
+    def find_legend(self, fragments: Sequence[Fragment]) -> dict[Fragment, Colour]:
+        """Return the fragments with a patch of colour before them, each of another one; nothing where one repeats."""
+        patches = {f: colour for f in fragments if (colour := self._find_patch(f))}
+        columns = [[f for f in patches if abs(f.left - first.left) < first.height / 2] for first in patches]
+        lines = [[f for f in patches if f.is_level(first)] for first in patches]
+        entries = max((*columns, *lines), key=len, default=[])
+        colours = [patches[f] for f in entries]
+        if len(entries) < 2 or any(find_nearest(one, colours) is None for one in colours):  # noqa: PLR2004
+            return {}
+        return {f: patches[f] for f in entries}
+
+    def _find_patch(self, fragment: Fragment) -> Colour | None:
+        """Return the colour of a patch that begins and ends before a fragment, on its line."""
+        high, middle = fragment.height, (fragment.bottom + fragment.top) / 2
+        wide = (_PATCH_GAP + _PATCH_WIDTH + 0.5) * high
+        area = self._cut(fragment.left - wide, fragment.left - 1, middle - 0.15 * high, middle + 0.15 * high)
+        if not area.size:
+            return None
+        shown = self._is_shown(area).mean(axis=0) > 0.3  # noqa: PLR2004
+        places = [at for at, is_shown in enumerate(shown[::-1].tolist()) if is_shown]
+        if not places or not _LEAST_GAP * high < places[0] < _PATCH_GAP * high:
+            return None
+        first = places[0]
+        width = next((n for n, at in enumerate(places) if at != first + n), len(places))
+        if not 0.3 * high < width < _PATCH_WIDTH * high or first + width >= len(shown):
+            return None
+        end = len(shown) - first
+        return self._find_colour(area[:, end - width : end])
+
+    def find_circle(self) -> tuple[float, float, float] | None:
+        """Return the middle and the radius of a pie, or None where no shape is as round and as large as one."""
+        import cv2
+        import numpy as np
+
+        differs = np.abs(self._pixels.astype(np.int16) - self._ground).max(axis=-1) > _OTHER
+        shapes, _ = cv2.findContours(differs.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+        for shape in sorted(shapes, key=cv2.contourArea, reverse=True)[:3]:
+            (x, y), radius = cv2.minEnclosingCircle(shape)
+            area = cv2.contourArea(shape)
+            if area > max(_ROUND * math.pi * radius**2, _LEAST_PIE * self._width * self._height):
+                return x, -y, radius
+        return None

@@ -1,0 +1,175 @@
+"""Numbers of drawn charts go with their names, by place and by colour; those that find none stand by themselves."""
+
+import numpy as np
+import pytest
+
+from bookwheel.documents.readers.charts import read_chart
+from bookwheel.documents.readers.pdf_layout import Fragment, arrange
+
+BLUE, ORANGE = (68, 119, 170), (230, 120, 50)
+HIGH = 20
+
+
+class Sheet:
+    """A picture with words at places that are counted from above, as on a screen."""
+
+    def __init__(self, width=600, height=400):
+        self.pixels = np.full((height, width, 3), 255, dtype=np.uint8)
+        self.fragments = []
+
+    def write(self, text, x, y, size=None):
+        """Write words whose middle is at a place."""
+        half = (size or 11 * len(text)) / 2
+        self.fragments.append(Fragment(text, x - half, x + half, -y - HIGH / 2, -y + HIGH / 2))
+
+    def fill(self, colour, left, top, right, bottom):
+        self.pixels[round(top) : round(bottom), round(left) : round(right)] = colour
+
+    def read(self, *, with_pixels=True):
+        return read_chart(self.fragments, self.pixels if with_pixels else None)
+
+
+def draw_bars(series, names, is_lying=False, with_legend=True):
+    """Draw bars with the value of each at its end, and a scale of five ticks."""
+    sheet = Sheet()
+    sheet.write("Visits", 300, 20)
+    most = max(max(values) for _, _, values in series)
+    for at in range(5):
+        place = 350 - at * 70
+        sheet.write(str(at * 20), *((100 + at * 110, 380) if is_lying else (30, place)))
+    for at, name in enumerate(names):
+        sheet.write(name, *((40, 80 + 100 * at) if is_lying else (130 + 170 * at, 375)))
+        for which, (_, colour, values) in enumerate(series):
+            long = 240 * values[at] / most
+            aside = 40 * (which - (len(series) - 1) / 2)
+            if is_lying:
+                y = 80 + 100 * at + aside
+                sheet.fill(colour, 90, y - 14, 90 + long, y + 14)
+                sheet.write(str(values[at]), 90 + long + 22, y)
+            else:
+                x = 130 + 170 * at + aside
+                sheet.fill(colour, x - 18, 350 - long, x + 18, 350)
+                sheet.write(str(values[at]), x, 350 - long - 13)
+    for which, (name, colour, _) in enumerate(series if with_legend and len(series) > 1 else ()):
+        y = 60 + 30 * which
+        sheet.fill(colour, 450, y - 7, 480, y + 7)
+        sheet.write(name, 525, y)
+    return sheet
+
+
+ONE = [("", BLUE, [41, 65, 13])]
+TWO = [("2022", BLUE, [41, 65, 13]), ("2023", ORANGE, [52, 38, 27])]
+NAMES = ["North", "East", "South"]
+
+
+def test_the_number_above_a_bar_is_that_of_the_name_below():
+    chart = draw_bars(ONE, NAMES).read()
+    assert chart.rows == [["", "Visits"], ["North", "41"], ["East", "65"], ["South", "13"]]
+    assert chart.scales[0] == ["0", "20", "40", "60", "80"]
+
+
+def test_the_number_behind_a_bar_that_lies_is_that_of_the_name_before_it():
+    chart = draw_bars(ONE, NAMES, is_lying=True).read()
+    assert chart.rows[1:] == [["North", "41"], ["East", "65"], ["South", "13"]]
+
+
+@pytest.mark.parametrize("is_lying", [False, True])
+def test_numbers_of_two_series_are_told_apart_by_the_colours_of_the_legend(is_lying):
+    chart = draw_bars(TWO, NAMES, is_lying=is_lying).read()
+    assert chart.rows == [["", "2022", "2023"], ["North", "41", "52"], ["East", "65", "38"], ["South", "13", "27"]]
+
+
+@pytest.mark.parametrize(("with_legend", "with_pixels"), [(False, True), (True, False)])
+def test_numbers_of_two_series_without_colours_to_go_by_have_no_rows_and_stand_away_from_the_names(
+    with_legend, with_pixels
+):
+    sheet = draw_bars(TWO, NAMES, with_legend=with_legend)
+    chart = sheet.read(with_pixels=with_pixels)
+    assert chart.rows == []
+    left = {f.text for f in sheet.fragments if f not in chart.used}
+    assert {*NAMES, "Visits"} <= left
+    assert not left & {"41", "65", "13", "52", "38", "27", "20"}
+    assert "41" in list(chart.write())[-1]
+
+
+def test_a_name_without_a_number_leaves_a_chart_without_rows():
+    sheet = draw_bars(ONE, NAMES)
+    sheet.fragments = [f for f in sheet.fragments if f.text != "13"]
+    assert sheet.read().rows == []
+
+
+def test_points_of_a_line_go_with_the_years_below_them():
+    sheet = Sheet()
+    for at in range(5):
+        sheet.write(str(at * 5), 30, 350 - at * 60)
+    sheet.write("2018.0 2018.5 2019.0 2019.5 2020.0", 300, 380, size=500)
+    for x, value in ((75, "14.2"), (303, "9.1"), (530, "17.6")):
+        sheet.write(value, x, 350 - float(value) * 12)
+    assert sheet.read().rows[1:] == [["2018", "14.2"], ["2019", "9.1"], ["2020", "17.6"]]
+
+
+@pytest.mark.parametrize("with_legend", [False, True])
+def test_the_parts_of_a_pie_go_with_the_names_beside_them_or_with_their_colours(with_legend):
+    sheet = Sheet()
+    down, across = np.mgrid[0:400, 0:600]
+    is_round = (across - 250) ** 2 + (down - 200) ** 2 < 120**2
+    sheet.pixels[is_round & (down < 200)] = BLUE
+    sheet.pixels[is_round & (down >= 200)] = ORANGE
+    sheet.write("52%", 250, 140)
+    sheet.write("48%", 250, 260)
+    for name, colour, y in (("Wages", BLUE, 60), ("Rent", ORANGE, 340)):
+        if with_legend:
+            sheet.fill(colour, 450, y - 7, 470, y + 7)
+            sheet.write(name, 515, y)
+        else:
+            sheet.write(name, 250, y)
+    assert sorted(sheet.read().rows[1:]) == [["Rent", "48%"], ["Wages", "52%"]]
+
+
+def test_rows_of_a_receipt_and_of_a_table_are_no_chart():
+    sheet = Sheet()
+    for at, (name, price) in enumerate((("Oat milk", "1.95"), ("Sourdough", "3.40"), ("Eggs", "2.10"))):
+        sheet.write(name, 100, 50 + 40 * at)
+        sheet.write(price, 400, 50 + 40 * at)
+    assert sheet.read() is None
+    sheet = Sheet()
+    for row, cells in enumerate((("Site", "Weight", "Price"), ("Sula", "58.0", "13.6"), ("Munk", "9.7", "15.9"))):
+        for column, cell in enumerate(cells):
+            sheet.write(cell, 100 + 150 * column, 50 + 40 * row)
+    assert sheet.read() is None
+
+
+def lay_columns(*columns, width=170):
+    """Return the lines of columns as a recogniser gives them: row by row, from left to right."""
+    fragments = [
+        Fragment(line, 40 + width * at, 40 + width * at + 6.5 * len(line), -30 * row - 18, -30 * row)
+        for at, lines in enumerate(columns)
+        for row, line in enumerate(lines)
+        if line
+    ]
+    return sorted(fragments, key=lambda f: (-f.top, f.left))
+
+
+SHORT = [
+    ["The pool opens again on", "Saturday. Entry is free", "on the first day of it.", "Bus seventeen moves on", "after the bakery."],
+    ["Lost and found things", "A bracelet was found at", "the playground. Ask for", "it at number twelve."],
+    ["The choir seeks tenors", "for its winter concert.", "Rehearsals at seven in", "the old school house."],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_columns_of_short_lines_are_read_one_after_the_other_even_where_one_is_longer(count):
+    columns = [[*SHORT[0], *SHORT[0], *SHORT[0]], *SHORT[1:count]]
+    if count == 2:
+        columns = [[f"{line} and so on" for line in column] for column in columns]
+    lines = arrange(lay_columns(*columns, width=510 // count))
+    assert [line.text for line in lines] == [line for column in columns for line in column]
+
+
+def test_a_list_of_prices_beside_its_things_stays_rows():
+    lines = arrange(lay_columns(["Room with breakfast", "Room without it", "Bed in a shared room"], ["84", "61", "29"]))
+    assert [line.text for line in lines] == [
+        "Room with breakfast | 84",
+        "Room without it | 61",
+        "Bed in a shared room | 29",
+    ]

@@ -45,7 +45,6 @@ from bookwheel.models.weights import find_local_weights
 from bookwheel.plan import load_preset_plan
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.passages import GAP
-from bookwheel.reading.ways.short_answers import find_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,6 +61,15 @@ ABSENT = 0.15
 TOGETHER = 12
 F1 = load_metric("f1")
 NUMBER = re.compile(r"\d+")
+SPANS = [
+    re.compile(pattern)
+    for pattern in (
+        r"[£$€¥]? ?\d+(?:[.,:/-]\d+)*(?: ?(?:%|[a-z]{1,7}\b|[\u4e00-\u9fff]{1,2}))?",
+        r"(?:[A-Z][\w'’-]*\.?(?: (?:of|de|van|von|the|and|&) (?=[A-Z]))? ?){1,5}",
+        r"`[^`]+`|[\"“][^\"”]+[\"”]|《[^》]+》",
+        r"[^,;:()|–—，。；：（）、\n…]{2,120}",
+    )
+]
 # Words that a sentence turns false by, when they change places.
 OPPOSITES = [
     ("at least", "at most"),
@@ -102,6 +110,12 @@ def change(sentence: str, random: Random) -> str:
     return random.choice(ways) if ways else ""
 
 
+def find_spans(body: str) -> list[str]:
+    """Return what can look like an answer: numbers with their units, names, quoted words, clauses."""
+    spans = (found[0].strip(" \t,;:.，。；：、()（）*`“”|?!") for form in SPANS for found in form.finditer(body))
+    return [span for span in dict.fromkeys(spans) if span]
+
+
 def make_claims(one: Question, passage: str, random: Random) -> list[Claim]:
     """Return the right answer, and one that looks like it or a sentence that says otherwise, about passage 0."""
     if one.is_polar:
@@ -117,7 +131,7 @@ def make_claims(one: Question, passage: str, random: Random) -> list[Claim]:
         # Both are true; only one of them answers.
         claims += [(0, one.text, sentence, True), (0, one.text, random.choice(others), False)]
     if one.answer and draw > 0.5:
-        near = [span.text for span in find_spans(body) if not F1(span.text, [*one.golds, one.answer]).score]
+        near = [span for span in find_spans(body) if not F1(span, [*one.golds, one.answer]).score]
         near = [text for text in near if len(text.split()) <= len(one.answer.split()) + 3]
         changed = change(one.answer, random)
         if wrong := ([changed] if changed else []) + random.sample(near, min(1, len(near))):

@@ -20,6 +20,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bookwheel.text.lexicon import stem, words
+from bookwheel.text.questions import find_columns
 from bookwheel.text.ranking import QuestionWords, find_stems
 
 if TYPE_CHECKING:
@@ -50,39 +51,6 @@ _PERIODS: Final = {
 _LEAST_FUZZY: Final = 5
 _ALIKE: Final = 0.78
 _TOTAL: Final = re.compile(r"\btotal|\bsum\b|altogether|in all|comes to|overall|合计|总|一共", re.IGNORECASE)
-_KINDS: Final = tuple(
-    (re.compile(asked, re.IGNORECASE), re.compile(named, re.IGNORECASE))
-    for asked, named in (
-        (
-            r"\bhow much\b|cheap|dear|expensive|\bcost|\bpric|\bpay|money|\bworth\b|valuable|[贵价费]|便宜|多少钱",
-            r"pric|cost|fee|charge|rate|amount|total|value|instal?ment|payment|\bsum\b|[£$€¥]|价|费|元|金额",
-        ),
-        (r"[保修]", r"保修|质保"),
-        (
-            r"\bhow long\b|long|\bshort|\bquick|\bslow|\bfast|久|长|短|快|慢|几[天年个]",
-            r"time|duration|length|term|period|days|weeks|months|years|hours|minutes|保修|质保|年限|时长|期限|时间|周期|有效期|期$",
-        ),
-        (
-            r"\bwhen|\bwhat (?:time|da)|\b(?:earl|lat|new|old|young|first|last)|时候|何时|几[点号]|哪[天年]|[早晚新久]",
-            r"time|date|\bday|built|born|\bage|since|joined|start|when|年龄|日期|时间|年份|日$|期$",
-        ),
-        (
-            r"\bwho(?:se|m)?\b|谁|哪位|老师",
-            r"^names?$|person|teacher|coach|tutor|owner|contact|staff|姓名|教师|老师|负责人|联系人",
-        ),
-        (
-            r"\bwhere\b|\bwhich (?:room|place|hall)|哪里|哪儿|在哪|什么地方|哪个教室",
-            r"room|place|hall|where|location|venue|教室|地点|位置|场地",
-        ),
-        (
-            r"\bhow many\b|(?:多少|几)[个件台张本]|哪[个种]更?[多少]",
-            r"quantity|\bqty\b|count|number of|pieces|数量|件数",
-        ),
-        (r"cold|warm|\bhot|[冷热]", r"temp|°|温"),
-        (r"people|persons|members|人", r"people|members|seats|places|capacity|名额|人数"),
-        (r"heav|light|\bweigh|重|轻", r"weight|kg|mass|重"),
-    )
-)
 
 
 class FoundCell(NamedTuple):
@@ -199,9 +167,8 @@ def choose_columns(
     named = [at for at in able if shares.get(at) == best] if best else []
     if len(named) == 1:
         return named
-    for of_question, of_name in _KINDS if by_kind else ():
-        fit = [at for at in named or able if of_name.search(names[at])] if of_question.search(question) else []
-        if fit:
+    for found in find_columns(question, names) if by_kind else ():
+        if fit := [at for at in named or able if at in found]:
             fit = _prefer_total(fit, names, question) or fit
             return fit if not named or len(fit) == 1 else []
     return []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import Fit, Verdict
+from bookwheel.text.questions import asks_for_list
 from bookwheel.types import Flag
 
 if TYPE_CHECKING:
@@ -51,14 +51,6 @@ FIT_WORDS: Final[Mapping[Fit, str]] = {
     Fit.DOUBTFUL: "may not answer the question",
     Fit.NO: "does not answer the question",
 }
-
-
-_LISTS: Final = re.compile(
-    r"\b(?:list|enumerate|name (?:all|each|every|the)|all (?:of )?the|every|how many|number of|which of|"
-    r"which (?:\w+ ){1,4}(?:are|were|have|had)|what are the)\b|"
-    r"列出|列举|所有|全部|哪些|多少[个次份条项人家笔]|几[个次份条项笔]",
-    re.IGNORECASE,
-)
 
 
 _NEARLY_FULL: Final = 0.9
@@ -151,15 +143,6 @@ def _tells_count(reading: Reading) -> bool:
         and any(counted in parse(reading.evidence[at].quote).keys for at in claim.evidence)
         for claim in reading.claims
     )
-
-
-def asks_for_list(question: str) -> bool:
-    """Return whether a question asks for all items of a kind, or for their number.
-
-    >>> asks_for_list("How many payments are late?"), asks_for_list("When does the lease end?")
-    (True, False)
-    """
-    return _LISTS.search(question) is not None
 
 
 def describe_choice(reading: Reading) -> str:

@@ -18,7 +18,7 @@ from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Flag, Memory
 
 PLAN = Plan(chunk_tokens=60, memory_tokens=80, answer_tokens=40, prompts="small", least_gain=0.4, judgement_weight=0.1)
-FILLER = "Rain fell on the mole. The gulls were loud that day. Nobody came to the pier. "
+FILLER = "Rain fell on the mole. The gulls were loud that day. Nobody saw the long pier. "
 QUESTION = "In which town was the keeper born who lit the great lamp?"
 LIT = "The keeper who lit the great lamp was Amos Thorne. He wore a cap. He had a dog. "
 BORN = "A cooper called Amos Thorne came from Brill. His mother sang. Nobody listened. "

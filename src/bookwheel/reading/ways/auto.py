@@ -16,8 +16,8 @@ from bookwheel.reading.choice import choose_way
 from bookwheel.reading.loop import check
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import build_idle_step
-from bookwheel.reading.ways.ranked import asks_for_all
 from bookwheel.reading.ways.spec import WaySpec
+from bookwheel.text.questions import asks_for_all
 from bookwheel.types import Chunk, Memory, Step, WayChoice
 
 if TYPE_CHECKING:

@@ -35,9 +35,9 @@ from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING, Final, Self
 
-from bookwheel.reading.ways.short_answers import find_kind, has_kind
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import Passage
+from bookwheel.text.questions import find_kind, shows_kind
 from bookwheel.text.ranking import WordIndex, find_stems, weigh_rarity
 from bookwheel.text.sentences import split_sentences
 from bookwheel.text.structure import Shape, split_parts
@@ -45,6 +45,7 @@ from bookwheel.text.structure import Shape, split_parts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from bookwheel.text.questions import AnswerKind
     from bookwheel.text.ranking import QuestionWords
     from bookwheel.text.structure import Span, TextPart
     from bookwheel.text.tokens import Tokenizer
@@ -57,18 +58,18 @@ GAP: Final = " … "
 # Of a run of sentences: some 120 tokens of English.
 _BYTES: Final = 480
 WEIGHTS: Final = {
-    "bm25": -0.024,
-    "covered": 2.623,
-    "own": 0.103,
-    "best": 3.248,
-    "pairs": 1.405,
-    "kind": 1.475,
-    "row": 0.205,
-    "turn": -0.064,
+    "bm25": -0.05,
+    "covered": 2.632,
+    "own": 0.164,
+    "best": 3.255,
+    "pairs": 1.346,
+    "kind": 1.762,
+    "row": 0.214,
+    "turn": -0.037,
     "item": 0.137,
-    "code": -0.035,
-    "length": 2.424,
-    "late": 0.904,
+    "code": -0.034,
+    "length": 2.431,
+    "late": 0.867,
 }
 _LEAD_SHARE: Final = 0.23
 # Candidates by BM25 alone whose features are measured.
@@ -276,7 +277,9 @@ class PassageIndex:
                 found += get_close_matches(word, same, n=1, cutoff=_ALIKE) or [word]
         return list(dict.fromkeys(found))
 
-    def _describe(self, at: int, question: QuestionWords, kind: str, weights: dict[str, float]) -> dict[str, float]:
+    def _describe(
+        self, at: int, question: QuestionWords, kind: AnswerKind | None, weights: dict[str, float]
+    ) -> dict[str, float]:
         window, total = self[at], sum(weights.values()) or 1.0
         sequence = [stem(key) for key in Passage(window.text).ordered_keys]
         own = set(sequence) & set(weights)
@@ -291,7 +294,7 @@ class PassageIndex:
             "covered": sum(weights[word] for word in own | led) / total,
             "own": sum(weights[word] for word in own) / total,
             "pairs": sum(near) / len(near) if near else 0.0,
-            "kind": float(has_kind(kind, window.text)),
+            "kind": float(shows_kind(kind, window.text)),
             **{str(shape): float(window.shape is shape) for shape in Shape if shape is not Shape.PROSE},
             "length": log(1 + len(sequence)) / 5,
             "late": at / max(1, len(self)),

@@ -33,7 +33,8 @@ from bookwheel.models.base import Ability, Copies, copy_spans, find_abilities
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.gates import ask_judgement, score_question
 from bookwheel.reading.ways.passages import GAP, overlaps, split_windows
-from bookwheel.reading.ways.short_answers import choose_answer, find_polarity, find_style
+from bookwheel.reading.ways.short_answers import choose_answer, find_polarity
+from bookwheel.text.questions import Style, can_answer, find_style
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Usage
 
@@ -147,7 +148,7 @@ class QuestionScorer:
         """Return the short answer out of a passage, or of two that answer together; else their own words."""
         whole, style = f"{passage} {second}" if second else passage, find_style(self.question)
         unsure = f"{passage}\n{second}" if second else passage.rpartition(GAP)[2]
-        if style == "polar":
+        if style is Style.POLAR:
             is_so = find_polarity((passage, second), self.words)
             is_so = await self._judge_polarity(whole) if is_so is None else is_so
             word = "" if is_so is None else self.prompts.options[not is_so]
@@ -155,15 +156,18 @@ class QuestionScorer:
                 return ShortAnswer(unsure, is_sure=False)
             return ShortAnswer(f"{word}{'.' if word.isascii() else '。'}")
         copies = Copies()
-        if style == "span" and "short" in self.prompts.turns:
+        if style is Style.SPAN and "short" in self.prompts.turns:
             asked = self.prompts.turn("short", question=self.question, section=whole)
             copies = await copy_spans(self._model, asked, whole, GAP)
             self.usage += copies.usage
         if not copies.spans:
-            return ShortAnswer(unsure if second and style != "span" else choose_answer(second or passage, self.words))
-        best = copies.spans[0]
-        text = whole[best.start : best.end] if best.logprob >= SURE else unsure
-        return ShortAnswer(text, is_sure=best.logprob >= CERTAIN)
+            is_whole = second and style is not Style.SPAN
+            return ShortAnswer(unsure if is_whole else choose_answer(second or passage, self.words))
+        fit = (one for one in copies.spans if can_answer(self.question, whole[one.start : one.end]))
+        best = next(fit, None)
+        if best is None or best.logprob < SURE:
+            return ShortAnswer(unsure, is_sure=False)
+        return ShortAnswer(whole[best.start : best.end], is_sure=best.logprob >= CERTAIN)
 
     async def _judge_polarity(self, passage: str) -> bool | None:
         """Return whether a passage answers yes, by a model that was taught to say so; None where it is not sure."""

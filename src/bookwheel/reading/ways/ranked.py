@@ -20,7 +20,6 @@ to. The steps stand in the order of reading.
 from __future__ import annotations
 
 import asyncio
-import re
 from bisect import bisect_right
 from dataclasses import replace
 from itertools import islice
@@ -39,6 +38,7 @@ from bookwheel.reading.ways.gates import decide
 from bookwheel.reading.ways.spec import Course, Decision, Exit, Leave, ReadingContext, Write
 from bookwheel.text.chunks import split
 from bookwheel.text.matching import parse_words
+from bookwheel.text.questions import asks_for_all
 from bookwheel.text.ranking import list_words
 from bookwheel.text.remarks import is_absence
 from bookwheel.text.tokens import EstimatingTokenizer
@@ -64,12 +64,6 @@ _DIGITS: Final = 4
 # To stop one chunk too late costs a chunk, to stop too early costs the answer.
 _SURE: Final = 0.8
 _NOT_READ: Final = frozenset({Flag.UNREAD, Flag.SKIPPED})
-_ASKS_FOR_ALL: Final = re.compile(
-    r"\b(?:all|every|each|both|list|enumerate|count|how (?:many|much|often|frequently)|number of|total|overall|most|"
-    r"least|longest|first|last|latest|final(?:ly)?|summar\w+|throughout|never|any(?:one|thing)? else|which .* are)\b|"
-    r"所有|全部|每[个一]|列出|多少|几[次个处人]|总[共计]|最|概括|总结|分别|哪些",
-    re.IGNORECASE,
-)
 
 
 class ChunkOrder:
@@ -207,15 +201,6 @@ def find_ranking(steps: Sequence[Step]) -> tuple[float, ...] | None:
         if text.startswith(f"{_NOTE}:"):
             return tuple(float(score) for score in text.removeprefix(f"{_NOTE}:").split())
     return None
-
-
-def asks_for_all(question: str) -> bool:
-    """Return whether only the whole document can answer the question.
-
-    >>> asks_for_all("How many barrels were counted?"), asks_for_all("Who wound the clock?")
-    (True, False)
-    """
-    return _ASKS_FOR_ALL.search(question) is not None
 
 
 async def leave_early(context: ReadingContext, memory: Memory, steps: Sequence[Step]) -> Decision | None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.passages import GAP
-from bookwheel.reading.ways.short_answers import find_kind, find_style
 from bookwheel.text.comparisons import asks_comparison, compare_rows, find_outermost, measure
+from bookwheel.text.questions import COUNTS, AnswerKind, Style, can_answer, find_kind, find_style
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import find_cell, list_asked, read_row, split_cells
 from bookwheel.text.selections import asks_bound, select_rows
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from bookwheel.types import Document
 
 
-_COUNTS: Final = re.compile(r"\bhow many\b|(?:多少|几)[个位家种款门项]", re.IGNORECASE)
 _HOW_MANY: Final = re.compile(r"\bhow (?:many|much)\b|多少|几[个位张台]", re.IGNORECASE)
 # With a bound in it, such a question wants something else than the rows beyond the bound.
 _WANTS_OTHER: Final = re.compile(
@@ -35,6 +34,9 @@ _AMOUNTS: Final = find_stems(
     "how much many cost price charge fee total pay sum amount 多少钱 价格 价钱 费用 合计 总共 多少"
 )
 """Stems that only say that an amount is asked for."""
+_AMOUNT_KINDS: Final = frozenset(
+    {AnswerKind.MONEY, AnswerKind.AMOUNT, AnswerKind.COUNT, AnswerKind.MEASURE, AnswerKind.PERCENT}
+)
 _MOST_ROWS: Final = 5000
 """A longer table is asked by SQL (`collect`): here each question would read all of it."""
 _MOST_NAMES: Final = 50
@@ -57,10 +59,10 @@ def find_table_answer(question: str, passage: str, document: Document) -> RowAns
     A list has the rows that the question tells by a bound or a word; else one row is meant.
     """
     style, is_bound = find_style(question), asks_bound(question)
-    is_list = style == "list" or (is_bound and not _WANTS_OTHER.search(question))
-    is_whole = (style == "span" and asks_comparison(question)) or is_list
-    is_amount = style == "span" and find_kind(question) == "number"
-    if style not in ("span", "list") or (GAP not in passage and not is_whole and not is_amount):
+    is_list = style is Style.LIST or (is_bound and not _WANTS_OTHER.search(question))
+    is_whole = (style is Style.SPAN and asks_comparison(question)) or is_list
+    is_amount = style is Style.SPAN and find_kind(question) in _AMOUNT_KINDS
+    if style not in (Style.SPAN, Style.LIST) or (GAP not in passage and not is_whole and not is_amount):
         return None
     every = index_passages(document).list_rows()
     own = next((row for row in every if row.lead_spans and row.shown.endswith(passage)), None) if passage else None
@@ -79,8 +81,8 @@ def _find_in_row(question: str, row: Window, passage: str) -> RowAnswer | None:
     header, line = _read_header(row), _read_line(row)
     if time := find_outermost(question, read_row(header, line)[1]):
         return RowAnswer(time, passage, is_sure=False, is_compared=False)
-    cell = find_cell(header, line, question, " ".join(row.leads))
-    if cell is None or (_HOW_MANY.search(question) and measure(cell.text) is None):
+    cell, is_figure = find_cell(header, line, question, " ".join(row.leads)), _HOW_MANY.search(question)
+    if cell is None or not can_answer(question, cell.text) or (is_figure and measure(cell.text) is None):
         return None
     return RowAnswer(cell.text, passage, is_sure=cell.is_named, is_compared=False)
 
@@ -114,14 +116,16 @@ def _find_named_value(question: str, rows: Sequence[Window]) -> RowAnswer | None
 def _compare(question: str, rows: Sequence[Window]) -> RowAnswer | None:
     shown = {_read_line(row): row.shown for row in rows}
     found = compare_rows(question, _read_header(rows[0]), list(shown))
-    return _tell(found.text, [shown[row] for row in found.rows], is_sure=found.is_certain) if found else None
+    if found is None or not can_answer(question, found.text):
+        return None
+    return _tell(found.text, [shown[row] for row in found.rows], is_sure=found.is_certain)
 
 
 def _list_rows(question: str, rows: Sequence[Window]) -> RowAnswer | None:
     """Return the names of the rows that are asked for, or their number where that is."""
     shown = {_read_line(row): row.shown for row in rows}
     found = select_rows(question, _read_header(rows[0]), list(shown))
-    is_count = bool(_COUNTS.search(question))
+    is_count = bool(COUNTS.search(question))
     if found is None or (is_count and not found.is_measured) or (not is_count and len(found.names) > _MOST_NAMES):
         return None
     text = str(len(found.names)) if is_count else "\n".join(found.names)

@@ -20,7 +20,6 @@ from bookwheel.plan import Plan
 from bookwheel.reading.follow_up import count_carried, find_newest_turn
 from bookwheel.reading.loop import template_tokens
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.ranked import asks_for_all
 from bookwheel.serve.engine.documents import shorten_name
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, RunningReading
@@ -48,6 +47,7 @@ from bookwheel.serve.openai.requests import (
 )
 from bookwheel.session import names_chunks
 from bookwheel.tables.way import makes_table
+from bookwheel.text.questions import asks_for_all
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Answer, Reading
 

@@ -1,0 +1,193 @@
+"""What a question asks for: how its answer is said, and of what kind it is.
+
+    style    yes or no · how or why, a sentence · a list, all that qualify · else a span, a few words
+    kind     a length of time, money, a day, a person: how it is asked for, and what an answer of that kind has
+
+Passages are ranked by it, short answers chosen, and lists told from single facts. The kinds stand in kinds.toml.
+
+>>> find_style("Which boats are blue?").value, find_kind("How long may it stay?").value
+('list', 'duration')
+>>> can_answer("How long may it stay?", "until May"), can_answer("How long may it stay?", "in the harbour")
+(True, False)
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bookwheel.text.lexicon import stem
+from bookwheel.text.matching import parse_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_HOW_WHY: Final = re.compile(
+    r"^\s*(?:and |so )?(?:why|how (?!many|much|long|far|old|often|big|large|high|deep|soon|late|early|"
+    r"tall|heavy)|what (?:happens|should|must i)|reason\b)|为什么|为啥|为何|怎么|咋|如何|怎样|原因",
+    re.IGNORECASE,
+)
+_ENDING_IN_S: Final = (
+    r"is|was|has|does|takes|costs|needs|comes|opens|closes|shuts|starts|ends|lasts|leaves|pays|holds|stays"
+)
+_LIST: Final = re.compile(
+    rf"(?:^|\bplease|\band)\s*list\b|\b(?:list (?:all|every|the|of)|name all|which (?!(?:{_ENDING_IN_S})\b)\w+s|"
+    r"what are|what \w+s are|who all|all the)\b|哪些|哪几|有什么|有哪",
+    re.IGNORECASE,
+)
+_EITHER: Final = re.compile(r"\bor\b|还是", re.IGNORECASE)
+_FIRST_ASKED: Final = re.compile(
+    r"\b(?:w?hat|w?h?ich|who(?:se|m)?|when|where|why|how)\b|什么|哪|谁|几|多少|多[久高宽重深远快大长]|何|怎",
+    re.IGNORECASE,
+)
+_PART: Final = re.compile(r"\{([a-z_]+)\}")
+_CHOICE: Final = re.compile(r"\bor\b|\b(?:w?h?ich|whose)\b|还是|哪", re.IGNORECASE)
+_POLAR: Final = re.compile(
+    r"^\s*(?:is|are|was|were|do|does|did|can|could|may|must|has|have|had|will|would|should|am)\b|"
+    r"吗[？?]?\s*$|是否|能不能|可不可以|有没有|会不会|要不要",
+    re.IGNORECASE,
+)
+COUNTS: Final = re.compile(r"\bhow many\b|(?:多少|几)[个位家种款门项]", re.IGNORECASE)
+_ITEMS: Final = re.compile(
+    r"\b(?:enumerate|name (?:each|every|the)|every|how many|number of|which of|"
+    r"which (?:\w+ ){1,4}(?:are|were|have|had))\b|"
+    r"列出|列举|所有|全部|多少[个次份条项人家笔]|几[个次份条项笔]",
+    re.IGNORECASE,
+)
+_OVER_ALL: Final = re.compile(
+    r"\b(?:all|each|both|count|how (?:much|often|frequently)|total|overall|most|least|longest|first|last|latest|"
+    r"final(?:ly)?|summar\w+|throughout|never|any(?:one|thing)? else|which .* are)\b|"
+    r"每[个一]|多少|几[处人]|总[共计]|最|概括|总结|分别",
+    re.IGNORECASE,
+)
+
+
+class Style(StrEnum):
+    """How an answer is said."""
+
+    POLAR = "polar"
+    SENTENCE = "sentence"
+    LIST = "list"
+    SPAN = "span"
+
+
+def find_style(question: str) -> Style:
+    """Return what an answer has to be."""
+    if _POLAR.search(question):
+        return Style.POLAR
+    if _HOW_WHY.search(question):
+        return Style.SENTENCE
+    return Style.LIST if _LIST.search(question) and not _EITHER.search(question) else Style.SPAN
+
+
+def asks_for_list(question: str) -> bool:
+    """Return whether a question asks for all items of a kind, or for their number.
+
+    >>> asks_for_list("How many payments are late?"), asks_for_list("When does the lease end?")
+    (True, False)
+    """
+    return find_style(question) is Style.LIST or _ITEMS.search(question) is not None
+
+
+def asks_for_all(question: str) -> bool:
+    """Return whether only the whole document can answer: no part shows that nothing else is there.
+
+    >>> asks_for_all("What was the last date?"), asks_for_all("Who wound the clock?")
+    (True, False)
+    """
+    return asks_for_list(question) or _OVER_ALL.search(question) is not None
+
+
+class AnswerKind(StrEnum):
+    """A kind of answer that can be told by its form."""
+
+    DURATION = "duration"
+    AGE = "age"
+    PERCENT = "percent"
+    MONEY = "money"
+    HOURS = "hours"
+    CLOCK = "clock"
+    DAY = "day"
+    WHEN = "when"
+    AMOUNT = "amount"
+    COUNT = "count"
+    MEASURE = "measure"
+    PERSON = "person"
+    PLACE = "place"
+    WARRANTY = "warranty"
+    WARMTH = "warmth"
+    PEOPLE = "people"
+    WEIGHT = "weight"
+
+
+class _Form(NamedTuple):
+    """What the table says of one kind; None for what no answer, or no column, can be told by."""
+
+    asked: re.Pattern[str] | None
+    held: re.Pattern[str] | None
+    shown: re.Pattern[str] | None
+    about: re.Pattern[str] | None
+    column: re.Pattern[str] | None
+
+
+@cache
+def _load_forms() -> Mapping[AnswerKind, _Form]:
+    """Return the table of kinds, in its order."""
+    table = tomllib.loads((resources.files("bookwheel.text") / "kinds.toml").read_text(encoding="utf-8"))
+    parts: dict[str, str] = {}
+
+    def build(pattern: str) -> str:
+        # Long alternatives go over several lines.
+        return _PART.sub(lambda found: parts[found[1]], pattern.replace("\n", ""))
+
+    for name, pattern in table.pop("parts").items():
+        parts[name] = build(pattern)
+    forms = {AnswerKind(name): {"shown": form.get("held"), **form} for name, form in table.items()}
+
+    def read(alternatives: list[str] | None) -> re.Pattern[str] | None:
+        return re.compile("|".join(map(build, alternatives)), re.IGNORECASE) if alternatives else None
+
+    return {kind: _Form(*(read(form.get(of)) for of in _Form._fields)) for kind, form in forms.items()}
+
+
+def find_kind(question: str) -> AnswerKind | None:
+    """Return the kind that a question asks for first; None for what has no form of its own."""
+    first = _FIRST_ASKED.search(question)
+    for kind, form in _load_forms().items():
+        found = form.asked.search(question) if form.asked else None
+        # "What did he use when …" asks for no time.
+        if found and (first is None or found.start() <= first.start() < found.end()):
+            return kind
+    return None
+
+
+def shows_kind(kind: AnswerKind | None, passage: str) -> bool:
+    """Return whether a passage has what such a question asks for."""
+    return kind is None or _fits(_load_forms()[kind].shown, passage)
+
+
+def can_answer(question: str, text: str) -> bool:
+    """Return whether a few words can be the answer: they have its kind, and say more than the question did."""
+    kind = find_kind(question)
+    has_kind = kind is None or _fits(_load_forms()[kind].held, text)
+    return has_kind and (bool(_CHOICE.search(question)) or not _repeats(question, text))
+
+
+def find_columns(question: str, names: Sequence[str]) -> Iterator[list[int]]:
+    """Yield the places of the names that a column of a kind has which the question is about, kind by kind."""
+    for form in _load_forms().values():
+        if form.about and form.column and form.about.search(question):
+            yield [at for at, name in enumerate(names) if form.column.search(name)]
+
+
+def _fits(pattern: re.Pattern[str] | None, text: str) -> bool:
+    return pattern is None or bool(pattern.search(text))
+
+
+def _repeats(question: str, text: str) -> bool:
+    said, asked = ({stem(word.index_key) for word in parse_words(one)} for one in (text, question))
+    return bool(said) and said <= asked

@@ -1,0 +1,100 @@
+"""What a question asks for: the style of its answer, and its kind."""
+
+import pytest
+
+from bookwheel.text.questions import (
+    AnswerKind,
+    Style,
+    asks_for_all,
+    asks_for_list,
+    can_answer,
+    find_kind,
+    find_style,
+    shows_kind,
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "style"),
+    [
+        ("Is it open?", Style.POLAR),
+        ("Why is it open?", Style.SENTENCE),
+        ("How many are open?", Style.SPAN),
+        ("Which boats are open?", Style.LIST),
+        ("Which boats are open, Otter or Teal?", Style.SPAN),
+        ("开门了吗？", Style.POLAR),
+        ("为什么开门？", Style.SENTENCE),
+        ("有哪些船？", Style.LIST),
+    ],
+)
+def test_styles_are_told_by_the_question(question, style):
+    assert find_style(question) is style
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("How long may the van stay?", AnswerKind.DURATION),
+        ("How long ago was it built?", None),
+        ("How old is the floor?", AnswerKind.AGE),
+        ("What was the interest rate on the loan?", AnswerKind.PERCENT),
+        ("How much does a day on the lake cost?", AnswerKind.MONEY),
+        ("deposit amount?", AnswerKind.AMOUNT),
+        ("opening hours on Sunday?", AnswerKind.HOURS),
+        ("By what time must they be back?", AnswerKind.CLOCK),
+        ("Within what time does the desk reply?", AnswerKind.DURATION),
+        ("From what day do the new fares hold?", AnswerKind.DAY),
+        ("Since when has the key been missing?", AnswerKind.WHEN),
+        ("How often is the tank cleaned?", AnswerKind.COUNT),
+        ("Who keeps the key?", AnswerKind.PERSON),
+        ("Where is the key kept?", AnswerKind.PLACE),
+        ("渡船几点开？", AnswerKind.CLOCK),
+        ("门票多少钱？", AnswerKind.MONEY),
+        ("谁保管钥匙？", AnswerKind.PERSON),
+        # The first question word says what is asked for.
+        ("What wood did he take when the oak was gone?", None),
+        ("Which function tells how long to sleep?", None),
+        ("What do guests get who arrive late?", None),
+    ],
+)
+def test_the_kind_is_that_of_the_first_question_word(question, kind):
+    assert find_kind(question) is kind
+
+
+@pytest.mark.parametrize(
+    ("question", "right", "wrong"),
+    [
+        ("How long had Mr Wren been ill?", "six weeks", "1999"),
+        ("How many minutes does it take?", "eighteen", "the north shed"),
+        ("From what day do the new fares hold?", "1 October", "7 h 20 min"),
+        ("How old is the floor?", "40 years", "310 square metres"),
+        ("What was the interest rate?", "4.5 %", "the savings union"),
+        ("What will the extra journey cost?", "4,390", "35 days"),
+        ("What rent is due in May?", "£1,110", "4.1"),
+        ("When did it open?", "in spring", "the pier"),
+        ("Who wound the clock?", "the keeper", "48,172"),
+        ("网管要多少钱？", "199元", "2.4G频段"),
+        ("多久能送到？", "10天", "付款方式"),
+    ],
+)
+def test_a_few_words_answer_if_they_have_the_kind(question, right, wrong):
+    assert can_answer(question, right)
+    assert not can_answer(question, wrong)
+
+
+def test_what_only_repeats_the_question_answers_nothing_but_a_choice():
+    assert not can_answer("Which company paid for the lift advert?".replace("Which", "What"), "the lift advert")
+    assert can_answer("Which is newer, the pantry or the lift?", "the lift")
+
+
+def test_a_passage_shows_a_person_by_a_name_and_a_choice_by_nothing():
+    assert shows_kind(AnswerKind.PERSON, "the clock was wound by Amos Thorne")
+    assert not shows_kind(AnswerKind.PERSON, "the clock was wound at noon")
+    assert shows_kind(None, "anything")
+
+
+def test_lists_and_counts_are_asked_of_all_that_there_is():
+    assert all(map(asks_for_list, ("List the fees.", "How many fees are due?", "Which boats are blue?", "哪些费用？")))
+    assert not asks_for_list("What was the last fee?")
+    assert all(map(asks_for_all, ("What was the last fee?", "Summarise the minutes.", "总共多少钱？")))
+    assert not asks_for_all("Who wound the clock?")

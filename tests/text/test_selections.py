@@ -69,3 +69,12 @@ def test_a_bound_is_known_by_its_words():
 def test_any_text_gives_some_of_the_rows_or_none(question, header, rows):
     found = select_rows(question, header, rows)
     assert found is None or (set(found.rows) <= set(rows) and len(found.rows) < len(rows))
+
+
+def test_a_bound_in_a_unit_is_about_the_column_that_has_it():
+    header = "| Programme | Most | Time |"
+    rows = ["| Cotton | 8 kg | 2 h |", "| Mixed | 3 kg | 1 h |", "| Cupboard | 7 kg | 3 h |"]
+    assert select_rows("Which programmes can take more than 5 kg of laundry?", header, rows).names == (
+        "Cotton",
+        "Cupboard",
+    )

@@ -124,6 +124,7 @@ def test_each_sentence_has_a_verdict_of_its_own():
         ("12", "How many apples did Ada Quill sell to Bo Reed?", False),
         ("Bo Reed", "Whom did Ada Quill sell 40 apples to?", True),
         ("Ramelli", "When was the plan of the mill signed?", False),
+        ("1588", "How long did the mill stand?", False),
         ("Yes.", "Was the plan of the mill signed by Agostino Ramelli?", True),
         ("No.", "Was the plan of the mill signed by Agostino Ramelli?", False),
         ("Este", "Who winds the clock?", False),

@@ -101,12 +101,18 @@ def _select_beyond(question: str, names: Sequence[str], rows: Sequence[Sequence[
         bound = measure(found["value"]) if bound is None else bound
         able = list_measured(rows, key)
         columns = choose_columns(question.replace(found[0], " "), names, able)
-        columns = columns or choose_columns(question, names, able)
+        columns = columns or choose_columns(question, names, able) or _find_unit(found["unit"], rows, able)
         if bound is None or len(columns) != 1:
             return []
         values = [measure(row[columns[0]]) for row in rows]
         return [at for at, value in enumerate(values) if value is not None and holds(value, bound)]
     return None
+
+
+def _find_unit(unit: str | None, rows: Sequence[Sequence[str]], able: Sequence[int]) -> list[int]:
+    """Return the columns that have figures in a unit: of "more than 5 kg" the one with "3 kg" in it."""
+    pattern = re.compile(rf"\d ?{re.escape(unit.strip())}(?![^\W\d_])", re.IGNORECASE) if unit else None
+    return [at for at in able if pattern and any(pattern.search(row[at]) for row in rows)]
 
 
 def _select_against(question: str, names: Sequence[str], rows: Sequence[Sequence[str]], key: int) -> list[int] | None:

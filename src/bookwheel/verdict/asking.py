@@ -8,40 +8,36 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.text import lexicon
 from bookwheel.text.lexicon import stem
+from bookwheel.text.questions import AnswerKind, Style, can_answer, find_kind, find_style, shows_kind
 from bookwheel.verdict.marks import CAUSE, NOT
 from bookwheel.verdict.parsing import Sentence, share_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 
-_TIMES: Final = lexicon.MONTHS | lexicon.words(
-    "monday tuesday wednesday thursday friday saturday sunday today tomorrow yesterday morning afternoon evening night "
-    "noon midnight year month week day hour minute second after before until daily weekly monthly yearly spring summer "
-    "autumn winter now immediately once 年 月 日 号 天 周 时 分 点 早 晚 午 今 明 昨 后 前 季 期"
+_FIGURES: Final = frozenset(
+    {
+        AnswerKind.AGE,
+        AnswerKind.AMOUNT,
+        AnswerKind.COUNT,
+        AnswerKind.DURATION,
+        AnswerKind.MEASURE,
+        AnswerKind.MONEY,
+        AnswerKind.PERCENT,
+    }
 )
-_PLACES: Final = lexicon.words(
-    "in at on from to near under above behind beside inside outside 在 从 到 里 处 店 市 楼 室 馆"
-)
-_KINDS: Final = {
-    "how many": re.compile(
-        r"\b(?:how (?:many|much|old|far|long|often|big|tall|large|high|deep|wide|heavy|late|loud|fast)|what (?:share|"
-        r"percentage|number|year|price|rate|age)|which (?:year|version))\b"
-        "|多少|几[个人次天年月日名位只条]|多[大久长高重远]"
-    ),
-    "when": re.compile(
-        r"\b(?:when|what (?:time|date|day)|by when|until when|since when)\b|什么时候|何时|哪[天年月日]|几点"
-    ),
-    "who": re.compile(r"\b(?:who|whom|whose)\b|谁|哪位|何人"),
-    "where": re.compile(r"\b(?:where|which (?:room|place|city|country))\b|哪里|哪儿|何处|在哪"),
-    "why": re.compile(r"\b(?:why|what (?:is|was) the reason|how come)\b|为什么|为何|原因|怎么会"),
-    "yes or no": re.compile(
-        r"^(?:is|are|was|were|does|do|did|can|could|may|might|must|should|will|would|has|have|had|am)\b|[吗么嗎麼]\s*[?？]?$"
-        r"|是否|能否|有没有|是不是|能不能|要不要|可不可以|了没有"
-    ),
+_GROUPS: Final[Mapping[str, Collection[AnswerKind | None]]] = {
+    "how many": _FIGURES,
+    "when": {AnswerKind.CLOCK, AnswerKind.DAY, AnswerKind.HOURS, AnswerKind.WHEN},
+    "who": {AnswerKind.PERSON},
+    "where": {AnswerKind.PLACE},
+    "why": (),
+    "yes or no": (),
 }
+"""What a question can want, as the weights know it."""
+_WHY: Final = re.compile(r"\b(?:why|what (?:is|was) the reason|how come)\b|为什么|为何|原因|怎么会")
 _PRICE: Final = re.compile(r"(?<![\d.,])\d[\d.,]*[.,]\d\d(?!\d)")
 _MONEY_ASKED: Final = re.compile(
     r"\b(?:cost|costs|price|fee|pay|spend|salary|rent|charge)\b|多少[钱錢]|价格|费用|工资|花多少|經費|经费"
@@ -54,24 +50,26 @@ _SHORT: Final = 4
 _LONG: Final = 25
 
 
-def find_kinds(question: Sentence) -> set[str]:
-    """Return the kinds of a question: what its answer must hold."""
-    text = question.text.strip().casefold()
-    return {kind for kind, pattern in _KINDS.items() if pattern.search(text)}
+def _list_wanted(question: Sentence, kind: AnswerKind | None) -> set[str]:
+    """Return what the answer of a question must hold."""
+    wanted = {name for name, kinds in _GROUPS.items() if kind in kinds}
+    if _WHY.search(question.text.casefold()):
+        wanted.add("why")
+    return wanted | {"yes or no"} if find_style(question.text) is Style.POLAR else wanted
 
 
 def measure_fit(claim: Sentence, question: Sentence, passages: Sequence[Sentence]) -> dict[str, float]:
     """Return the features that tell whether a sentence answers the question."""
-    kinds = find_kinds(question)
+    kind = find_kind(question.text)
+    kinds = _list_wanted(question, kind)
     best = passages[0].keys if passages else {}
-    tokens = set(claim.tokens)
     has_number = any(term.key not in question.keys for term in claim.numbers)
     says_choice = bool(claim.marks["yes"] or claim.marks[NOT] or {"no"} & set(claim.tokens[:1]))
     holds = {
         "how many": has_number,
-        "when": bool(_TIMES & tokens) or has_number,
+        "when": has_number or shows_kind(kind, claim.text),
         "who": bool(claim.names - question.names) or claim.has_signs,
-        "where": bool(_PLACES & tokens) or bool(claim.names),
+        "where": bool(claim.names) or shows_kind(kind, claim.text),
         "why": bool(claim.marks[CAUSE]),
         "yes or no": says_choice,
     }
@@ -80,6 +78,7 @@ def measure_fit(claim: Sentence, question: Sentence, passages: Sequence[Sentence
     is_long = len(claim.terms) > _SHORT
     return {
         "lacks money": float(_lacks_money(claim, question, passages)),
+        "other kind": float(not can_answer(question.text, claim.text)),
         "lacks counted": float(_lacks_counted(claim, question, passages)),
         "asked nowhere": sum(key not in best and key not in claim.keys for key in question.asked)
         / max(1, len(question.asked)),
@@ -92,13 +91,13 @@ def measure_fit(claim: Sentence, question: Sentence, passages: Sequence[Sentence
         "verbatim long": float(is_verbatim and is_long),
         "verbatim elsewhere": float(is_verbatim and is_long) * (1 - asked),
         "signs": float(claim.has_signs),
-        **{f"lacks {kind}": float(kind in kinds and not holds[kind]) for kind in _KINDS},
+        **{f"lacks {kind}": float(kind in kinds and not holds[kind]) for kind in _GROUPS},
     }
 
 
 def is_misfit(fit: Mapping[str, float]) -> bool:
     """Tell if an answer of a few words is none of the kind that is asked for: "Ramelli" answers no "when"."""
-    return bool(fit["short"]) and any(fit[f"lacks {kind}"] for kind in ("how many", "when", "who", "counted"))
+    return bool(fit["short"]) and bool(fit["other kind"] or fit["lacks counted"])
 
 
 def find_counted(question: str) -> str:

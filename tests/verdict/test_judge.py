@@ -13,7 +13,8 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.types import Chunk, Conversation, DocumentInfo, Flag, Memory, Part, Reply, Status, Step
-from bookwheel.verdict.judge import judge_answer, split_answer
+from bookwheel.verdict.judge import examine, judge_answer, split_answer
+from bookwheel.verdict.sources import PlacedParts
 
 MILL = (
     "The mill stands by the river. It was built in 1588 for the monks of Este. Rain fell on the valley for weeks. "
@@ -326,3 +327,15 @@ def test_a_reading_ends_with_the_verdict_on_its_answer():
     assert (ended.status, ended.verdict) == (Status.ANSWERED, Verdict.QUOTED)
     assert "Ramelli" in ended.evidence[ended.claims[0].evidence[0]].quote
     assert replace(ended, claims=()).verdict is None
+
+
+@pytest.mark.parametrize("answer", ["Feb 2025", "in München", "RMB 4,000", "Zoë Müller"])
+def test_a_name_that_is_written_in_another_form_of_its_word_is_not_foreign(answer):
+    text = "In Feb 2025 Zoë Müller opened a branch in München, and it cost RMB 4,000."
+    (finding,) = examine(answer, "When, where, who and how much?", PlacedParts(TextDocument(text)))
+    assert not finding.features["foreign names"]
+
+
+def test_a_name_with_an_accent_that_is_nowhere_is_foreign():
+    (finding,) = examine("Éva Nagy opened it.", "Who opened it?", PlacedParts(TextDocument("Zoë Müller opened it.")))
+    assert finding.features["foreign names"]

@@ -64,6 +64,21 @@ def test_each_edit_has_its_verdict(before, after, expected):
     assert kinds(before, after) == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "marked"),
+    [
+        ("The rent is GBP 7,850 a month.", "The rent is GBP 8,120 a month.", "The rent is GBP [-7,850-]{+8,120+} a month."),
+        ("The rate is 2.5 % from 9:30.", "The rate is 2.75 % from 9:45.", "The rate is [-2.5-]{+2.75+} % from [-9:30-]{+9:45+}."),
+        ("Write to Mr Desmond Achebe, Leeds.", "Write to Ms Rosa Okafor, Leeds.", "Write to [-Mr Desmond Achebe-]{+Ms Rosa Okafor+}, Leeds."),
+        ("It may not be let.", "It may be let.", "It may [-not -]be let."),
+        ("租金为7,850元。", "租金为8,120元。", "租金为[-7,850-]{+8,120+}元。"),
+        ("其中十八块受损。", "其中二十八块受损。", "其中[-十八-]{+二十八+}块受损。"),
+    ],
+)  # fmt: skip
+def test_numbers_and_names_are_replaced_whole(before, after, marked):
+    assert [mark_words(change) for change in diff_memories(before, after)] == [marked]
+
+
 def test_lines_are_reworded_in_their_order():
     before = "the bridge was built in 1588\nthe tower fell in 1702"
     after = "the bridge was built in 1589\nthe tower burned in 1702\nAda signed"

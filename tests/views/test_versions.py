@@ -86,7 +86,7 @@ def test_rows_of_tables_and_turns_of_talks_are_parts():
 def test_the_same_text_and_chinese():
     assert compare_texts(OLD, OLD) == []
     assert told("租金为每月四千元。\n\n押金两个月。\n", "租金为每月五千元。\n\n押金两个月。\n") == [
-        ("reworded", "", "租金为每月[-四-]{+五+}千元。")
+        ("reworded", "", "租金为每月[-四千-]{+五千+}元。")
     ]
 
 
@@ -124,3 +124,13 @@ def test_changes_become_a_text_that_can_be_asked():
     assert text.startswith("## Lease › 1. Rent\n\nNow: The tenant pays 45 crowns")
     assert "Before: The tenant pays 40 crowns" in text
     assert "Added: A late payment costs two crowns." in text
+
+
+def test_a_section_that_came_or_went_is_one_change():
+    old = "## 7. Use\n\nOffices alone.\n\n## 8. Garden\n\nThe Tenant waters the plants from May to September.\n"
+    new = "## 7. Use\n\nOffices alone.\n\n## 8. Charging\n\nTwo points for electric cars stand in the yard.\n"
+    told = [(change.kind.value, (change.new or change.old).text) for change in compare_texts(old, new)]
+    assert told == [
+        ("removed", "The Tenant waters the plants from May to September."),
+        ("added", "Two points for electric cars stand in the yard."),
+    ]

@@ -79,9 +79,10 @@ class Sentence:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The stems of its names; scripts without capitals show none."""
-        words = (word.key for word in parse_words(self.text) if word.is_exact)
-        return frozenset(stem(key) for key in words if not key[0].isdigit())
+        """Those of its terms that are names; scripts without capitals show none."""
+        # In the form of the terms: "RMB 500" is 500 cny, and "Feb" and "München" are february and munchen.
+        found = (token for word in parse_words(self.text) if word.is_exact for token in split_clauses(word.text))
+        return frozenset(stem(token) for token in found if not token[0].isdigit()) & self.keys.keys()
 
     @cached_property
     def has_signs(self) -> bool:

@@ -12,14 +12,16 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _SCRIPTS_WITHOUT_BLANKS: Final = "\u3040-\u30ff\u3400-\u9fff\U00020000-\U000323af"
-_PIECE: Final = re.compile(rf"[{_SCRIPTS_WITHOUT_BLANKS}]|[^\W{_SCRIPTS_WITHOUT_BLANKS}]+|\s+|[^\w\s]")
+# A number is one piece: 7,850 did not become 8,120 in two places, and 十八 grew no 二.
+_PIECE: Final = re.compile(
+    rf"\d+(?:[.,:]\d+)+|[〇零一二两三四五六七八九十百千万亿]{{2,}}|[{_SCRIPTS_WITHOUT_BLANKS}]|[^\W{_SCRIPTS_WITHOUT_BLANKS}]+|\s+|[^\w\s]"
+)
 # Two lines that share fewer of their words count as one gone and one new line.
 _LEAST_SIMILARITY: Final = 0.45
 # Pairs of lines compared for rewording: 200 lines rewritten at once. More would take noticeable time.
@@ -108,16 +110,25 @@ def _diff_block(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:
 
 
 def _diff_words(before: str, after: str) -> Iterator[WordRun]:
+    """Yield the runs of a reworded line. Words that were replaced one beside the other are replaced together."""
     old, new = _PIECE.findall(before), _PIECE.findall(after)
-    pieces: list[tuple[ChangeKind, str]] = []
+    gone = added = kept = ""
     old_start = new_start = 0
     for old_end, new_end in (*_common(old, new), (len(old), len(new))):
-        pieces += ((ChangeKind.GONE, piece) for piece in old[old_start:old_end])
-        pieces += ((ChangeKind.NEW, piece) for piece in new[new_start:new_end])
-        pieces += ((ChangeKind.KEPT, piece) for piece in new[new_end : new_end + 1])
+        next_gone, next_added = "".join(old[old_start:old_end]), "".join(new[new_start:new_end])
+        if gone and added and kept.isspace() and next_gone and next_added:
+            gone, added, kept = gone + kept + next_gone, added + kept + next_added, ""
+        elif next_gone or next_added:
+            yield from _list_runs(gone, added, kept)
+            gone, added, kept = next_gone, next_added, ""
+        kept += "".join(new[new_end : new_end + 1])
         old_start, new_start = old_end + 1, new_end + 1
-    for kind, run in groupby(pieces, key=lambda piece: piece[0]):
-        yield WordRun(kind=kind, text="".join(text for _, text in run))
+    yield from _list_runs(gone, added, kept)
+
+
+def _list_runs(gone: str, added: str, kept: str) -> list[WordRun]:
+    runs = ((ChangeKind.GONE, gone), (ChangeKind.NEW, added), (ChangeKind.KEPT, kept))
+    return [WordRun(kind=kind, text=text) for kind, text in runs if text]
 
 
 def _similar(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -82,7 +82,7 @@ def compare_texts(old: str, new: str) -> list[TextChange]:
             f"the versions differ over {max(len(before), len(after)):,} paragraphs, and at most {_MOST_PARTS:,} are "
             f"compared: compare them chapter by chapter"
         )
-    return _mark_moved(list(_align(before, after)))
+    return _drop_titles(_mark_moved(list(_align(before, after))))
 
 
 def _list_passages(text: str) -> list[VersionPart]:
@@ -148,6 +148,17 @@ def _mark_moved(changes: list[TextChange]) -> list[TextChange]:
         else:
             joined.append(change)
     return [one for one in joined if not (one.kind is TextChangeKind.REMOVED and one.old and gone[one.old])]
+
+
+def _drop_titles(changes: Sequence[TextChange]) -> list[TextChange]:
+    """Leave out the headings whose section was added or removed with them: what stands below names them."""
+    told = {(change.kind, change.heading) for change in changes if not _is_title(change)}
+    return [one for one in changes if not (_is_title(one) and (one.kind, one.heading) in told)]
+
+
+def _is_title(change: TextChange) -> bool:
+    part = change.new or change.old
+    return part is not None and part.is_title and change.kind in {TextChangeKind.ADDED, TextChangeKind.REMOVED}
 
 
 def _may_move(passage: VersionPart) -> bool:

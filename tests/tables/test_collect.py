@@ -179,7 +179,7 @@ def test_a_model_that_only_quotes_gives_the_rows_of_tables_and_lists_without_a_c
     assert find("what to bring to the pier") == [("gloves",), ("a lamp",)]
     assert find("when it rained: what, date") == [("It rained on 3 May 2027.", "3 May 2027")]
     # A sentence is no person, and the day in it no amount.
-    task = "Task: Mina rings the surveyor by 4 June."
+    task = "Mina rings the surveyor by 4 June."
     assert find("every task: who, what, until when, amount") == [(None, task, "4 June", None)]
     assert find("every dragon: name") == []
 
@@ -237,3 +237,14 @@ def test_a_reply_that_is_no_table_says_why(reply: str) -> None:
 )
 def test_dates_have_one_form(text: str, dates: list[str]) -> None:
     assert find_dates(text) == dates
+
+
+def test_a_row_has_the_file_that_it_stands_in_and_its_quote_over_the_end_of_a_section(tmp_path: Path) -> None:
+    for name, day in (("a.md", "3 May 2027"), ("b.md", "4 June 2027")):
+        (tmp_path / name).write_text(f"# Rain\n\nIt rained on {day}, and the gulls were loud all day.\n", "utf-8")
+    for tokens in (400, 10):
+        table = collect(
+            tmp_path, "when it rained: what, date", model=make_model(), prompts="small", chunk_tokens=tokens
+        )
+        assert [row.places[0].source for row in table.rows] == ["a.md", "b.md"]
+        assert table.unproven == 0

@@ -211,6 +211,9 @@ def _show(table: ShownTable, wanted: TableOptions, output: OutputOptions) -> Non
     else:
         _print_rows(table)
     if not output.quiet and not output.as_json:
+        if wanted.out:
+            count = table.facts["count"]
+            print_note(f"{count} row{'s' if count != 1 else ''}")
         for note in table.facts["notes"]:
             print_note(f"note: {note}")
 

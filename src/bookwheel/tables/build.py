@@ -7,7 +7,7 @@ beside it in the journal, by the row's id; so it holds for a reading that goes o
 from __future__ import annotations
 
 from hashlib import blake2s
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from bookwheel.errors import InputError
 from bookwheel.reading.pictures import PicturedDocument
@@ -25,8 +25,19 @@ if TYPE_CHECKING:
     from bookwheel.tables.rows import PlacedRow
     from bookwheel.types import Document, Reading, Step
 
-_LEAST_SHARED = 2
+_BEYOND: Final = 4000
+"""Characters behind a section in which a row that begins in it may end, where no model saw the section alone."""
+_LEAST_SHARED: Final = 2
 """Other values that two rows must share, so that one number or date in which they differ is a contradiction."""
+
+
+@runtime_checkable
+class _SupportsPlaces(Protocol):
+    """A document that tells of which source and page its characters are."""
+
+    def pages(self, start: int, end: int) -> tuple[int, ...]: ...
+
+    def sources(self, start: int, end: int) -> tuple[str, ...]: ...
 
 
 def load_rows(journal: Journal, reading: Reading, key: Sequence[str] = ()) -> Table:
@@ -96,34 +107,34 @@ def _list_rows(steps: Iterable[Step], request: TableRequest, document: Document)
         said = parse_stored(step.conversation.reply.text, request)
         if not said.rows:
             continue
-        section = document.slice(step.chunk.start, step.chunk.end)
+        beyond = 0 if step.conversation.reply.usage.calls else _BEYOND
+        section = document.slice(step.chunk.start, step.chunk.end + beyond)
         for placed in place_rows(said, section, step.before.text):
             yield TableRow(
                 id="",
                 cells=placed.row.cells,
-                places=[_make_place(placed, step, section)],
+                places=[_make_place(placed, step, section, document)],
                 is_proven=placed.is_proven,
                 missing=placed.missing,
                 is_seen=placed.is_seen,
             )
 
 
-def _make_place(placed: PlacedRow, step: Step, section: str) -> Place:
+def _make_place(placed: PlacedRow, step: Step, section: str, document: Document) -> Place:
     chunk = step.chunk
-    source = chunk.sources[0] if len(chunk.sources) == 1 else ""
-    page = chunk.pages[0] if len(chunk.pages) == 1 else None
-    if placed.span is None:
-        return Place(quote=placed.row.quote, start=None, end=None, step=chunk.index, source=source, page=page)
-    start, end = placed.span
-    return Place(
+    sources, pages = chunk.sources, chunk.pages
+    start = end = None
+    quote = placed.row.quote
+    if placed.span is not None:
+        start, end = (chunk.start + at for at in placed.span)
         # A mark may name a part of its picture.
-        quote=placed.row.quote if placed.is_seen else section[start:end],
-        start=chunk.start + start,
-        end=chunk.start + end,
-        step=chunk.index,
-        source=source,
-        page=page,
-    )
+        quote = quote if placed.is_seen else section[slice(*placed.span)]
+        if isinstance(document, _SupportsPlaces):
+            # A section may have several files and pages; a quote over two pages stands where it begins.
+            sources, pages = document.sources(start, start + 1), document.pages(start, start + 1)
+    source = sources[0] if len(sources) == 1 else ""
+    page = pages[0] if len(pages) == 1 else None
+    return Place(quote=quote, start=start, end=end, step=chunk.index, source=source, page=page)
 
 
 def _join_rows(rows: Iterable[TableRow], columns: Sequence[Column]) -> list[TableRow]:

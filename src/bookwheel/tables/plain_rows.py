@@ -18,11 +18,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tables.columns import Column, Kind
-from bookwheel.text.numbers import place_dates
-from bookwheel.text.ranking import find_stems
+from bookwheel.tables.headers import AMOUNT, COUNTS, CURRENCY, IS_NUMBER, is_of, map_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _LEAST_ROWS: Final = 2
 _LEAST_TEXTS: Final = 3
@@ -31,19 +30,16 @@ _LONGEST_LINE: Final = 160
 _LONGEST_CELL: Final = 60
 _GAP: Final = re.compile(r" {2,}|\u3000+|[ ]*\t[ \t]*|[ ]*(?:\.{2,}|…+|·{2,}|_{2,})[ ]*|[ ]+[-–—|][ ]+|[ ]*\|[ ]*")
 _BULLET: Final = re.compile(r"^[-*+•·–>]+\s+")
-_CURRENCY: Final = r"(?:[€$£¥￥]|EUR|USD|GBP|CHF|RMB|CNY|Fr\.?|Rs\.?)"
-_AMOUNT: Final = rf"{_CURRENCY}?\s?[-−]?\d[\d.,']*\s?{_CURRENCY}?"
 _MONEY: Final = re.compile(
-    rf"\s+(?P<one>{_CURRENCY}\s?\d[\d.,']*|\d[\d,']*[.,]\d\d(?!\d)(?:\s?{_CURRENCY})?|\d[\d.,']*\s?(?:{_CURRENCY}|元|块))\s*$"
+    rf"\s+(?P<one>{CURRENCY}\s?\d[\d.,']*|\d[\d,']*[.,]\d\d(?!\d)(?:\s?{CURRENCY})?|\d[\d.,']*\s?(?:{CURRENCY}|元|块))\s*$"
 )
-_COLON: Final = re.compile(rf"\s*[:：]\s*(?={_AMOUNT}(?:\s?[^\W\d]{{1,8}})?\s*$)")
-_IS_NUMBER: Final = re.compile(rf"[-−+]?{_AMOUNT}\s?(?:%|[^\W\d]{{1,8}}(?:\s?/?\s?[^\W\d]{{1,8}})?)?\.?")
-_TOTAL: Final = re.compile(
+_COLON: Final = re.compile(rf"\s*[:：]\s*(?={AMOUNT}(?:\s?[^\W\d]{{1,8}})?\s*$)")
+_RULE: Final = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|[\s:|-]*)?")
+TOTAL: Final = re.compile(
     r"(?:sub|grand )?totals?\b|sum\b|net\b|amount due|balance|to pay\b|vat\b|tax\b|"
     r"合计|小计|总计|总额|应收|应付|实收|共计",
     re.IGNORECASE,
 )
-_FIRST: Final = re.compile(r"quantity|qty|count|number|pieces|数量|数目|件数", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,16 +72,21 @@ class _ListLine:
 def find_lists(text: str, columns: Sequence[Column], asked: str) -> Iterator[PlainList]:
     """Yield the lists of a text that have a value for each column; a total ends one unless totals are `asked` for."""
     least = _LEAST_ROWS if any(one.kind is not Kind.TEXT for one in columns) else _LEAST_TEXTS
-    wants_totals = bool(_TOTAL.search(asked))
+    wants_totals = bool(TOTAL.search(asked))
     above = ""
     for lines in _list_blocks(text):
-        end = next((at for at, line in enumerate(lines) if _TOTAL.match(line.text.strip())), len(lines))
+        if any("|" in line.text and _RULE.fullmatch(line.text) for line in lines):
+            continue  # a table with a frame
+        end = next((at for at, line in enumerate(lines) if TOTAL.match(line.text.strip())), len(lines))
         kept = lines if wants_totals else lines[:end]
         header = _find_header(kept)
+        names = header.cells if header else []
+        places = map_columns(columns, names, [line.cells for line in kept if len(line.cells) == len(names)])
         rows = [
             PlainRow(start=line.start, end=line.start + len(line.text), text=line.text.strip(), cells=cells)
             for line in kept
-            if line is not header and (cells := _fill(line.cells, header.cells if header else [], columns))
+            if line is not header
+            and (cells := _fill(line.cells, places if len(line.cells) == len(names) else {}, columns))
         ]
         if len(rows) >= least:
             yield PlainList(rows=tuple(rows), words="\n".join((above, *(line.text for line in lines))))
@@ -121,24 +122,22 @@ def _find_header(lines: Sequence[_ListLine]) -> _ListLine | None:
     """Return the line that names the cells of those below it."""
     for line, below in pairwise(lines):
         if 1 < len(line.cells) == len(below.cells):
-            has_names = not any(map(_IS_NUMBER.fullmatch, line.cells)) and any(map(_IS_NUMBER.fullmatch, below.cells))
+            has_names = not any(map(IS_NUMBER.fullmatch, line.cells)) and any(map(IS_NUMBER.fullmatch, below.cells))
             return line if has_names else None
     return None
 
 
-def _fill(cells: Sequence[str], header: Sequence[str], columns: Sequence[Column]) -> tuple[str | None, ...] | None:
+def _fill(cells: Sequence[str], places: Mapping[int, int], columns: Sequence[Column]) -> tuple[str | None, ...] | None:
     """Return a value for each column; None where the line is no row."""
     if len(cells) < _LEAST_ROWS:
         return None
     left: list[str | None] = [*cells]
     filled: list[str | None] = [None] * len(columns)
-    for at, column in enumerate(columns if len(header) == len(cells) else ()):
-        place = _match(column, header)
-        if place is not None and left[place] is not None:
-            filled[at], left[place] = cells[place], None
+    for at, place in places.items():
+        filled[at], left[place] = cells[place], None
     for kind in (Kind.DATE, Kind.NUMBER, Kind.TEXT):
         open_ = [at for at, column in enumerate(columns) if column.kind is kind and filled[at] is None]
-        found = [place for place, cell in enumerate(left) if cell is not None and _is_of(cell, kind)]
+        found = [place for place, cell in enumerate(left) if cell is not None and is_of(cell, kind)]
         for at, place in zip(open_, _choose(found, [columns[at].name for at in open_], kind), strict=False):
             filled[at], left[place] = left[place], None
     is_typed = any(column.kind is not Kind.TEXT for column in columns)
@@ -149,20 +148,7 @@ def _fill(cells: Sequence[str], header: Sequence[str], columns: Sequence[Column]
     return tuple(filled) if is_row and has_name else None
 
 
-def _match(column: Column, header: Sequence[str]) -> int | None:
-    wanted = find_stems(column.name)
-    return next((place for place, name in enumerate(header) if wanted & find_stems(name)), None)
-
-
 def _choose(found: Sequence[int], names: Sequence[str], kind: Kind) -> Sequence[int]:
     """Return places for the names in their order; of more numbers than one, a single name has the last, its price."""
-    is_price = kind is Kind.NUMBER and len(names) == 1 and not _FIRST.search(names[0])
+    is_price = kind is Kind.NUMBER and len(names) == 1 and not COUNTS.search(names[0])
     return found[-1:] if is_price else found
-
-
-def _is_of(cell: str, kind: Kind) -> bool:
-    if kind is Kind.NUMBER:
-        return bool(_IS_NUMBER.fullmatch(cell))
-    if kind is Kind.DATE:
-        return any(end - start > len(cell) / 2 for start, end, _ in place_dates(cell))
-    return not _IS_NUMBER.fullmatch(cell)

@@ -1,6 +1,6 @@
 """Rows without a writer: for a model that only quotes, the parts of a document that the sentence asks for.
 
-    | Plan | Minute |            a row of a table, with the cells under the columns of the same names
+    | Plan | Minute |            a row of a table, with the cells of the columns that are meant (`framed_rows.py`)
     | Yearly | 4p |
     Bring:                       an item of a list, with what leads it in
     - gloves
@@ -18,10 +18,13 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.picture import LABEL, MARK
 from bookwheel.tables.columns import NUMBER, Column, Kind
+from bookwheel.tables.framed_rows import fill_table
+from bookwheel.tables.headers import COUNTS, CURRENCY, OF_PEOPLE, map_columns
 from bookwheel.tables.plain_rows import PlainRow, find_lists
 from bookwheel.tables.rows import SectionRows, WrittenRow
 from bookwheel.text import lexicon
@@ -47,13 +50,29 @@ _LEAST_COLUMNS: Final = 2
 _PIECE: Final = 1 << 18
 """Characters whose structure is looked at together."""
 _LONGEST_CELL: Final = 300
+_LABEL: Final = re.compile(
+    r"\s*(?:(?:[-*+•·–]|\(?\d{1,3}[.)、])\s+)?(?:[^\W\d]\w*(?: \w+){0,2}: |[\u4e00-\u9fff]{2,8}[:：])(?=\S)"
+)
+"""What leads in the sentences behind it, where it has a word of what is asked: "Actions: Ada orders it. Bo pays." """
+_SEMICOLON: Final = re.compile(r"[;；]\s*")
 _MARK: Final = re.compile(r"^\s*(?:[-*+•·–>]+|\(?\d{1,3}[.)、])\s+")
+_NUMBERED: Final = re.compile(r"^\s*\d{1,3}(?:\.\d{1,3})+\s+")
+"""The number of a clause."""
+_DOER: Final = re.compile(
+    r"(?:[A-Z][\w'’-]+(?: (?:[a-z]{2,3} )?[A-Z][\w'’-]+)+|[A-Z][\w'’-]+(?= to\b|[:,]))[:,]?\s+(?=\S)"
+    r"|[\u4e00-\u9fff][\u4e00-\u9fff·]{1,11}[:：,，]\s*(?=\S)"
+)
+"""Who is named first, and then what he does: "Ada Quill to order it", "Ada: order it", "陈晓岚：签订合同"."""
+_MONEY_WORDS: Final = r"元|英镑|美元|欧元|(?:pounds?|euros?|dollars?|yuan|crowns?)\b"
+_QUANTITY: Final = re.compile(
+    rf"{CURRENCY}?\s?{NUMBER.pattern}(?:\s?(?:(?:million|billion)\b|[百千万亿]))?(?:\s?(?:{CURRENCY}|%|{_MONEY_WORDS}))?"
+)
+_MONEY: Final = re.compile(rf"{CURRENCY}|{_MONEY_WORDS}")
 _MONTH: Final = rf"(?:{'|'.join(lexicon.MONTH_NAMES)})"
 _DAY: Final = re.compile(
     rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\b|\b{_MONTH} \d{{1,2}}\b|\d{{1,2}}月\d{{1,2}}[日号]", re.IGNORECASE
 )
 """A day whose year the sentence leaves open."""
-_OF_PEOPLE: Final = re.compile(r"\b(who|whom|name|person|party|owner|by)\b|谁|姓名|人员", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +81,9 @@ class _Unit:
     end: int
     line: str
     """With the blanks around it, for a row has its place under the header by them."""
+    heading: str
     leads: str
+    """Its heading, and what else leads it in."""
     header: str
     """The header of a row; empty elsewhere."""
 
@@ -83,22 +104,30 @@ class QuotedRows:
     def find(cls, document: Document, request: TableRequest) -> Self:
         """Return the rows; that reads the document twice."""
         words = QuestionWords(request.sentence)
+        # Without columns, a row is a part as it stands.
+        labels = words if len(request.columns) >= _LEAST_COLUMNS else None
         holders, total = Counter[str](), 0
-        for unit in _list_units(document):
+        for unit in _list_units(document, labels):
             holders.update(words.stems & find_stems(f"{unit.leads} {unit.text}"))
             total += 1
         weights = {word: weigh_rarity(holders[word], total) for word in sorted(holders)}
         best, chosen = 0.0, list[tuple[float, _Unit]]()
-        for unit in _list_units(document) if weights else ():
+        for unit in _list_units(document, labels) if weights else ():
             share = sum(weights[word] for word in sorted(words.stems & find_stems(f"{unit.leads} {unit.text}")))
             if share >= _NEAR * best and share > 0:
                 chosen.append((share, unit))
                 best = max(best, share)
         units = [unit for share, unit in chosen if share >= _NEAR * best]
-        lines = _find_lines(document, request, words)
+        lines = [*_find_tables(document, request, words), *_find_lines(document, request, words)]
         if lines:  # Beside a list, what only stands under the same heading is no row.
+            starts = {line.start for line in lines}
+            headings = {unit.heading for unit in _list_units(document, labels) if unit.start in starts}
             taken = [(line.start, line.end) for line in lines]
-            units = [unit for unit in units if words.share(unit.text) >= _BESIDE and not _is_in(unit, taken)]
+            units = [
+                unit
+                for unit in units
+                if not _is_in(unit, taken) and (unit.heading not in headings or words.share(unit.text) >= _BESIDE)
+            ]
         found = [(unit.start, _fill_cells(unit, request.columns), unit.text) for unit in units]
         found = sorted([*found, *((line.start, line.cells, line.text) for line in lines)], key=lambda row: row[0])
         rows = tuple(WrittenRow(cells=cells, quote=text) for _, cells, text in found)
@@ -109,6 +138,20 @@ class QuotedRows:
         first, last = bisect_left(self.starts, chunk.start), bisect_left(self.starts, chunk.end)
         reply = Reply(text=SectionRows(rows=self.rows[first:last]).to_json(self.request.columns))
         return Step(chunk=chunk, before=before, after=before, conversation=Conversation(messages=(), reply=reply))
+
+
+def _find_tables(document: Document, request: TableRequest, words: QuestionWords) -> list[PlainRow]:
+    """Return the rows of the tables that suit the columns best."""
+    if len(request.columns) < _LEAST_COLUMNS:
+        return []
+    found = [
+        fill_table(header, leads, [(unit.start, unit.line) for unit in units], request.columns, words)
+        for (header, leads), units in groupby(_list_units(document), key=lambda unit: (unit.header, unit.leads))
+        if header
+    ]
+    tables = [table for table in found if table]
+    best = max((table.score for table in tables), default=0.0)
+    return [row for table in tables if table.score >= _NEAR * best for row in table.rows]
 
 
 def _find_lines(document: Document, request: TableRequest, words: QuestionWords) -> list[PlainRow]:
@@ -133,21 +176,35 @@ def _drop_marks(piece: str) -> str:
     return MARK.sub(lambda found: "\n" * len(found[0]) if LABEL.search(found[1]) else found[0], piece)
 
 
-def _list_units(document: Document) -> Iterator[_Unit]:
+def _list_units(document: Document, words: QuestionWords | None = None) -> Iterator[_Unit]:
+    """Yield the parts of a document; a label that has a word of what is asked leads in the sentences behind it."""
     for start, piece in _list_pieces(document):
         text = _drop_marks(piece)
         for part in split_parts(text):
-            above = [text[span[0] : span[1]] for span in (part.heading, part.lead) if span]
+            above = [text[span[0] : span[1]] if span else "" for span in (part.heading, part.lead)]
             leads = " ".join(" ".join(above).split())
             header = text[part.lead[0] : part.lead[1]] if part.lead and part.shape is Shape.ROW else ""
             spans = [(part.start, part.end)]
-            if part.shape in (Shape.PROSE, Shape.ITEM):
-                spans = [(part.start + a, part.start + b) for a, b in split_sentences(text[part.start : part.end])]
+            label = _LABEL.match(text, part.start, part.end)
+            label = label if label and words and words.find(label[0]) else None
+            if part.shape in (Shape.PROSE, Shape.ITEM) or label:
+                first = label.end() if label else part.start
+                leads = f"{leads} {label[0].strip()}".strip() if label else leads
+                spans = [(first + a, first + b) for a, b in split_sentences(text[first : part.end])]
+                spans = [piece for span in spans for piece in _split_list(text, *span)] if label else spans
             for a, b in spans:
                 body = text[a:b].strip()
                 # A line with a colon at its end leads in others and says nothing by itself.
                 if any(map(str.isalnum, body)) and not body.endswith((":", "：")):
-                    yield _Unit(start=start + a, end=start + b, line=text[a:b], leads=leads, header=header)
+                    yield _Unit(
+                        start=start + a, end=start + b, line=text[a:b], heading=above[0], leads=leads, header=header
+                    )
+
+
+def _split_list(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the parts of a sentence between semicolons."""
+    cuts = [start, *(found.end() for found in _SEMICOLON.finditer(text, start, end - 1)), end]
+    return list(pairwise(cuts))
 
 
 def _list_pieces(document: Document) -> Iterator[tuple[int, str]]:
@@ -166,12 +223,16 @@ def _list_pieces(document: Document) -> Iterator[tuple[int, str]]:
 def _fill_cells(unit: _Unit, columns: Sequence[Column]) -> tuple[str | None, ...]:
     """Return the cells under the columns' names, else what suits a column's kind; one text column has the words."""
     named = _match_header(unit, columns)
-    cells = [named.get(column.name) or _find_value(unit.text, column) for column in columns]
+    text = _NUMBERED.sub("", _MARK.sub("", unit.text))
+    cells = [named.get(column.name) or _find_value(text, column) for column in columns]
     texts = [at for at, column in enumerate(columns) if column.kind is Kind.TEXT]
     if texts and not any(cells[at] for at in texts):
         # A whole sentence is what somebody does, and not who does it.
-        at = next((at for at in texts if not _OF_PEOPLE.search(columns[at].name)), texts[0])
-        cells[at] = " ".join(_MARK.sub("", unit.text).split())[:_LONGEST_CELL]
+        at = next((at for at in texts if not OF_PEOPLE.search(columns[at].name)), texts[0])
+        doer = next((at for at in texts if OF_PEOPLE.search(columns[at].name)), at)
+        if doer != at and (found := _DOER.match(text)):
+            cells[doer], text = found[0].strip(" :：,，"), text[found.end() :]
+        cells[at] = " ".join(text.split())[:_LONGEST_CELL]
     return tuple(cells)
 
 
@@ -181,19 +242,17 @@ def _find_value(text: str, column: Column) -> str | None:
     if column.kind is Kind.DATE:
         return next((text[start:end] for start, end in sorted(dates)), None)
     if column.kind is Kind.NUMBER:
-        numbers = (found for found in NUMBER.finditer(_MARK.sub(lambda mark: " " * len(mark[0]), text)))
-        return next((one[0] for one in numbers if not any(a <= one.start() < b for a, b in dates)), None)
+        numbers = [
+            one for one in _QUANTITY.finditer(text) if not any(a < one.end() and one.start() < b for a, b in dates)
+        ]
+        # What is paid stands beside its currency, and other numbers before it.
+        money = [one for one in numbers if _MONEY.search(one[0])] if not COUNTS.search(column.name) else []
+        return next((one[0].strip() for one in money or numbers), None)
     return None
 
 
 def _match_header(unit: _Unit, columns: Sequence[Column]) -> dict[str, str]:
-    """Return the cells of a row whose header shares a word with a column's name."""
+    """Return the cells of a row that its header names for the columns."""
     names, cells = read_row(unit.header, unit.line)
-    stems = [find_stems(name) for name in names]
-    found = {}
-    for column in columns if cells else ():
-        wanted = find_stems(column.name)
-        at = next((at for at, stem in enumerate(stems) if wanted & stem and cells[at]), None)
-        if at is not None:
-            found[column.name] = cells[at]
-    return found
+    places = map_columns(columns, names, [cells]) if cells else {}
+    return {columns[at].name: cells[place] for at, place in places.items()}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from typing_extensions import TypedDict
 
 from bookwheel.errors import InputError
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables.columns import QUOTE, Kind
 from bookwheel.types import Flag, find_gaps
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _FACTS: Final = (QUOTE, "source", "page", "start", "end", "places", "proven", "contradicts", "by hand", "row")
 """What a record tells of a row besides its cells; `row` is the id by which it is edited."""
+_MOST_NAMED: Final = 5
 _OF_PICTURES: Final = ("picture", "box", "confidence", "seen")
 """What it tells besides where rows are from pictures."""
 
@@ -219,6 +221,7 @@ class Table:
             (self.seen, f"{self.seen} of {whole} rows are seen in pictures, and not checked by words"),
             (doubles, f"{doubles} rows contradict others {same}"),
             *self._list_unread(),
+            *self._list_empty(),
             (len(self.reading.gaps), f"{len(self.reading.gaps)} sections were not taken in; their rows are missing"),
             (len(self.list_skipped()), f"{len(self.list_skipped())} sections were skipped by the gate and not read"),
             (
@@ -232,6 +235,20 @@ class Table:
             ),
         ]
         return [*self.reading.document.notes, *(note for holds, note in notes if holds)]
+
+    def _list_empty(self) -> Iterator[tuple[bool, str]]:
+        """Yield which files gave no row, and that a model without words of its own misses what sentences say."""
+        reading = self.reading
+        sources = dict.fromkeys(source for step in reading.steps for source in step.chunk.sources)
+        held = {place.source for row in self.rows for place in row.places}
+        empty = [source for source in sources if source not in held]
+        more = f" and {len(empty) - _MOST_NAMED} more" if len(empty) > _MOST_NAMED else ""
+        yield bool(self.rows and empty), f"no row is from {', '.join(empty[:_MOST_NAMED])}{more}"
+        is_quoted = bool(self.rows) and prompts_for(reading.plan, reading.question).quotes
+        yield (
+            is_quoted,
+            "this model only quotes: rows of tables and lists are here, and of sentences those with most of your words",
+        )
 
     def _list_unread(self) -> Iterator[tuple[int, str]]:
         """Yield for each column of numbers or dates how many values are none, and so are missing in sums."""

@@ -55,6 +55,7 @@ _NUMBERED: Final = (
 _ITEM: Final = re.compile(
     rf"\s*>?\s*(?:[-*+•·–]\s+|\**{_NUMBERED}\**\s*(?=\S)|§\s*\d|第[一二三四五六七八九十百\d]+[条款章节]|\*\*[^*\n]+\*\*)"
 )
+_DASH: Final = re.compile(r"\s*[-*+•·–]\s+\S")
 _CLAUSE_NUMBER: Final = re.compile(rf"\**(?:{_NUMBERED}|§\s*\d+|第[一二三四五六七八九十百\d]+[条款章节])")
 _SUBCLAUSE: Final = re.compile(r"\s*\**\d{1,3}\.\d{1,3}")
 _MARKED_HEADING: Final = re.compile(
@@ -75,6 +76,7 @@ _CODE: Final = re.compile(
 )
 _CODE_SHARE: Final = 0.4
 _LONGEST_HEADING: Final = 70
+_SHORT_TITLE: Final = 40
 _HASHES: Final = re.compile(r" {0,3}(#{1,6})\s+(\S.*)")
 _COUNT: Final = (
     r"(?:\d{1,3}|[ivxlcdm]{1,8}|the \w+|first|last|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
@@ -300,14 +302,20 @@ def _find_lead(lines: Sequence[_Line], at: int) -> Span | None:
 
 
 def _is_title(line: str, below: str) -> bool:
-    """Return whether a numbered line is the title of the clauses below it: "3. Payment" over "3.1 The fee is due …"."""
+    """Return whether a numbered line is the title of what stands below it.
+
+    That is clauses ("3. Payment" over "3.1 The fee is due …"), or items with a dash ("4. Actions." over "- Ada to …").
+    """
     words = line.strip()
-    is_short = len(words) <= _LONGEST_HEADING and not words.endswith(_ENDS)
-    return is_short and bool(_CLAUSE_NUMBER.match(words)) and bool(_SUBCLAUSE.match(below))
+    if len(words) > _LONGEST_HEADING or not _CLAUSE_NUMBER.match(words):
+        return False
+    if _DASH.match(below):
+        return len(words) <= _SHORT_TITLE and not words.endswith(("?", "!", ";", ",", "？", "！", "；", "，"))
+    return not words.endswith(_ENDS) and bool(_SUBCLAUSE.match(below))
 
 
 def _split_items(block: Sequence[_Line], lead: Span | None) -> Iterator[TextPart]:
-    """Yield paragraphs and items. A line with a colon at its end, or a clause's title, leads in the items below it."""
+    """Yield paragraphs and items. A line with a colon at its end, or a numbered title, leads in the items below it."""
     open_: list[_Line] = []
 
     def close() -> Iterator[TextPart]:

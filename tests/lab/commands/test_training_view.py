@@ -60,7 +60,9 @@ def test_a_terminal_shows_the_phase_the_rewards_and_the_held_out_accuracies():
 
 def test_a_step_without_anything_to_learn_is_still_told():
     skipped = {key: value for key, value in STEPS[0].items() if key not in {"loss", "entropy", "gradient"}}
-    assert "dropped 3" in format_record(skipped | {"skipped": True})
+    line = format_record(skipped | {"skipped": True})
+    assert "dropped 3" in line
+    assert "nothing learnt: every group's rewards are equal" in line
 
 
 @pytest.mark.parametrize("count", [1, 47, 48, 49, 4000])

@@ -11,12 +11,23 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from bookwheel.cli.main import main
+from bookwheel.environment import Environment
 from bookwheel.lab.training.config import PolicySettings, TaskSettings, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.forecast import ModelShape, forecast, read_shape
+from bookwheel.lab.training.loading import add_adapters
 from bookwheel.lab.training.verl.settings import ClusterSettings
+from bookwheel.models.weights import find_local_weights
 
-SHAPE = ModelShape(weights=7_000_000_000, layers=28, hidden=3584, vocabulary=152064, state_bytes=57344, window=32768)
+SHAPE = ModelShape(
+    weights=7_000_000_000,
+    trained=7_000_000_000,
+    layers=28,
+    hidden=3584,
+    vocabulary=152064,
+    state_bytes=57344,
+    window=32768,
+)
 CONFIG = TrainConfig(
     policy=PolicySettings(path="m", gradient_checkpointing=True, sharded=True),
     task=TaskSettings(name="hqa", tokens=28672, count=128),
@@ -25,18 +36,55 @@ CONFIG = TrainConfig(
 
 
 def test_the_shape_of_the_papers_model_is_its_makers():
-    shape = read_shape("Qwen/Qwen2.5-7B-Instruct")
-    assert shape.weights == 7_615_616_512
+    shape = read_shape(PolicySettings(path="Qwen/Qwen2.5-7B-Instruct"))
+    assert shape.weights == shape.trained == 7_615_616_512
     assert (shape.layers, shape.hidden, shape.state_bytes) == (28, 3584, 57344)
-    assert read_shape("Qwen/Qwen2.5-14B-Instruct").weights == 14_770_033_664
+    assert read_shape(PolicySettings(path="Qwen/Qwen2.5-14B-Instruct")).weights == 14_770_033_664
 
 
 def test_a_folder_gives_its_own_shape_and_no_folder_is_an_error(make_policy, tmp_path):
     policy = make_policy()
     policy.save(tmp_path)
-    assert read_shape(str(tmp_path)).weights == sum(one.numel() for one in policy.model.parameters())
+    assert read_shape(PolicySettings(path=str(tmp_path))).weights == sum(
+        one.numel() for one in policy.model.parameters()
+    )
     with pytest.raises(ConfigError, match="cannot be read"):
-        read_shape(str(tmp_path / "nothing"))
+        read_shape(PolicySettings(path=str(tmp_path / "nothing")))
+
+
+@pytest.mark.parametrize("layers", [0, 1])
+def test_of_adapters_the_weights_that_are_trained_are_those_that_the_trainer_adds(make_policy, tmp_path, layers):
+    policy = make_policy()
+    policy.save(tmp_path)
+    settings = PolicySettings(path=str(tmp_path), lora_rank=4, lora_layers=layers)
+    trained = [one.numel() for one in add_adapters(policy.model, settings).parameters() if one.requires_grad]
+    shape = read_shape(settings)
+    assert shape.trained == sum(trained) < shape.weights
+
+
+def test_the_local_model_is_forecast_from_its_own_file():
+    pytest.importorskip("gguf")
+    if not find_local_weights(Environment.load()):
+        pytest.skip("the local model's weights are not here")
+    assert read_shape(PolicySettings(path="local")).weights == 134_515_008
+
+
+def test_adapters_take_their_own_moments_two_bytes_a_weight_and_no_second_reference():
+    adapters = replace(SHAPE, trained=40_000_000)
+    one = ClusterSettings(gpus=1)
+    whole, small = forecast(CONFIG, SHAPE, one), forecast(CONFIG, adapters, one)
+    assert whole.training_gb - small.training_gb == pytest.approx(18 * 7 - 2 * 7 - 16 * 0.04)
+    assert small.training_hours / whole.training_hours == pytest.approx(10 / 12)
+    policy = replace(CONFIG.policy, lora_rank=8, quantized=True, sharded=False)
+    quantized = replace(CONFIG, policy=policy)
+    assert forecast(quantized, adapters, one).training_gb < small.training_gb
+
+
+def test_a_copy_of_the_states_for_each_machine_is_shared_by_its_gpus_alone():
+    shared, copies = (
+        forecast(CONFIG, SHAPE, ClusterSettings(nodes=4, offload=True, shard_gpus=gpus)).training_gb for gpus in (0, 8)
+    )
+    assert copies - shared == pytest.approx(18 * 7 * (1 / 8 - 1 / 32))
 
 
 def test_tokens_are_those_of_every_conversation():
@@ -92,12 +140,34 @@ def test_a_dry_run_says_what_a_run_takes_and_what_is_missing(capsys, monkeypatch
     assert "hotpotqa_train" in problem
     with pytest.raises(SystemExit):
         main(["train", "paper-7b", "--dry"])
-    assert "does not fit: train.task" in capsys.readouterr().out
+    assert "not ready: train.task" in capsys.readouterr().out
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_new_model_needs_no_dry_run(capsys):
+def test_of_a_new_model_a_dry_run_checks_settings_and_samples(capsys, tmp_path):
     with pytest.raises(SystemExit) as ended:
         main(["train", "tiny-cpu", "--dry"])
+    assert ended.value.code == 0
+    assert "settings and samples are in order" in capsys.readouterr().out
+    (tmp_path / "mine.toml").write_text('[train.task]\nname = "toy-record"\ntokens = 64\ncount = 8\n')
+    with pytest.raises(SystemExit) as ended:
+        main(["train", str(tmp_path / "mine.toml"), "--dry"])
     assert ended.value.code == 2
-    assert "costs minutes" in capsys.readouterr().err
+    assert "did you mean 'toy-records'?" in capsys.readouterr().err
+
+
+def test_without_machines_in_the_settings_a_dry_run_is_of_the_processes_it_is_started_with(
+    make_policy, tmp_path, capsys, monkeypatch
+):
+    make_policy().save(tmp_path / "model")
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        f'[train.task]\nname = "toy-records"\ntokens = 64\ncount = 8\n[train.policy]\npath = "{tmp_path}/model"\n'
+    )
+    with pytest.raises(SystemExit):
+        main(["train", str(file), "--dry"])
+    assert "on one GPU of 80 GB" in capsys.readouterr().out
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    with pytest.raises(SystemExit):
+        main(["train", str(file), "--dry"])
+    assert "on 4 GPUs of 80 GB" in capsys.readouterr().out

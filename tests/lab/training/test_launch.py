@@ -95,7 +95,9 @@ def test_the_command_trains_exports_and_tells(config, tmp_path, capsys):
     assert "seed 5" in (out / "policy" / "README.md").read_text()
 
 
-def test_a_resumed_run_keeps_its_threads_for_another_number_adds_up_in_another_order(config, tmp_path, monkeypatch):
+def test_a_resumed_run_keeps_its_threads_for_another_number_adds_up_in_another_order(
+    config, tmp_path, monkeypatch, capsys
+):
     pytest.importorskip("matplotlib")
     import torch
 
@@ -107,6 +109,10 @@ def test_a_resumed_run_keeps_its_threads_for_another_number_adds_up_in_another_o
     try:
         with pytest.raises(SystemExit):
             main([*command, "--steps", "1", "--threads", "1"])
+        told = capsys.readouterr()
+        assert "held-out accuracy (n = " in told.out
+        assert "it knows the words of its task alone" in told.out
+        assert told.err == "", "no bars of libraries"
         monkeypatch.setattr(torch, "set_num_threads", chosen.append)
         monkeypatch.setattr("bookwheel.models.engine.choose_thread_count", lambda: 2)
         with pytest.raises(SystemExit) as ended:

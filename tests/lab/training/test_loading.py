@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import httpx2
 import pytest
 
 from bookwheel.lab.training import loading
@@ -34,6 +35,15 @@ def test_weights_are_read_from_safetensors_alone_whole_or_in_parts(tmp_path, is_
     assert (tmp_path / "model.safetensors.index.json").exists() is is_split
     again = AutoModelForCausalLM.from_pretrained(tmp_path, use_safetensors=True)
     assert torch.equal(again.lm_head.weight, model.lm_head.weight)
+
+
+def test_a_name_of_no_folder_is_refused_at_once_where_the_hub_cannot_be_reached(monkeypatch):
+    def refuse(address, timeout):
+        raise httpx2.ConnectError("no route")
+
+    monkeypatch.setattr(httpx2, "get", refuse)
+    with pytest.raises(ConfigError, match=r"no folder 'nobody/nothing' here, and .* cannot be reached"):
+        loading.load_policy(PolicySettings(path="nobody/nothing"))
 
 
 def test_pickled_weights_are_refused(tmp_path, monkeypatch):

@@ -97,7 +97,7 @@ def test_a_run_with_no_whole_checkpoint_is_not_resumed(whole, tmp_path):
         killed_run.trainer(folder).train(resume=True)
 
 
-def test_a_checkpoint_of_an_earlier_version_goes_on(whole, tmp_path):
+def test_a_checkpoint_of_an_earlier_version_goes_on(whole, tmp_path, caplog):
     folder = finished(whole, tmp_path / "run")
     for place in (folder / "checkpoints").iterdir():
         (place / "hashes.json").unlink()
@@ -109,6 +109,7 @@ def test_a_checkpoint_of_an_earlier_version_goes_on(whole, tmp_path):
     resumed = killed_run.trainer(folder)
     resumed.train(resume=True)
     assert records(folder) == records(whole.folder)
+    assert "all 5 steps of this run are done" in caplog.text
 
 
 def test_a_damaged_reference_is_not_trained_against(whole, tmp_path):

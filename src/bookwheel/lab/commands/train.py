@@ -48,7 +48,7 @@ def train(
     Parameters
     ----------
     settings
-        A preset (tiny-cpu, smollm2-135m, paper-7b, paper-14b) or a TOML file with [train] and [plan].
+        A preset (tiny-cpu, smollm2-135m, reader, paper-7b, paper-14b) or a TOML file with [train] and [plan].
     out
         The run's folder; runs/NAME-SEED by default.
     resume
@@ -112,7 +112,7 @@ def train(
         cluster = ClusterSettings.load(settings)
         result = run(config, cluster, folder, data=data, resume=resume, trackers=trackers)
         export_run(config, cluster, folder, gguf_like=gguf_like)
-        _print_result(result, as_json=as_json)
+        _print_result(result, config, as_json=as_json)
         return 0
     from bookwheel.lab.training.launch import build_trainer
 
@@ -128,7 +128,7 @@ def train(
     if int(os.environ.get("RANK", "0")):
         return 0
     _export_policy(trainer, gguf_like)
-    _print_result(result, as_json=as_json)
+    _print_result(result, config, as_json=as_json)
     return 0
 
 
@@ -140,23 +140,31 @@ def _print_forecast(config: TrainConfig, settings: str, problem: str, *, as_json
     from bookwheel.lab.training.verl.settings import ClusterSettings
 
     if not config.policy.path:
-        raise ConfigError("a new model costs minutes and fits everywhere: --dry is for [train.policy] path")
-    cluster = ClusterSettings.load(settings)
-    found = forecast(config, read_shape(config.policy.path), cluster)
-    found = replace(found, problems=(*filter(None, [problem]), *found.problems))
+        if problem:
+            raise ConfigError(problem)
+        print("{}" if as_json else "settings and samples are in order; a new model costs minutes and fits everywhere")
+        return 0
+    # Where no machines are named, those that this process was started with.
+    cluster = ClusterSettings.load(settings, ClusterSettings(gpus=int(os.environ.get("WORLD_SIZE", "1"))))
+    found = forecast(config, read_shape(config.policy), cluster)
+    problems = (*filter(None, [problem]), *found.problems)
     if as_json:
-        print(json.dumps({"gpus": cluster.ranks, **asdict(found)}))
-        return 2 if found.problems else 0
-    print(f"{config.policy.path}: {found.weights / 1e9:.2f} billion weights on {cluster.ranks} GPUs of 80 GB")
+        print(json.dumps({"gpus": cluster.ranks, **asdict(found), "problems": problems}))
+        return 2 if problems else 0
+    gpus = f"{cluster.ranks} GPUs" if cluster.ranks > 1 else "one GPU"
+    trained = "" if found.trained == found.weights else f", {found.trained / 1e6:.1f} million in adapters are trained,"
+    print(f"{config.policy.path}: {found.weights / 1e9:.2f} billion weights{trained} on {gpus} of 80 GB")
     print(f"a step: {config.samples} x {config.group_size} readings of {found.updates} sections and an answer")
     print(f"  at most {found.prompt_tokens / 1e6:,.0f} million prompt and {found.reply_tokens / 1e6:,.1f} reply tokens")
     print(f"{config.steps} steps: {found.gpu_hours:,.0f} GPU hours, {found.days:.1f} days, at most")
     print(f"  sampling {found.sampling_hours:,.0f} hours, {found.at_once} readings at once on a copy")
     print(f"  training {found.training_hours:,.0f} hours")
     print(f"memory of a GPU: {found.training_gb:.0f} GB to train, {found.sampling_gb:.0f} to sample")
+    if problem:
+        print(f"not ready: {problem}")
     for sentence in found.problems:
         print(f"does not fit: {sentence}")
-    return 2 if found.problems else 0
+    return 2 if problems else 0
 
 
 def open_folder(folder: Path) -> Model:
@@ -228,16 +236,28 @@ def _export_policy(trainer: Trainer, gguf_like: Path | None) -> None:
     export(policy, trainer.folder, config, base=base, gguf_like=gguf_like)
 
 
-def _print_result(result: TrainingResult, *, as_json: bool) -> None:
+def _print_result(result: TrainingResult, config: TrainConfig, *, as_json: bool) -> None:
     import json
 
-    accuracies = {"before": result.before, "after": result.after, "best": result.best}
+    from bookwheel.lab.training.records import held_out_scores, load_records
+
     if as_json:
+        accuracies = {"before": result.before, "after": result.after, "best": result.best}
         print(json.dumps({"folder": str(result.folder), "steps": result.steps, **accuracies}))
         return
-    for name, value in accuracies.items():
-        print(f"{name:7} {'not measured' if value is None else f'{100 * value:.1f} %'}")
+    scores = [one for one in held_out_scores(load_records(result.folder)) if not one.warm]
+    if scores:
+        best = max(scores, key=lambda one: (one.accuracy, one.step))
+        print(f"held-out accuracy (n = {scores[-1].n}, 95 % intervals)")
+        for name, one in (("before", scores[0]), ("after", scores[-1]), ("best", best)):
+            interval = f"{100 * one.low:.1f} to {100 * one.high:.1f}"
+            print(f"{name:7} {100 * one.accuracy:.1f} % ({interval}) at step {one.step}")
     print(f"the policy is in {result.folder / 'policy'}")
+    if not config.policy.path:
+        print("it knows the words of its task alone, and reads no other document")
+        if (journal := result.folder / "rollouts.sqlite").exists():
+            print(f"see how it read: bookwheel list --journal {journal}")
+        return
     for file in (result.folder / name for name in ("adapter.gguf", "policy.gguf", "policy")):
         if file.exists():
             print(f"read with it: bookwheel ask DOCUMENT QUESTION --model {file}")

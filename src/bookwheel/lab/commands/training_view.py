@@ -108,6 +108,8 @@ def format_record(record: Record) -> str:
             line += "".join(f"  {name} {record[name]}" for name in ("groups", "dropped", "failed"))
             if record.get("bad_updates"):
                 line += f"  updates left out {record['bad_updates']}"
+            if record.get("skipped"):
+                line += "  nothing learnt: every group's rewards are equal"
             if "loss" in record:
                 line += f"  entropy {record['entropy']:.3f}  gradient {record['gradient']:.2f}"
     clock = record["clock"]

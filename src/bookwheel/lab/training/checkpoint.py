@@ -128,7 +128,9 @@ class TrainingFolder:
         # One rank reads the files; the others take its choice.
         (name,) = ranks.gather([self._find_whole()] if ranks.rank() == 0 else [])
         if name is None:
-            raise CheckpointError(f"{self.path} holds no checkpoint to resume from")
+            raise CheckpointError(
+                f"{self.path} holds no checkpoint to resume from: leave --resume out to begin, or write --auto-resume"
+            )
         return self._checkpoints / name
 
     def _find_whole(self) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from difflib import get_close_matches
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -58,8 +59,7 @@ class PolicySettings:
     head_tokens: AtLeastOne = 1024
     """Trained tokens whose logits are in memory at the same time."""
     row_tokens: AtLeastOne = 16384
-    """Tokens of one micro-batch, shared ones once: gradients of as many as needed are added up. Lower it when memory
-    runs out in a step."""
+    """Tokens of one micro-batch, shared ones once; gradients of several are added up. Lower it when a step fails."""
     rollout_tokens: AtLeastOne = 65536
     """Padded tokens of one sampled batch. Lower it when memory runs out in a rollout."""
 
@@ -120,8 +120,6 @@ class TaskSettings:
     """A file of samples to measure on; empty holds back samples of `file`, which are then not trained on."""
 
     def check(self) -> None:
-        if self.name == "ledger":
-            raise ConfigError("train.task.name 'ledger' has a new name: write 'toy-records'")
         if self.file and (self.name or self.tokens or self.stages or self.options):
             raise ConfigError("train.task.file brings its own samples: leave out name, tokens and options, and stages")
         if self.held_out and not self.file:
@@ -378,9 +376,12 @@ class TrainConfig:
         """Return the settings of a preset by name, or of a TOML file by path."""
         path = Path(name)
         if path.suffix != ".toml":
-            if name not in list_presets():
-                raise ConfigError(f"no preset {name!r}; there are: {', '.join(list_presets())} (or give a .toml file)")
-            return cls.from_tables(load_preset(name), f"preset {name}")
+            presets = {one: tables for one in list_presets() if "train" in (tables := load_preset(one))}
+            if name not in presets:
+                near = get_close_matches(name, presets, n=1)
+                hint = f"did you mean {near[0]!r}? There are" if near else "there are"
+                raise ConfigError(f"no preset {name!r} trains; {hint}: {', '.join(presets)} (or give a .toml file)")
+            return cls.from_tables(presets[name], f"preset {name}")
         try:
             tables = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -395,6 +396,5 @@ class _Tables:
     train: TrainConfig = field(default_factory=TrainConfig)
     plan: Plan = field(default_factory=Plan)
     eval: dict[str, Any] = field(default_factory=dict)
-    """Of `bookwheel eval`; a file may hold both."""
     verl: dict[str, Any] = field(default_factory=dict)
     """Of `--engine verl`: the machines and engines."""

@@ -13,7 +13,9 @@ With N weights, K = ceil(document / chunk) updates a reading, and B = samples * 
                     reference; 2N / T for the copy that samples, T GPUs to a copy; activations and logits of a
                     micro-batch
 
-The shape comes from the model's own settings, built on PyTorch's meta device: every tensor has its size and no values.
+With adapters, 16 bytes are of their weights alone, the others take 2 (half a byte in 4 bits) and are the reference too;
+the update then takes 2N operations less. The shape comes from the model's own settings, built on PyTorch's meta device:
+every tensor has its size and no values.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, Final
 
-from bookwheel.lab.training.config import TrainConfig
+from bookwheel.lab.training.config import PolicySettings, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.loading import add_adapters, gguf_path, require_model
 from bookwheel.lab.training.verl.settings import ClusterSettings
 
 # An H100: bytes of memory, bytes a second, dense operations a second in 16 bits.
@@ -61,6 +64,8 @@ class ModelShape:
     """What of a model decides what it costs."""
 
     weights: int
+    trained: int
+    """Of the weights; less than all where adapters are trained."""
     layers: int
     hidden: int
     vocabulary: int
@@ -74,6 +79,7 @@ class Forecast:
     """A run's cost; hours are of all GPUs together working side by side."""
 
     weights: int
+    trained: int
     updates: int
     """Of one reading."""
     prompt_tokens: float
@@ -92,25 +98,32 @@ class Forecast:
     """What would not fit, a sentence each."""
 
 
-def read_shape(path: str) -> ModelShape:
+def read_shape(policy: PolicySettings) -> ModelShape:
     """Return the shape of a model, built without values for its weights."""
     import torch
     import transformers
 
     library: Any = transformers
+    path, file = policy.path, gguf_path(policy.path)
     if path in _KNOWN:
         settings = library.Qwen2Config(**_KNOWN[path], tie_word_embeddings=False)
     else:
+        place, more = (str(file.parent), {"gguf_file": file.name}) if file else (path, {})
+        require_model(place)
         try:
-            settings = library.AutoConfig.from_pretrained(path)
+            settings = library.AutoConfig.from_pretrained(place, **more)
         except (OSError, ValueError) as error:
             raise ConfigError(f"train.policy.path: the settings of {path!r} cannot be read: {error}") from error
     with torch.device("meta"):
         model = library.AutoModelForCausalLM.from_config(settings)
+        weights = sum(weight.numel() for weight in model.parameters())
+        if policy.lora_rank:
+            model = add_adapters(model, policy)
     text = settings.get_text_config()
     head = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
     return ModelShape(
-        weights=sum(weight.numel() for weight in model.parameters()),
+        weights=weights,
+        trained=sum(weight.numel() for weight in model.parameters() if weight.requires_grad),
         layers=text.num_hidden_layers,
         hidden=text.hidden_size,
         vocabulary=text.vocab_size,
@@ -137,11 +150,14 @@ def forecast(config: TrainConfig, shape: ModelShape, machines: ClusterSettings, 
     passes = _PEAK * _SHARE * machines.ranks
     sampling = reply * token_seconds / max(at_once, 1) / copies + 2 * n * prompt / passes
     before = (config.updates > 1) + (config.loss.kl > 0)
-    training = (2 * before + (8 if policy.gradient_checkpointing else 6)) * n * (prompt + reply) / passes
+    # Where adapters are trained, no gradients of the other weights are computed.
+    update = (4 if shape.trained < n else 6) + 2 * policy.gradient_checkpointing
+    training = (2 * before + update) * n * (prompt + reply) / passes
     hours = [config.steps * seconds / 3600 for seconds in (sampling, training)]
 
-    shared = machines.ranks if policy.sharded or machines.ranks > 1 else 1
-    states = (16 * n + (2 * n if config.loss.kl else 0)) / shared
+    whole = 0 if shape.trained == n else n * (0.5 if policy.quantized else 2)
+    reference = 2 * n if config.loss.kl and shape.trained == n else 0
+    states = (16 * shape.trained + whole + reference) / (machines.shard_gpus or machines.ranks)
     kept = 1 if policy.gradient_checkpointing else 16
     activations = max(policy.row_tokens, longest) * shape.hidden * 2 * shape.layers * kept
     # Logits in float32, their logarithms and the gradient of them; and one gathered layer.
@@ -151,6 +167,7 @@ def forecast(config: TrainConfig, shape: ModelShape, machines: ClusterSettings, 
     sampling_bytes = machines.rollout_memory * GPU_BYTES + (0 if machines.offload else states)
     return Forecast(
         weights=n,
+        trained=shape.trained,
         updates=updates,
         prompt_tokens=prompt,
         reply_tokens=reply,

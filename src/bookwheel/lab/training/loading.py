@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -32,7 +30,7 @@ from bookwheel.lab.training import ranks
 from bookwheel.lab.training.config import FreshSettings, PolicySettings
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.generation import GenerationRequest, generate
-from bookwheel.lab.training.policy import Policy
+from bookwheel.lab.training.policy import Policy, hide_progress_bars
 from bookwheel.lab.training.rows import build_row
 from bookwheel.models.weights import find_local_weights
 
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+# OWNER/NAME on a hub; a longer one is a path.
+_NAME_PARTS: Final = 2
 LOCAL: Final = "local"
 """Names the local model's weights as a policy."""
 _LAYER: Final = re.compile(r"\.layers\.(\d+)\.")
@@ -125,6 +125,7 @@ def _load_weights(settings: PolicySettings, device: str) -> tuple[Any, Any]:
     elif file and hasattr(library, "GgufConfig"):
         # Versions without this choice always expand the weights.
         more["quantization_config"] = library.GgufConfig(dequantize=True)
+    require_model(place)
     try:
         tokenizer = library.AutoTokenizer.from_pretrained(place, **options)
         dtype = choose_dtype(settings)
@@ -132,6 +133,26 @@ def _load_weights(settings: PolicySettings, device: str) -> tuple[Any, Any]:
     except (OSError, ValueError, ImportError) as error:
         raise ConfigError(
             f"no model can be loaded from {settings.path!r}, by its safetensors (pickled weights are not read): {error}"
+        ) from error
+
+
+def require_model(path: str) -> None:
+    """Raise ConfigError where a name is of no folder, nothing of it is kept here, and the hub cannot be reached.
+
+    The library would try for a minute, and tell of every try.
+    """
+    import httpx2
+    from huggingface_hub import try_to_load_from_cache
+
+    if Path(path).exists() or len(Path(path).parts) > _NAME_PARTS or try_to_load_from_cache(path, "config.json"):
+        return
+    hub = Environment.load().hub
+    try:
+        httpx2.get(f"{hub}/api/models/{path}", timeout=10.0)
+    except httpx2.TransportError as error:
+        raise ConfigError(
+            f"train.policy.path: there is no folder {path!r} here, and {hub} cannot be reached for a model of that "
+            f"name: {error}"
         ) from error
 
 
@@ -162,26 +183,6 @@ def add_adapters(model: Any, settings: PolicySettings) -> Any:
         # peft calls transformers by a name that is deprecated there.
         warnings.filterwarnings("ignore", message="`is_gradient_checkpointing`", category=FutureWarning)
         return get_peft_model(model, lora)
-
-
-@contextmanager
-def hide_progress_bars() -> Iterator[None]:
-    """Keep the bars of the transformers library out of our output, and out of files that it goes to."""
-    from transformers import modeling_gguf_pytorch_utils
-    from transformers.utils import logging as library_logging
-
-    logging: Any = library_logging
-    gguf: Any = modeling_gguf_pytorch_utils
-    was_shown, bar = logging.is_progress_bar_enabled(), gguf.tqdm
-    logging.disable_progress_bar()
-    # Its reader of GGUF files asks tqdm directly, past the library's own switch.
-    gguf.tqdm = partial(bar, disable=True)
-    try:
-        yield
-    finally:
-        gguf.tqdm = bar
-        if was_shown:
-            logging.enable_progress_bar()
 
 
 def check_architecture(policy: Policy) -> None:

@@ -16,6 +16,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -274,8 +275,29 @@ class Policy:
                 return
         elif whole and self.has_adapters:
             model, options = copy.deepcopy(model).merge_and_unload(), {}
-        model.save_pretrained(folder, **options)
-        self.tokenizer.save_pretrained(folder)
+        with hide_progress_bars():
+            model.save_pretrained(folder, **options)
+            self.tokenizer.save_pretrained(folder)
+
+
+@contextmanager
+def hide_progress_bars() -> Iterator[None]:
+    """Keep the bars of the transformers library out of our output, and out of files that it goes to."""
+    from transformers import modeling_gguf_pytorch_utils
+    from transformers.utils import logging as library_logging
+
+    logging: Any = library_logging
+    gguf: Any = modeling_gguf_pytorch_utils
+    was_shown, bar = logging.is_progress_bar_enabled(), gguf.tqdm
+    logging.disable_progress_bar()
+    # Its reader of GGUF files asks tqdm directly, past the library's own switch.
+    gguf.tqdm = partial(bar, disable=True)
+    try:
+        yield
+    finally:
+        gguf.tqdm = bar
+        if was_shown:
+            logging.enable_progress_bar()
 
 
 def find_stop_ids(generation_config: Any, tokenizer: Any) -> frozenset[int]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -210,6 +211,9 @@ def check_sources(config: TrainConfig, data: Path | None = None) -> None:
         raise ConfigError("training needs samples: set name, tokens and count in [train.task], or file")
     if task.file and config.warm_start.tokens:
         raise ConfigError("train.warm_start.tokens makes shorter samples of a task, and a file has none: leave it out")
+    for name in ("lessons", "traces"):
+        if (place := getattr(config.warm_start, name)) and not Path(place).exists():
+            raise ConfigError(f"train.warm_start.{name}: there is nothing at {place!r}")
     for file in filter(None, (task.file, task.held_out)):
         # All of them now: one that cannot be read would end the run when it is drawn, days later.
         SampleFile(Path(file), needs_evidence=config.warm_start.needs_evidence and file == task.file).check()
@@ -233,6 +237,8 @@ def _open_series(task: TaskSettings, data: Path | None) -> list[SampleSeries]:
     try:
         return [made(tokens=tokens, split="train", **task.options) for tokens in lengths]
     except InputError as error:
+        if near := get_close_matches(task.name, [TASK], n=1, cutoff=0.7):
+            raise ConfigError(f"train.task: no task {task.name!r}; did you mean {near[0]!r}?") from error
         raise ConfigError(f"train.task: {error}") from error
 
 

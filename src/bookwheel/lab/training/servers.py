@@ -41,7 +41,6 @@ from bookwheel.lab.training import ranks
 from bookwheel.lab.training.config import RolloutServerSettings, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.generation import GenerationRequest, GenerationResult, mix_seed
-from bookwheel.lab.training.loading import hide_progress_bars
 from bookwheel.lab.training.policy import Policy
 
 _log: Final = logging.getLogger(__name__)
@@ -310,8 +309,7 @@ class WeightSync:
         self._version += 1
         place = self._folder / f"version-{self._version:06d}"
         if self._policy.is_sharded or ranks.rank() == 0:
-            with hide_progress_bars():
-                self._policy.save(place, whole=True)
+            self._policy.save(place, whole=True)
         if ranks.rank() == 0:
             await self._server.load_weights(place, self._version)
             for old in self._folder.glob("version-*"):

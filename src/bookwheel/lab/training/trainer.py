@@ -9,12 +9,13 @@ and writes, on a CPU, the same metrics bit for bit.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bookwheel.lab.tasks import Sample
 from bookwheel.lab.training import ranks
@@ -47,6 +48,8 @@ from bookwheel.lab.training.teacher import Teacher, TraceFile
 from bookwheel.lab.training.warmstart import LessonFile, Oracle, build_lesson, build_rows, draw_samples, ideal_rows
 from bookwheel.lab.training.workflows import Workflow, build_workflow
 from bookwheel.plan import Sampling
+
+_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,6 +322,8 @@ class Trainer:
         self.progress = load_progress(place)
         self._optimizer = self._build_optimizer()
         self._files.load(place, self.policy, self._optimizer, self.progress)
+        if not self.is_warming_up and self.steps_done >= self.config.steps:
+            _log.warning("all %d steps of this run are done; a larger train.steps goes on", self.config.steps)
 
     def _save(self, name: str = "") -> None:
         # Batches under way are lost with the process: a resumed run draws their samples again.

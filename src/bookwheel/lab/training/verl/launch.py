@@ -164,6 +164,7 @@ def begin(folder: Path, config: TrainConfig, cluster: ClusterSettings, *, resume
     file = place / "settings.json"
     # A part of a checkpoint belongs to one rank of so many.
     machines = {"nodes": cluster.nodes, "gpus": cluster.gpus, "strategy": cluster.strategy}
+    machines |= {"shard_gpus": cluster.shard_gpus} if cluster.shard_gpus else {}
     settings = {**config.to_json(), "verl": machines}
     if not resume:
         if MetricsLog(folder).has_steps():

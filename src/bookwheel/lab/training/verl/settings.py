@@ -23,7 +23,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from annotated_types import Gt, Le
+from annotated_types import Ge, Gt, Le
 
 from bookwheel.lab.training.config import AtLeastOne, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
@@ -52,6 +52,8 @@ class ClusterSettings:
     strategy: Literal["fsdp2", "megatron"] = "fsdp2"
     offload: bool = False
     """Keep weights and optimizer in the machines' memory while the GPUs sample."""
+    shard_gpus: Annotated[int, Ge(0)] = 0
+    """GPUs that share out one copy of weights and optimizer; 0 is all of them."""
     rollouts: Literal["vllm", "sglang"] = "vllm"
     rollout_gpus: AtLeastOne = 1
     """GPUs that share one copy of the sampling model."""
@@ -67,10 +69,9 @@ class ClusterSettings:
         malformed = [line for line in self.overrides if "=" not in line]
         if malformed:
             raise ConfigError(f"verl.overrides must be of the form KEY=VALUE, not {malformed[0]!r}")
-        if (self.nodes * self.gpus) % self.rollout_gpus:
-            raise ConfigError(
-                f"verl.rollout_gpus must divide the number of GPUs ({self.nodes * self.gpus}), not {self.rollout_gpus}"
-            )
+        for name, share in (("rollout_gpus", self.rollout_gpus), ("shard_gpus", self.shard_gpus)):
+            if share and self.ranks % share:
+                raise ConfigError(f"verl.{name} must divide the number of GPUs ({self.ranks}), not {share}")
 
     @property
     def ranks(self) -> int:
@@ -87,11 +88,14 @@ class ClusterSettings:
         return parse(cls, tables.get("verl", {}), where=where, table="verl", error=ConfigError)
 
     @classmethod
-    def load(cls, name: str) -> ClusterSettings:
-        """Return the settings in a preset or a TOML file that `TrainConfig.load` has read without error."""
+    def load(cls, name: str, default: ClusterSettings | None = None) -> ClusterSettings:
+        """Return the settings in a preset or a TOML file that `TrainConfig.load` has read without error.
+
+        Without a table `[verl]` they are the `default`, or one node of 8 GPUs.
+        """
         path = Path(name)
         tables = tomllib.loads(path.read_text(encoding="utf-8")) if path.suffix == ".toml" else load_preset(name)
-        return cls.from_tables(tables, name)
+        return default if default and "verl" not in tables else cls.from_tables(tables, name)
 
 
 def translate(
@@ -194,6 +198,7 @@ def _translate_model(config: TrainConfig, cluster: ClusterSettings) -> dict[str,
             f"{actor}.optim.lr_scheduler_type": "constant",
             # Master weights: at a rate of 1e-6 most steps are smaller than what bfloat16 can add.
             f"{engine}.model_dtype": "fp32",
+            f"{engine}.fsdp_size": cluster.shard_gpus or -1,
         }
     return settings | {f"{engine}.param_offload": cluster.offload, f"{engine}.optimizer_offload": cluster.offload}
 

@@ -43,6 +43,25 @@ def test_reading_takes_any_way():
     assert len(episode.conversations) == 1
 
 
+def test_under_a_brief_the_question_is_seen_when_all_is_read_and_no_turn_is_asked_in_vain():
+    asked = []
+
+    def note(messages):
+        asked.append(messages[-1].content)
+        return keyword_reader(messages)
+
+    plan = Plan(chunk_tokens=60, memory_tokens=40, answer_tokens=30)
+    brief = "Keep who works where: the miller, the smith."
+    episode = asyncio.run(reading(plan, brief=brief)(ScriptedModel(note), sample()))
+    *updates, last = asked
+    assert len(asked) == len(episode.conversations) == len(episode.steps) + 1
+    assert all(brief in one and sample().question not in one for one in updates)
+    assert sample().question in last
+    assert brief not in last
+    assert episode.steps[-1].after.text in last
+    assert episode.limits[-1] == plan.answer_tokens
+
+
 def test_a_single_turn_sees_the_question_alone():
     model = ScriptedModel(lambda messages: r"So \boxed{4}")
     episode = asyncio.run(single(Plan())(model, sample("2 + 2?", ("4",))))

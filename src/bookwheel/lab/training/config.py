@@ -312,6 +312,8 @@ class TrainConfig:
     workflow: Literal["reading", "calculator", "single"] = "reading"
     way: Literal["sequential", "quotes"] = "sequential"
     """The way of reading: of the warm start's ideal conversations, the rollouts, and the finished policy."""
+    brief: str = ""
+    """What memories are kept by in place of the question, which only the answer's turn sees; empty shows it always."""
     policy: PolicySettings = field(default_factory=PolicySettings)
     fresh: FreshSettings = field(default_factory=FreshSettings)
     loss: LossSettings = field(default_factory=LossSettings)
@@ -327,10 +329,7 @@ class TrainConfig:
         if self.updates > self.samples:
             raise ConfigError(f"train.updates must be at most train.samples ({self.samples}), not {self.updates}")
         if self.server.address and (self.policy.quantized or (self.policy.sharded and self.policy.lora_rank)):
-            raise ConfigError(
-                "train.server gets whole weights, and adapters on quantized or sharded weights cannot be merged into "
-                "theirs: set quantized and sharded to false"
-            )
+            raise ConfigError("train.server needs merged weights: set train.policy quantized and sharded to false")
         if self.uses_likelihood and (self.policy.sharded or self.staleness or self.workflow != "reading"):
             raise ConfigError(
                 "train.reward.recovered, train.reward.dense and train.task.clozes ask the reference about memories "
@@ -338,9 +337,10 @@ class TrainConfig:
             )
         if self.staleness and self.policy.sharded and not self.server.address:
             raise ConfigError(
-                "train.staleness needs a second copy of the weights to sample from, and sharded weights have none: "
-                "set train.server.address, or staleness = 0"
+                "train.staleness needs a second copy of sharded weights: set train.server.address, or staleness = 0"
             )
+        if self.brief and (self.warm_start.steps or self.workflow != "reading" or self.way != "sequential"):
+            raise ConfigError("train.brief goes with workflow reading, way sequential and no train.warm_start")
 
     @property
     def uses_likelihood(self) -> bool:

@@ -13,6 +13,7 @@ import ast
 import operator
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -21,7 +22,8 @@ from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan
-from bookwheel.reading.loop import Way, read
+from bookwheel.reading.loop import Way, answer, read
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.types import Answer, Conversation, Message, Step
 
@@ -44,17 +46,25 @@ class Episode:
 Workflow: TypeAlias = "Callable[[Model, Sample], Awaitable[Episode]]"
 
 
-def reading(plan: Plan, way: Way = read) -> Workflow:
-    """Return a workflow that reads the sample's document the given way."""
+def reading(plan: Plan, way: Way = read, brief: str = "") -> Workflow:
+    """Return a workflow that reads the sample's document the given way.
+
+    With a `brief`, memories are kept by it, as lasting ones are: the sample's question comes when all is read.
+    """
 
     async def run(model: Model, sample: Sample) -> Episode:
         steps: list[Step] = []
         final: Answer | None = None
-        async for event in way(sample.document, sample.question, model, plan):
-            if isinstance(event, Step):
+        async with aclosing(way(sample.document, brief or sample.question, model, plan)) as events:
+            async for event in events:
+                if not isinstance(event, Step):
+                    final = event
+                    break
                 steps.append(event)
-            else:
-                final = event
+                if brief and event.chunk.end == sample.document.length:
+                    prompts = prompts_for(plan, sample.question)
+                    final = await answer(sample.question, event.after, model, plan, prompts)
+                    break
         last = (final.conversation,) if final else ()
         # A step that only judged sampled nothing that could be trained.
         written = [step.conversation for step in steps if step.score is None or step.conversation.reply.tokens]
@@ -121,7 +131,7 @@ def build_workflow(config: TrainConfig) -> Workflow:
     """Return the workflow that the settings name."""
     match config.workflow:
         case "reading":
-            return reading(config.plan, load_way(config.way))
+            return reading(config.plan, load_way(config.way), config.brief)
         case "single":
             return single(config.plan)
         case "calculator":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import threading
 from contextlib import contextmanager
@@ -16,16 +15,14 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+import killed_run  # noqa: E402
+
 from bookwheel.errors import BadReply, Overloaded, TimedOut, Unreachable  # noqa: E402
 from bookwheel.lab.training import servers as module  # noqa: E402
 from bookwheel.lab.training.config import RolloutServerSettings  # noqa: E402
 from bookwheel.lab.training.errors import ConfigError  # noqa: E402
 from bookwheel.lab.training.generation import GenerationRequest, generate  # noqa: E402
 from bookwheel.lab.training.servers import open_server  # noqa: E402
-
-_SPEC = importlib.util.spec_from_file_location("killed_run", Path(__file__).with_name("killed_run.py"))
-killed_run = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(killed_run)
 
 REQUEST = GenerationRequest(prompt=(5, 6, 7), limit=6, seed=3)
 

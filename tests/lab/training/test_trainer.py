@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
@@ -9,12 +8,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from math import isfinite
-from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
+
+import killed_run  # noqa: E402
 
 from bookwheel.errors import PlanError  # noqa: E402
 from bookwheel.lab.tasks.base import InfeasibleSample  # noqa: E402
@@ -35,11 +35,6 @@ from bookwheel.lab.training.samples import SampleOrder, toy_records, vocabulary 
 from bookwheel.lab.training.speed import SpeedMeter  # noqa: E402
 from bookwheel.lab.training.trainer import Trainer  # noqa: E402
 
-_SCRIPT = Path(__file__).with_name("killed_run.py")
-_SPEC = importlib.util.spec_from_file_location("killed_run", _SCRIPT)
-killed_run = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(killed_run)
-
 
 def records(folder, *, clock=False):
     told = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -57,10 +52,8 @@ def whole(tmp_path_factory):
 @pytest.mark.parametrize("lines", [2, 5, 8])
 def test_a_killed_run_goes_on_with_the_same_metrics_bit_for_bit(whole, tmp_path, lines):
     folder = tmp_path / "run"
-    killed = subprocess.run(
-        [sys.executable, str(_SCRIPT), str(folder), str(lines)], check=False, capture_output=True, text=True
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    killed = killed_run.launch(folder, records=lines)
+    assert killed.codes == [-signal.SIGKILL], killed.errors
     assert len(records(folder)) == lines
     resumed = killed_run.trainer(folder)
     resumed.train(resume=True)
@@ -137,7 +130,11 @@ def test_two_processes_train_as_one(whole, tmp_path):
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [*launcher, str(_SCRIPT), str(folder), "999"], check=False, capture_output=True, text=True, env=environment
+        [*launcher, killed_run.__file__, str(folder), "999"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     for mine, theirs in zip(records(folder), records(whole.folder), strict=True):

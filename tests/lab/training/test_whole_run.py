@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from bookwheel.lab.training.records import load_records  # noqa: E402
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import killed_run  # noqa: E402
+
+from bookwheel.lab.training.records import load_records  # noqa: E402
 
 
 def load_steps(folder):
@@ -52,9 +47,8 @@ def test_it_shares_cuts_clips_and_learns(whole):
 def test_killed_and_resumed_it_is_the_same_run_bit_for_bit(whole, tmp_path):
     folder = tmp_path / "run"
     # The evaluation and five steps; the newest checkpoint is that of step 3.
-    command = [sys.executable, killed_run.__file__, str(folder), "6", "grouped"]
-    killed = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    killed = killed_run.launch(folder, "grouped", records=6)
+    assert killed.codes == [-signal.SIGKILL], killed.errors
     assert len(load_steps(folder)) == 5
     resumed = killed_run.trainer(folder, config=killed_run.SHARED)
     resumed.train(resume=True)

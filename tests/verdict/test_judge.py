@@ -339,3 +339,11 @@ def test_a_name_that_is_written_in_another_form_of_its_word_is_not_foreign(answe
 def test_a_name_with_an_accent_that_is_nowhere_is_foreign():
     (finding,) = examine("Éva Nagy opened it.", "Who opened it?", PlacedParts(TextDocument("Zoë Müller opened it.")))
     assert finding.features["foreign names"]
+
+
+def test_a_figure_of_another_sentence_under_the_same_heading_is_not_called_found():
+    text = "273. Records and CCTV\n\n273.1 Accounts are kept for seven years. CCTV footage is deleted after 28 days.\n"
+    question = "How long is CCTV footage kept?"
+    _, (wrong,) = judge("seven years", question, text)
+    assert wrong.verdict not in BORNE_OUT
+    assert verdict_of("28 days", question, text) in BORNE_OUT

@@ -77,6 +77,7 @@ _NAME: Final = re.compile(
 """Letters with a number behind them: F-1003, Room 12; but GBP 410 and about 12 are figures."""
 _SERIAL: Final = re.compile(r"[A-Za-z]+[-–]\d+|[A-Za-z]*\d{3,}")
 """F-1003 is nobody's name, while Q5 may be."""
+_CODE: Final = re.compile(r"[A-Za-z]+[-–/]?\d+(?:[-–/]\d+)*")
 _SUBJECT: Final = re.compile(r"\bwhich (\w+)|哪(?:些|几[个种家款]?)([^\W\d_]{1,3})", re.IGNORECASE)
 HAN: Final = re.compile("[\u3400-\u9fff]")
 _BRACKETS: Final = re.compile(r"\s*[（(\[][^()（）\[\]]*[)）\]]")
@@ -205,13 +206,21 @@ def read_table(header: str, rows: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 
 def find_key(question: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[int, list[int]] | None:
-    """Return the column that tells the rows apart by words, and the rows that the question names by it."""
+    """Return the column that tells the rows apart by words, else by codes, and the rows that the question names."""
+    return _find_key(question, names, rows, is_code=False) or _find_key(question, names, rows, is_code=True)
+
+
+def _find_key(
+    question: str, names: Sequence[str], rows: Sequence[Sequence[str]], *, is_code: bool
+) -> tuple[int, list[int]] | None:
     subject = find_stems(" ".join(word for found in _SUBJECT.findall(question) for word in found))
     best = list[tuple[tuple[int, bool, int], int, list[int]]]()
     for at in range(len(rows[0])):
         cells = [row[at] for row in rows]
         worded = sum(
-            sum(map(str.isalpha, cell)) >= sum(map(str.isdigit, cell)) and not _SERIAL.fullmatch(cell)
+            bool(_CODE.fullmatch(cell))
+            if is_code
+            else sum(map(str.isalpha, cell)) >= sum(map(str.isdigit, cell)) and not _SERIAL.fullmatch(cell)
             for cell in filter(None, cells)
         )
         named = _find_named(question, cells)

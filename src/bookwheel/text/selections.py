@@ -2,6 +2,7 @@
 
     question   Which boats cost less than £950?     Which boats lie in the north shed?
     column     the one that the question is about   the one whose cells the question names some of
+               a month is such a bound: How many boats were sold in May 2025?
     answer     the names of the rows, in order
 
 >>> HEADER, ROWS = "| Boat | Price | Shed |", ["| Otter | £1,200 | North |", "| Heron | £900 | South |"]
@@ -18,7 +19,9 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from bookwheel.text import lexicon
 from bookwheel.text.comparisons import HAN, find_key, list_measured, measure, read_table
+from bookwheel.text.numbers import find_dates
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import choose_columns, split_cells
 
@@ -47,6 +50,12 @@ _BOUNDS: Final[tuple[tuple[re.Pattern[str], Callable[[float, float], bool]], ...
         (rf"{_VALUE}{_UNIT}??(?: or (?:less|fewer)\b|以[下内])", float.__le__),
     )
 )
+_MONTH: Final = re.compile(
+    rf"\b(?:in|during|of|for) (?P<name>{'|'.join(lexicon.MONTH_NAMES)})\b(?: (?P<year>\d{{4}}))?"
+    r"|(?:(?P<before>\d{4})年)?(?P<number>\d{1,2})月(?!\d|[一二三四五六七八九十底初])",
+    re.IGNORECASE,
+)
+_PLAIN_DATE: Final = re.compile(r"date|day|日期", re.IGNORECASE)
 _PLAIN: Final = frozenset({"yes", "no", "none", "y", "n", "有", "无", "是", "否"})
 # What is asked for by these words, the equality of cells does not tell.
 _ORDERED: Final = re.compile(
@@ -83,6 +92,7 @@ def select_rows(question: str, header: str, rows: Sequence[str]) -> Selection | 
         return None
     key, every = found[0], [cells for _, cells in table]
     beyond = _select_beyond(question, names, every, key)
+    beyond = _select_month(question, names, every, key) if beyond is None else beyond
     beyond = _select_against(question, names, every, key) if beyond is None else beyond
     chosen = _select_named(question, every, key) if beyond is None else beyond
     if not chosen or len(chosen) == len(table):
@@ -107,6 +117,22 @@ def _select_beyond(question: str, names: Sequence[str], rows: Sequence[Sequence[
         values = [measure(row[columns[0]]) for row in rows]
         return [at for at, value in enumerate(values) if value is not None and holds(value, bound)]
     return None
+
+
+def _select_month(question: str, names: Sequence[str], rows: Sequence[Sequence[str]], key: int) -> list[int] | None:
+    """Return the rows whose day lies in the month that the question names; None where it names none."""
+    if (found := _MONTH.search(question)) is None:
+        return None
+    month, year = found["name"] or f"{int(found['number'])}月", found["year"] or found["before"]
+    (day,) = find_dates(f"{year or 2000}年{month}1日" if found["number"] else f"1 {month} {year or 2000}")[:1] or [""]
+    days = [[find_dates(row[at]) for row in rows] for at in range(len(names))]
+    able = [at for at in range(len(names)) if at != key and any(days[at])]
+    columns = choose_columns(question.replace(found[0], " "), names, able) if len(able) > 1 else able
+    columns = columns or [at for at in able if _PLAIN_DATE.fullmatch(names[at].strip())]
+    if not day or len(columns) != 1:
+        return []
+    part = slice(0, 7) if year else slice(5, 7)
+    return [at for at, some in enumerate(days[columns[0]]) if some and some[0][part] == day[part]]
 
 
 def _find_unit(unit: str | None, rows: Sequence[Sequence[str]], able: Sequence[int]) -> list[int]:
@@ -146,8 +172,8 @@ def _select_named(question: str, rows: Sequence[Sequence[str]], key: int) -> lis
 
 
 def asks_bound(question: str) -> bool:
-    """Return whether a question gives a bound: more than, at least, below."""
-    return any(pattern.search(question) for pattern, _ in (*_BOUNDS, *_AGAINST))
+    """Return whether a question gives a bound: more than, at least, below, or a month."""
+    return bool(_MONTH.search(question)) or any(pattern.search(question) for pattern, _ in (*_BOUNDS, *_AGAINST))
 
 
 def _names(question: str, asked: set[str], cell: str) -> bool:

@@ -123,7 +123,11 @@ def measure(
         "foreign clause": float(bool(list_foreign_clauses(claim, whole, question))),
         "foreign names": float(bool(claim.names - question.names - known)),
         "embedded": float(not is_short and any(_is_embedded(claim, passage) for passage in passages[:1])),
-        "short led": float(is_short and lead < _LED and len(best.tokens) > len(claim.tokens)),
+        "short led": float(
+            is_short
+            and len(best.tokens) > len(claim.tokens)
+            and (lead < _LED or _has_rival(figures, claim, question, around))
+        ),
         "verbatim short": float(is_verbatim and is_short),
         "complete short": float(not lost and len(own) <= _SHORT),
         "short": float(is_short),
@@ -132,6 +136,16 @@ def measure(
         **_compare_numbers(claim, question, passages),
         **_compare_marks(claim, best, passages),
     }
+
+
+def _has_rival(figures: frozenset[str] | set[str], claim: Sentence, question: Sentence, around: Surroundings) -> bool:
+    """Tell if the figure of another sentence is meant: it has more of the question, without its heading's words."""
+    asked = [
+        (around.share(question.asked, one.keys), not figures & one.keys.keys() and bool(one.numbers))
+        for one in around.sentences
+    ]
+    best = max((share for share, is_other in asked if not is_other), default=0.0)
+    return bool(claim.numbers) and any(share > best for share, is_other in asked if is_other)
 
 
 def is_vetoed(features: Mapping[str, float]) -> bool:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import Fit, Verdict
+from bookwheel.reading.ways.passages import GAP
 from bookwheel.text.questions import asks_for_list
 from bookwheel.types import Flag
 
@@ -117,7 +118,7 @@ def _advise_table(reading: Reading) -> str:
     """Return how to get every item where a question asks for a list; empty where one memory holds the answer well."""
     # Who quotes shows a few passages, even of one section.
     is_one_call = reading.way == "whole" or (len(reading.steps) <= 1 and reading.way != "quotes")
-    if "collect" in reading.way or is_one_call or not asks_for_list(reading.question):
+    if "collect" in reading.way or is_one_call or _is_whole_table(reading) or not asks_for_list(reading.question):
         return ""
     # A model that keeps within a memory which is nearly full has left something out of it; who quotes fills it anyway.
     filled = max((step.after.tokens / step.after.limit for step in reading.steps), default=0.0)
@@ -129,6 +130,15 @@ def _advise_table(reading: Reading) -> str:
         f"this asks for a list, and the memory of {reading.plan.memory_tokens} tokens {how}; every item, with its "
         'place, comes with: bookwheel collect SOURCE "every …: name, date, amount" (the way `collect`)'
     )
+
+
+def _is_whole_table(reading: Reading) -> bool:
+    """Return whether an answer names or counts the rows beside it: these are found in the whole table."""
+    if reading.way != "quotes" or not reading.answer or not reading.answer.passage:
+        return False
+    text, rows = reading.answer.text.strip(), reading.answer.passage.splitlines()
+    told = int(text) if text.isdecimal() else len(text.splitlines())
+    return told == len(rows) and all(GAP in row for row in rows)
 
 
 def _tells_count(reading: Reading) -> bool:

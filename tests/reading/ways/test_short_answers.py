@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookwheel.reading.ways.short_answers import choose_answer, find_polarity
+from bookwheel.reading.ways.short_answers import choose_answer, find_polarity, is_clause_number
 from bookwheel.text.ranking import QuestionWords
 
 PASSAGE = "## Customs … A boat came at noon. The customs men counted sixty-four barrels in the cellar."
@@ -31,3 +31,10 @@ def test_yes_or_no_is_told_by_a_denial_in_the_sentence_with_the_questions_words(
 def test_why_keeps_its_sentence():
     passage = "It rained. The pool shrank because nobody mended the dam. Frogs left."
     assert "because nobody mended the dam." in choose_answer(passage, QuestionWords("Why did the pool shrink?"))
+
+
+@pytest.mark.parametrize(("words", "is_number"), [("561.1", True), ("561.", True), ("30", False), ("2.5", False)])
+def test_the_number_of_a_clause_is_no_answer(words, is_number):
+    passage = "561. Bond … 561.1 Within 30 days the Operator pays 2.5 million. 561.2 It is returned."
+    at = passage.index(words)
+    assert is_clause_number(passage, at, at + len(words)) is is_number

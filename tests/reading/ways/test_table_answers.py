@@ -10,7 +10,7 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading.ways.passages import PassageIndex
 from bookwheel.reading.ways.quotes import quotes
-from bookwheel.reading.ways.table_answers import find_table_answer
+from bookwheel.reading.ways.table_answers import find_table_answer, names_other_row
 from bookwheel.types import Answer, Flag
 
 TEXT = """# Boats for hire
@@ -181,3 +181,46 @@ def test_a_reading_that_compares_shows_both_rows():
     assert answer.text == "Heron"
     assert Flag.UNSURE not in answer.flags
     assert [line.rpartition(" … ")[2] for line in answer.passage.splitlines()] == [OTTER, HERON]
+
+
+LEDGER = """| Invoice | Date | Supplier | Gross | Due |
+| --- | --- | --- | --- | --- |
+| R-25000 | 2025-03-02 | Kestrel Legal | 120.00 | 2025-04-01 |
+| R-25003 | 2025-03-03 | Halden Energy | 60.00 | 2025-04-02 |
+| R-25006 | 2025-04-05 | Kestrel Legal | 12.00 | 2025-05-19 |
+| R-25009 | 2026-03-05 | Lumen Catering | 112.50 | 2026-04-19 |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Which invoices have a gross amount of more than 100?", "R-25000\nR-25009"),
+        ("Which invoice has the lowest gross amount?", "R-25006"),
+        ("How many invoices are from Kestrel Legal?", "2"),
+        ("How many invoices are dated in March 2025?", "2"),
+        ("Which invoices are due in April 2025?", "R-25000\nR-25003"),
+    ],
+)
+def test_rows_that_only_a_code_tells_apart_are_compared_listed_and_counted(question, text):
+    document = TextDocument(LEDGER)
+    row = next(iter(PassageIndex.build(LEDGER).list_rows()))
+    found = find_table_answer(question, row.shown, document)
+    assert found
+    assert (found.text, found.is_compared) == (text, True)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_other"),
+    [
+        ("What is the gross amount of invoice R-99999?", True),
+        ("What is the gross amount of invoice R-25000?", False),
+        ("What did the hotel in Shanghai cost?", True),
+        ("What does Kestrel charge?", False),
+        ("How much is Kestrell?", False),
+        ("When is R-25000 due?", False),
+    ],
+)
+def test_a_row_of_something_else_than_what_is_asked_about_answers_nothing(question, is_other):
+    row = next(iter(PassageIndex.build(LEDGER).list_rows()))
+    assert names_other_row(question, row.shown, TextDocument(LEDGER)) is is_other

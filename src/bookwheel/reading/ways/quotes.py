@@ -17,6 +17,7 @@ measure, their gain: how much of the question they explain (reading/ways/questio
                             (reading/ways/question_scorer.py); its chunk's step is flagged `joined`
     answer                  if the best window does not answer, by its judgement, or by its gain where there is none,
                             and none joined it: not in the document
+                            so too if it is a row of something else than what the question names
                             else a cell of its table (reading/ways/table_answers.py), or a short answer out of that
                             window, or of the one that joined it (reading/ways/short_answers.py), with the passages
                             beside it
@@ -52,7 +53,7 @@ from bookwheel.reading.ways.question_scorer import (
     find_second,
 )
 from bookwheel.reading.ways.spec import Decision, WaySpec
-from bookwheel.reading.ways.table_answers import find_table_answer
+from bookwheel.reading.ways.table_answers import find_table_answer, names_other_row
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, ScoredLine, Step, Usage
 
 if TYPE_CHECKING:
@@ -324,10 +325,12 @@ async def _answer(
     """Return the passages that answer, or that the document has nothing on the question."""
     best = kept[0] if kept else None
     is_own = best is not None and best.chunk == inf and not second
-    is_enough = best and (best.chunk == inf or scorer.answers(best, plan.least_gain) or second)
+    is_enough = best is not None and bool(best.chunk == inf or scorer.answers(best, plan.least_gain) or second)
     told = None
     if scorer.prompts.quotes and not is_own:
         told = await asyncio.to_thread(find_table_answer, scorer.question, best.text if best else "", document)
+        if not (told and told.is_compared) and best and not second:
+            is_enough &= not await asyncio.to_thread(names_other_row, scorer.question, best.text, document)
     if plan.least_gain and not is_enough and not (told and told.is_compared):
         reply = Reply(text=scorer.prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(memory.text), reply=reply))

@@ -8,6 +8,7 @@ all others        the passage: a list may be all of it, and of other words a mod
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.ways.passages import GAP
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 # Of the question's words, the share that a sentence must have to say yes or no: then four of five are right.
 _LEAST_POLAR: Final = 0.5
+_CLAUSE_NUMBER: Final = re.compile(
+    rf"(?:^|(?<={GAP})|(?<=[。.;] ))\s*(?:\d{{1,3}}(?:\.\d{{1,3}})+|\d{{1,3}}\.)(?=\s+[^\W\d_a-z])", re.MULTILINE
+)
 
 
 def choose_answer(passage: str, words: QuestionWords) -> str:
@@ -44,3 +48,8 @@ def find_polarity(passages: Sequence[str], words: QuestionWords) -> bool | None:
     sentences = [body[start:end] for body in bodies for start, end in split_sentences(body)]
     best = max(sentences, key=words.share, default="")
     return None if words.share(best) < _LEAST_POLAR else not parse(best).marks[NOT]
+
+
+def is_clause_number(passage: str, start: int, end: int) -> bool:
+    """Tell if a span is no more than a clause's number: "561.1" before "Within thirty days the Operator pays …"."""
+    return any(found.start() <= start and end <= found.end() for found in _CLAUSE_NUMBER.finditer(passage))

@@ -7,6 +7,7 @@ names told 12 (lab/2026-11-28-tables.md).
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bookwheel.reading.ways.document_index import index_passages
@@ -16,6 +17,7 @@ from bookwheel.text.questions import COUNTS, AnswerKind, Style, can_answer, find
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import find_cell, list_asked, read_row, split_cells
 from bookwheel.text.selections import asks_bound, select_rows
+from bookwheel.verdict.asking import find_counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +42,9 @@ _AMOUNT_KINDS: Final = frozenset(
 _MOST_ROWS: Final = 5000
 """A longer table is asked by SQL (`collect`): here each question would read all of it."""
 _MOST_NAMES: Final = 50
+_CODES: Final = re.compile(r"\b[A-Za-z]{1,5}[-–/]?\d{2,}\b|\b\d{5,}\b")
+_LEAST_CELLS: Final = 2
+_ALIKE: Final = 0.75
 
 
 class RowAnswer(NamedTuple):
@@ -59,7 +64,7 @@ def find_table_answer(question: str, passage: str, document: Document) -> RowAns
     A list has the rows that the question tells by a bound or a word; else one row is meant.
     """
     style, is_bound = find_style(question), asks_bound(question)
-    is_list = style is Style.LIST or (is_bound and not _WANTS_OTHER.search(question))
+    is_list = style is Style.LIST or ((is_bound or find_counted(question)) and not _WANTS_OTHER.search(question))
     is_whole = (style is Style.SPAN and asks_comparison(question)) or is_list
     is_amount = style is Style.SPAN and find_kind(question) in _AMOUNT_KINDS
     if style not in (Style.SPAN, Style.LIST) or (GAP not in passage and not is_whole and not is_amount):
@@ -126,10 +131,37 @@ def _list_rows(question: str, rows: Sequence[Window]) -> RowAnswer | None:
     shown = {_read_line(row): row.shown for row in rows}
     found = select_rows(question, _read_header(rows[0]), list(shown))
     is_count = bool(COUNTS.search(question))
-    if found is None or (is_count and not found.is_measured) or (not is_count and len(found.names) > _MOST_NAMES):
+    if found is None or (not is_count and len(found.names) > _MOST_NAMES):
+        return None
+    if is_count and not found.is_measured and not _counts_rows(question, rows[0], found.rows):
         return None
     text = str(len(found.names)) if is_count else "\n".join(found.names)
     return _tell(text, [shown[row] for row in found.rows], is_sure=found.is_measured and not is_count)
+
+
+def _counts_rows(question: str, first: Window, lines: Sequence[str]) -> bool:
+    """Return whether a question counts what the table has a row for each of, and each row has all else that it says."""
+    above = find_stems(f"{_read_header(first)} {' '.join(first.leads)}")
+    asked = list_asked(question) - above
+    return find_counted(question) in above and bool(asked) and all(asked <= find_stems(line) for line in lines)
+
+
+def names_other_row(question: str, passage: str, document: Document) -> bool:
+    """Return whether a passage is a row of a table, and the question names what neither the row nor its leads have.
+
+    That is a code ("invoice R-99999"), or every word beside those that name a column or ask for an amount.
+    """
+    row = next((one for one in index_passages(document).list_rows() if one.shown.endswith(passage)), None)
+    if not passage or row is None or not row.lead_spans or len(split_cells(_read_header(row))) < _LEAST_CELLS:
+        return False
+    said = f"{' '.join(row.leads)} {_read_header(row)} {_read_line(row)}"
+    if any(code.casefold() not in said.casefold() for code in _CODES.findall(question)):
+        return True
+    asked, stems = list_asked(question) - _AMOUNTS, find_stems(said)
+    # Words may be mistyped, or written as one.
+    together = "".join(said.casefold().split())
+    is_named = any(one in together or get_close_matches(one, stems, n=1, cutoff=_ALIKE) for one in asked)
+    return question.isascii() and find_style(question) is Style.SPAN and bool(asked) and not is_named
 
 
 def _tell(text: str, shown: Sequence[str], *, is_sure: bool) -> RowAnswer:

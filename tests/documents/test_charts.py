@@ -76,7 +76,12 @@ def test_the_number_behind_a_bar_that_lies_is_that_of_the_name_before_it():
 @pytest.mark.parametrize("is_lying", [False, True])
 def test_numbers_of_two_series_are_told_apart_by_the_colours_of_the_legend(is_lying):
     chart = draw_bars(TWO, NAMES, is_lying=is_lying).read()
-    assert chart.rows == [["", "2022", "2023"], ["North", "41", "52"], ["East", "65", "38"], ["South", "13", "27"]]
+    assert chart.rows == [
+        ["Visits", "2022", "2023"],
+        ["North", "41", "52"],
+        ["East", "65", "38"],
+        ["South", "13", "27"],
+    ]
 
 
 @pytest.mark.parametrize(("with_legend", "with_pixels"), [(False, True), (True, False)])

@@ -187,7 +187,7 @@ def _list_units(document: Document, words: QuestionWords | None = None) -> Itera
             spans = [(part.start, part.end)]
             label = _LABEL.match(text, part.start, part.end)
             label = label if label and words and words.find(label[0]) else None
-            if part.shape in (Shape.PROSE, Shape.ITEM) or label:
+            if part.shape in (Shape.PROSE, Shape.ITEM, Shape.REFERENCE) or label:
                 first = label.end() if label else part.start
                 leads = f"{leads} {label[0].strip()}".strip() if label else leads
                 spans = [(first + a, first + b) for a, b in split_sentences(text[first : part.end])]

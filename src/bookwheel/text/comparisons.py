@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LEAST: Final = re.compile(
     r"\b(?:least|fewe(?:r|st)|less|lowe(?:r|st)|smalle(?:r|st)|shorte(?:r|st)|cheape(?:r|st)|lighte(?:r|st)|earlie(?:r|st)|"
-    r"slowe(?:r|st)|colde(?:r|st)|younge(?:r|st)|narrowe(?:r|st)|first|minimum|nearest|closest|worst|worse)\b|[更最较]?[少低小短轻早便]|便宜|先|年轻",
+    r"slowe(?:r|st)|colde(?:r|st)|younge(?:r|st)|narrowe(?:r|st)|first(?!-\w)|minimum|nearest|closest|worst|worse)\b|[更最较]?[少低小短轻早便]|便宜|先|年轻",
     re.IGNORECASE,
 )
 _MOST: Final = re.compile(
@@ -44,7 +44,9 @@ _LONG_AGO: Final = re.compile(r"longest|longer|\bolde|\byounge|[久老旧]|年�
 """Of days and years these turn the order round: the oldest has the earliest, but the greatest age."""
 _YEARS: Final = range(1000, 2101)
 _COMPARES: Final = re.compile(
-    r"\bor\b|\bwhere\b.*\b(?:most|least|\w{2,}est)\b|\b(?:which|who)\b.*\b(?:more|most|less|least|fewer|fewest|\w{2,}est|better|\w{3,}er)\b|"
+    r"\bor\b|\bwhere\b.*\b(?:most|least|\w{2,}est)\b|\b(?:which|who)\b.*\b(?:more|most|less|least|fewer|fewest|\w{2,}est|better)\b|"
+    # A solver and a paper are no comparison: what ends so is one by its word alone.
+    rf"\b(?:which|who)\b.*(?:{_LEAST.pattern}|{_MOST.pattern})|"
     r"(?:哪[个家种款位月条台门项]|谁).*[多少高低大小长短贵早晚久快慢便新旧]|最[多少高低大小长短贵早晚便新旧久快慢]",
     re.IGNORECASE,
 )
@@ -99,6 +101,11 @@ def asks_comparison(question: str) -> bool:
     """Return whether a question asks which of several has more or less of something, or how much the most is."""
     wants_one = _WANTS_VALUE.search(question) or _WHAT_IS.search(question)
     return bool(_COMPARES.search(question)) or bool(wants_one and _SUPERLATIVE.search(question))
+
+
+def list_superlatives(question: str) -> set[str]:
+    """Return the stems of the words of a question that only say whether the most or the least is asked for."""
+    return find_stems(" ".join(found[0] for one in (_LEAST, _MOST) for found in one.finditer(question)))
 
 
 def compare_rows(question: str, header: str, rows: Sequence[str]) -> Comparison | None:

@@ -50,6 +50,12 @@ _PERIODS: Final = {
 }
 _LEAST_FUZZY: Final = 5
 _ALIKE: Final = 0.78
+_ASKS_FIGURE: Final = re.compile(
+    r"\bhow (?:many|much|high|long|deep|big|large|far|tall|old)\b|"
+    r"\bwhat (?:share|percentage|proportion|number|fraction)\b|"
+    r"多少|几|占比|比例",
+    re.IGNORECASE,
+)
 _TOTAL: Final = re.compile(r"\btotal|\bsum\b|altogether|in all|comes to|overall|合计|总|一共", re.IGNORECASE)
 
 
@@ -89,6 +95,8 @@ def read_row(header: str, row: str) -> tuple[list[str], list[str]]:
 
 def _find_mark(line: str) -> str | None:
     """Return the sign that parts the cells; None where blanks do, or nothing does."""
+    if line.lstrip().startswith("|") and line.count("|") > 2:  # noqa: PLR2004 - its first cell may be empty
+        return "|"
     mark = next((mark for mark in _MARKS if mark in line.strip(" |")), None)
     is_aligned = mark == "," and len(_place_cells(line)) > line.count(mark)
     return None if is_aligned else mark
@@ -135,6 +143,9 @@ def find_cell(header: str, row: str, question: str, leads: str = "") -> FoundCel
     own = find_stems(cells[key]) if key is not None else set[str]()
     able = [at for at in range(len(names)) if at != key and cells[at]]
     columns = choose_columns(question, names, able, beside=own)
+    # Of a name and its figure, the figure is meant, if a figure is.
+    if not columns and own and own <= asked and len(able) == 1 and _ASKS_FIGURE.search(question):
+        columns = able
     if not columns:
         return None
     said = f"{leads} {header} {row}"

@@ -20,6 +20,8 @@ from enum import StrEnum
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.text.references import find_references
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -34,6 +36,8 @@ class Shape(StrEnum):
     ROW = "row"
     TURN = "turn"
     CODE = "code"
+    REFERENCE = "reference"
+    """In a list of what the text cites."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +149,12 @@ def split_parts(text: str) -> list[TextPart]:
             parts += [replace(part, heading=heading) for part in found]
             is_below = False
             at = end
+    cited = list(find_references(text))
+    parts = [
+        # A list's title may stand at the beginning of its first paragraph.
+        replace(part, shape=Shape.REFERENCE) if any(part.start < b and a < part.end for a, b in cited) else part
+        for part in parts
+    ]
     return parts or ([TextPart(start=0, end=len(text), shape=Shape.PROSE)] if text.strip() else [])
 
 
@@ -230,6 +240,9 @@ def _read_block(lines: Sequence[_Line], at: int) -> tuple[int, list[TextPart]]:
     while end < len(lines) and not lines[end].is_blank and not _FENCE.match(lines[end].text):
         if end > at and _MARKED_HEADING.match(lines[end].text):
             break
+        # A table may stand right below its title, and a note right below the table.
+        if end > at and _is_framed(lines[end].text) is not _is_framed(lines[end - 1].text):
+            break
         end += 1
     block = lines[at:end]
     stamped = sum(bool(_STAMPED.match(line.text)) for line in block)
@@ -251,6 +264,11 @@ def _read_block(lines: Sequence[_Line], at: int) -> tuple[int, list[TextPart]]:
         test = _STAMPED if stamped >= spoken else _SPEAKER
         return end, list(_split_turns(block, test, lines[:at]))
     return end, list(_split_items(block, _find_lead(lines, at)))
+
+
+def _is_framed(line: str) -> bool:
+    bare = line.strip()
+    return bare.startswith("|") and bare.endswith("|") and len(bare) > 1
 
 
 def _find_header(rows: Sequence[_Line]) -> Span | None:

@@ -8,6 +8,7 @@ import pytest
 from bookwheel.documents.opening import TextDocument
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
+from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.passages import PassageIndex
 from bookwheel.reading.ways.quotes import quotes
 from bookwheel.reading.ways.table_answers import find_table_answer, names_other_row
@@ -224,3 +225,36 @@ def test_rows_that_only_a_code_tells_apart_are_compared_listed_and_counted(quest
 def test_a_row_of_something_else_than_what_is_asked_about_answers_nothing(question, is_other):
     row = next(iter(PassageIndex.build(LEDGER).list_rows()))
     assert names_other_row(question, row.shown, TextDocument(LEDGER)) is is_other
+
+
+CHART = """Traffic of the port
+|  | Passengers, 2024 (thousands) |
+| --- | --- |
+| Aldby | 412 |
+| Munk | 139 |
+0 100 200 300 400
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "row", "text"),
+    [
+        ("Which harbour had the fewest passengers?", "Aldby", "Munk"),
+        ("How many thousand did Munk have?", "Munk", "139"),
+        ("What share goes to Aldby?", "Aldby", "412"),
+        ("Who is the master of Munk?", "Munk", None),
+    ],
+)
+def test_a_table_right_below_its_title_and_with_an_empty_corner_is_one(question, row, text):
+    document = TextDocument(CHART)
+    shown = next(one.shown for one in index_passages(document).list_rows() if row in one.text)
+    found = find_table_answer(question, shown, document)
+    assert (found.text if found else None) == text
+
+
+@pytest.mark.parametrize(
+    "question", ["Which symbolic solver is used for first-order logic?", "Which encoder has the least memory?"]
+)
+def test_a_table_of_another_matter_compares_nothing(question):
+    table = "| Method | TimeQA | Rounds |\n| --- | --- | --- |\n| Plain | 38.1 | 4 |\n| Stepped | 66.0 | 9 |\n"
+    assert find_table_answer(question, "", TextDocument(table)) is None

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 _NUMBER: Final = re.compile(r"[^\w\s]{0,2}\s?\d[\d.,]*(?:\s\d{3})*\s?(?:%|[^\W\d_]{1,2})?")
 _VALUE: Final = re.compile(r"[-−–]?\d[\d.,\s]*")
 _LEAST_TICKS: Final = 3
-# How far a tick may stand from its even step, and its value from its own, as shares of the step.
+# How far the growth between two ticks may differ from that between others, as a share.
 _UNEVEN: Final = 0.12
-_UNEVEN_VALUE: Final = 0.01
 # Heads the numbers of a chart that does not say what they are.
 _UNNAMED: Final = "-"
 # How far apart a name of a pie and its number may stand, seen from the middle.
@@ -118,18 +117,13 @@ def _find_scale(numbers: Sequence[Fragment], *, is_down: bool) -> list[Fragment]
 
 
 def _is_even(ticks: Sequence[tuple[float, float, Fragment]]) -> bool:
-    if len(ticks) < _LEAST_TICKS:
-        return False
+    """Return whether values grow with their places, even where one of the ticks was not recognised."""
     steps = [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(ticks)]
-    place, value = median(step[0] for step in steps), median(step[1] for step in steps)
-    return (
-        place > 0
-        and value != 0
-        and all(
-            abs(step[0] - place) <= _UNEVEN * place and abs(step[1] - value) <= _UNEVEN_VALUE * abs(value)
-            for step in steps
-        )
-    )
+    if len(ticks) < _LEAST_TICKS or any(place <= 0 or value == 0 for place, value in steps):
+        return False
+    growth = [value / place for place, value in steps]
+    usual = median(growth)
+    return all(abs(one - usual) <= _UNEVEN * abs(usual) for one in growth)
 
 
 def _read_value(text: str) -> float | None:
@@ -226,10 +220,10 @@ class _Pairing:
             return []
         if all(len(numbers) == 1 for _, numbers in paired):
             rows = [
-                [head, self._find_unit(names, is_down=is_down)],
+                [head, self._head_numbers(names, is_down=is_down)],
                 *([name.text, numbers[0].text] for name, numbers in paired),
             ]
-        elif not (rows := self._part_series(paired, head, is_down=is_down)):
+        elif not (rows := self._part_series(paired, self._find_title() or head, is_down=is_down)):
             return []
         self.used = [*(part for name in names for part in name.parts), *self._numbers]
         return rows
@@ -254,8 +248,14 @@ class _Pairing:
             rows.append([name.text, *row])
         return rows
 
+    def _find_title(self) -> str:
+        """Return the words that stand highest above all numbers."""
+        top = max(_middle(f, is_down=True) for f in self._numbers)
+        above = [f for f in self._words if _middle(f, is_down=True) > top and f.right - f.left > f.height]
+        return max(above, key=lambda f: f.top).text if above else ""
+
     def _find_unit(self, names: Sequence[_Name], *, is_down: bool) -> str:
-        """Return what the numbers are: the words along their scale, else those above all numbers."""
+        """Return what the numbers are: the words along their scale."""
         taken = [part for name in names for part in name.parts]
         rest = [f for f in self._words if f not in taken]
         if is_down:
@@ -263,9 +263,14 @@ class _Pairing:
             beside = [f for f in rest if f.top < low]
         else:
             beside = [f for f in rest if f.height > f.right - f.left and len(f.text) > 1]
-        top = max(f.top for f in self._numbers)
-        above = [f for f in rest if _middle(f, is_down=True) > top]
-        return next((f.text for f in (*beside, *above)), _UNNAMED)
+        return beside[0].text if beside else ""
+
+    def _head_numbers(self, names: Sequence[_Name], *, is_down: bool) -> str:
+        """Return what heads the numbers: the title with the unit that it does not have."""
+        title, unit = self._find_title(), self._find_unit(names, is_down=is_down)
+        if title and unit and unit.casefold() not in title.casefold():
+            return f"{title} ({unit})"
+        return title or unit or _UNNAMED
 
     def read_pie(self) -> list[list[str]]:
         """Pair the numbers in the parts of a pie with the names beside them, by their side of its middle."""
@@ -288,8 +293,7 @@ class _Pairing:
             self.used += [name, number]
         if len(rows) < 2 or len(inside) < len(self._numbers):  # noqa: PLR2004
             return []
-        titles = [f.text for f in self._words if f not in self.used and f.bottom > y + radius]
-        return [["", *(titles or [_UNNAMED])[:1]], *rows]
+        return [["", self._find_title() or _UNNAMED], *rows]
 
     def _pair_colours(self, inside: Sequence[Fragment]) -> list[list[str]]:
         """Return a row for each number of a pie with the name of the colour that it is written on."""
@@ -300,7 +304,10 @@ class _Pairing:
         if None in places or len(set(places)) < len(places) or len(inside) < len(self._numbers):
             return []
         self.used = [*inside, *entries]
-        return [["", _UNNAMED], *([entries[at or 0].text, f.text] for at, f in zip(places, inside, strict=True))]
+        return [
+            ["", self._find_title() or _UNNAMED],
+            *([entries[at or 0].text, f.text] for at, f in zip(places, inside, strict=True)),
+        ]
 
 
 def _measure(fragment: Fragment, x: float, y: float) -> tuple[float, float]:

@@ -252,7 +252,8 @@ def mark_headings(lines: Sequence[TextLine], outline: Iterable[tuple[int, str]],
     for level, title in outline:
         *_, first, end = min(_find_titles(result, title, start), default=(False, False, 0, 0))
         if end:
-            text = " ".join(hyphens.join(result[first:end]).split())
+            # Its number stands apart from it, as cells do.
+            text = " ".join(hyphens.join(result[first:end]).replace(" | ", " ").split())
             heading = TextLine(f"{'#' * min(level, 6)} {text}", begins_paragraph=True)
             after = [TextLine(line.text, begins_paragraph=True) for line in result[end : end + 1]]
             result[first : end + 1] = [heading, *after]

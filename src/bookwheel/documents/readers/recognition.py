@@ -329,6 +329,7 @@ def _write_lines(fragments: Sequence[Fragment], tables: Sequence[_Table], pixels
     chart = chart or read_chart(left, pixels)
     yield from _arrange([f for f in left if not chart or f not in chart.used])
     if chart:
+        yield ""
         yield from chart.write()
 
 

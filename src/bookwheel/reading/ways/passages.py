@@ -68,10 +68,13 @@ WEIGHTS: Final = {
     "turn": -0.037,
     "item": 0.137,
     "code": -0.034,
+    # Not trained: the title of a cited work has a question's words and says nothing of this one.
+    "reference": -9.0,
     "length": 2.431,
     "late": 0.867,
 }
 _LEAD_SHARE: Final = 0.23
+_ASKS_CITED: Final = re.compile(r"\bcit(?:e|es|ed|ation)|\breferenc|\bbibliograph|引用|参考文献|文献", re.IGNORECASE)
 # Candidates by BM25 alone whose features are measured.
 _CANDIDATES: Final = 40
 _NEAR: Final = 4
@@ -296,6 +299,7 @@ class PassageIndex:
             "pairs": sum(near) / len(near) if near else 0.0,
             "kind": float(shows_kind(kind, window.text)),
             **{str(shape): float(window.shape is shape) for shape in Shape if shape is not Shape.PROSE},
+            str(Shape.REFERENCE): float(window.shape is Shape.REFERENCE and not _ASKS_CITED.search(question.question)),
             "length": log(1 + len(sequence)) / 5,
             "late": at / max(1, len(self)),
         }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.passages import GAP
-from bookwheel.text.comparisons import asks_comparison, compare_rows, find_outermost, measure
+from bookwheel.text.comparisons import asks_comparison, compare_rows, find_outermost, list_superlatives, measure
 from bookwheel.text.questions import COUNTS, AnswerKind, Style, can_answer, find_kind, find_style
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import find_cell, list_asked, read_row, split_cells
@@ -20,7 +20,7 @@ from bookwheel.text.selections import asks_bound, select_rows
 from bookwheel.verdict.asking import find_counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from bookwheel.reading.ways.passages import Window
     from bookwheel.text.structure import Span
@@ -121,9 +121,15 @@ def _find_named_value(question: str, rows: Sequence[Window]) -> RowAnswer | None
 def _compare(question: str, rows: Sequence[Window]) -> RowAnswer | None:
     shown = {_read_line(row): row.shown for row in rows}
     found = compare_rows(question, _read_header(rows[0]), list(shown))
-    if found is None or not can_answer(question, found.text):
+    if found is None or not can_answer(question, found.text) or not _is_about(question, shown.values()):
         return None
     return _tell(found.text, [shown[row] for row in found.rows], is_sure=found.is_certain)
+
+
+def _is_about(question: str, rows: Iterable[str]) -> bool:
+    """Return whether a table has a word of what is compared; one of another matter may have a column of that kind."""
+    asked = list_asked(question) - list_superlatives(question)
+    return not asked or any(asked & find_stems(row) for row in rows)
 
 
 def _list_rows(question: str, rows: Sequence[Window]) -> RowAnswer | None:

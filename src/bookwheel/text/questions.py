@@ -54,7 +54,7 @@ _POLAR: Final = re.compile(
 COUNTS: Final = re.compile(r"\bhow many\b|(?:多少|几)[个位家种款门项]", re.IGNORECASE)
 _ITEMS: Final = re.compile(
     r"\b(?:enumerate|name (?:each|every|the)|every|how many|which of|(?:(?:the|what|total) )number of (?!the\b|an?\b)|"
-    r"which (?:\w+ ){1,4}(?:are|were|have|had))\b|"
+    r"which (?:\w+ ){1,4}(?:are|were|have|had)(?!.*\b(?:most|least|\w{2,}est)\b))\b|"
     r"列出|列举|所有|全部|多少[个次份条项人家笔]|几[个次份条项笔]",
     re.IGNORECASE,
 )

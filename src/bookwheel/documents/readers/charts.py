@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.readers.colours import Paint, find_nearest
 from bookwheel.documents.readers.markup import format_rows
+from bookwheel.documents.readers.pdf_layout import arrange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,6 +48,23 @@ class Chart:
         """Yield the lines of its text. A number of no row stands away from the words."""
         yield from format_rows(iter(self.rows))
         yield from filter(None, map(" ".join, self.scales))
+
+
+def write_figure(fragments: Sequence[Fragment], pixels: Any = None) -> Iterator[str]:
+    """Yield the lines of a picture's text: its words in reading order, then the rows of a chart."""
+    chart = read_chart(fragments, pixels)
+    yield from write_lines([f for f in fragments if not chart or f not in chart.used])
+    if chart:
+        yield ""
+        yield from chart.write()
+
+
+def write_lines(fragments: Sequence[Fragment]) -> Iterator[str]:
+    """Yield the lines of fragments in reading order, with a blank one between paragraphs."""
+    for number, line in enumerate(arrange(fragments)):
+        if line.begins_paragraph and number:
+            yield ""
+        yield line.text
 
 
 @dataclass(frozen=True, slots=True)

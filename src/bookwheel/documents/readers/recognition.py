@@ -15,9 +15,9 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.documents.readers.charts import read_chart
+from bookwheel.documents.readers.charts import read_chart, write_figure, write_lines
 from bookwheel.documents.readers.markup import format_rows
-from bookwheel.documents.readers.pdf_layout import Fragment, arrange
+from bookwheel.documents.readers.pdf_layout import Fragment
 from bookwheel.errors import MissingExtra
 from bookwheel.picture import PictureLine
 
@@ -133,7 +133,7 @@ def recognise(pixels: Any, *, is_turned: bool = False) -> Recognition:
     )
     tables = [] if turn else _find_tables(pixels)
     return Recognition(
-        text="\n".join(_write_lines([fragments[at] for at in order], tables, None if turn or slant else pixels)),
+        text="\n".join(_write_text([fragments[at] for at in order], tables, None if turn or slant else pixels)),
         lines=lines,
         confidence=sum(len(line.text) * line.confidence for line in found) / weight,
     )
@@ -309,7 +309,7 @@ def _find_rules(shares: Any, start: int) -> tuple[int, ...]:
     return tuple(place for at, place in enumerate(places) if not at or place - places[at - 1] > 5)  # noqa: PLR2004
 
 
-def _write_lines(fragments: Sequence[Fragment], tables: Sequence[_Table], pixels: Any) -> Iterator[str]:
+def _write_text(fragments: Sequence[Fragment], tables: Sequence[_Table], pixels: Any) -> Iterator[str]:
     """Yield the text's lines: what is of no table as on any page, each table where it begins, a chart at the end."""
     chart = read_chart(fragments, pixels)
     if chart and not chart.rows:
@@ -319,22 +319,16 @@ def _write_lines(fragments: Sequence[Fragment], tables: Sequence[_Table], pixels
         cells = {at: cell for at, fragment in enumerate(left) if (cell := table.find_cell(fragment))}
         if len(cells) < 2:  # noqa: PLR2004 - a frame around something else
             continue
-        yield from _arrange([f for at, f in enumerate(left) if at not in cells and -f.top < table.down[0]])
+        yield from write_lines([f for at, f in enumerate(left) if at not in cells and -f.top < table.down[0]])
         rows = [["" for _ in table.across[1:]] for _ in table.down[1:]]
         for at, (row, column) in cells.items():
             rows[row][column] = f"{rows[row][column]} {left[at].text}".strip()
         used = [column for column in range(len(rows[0])) if any(row[column] for row in rows)]
         yield from format_rows([row[column] for column in used] for row in rows)
         left = [f for at, f in enumerate(left) if at not in cells and -f.top >= table.down[0]]
-    chart = chart or read_chart(left, pixels)
-    yield from _arrange([f for f in left if not chart or f not in chart.used])
     if chart:
+        yield from write_lines(left)
         yield ""
         yield from chart.write()
-
-
-def _arrange(fragments: Sequence[Fragment]) -> Iterator[str]:
-    for number, line in enumerate(arrange(fragments)):
-        if line.begins_paragraph and number:
-            yield ""
-        yield line.text
+    else:
+        yield from write_figure(left, pixels)

@@ -7,8 +7,8 @@ trained. The "policy" is a table with one row of scores a token, which is enough
 import torch
 
 from bookwheel.lab.training.advantages import advantages
-from bookwheel.lab.training.config import LossSettings
 from bookwheel.lab.training.loss import Logprobs, policy_loss
+from bookwheel.lab.training.objective import LossSettings
 from bookwheel.lab.training.rows import rows_of
 from bookwheel.types import Conversation, Message, Reply, TokenRecord
 

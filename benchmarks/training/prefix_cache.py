@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from bookwheel.lab.training.config import ROLLOUT, FreshSettings, RewardSettings
+from bookwheel.lab.training.config import ROLLOUT, FreshSettings
 from bookwheel.lab.training.generation import GenerationRequest, GenerationResult, generate
 from bookwheel.lab.training.loading import build_fresh_policy
+from bookwheel.lab.training.objective import RewardSettings
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.rewards import build_reward
 from bookwheel.lab.training.rollouts import RolloutSettings, roll_group

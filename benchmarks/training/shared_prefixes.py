@@ -27,8 +27,9 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from bookwheel.lab.tasks.base import Sample, SampleDocument
-from bookwheel.lab.training.config import LossSettings, PolicySettings, TrainConfig, WarmStart
+from bookwheel.lab.training.config import PolicySettings, TrainConfig, WarmStart
 from bookwheel.lab.training.loading import build_word_tokenizer
+from bookwheel.lab.training.objective import LossSettings
 from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.records import load_records
 from bookwheel.lab.training.rewards import RewardResult

@@ -29,8 +29,9 @@ import torch
 from train_tiny import measure
 
 from bookwheel.lab.training.checkpoint import load_weights
-from bookwheel.lab.training.config import RewardSettings, TrainConfig
+from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.launch import build_trainer
+from bookwheel.lab.training.objective import RewardSettings
 from bookwheel.lab.training.records import load_records
 from bookwheel.lab.training.rewards import RewardResult
 

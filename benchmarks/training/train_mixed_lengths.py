@@ -31,8 +31,9 @@ from train_tiny import measure, miscredited
 from bookwheel.lab.tasks.memories import ideal_memories
 from bookwheel.lab.training import checkpoint
 from bookwheel.lab.training.advantages import Estimator
-from bookwheel.lab.training.config import FreshSettings, RewardSettings, TrainConfig, WarmStart
+from bookwheel.lab.training.config import FreshSettings, TrainConfig, WarmStart
 from bookwheel.lab.training.launch import build_policy
+from bookwheel.lab.training.objective import RewardSettings
 from bookwheel.lab.training.records import load_records
 from bookwheel.lab.training.rewards import build_reward
 from bookwheel.lab.training.rollouts import rows_of_groups

@@ -46,8 +46,8 @@ def test_the_loop_of_one_file_takes_the_trainers_step(loop) -> None:
     """The same rows give the loss of the trainer's page, and the likelier tokens are those of the better readings."""
     import asyncio
 
-    from bookwheel.lab.training.config import LossSettings
     from bookwheel.lab.training.loss import Logprobs, policy_loss
+    from bookwheel.lab.training.objective import LossSettings
     from bookwheel.plan import Sampling
 
     model, optimizer = loop.build_policy(0)

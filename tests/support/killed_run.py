@@ -24,8 +24,9 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 from bookwheel.lab.tasks.memories import ideal_memories
-from bookwheel.lab.training.config import LossSettings, RewardSettings, TrainConfig, WarmStart
+from bookwheel.lab.training.config import TrainConfig, WarmStart
 from bookwheel.lab.training.loading import build_fresh_policy
+from bookwheel.lab.training.objective import LossSettings, RewardSettings
 from bookwheel.lab.training.rewards import RewardResult, build_reward
 from bookwheel.lab.training.samples import toy_records, vocabulary
 from bookwheel.lab.training.trainer import Trainer

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from bookwheel.lab.training import checkpoint
 from bookwheel.lab.training.checkpoint import TrainingProgress
-from bookwheel.lab.training.config import LossSettings, PolicySettings, TrainConfig
+from bookwheel.lab.training.config import PolicySettings, TrainConfig
 from bookwheel.lab.training.errors import CheckpointError
+from bookwheel.lab.training.objective import LossSettings
 from bookwheel.lab.training.step import MasterAdamW
 
 torch = pytest.importorskip("torch")

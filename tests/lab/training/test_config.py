@@ -9,8 +9,9 @@ import pytest
 
 from bookwheel.cli.main import main
 from bookwheel.lab.training.advantages import Estimator
-from bookwheel.lab.training.config import LossSettings, PolicySettings, TrainConfig
+from bookwheel.lab.training.config import PolicySettings, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.objective import LossSettings
 from bookwheel.plan import list_presets, load_preset
 
 
@@ -75,6 +76,7 @@ BAD = [
     ("[train]\nworkflow = 'dance'", "train.workflow must be reading, calculator or single, not 'dance'"),
     ("[train]\nworkflow = ['single']", "train.workflow must be"),
     ("[train]\nloss = 3", "train.loss must be a table, not 3"),
+    ("[train.loss]\nform = 'gspo'", "which 0.2 never does: set clip_low = 3e-4 and clip_high = 4e-4"),
     ("[train.loss]\nclip_hi = 1", "unknown setting 'clip_hi' in [train.loss]; did you mean 'clip_high'?"),
     ("[train.loss]\nclip_low = -0.1", "train.loss.clip_low must be at least 0, not -0.1"),
     ("[train.loss]\nclip_low = 1.5", "train.loss.clip_low must be at most 1, not 1.5"),

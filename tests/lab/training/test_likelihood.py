@@ -13,9 +13,10 @@ pytest.importorskip("torch")
 
 from bookwheel.lab.tasks.base import Sample, SampleDocument
 from bookwheel.lab.tasks.memories import ideal_memories
-from bookwheel.lab.training.config import RewardSettings, TaskSettings, TrainConfig
+from bookwheel.lab.training.config import TaskSettings, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.likelihood import LikelihoodCredit, find_clozes, pose_own_words
+from bookwheel.lab.training.objective import RewardSettings
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.rewards import RewardResult, build_reward, measure_copied, measure_foreign
 from bookwheel.lab.training.rollouts import Group, Rollout, RolloutOutcome, rows_of_groups

@@ -7,8 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from bookwheel.lab.training.config import LossSettings  # noqa: E402
 from bookwheel.lab.training.loss import Logprobs, LossSums, policy_loss  # noqa: E402
+from bookwheel.lab.training.objective import LossSettings  # noqa: E402
 
 PLAIN = LossSettings(kl=0.0)
 

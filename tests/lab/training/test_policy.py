@@ -8,10 +8,10 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from bookwheel.lab.training.config import LossSettings  # noqa: E402
 from bookwheel.lab.training.errors import ConfigError  # noqa: E402
 from bookwheel.lab.training.loading import gguf_path  # noqa: E402
 from bookwheel.lab.training.loss import Logprobs, policy_loss  # noqa: E402
+from bookwheel.lab.training.objective import LossSettings  # noqa: E402
 from bookwheel.lab.training.policy import Policy  # noqa: E402
 from bookwheel.lab.training.rows import Row, micro_batches  # noqa: E402
 

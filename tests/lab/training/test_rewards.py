@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("torch")
 
 from bookwheel.lab.tasks.base import GoldEvidence, Sample, SampleDocument
-from bookwheel.lab.training.config import RewardSettings
 from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.objective import RewardSettings
 from bookwheel.lab.training.rewards import build_reward, overlong
 from bookwheel.lab.training.workflows import Episode
 from bookwheel.types import Chunk, Conversation, Finish, Memory, Reply, Step, Usage

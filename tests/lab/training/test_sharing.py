@@ -11,9 +11,10 @@ transformers = pytest.importorskip("transformers")
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
-from bookwheel.lab.training.config import LossSettings, PolicySettings  # noqa: E402
+from bookwheel.lab.training.config import PolicySettings  # noqa: E402
 from bookwheel.lab.training.loading import add_adapters  # noqa: E402
 from bookwheel.lab.training.loss import Logprobs, policy_loss  # noqa: E402
+from bookwheel.lab.training.objective import LossSettings  # noqa: E402
 from bookwheel.lab.training.policy import Policy  # noqa: E402
 from bookwheel.lab.training.rows import Row  # noqa: E402
 from bookwheel.lab.training.sharing import enable_sharing  # noqa: E402

@@ -8,8 +8,9 @@ pytest.importorskip("transformers")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.lab.training.config import LossSettings, TrainConfig
+from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.objective import LossSettings
 from bookwheel.lab.training.rows import Row
 from bookwheel.lab.training.step import (
     MasterAdamW,

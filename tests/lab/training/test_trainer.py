@@ -20,7 +20,7 @@ from bookwheel.errors import PlanError  # noqa: E402
 from bookwheel.lab.tasks.base import InfeasibleSample  # noqa: E402
 from bookwheel.lab.tasks.memories import ideal_memories  # noqa: E402
 from bookwheel.lab.training.checkpoint import load_progress  # noqa: E402
-from bookwheel.lab.training.config import RewardSettings, TrainConfig  # noqa: E402
+from bookwheel.lab.training.config import TrainConfig  # noqa: E402
 from bookwheel.lab.training.errors import (  # noqa: E402
     CheckpointError,
     ConfigError,
@@ -30,6 +30,7 @@ from bookwheel.lab.training.errors import (  # noqa: E402
     NothingToLearn,
 )
 from bookwheel.lab.training.loading import build_fresh_policy  # noqa: E402
+from bookwheel.lab.training.objective import RewardSettings  # noqa: E402
 from bookwheel.lab.training.rewards import RewardResult, build_reward  # noqa: E402
 from bookwheel.lab.training.samples import SampleOrder, toy_records, vocabulary  # noqa: E402
 from bookwheel.lab.training.speed import SpeedMeter  # noqa: E402

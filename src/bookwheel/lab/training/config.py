@@ -1,6 +1,6 @@
 """The settings of a training run: one frozen dataclass a table, read from a preset or a TOML file.
 
-Every table of `[train]` is a class below; `[plan]` stands beside it, and `--engine verl` reads `[verl]` itself.
+A table of `[train]` is a class below or in objective.py; `[plan]` stands beside it, and `--engine verl` reads `[verl]`.
 The annotations state every bound. Nothing here imports torch, so a wrong setting is reported at once.
 """
 
@@ -14,18 +14,20 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Gt, Lt
 
 from bookwheel.lab.training.advantages import Estimator
 from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.objective import LossSettings, RewardSettings, Share, Weight
 from bookwheel.plan import Plan, Sampling, Seed, Temperature, TopP, list_presets, load_preset
 from bookwheel.schema import parse, settings_table
 
 NotNegative = Annotated[int, Ge(0)]
 AtLeastOne = Annotated[int, Ge(1)]
-Share = Annotated[float, Ge(0), Le(1)]
-Weight = Annotated[float, Ge(0), Lt(inf)]
 LearningRate = Annotated[float, Gt(0), Lt(inf)]
+
+# A reply's mean ratio moves by thousandths.
+_MOST_OF_A_REPLY: Final = 0.05
 
 ROLLOUT: Final = Sampling(temperature=1.0, top_p=1.0)
 """The only sampling whose probabilities are the trainer's own."""
@@ -158,73 +160,6 @@ class TeacherSettings:
     concurrency: AtLeastOne = 16
 
 
-@settings_table("train.loss", ConfigError)
-class LossSettings:
-    """The bounds and weights of the loss; the paper's by default."""
-
-    form: Literal["dapo", "gspo", "cispo"] = "dapo"
-    """What is clipped: each token's ratio, a whole reply's, or the ratio as a weight of the gradient."""
-    # Above 1 the lower bound of the ratio would be negative, and no ratio is.
-    clip_low: Share = 0.2
-    clip_high: Weight = 0.2
-    dual_clip: Weight = 3.0
-    """The most a bad token's ratio counts, times its advantage; 0 leaves it without bound. Of dapo alone."""
-    kl: Weight = 1e-3
-    """beta; 0 needs no reference model."""
-    importance_cap: Annotated[float, Gt(0), Lt(inf)] | None = 2.0
-    """Of w_t; None leaves w_t at 1."""
-    reply_cap: Annotated[float, Gt(1), Lt(inf)] | None = None
-    """A reply whose tokens' mean ratio of trainer to sampler is above it, or below its inverse, teaches nothing."""
-
-    def check(self) -> None:
-        # Below the upper bound of the ratio it would undo the clip.
-        if 0 < self.dual_clip <= 1 + self.clip_high:
-            least = f"1 + clip_high ({1 + self.clip_high:g})"
-            raise ConfigError(f"train.loss.dual_clip must be 0 or above {least}, not {self.dual_clip:g}")
-
-
-@settings_table("train.reward", ConfigError)
-class RewardSettings:
-    """Weights of the reward's parts."""
-
-    answer: Weight = 1.0
-    """For the verifier's verdict on the answer; 0 trains without gold answers."""
-    recovered: Weight = 0.0
-    """For how much of what the question asks the last memory makes likelier, to the frozen reference (R)."""
-    dense: Weight = 0.0
-    """For a step's change of R, as credit of that step's conversation beside the rollout's advantage."""
-    boxed: Weight = 0.0
-    r"""For a final answer inside \boxed{}."""
-    overlong: Weight = 0.0
-    """Subtracted for replies that come near their token limit."""
-    overlong_share: Share = 0.2
-    """The last share of the limit, in which `overlong` grows from 0 to its full weight."""
-    captured: Weight = 0.0
-    """For golds that are in the memory right after the chunk they stand in."""
-    kept: Weight = 0.0
-    """For golds that are in the last memory."""
-    length: Weight = 0.0
-    """Subtracted for the share of the limit that the memories take."""
-    copied: Weight = 0.0
-    """Subtracted for the share of the last memory that is copied from the last section in long runs."""
-    foreign: Weight = 0.0
-    """Subtracted for the share of the last memory's letters in scripts that neither section nor question has."""
-
-    @property
-    def uses_worth(self) -> bool:
-        """True where the frozen reference scores memories."""
-        return bool(self.recovered or self.dense)
-
-    @property
-    def needs_golds(self) -> bool:
-        """True where a sample without a gold answer can earn nothing."""
-        return self.answer > 0 and not self.uses_worth
-
-    def judges_answer(self, *, has_gold: bool) -> bool:
-        """Tell if anything in the reward depends on a sample's answer."""
-        return bool(self.boxed or (self.answer and has_gold)) or not self.uses_worth
-
-
 @settings_table("train.warm_start", ConfigError)
 class WarmStart:
     """Supervised steps on ideal traces."""
@@ -338,6 +273,11 @@ class TrainConfig:
         if self.staleness and self.policy.sharded and not self.server.address:
             raise ConfigError(
                 "train.staleness needs a second copy of sharded weights: set train.server.address, or staleness = 0"
+            )
+        if self.loss.form == "gspo" and self.loss.clip_high > _MOST_OF_A_REPLY:
+            raise ConfigError(
+                f"train.loss.form gspo bounds a whole reply's mean ratio, which {self.loss.clip_high:g} never does: "
+                f"set clip_low = 3e-4 and clip_high = 4e-4, or near"
             )
         if self.brief and (self.warm_start.steps or self.workflow != "reading" or self.way != "sequential"):
             raise ConfigError("train.brief goes with workflow reading, way sequential and no train.warm_start")

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Final, Self
 import torch
 
 from bookwheel.lab.training.cispo import score_weighted
-from bookwheel.lab.training.config import LossSettings
 from bookwheel.lab.training.gspo import mean_by_reply, score_sequences
+from bookwheel.lab.training.objective import LossSettings
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -24,8 +24,8 @@ from typing import Final, Protocol
 
 from bookwheel.lab.scoring import contains
 from bookwheel.lab.tasks import Sample
-from bookwheel.lab.training.config import RewardSettings
 from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.objective import RewardSettings
 from bookwheel.lab.training.workflows import Episode
 from bookwheel.text.ranking import list_words
 from bookwheel.types import Finish

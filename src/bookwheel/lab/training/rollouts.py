@@ -31,8 +31,8 @@ from bookwheel.lab.tasks import Sample
 from bookwheel.lab.tasks.memories import RIGHT, MemoryOutcome, trace_evidence
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.advantages import Estimator, advantages, has_spread, step_credits
-from bookwheel.lab.training.config import RewardSettings
 from bookwheel.lab.training.errors import TrainingStopped
+from bookwheel.lab.training.objective import RewardSettings
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.rewards import Credit, Reward, RewardResult, score_episode
 from bookwheel.lab.training.rows import Row, rows_of

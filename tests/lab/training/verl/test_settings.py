@@ -7,13 +7,13 @@ import pytest
 
 from bookwheel.lab.training.config import (
     EvaluationSettings,
-    LossSettings,
     PolicySettings,
     RolloutServerSettings,
     TrainConfig,
     WarmStart,
 )
 from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.objective import LossSettings
 from bookwheel.lab.training.verl.settings import ClusterSettings, translate
 
 

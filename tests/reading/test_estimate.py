@@ -80,9 +80,9 @@ def test_judgements_of_passages_are_estimated():
         estimate_cost(TextDocument(TEXT), QUESTION, model(), replace(plan, judgement_weight=weight), "quotes")
         for weight in (0.0, 0.1)
     )
-    # Five chunks are read at most, and four windows of each may come into the memory. A second passage is one of four, two
-    # of which are judged with the best one.
-    assert judged.calls == plain.calls + 4 * 5 + 4 + 2
+    # Seven windows have a word of the question at most where others are looked for too: four of each of four more chunks.
+    # A second passage is one of four, two of which are judged with the best one.
+    assert judged.calls == plain.calls + 7 + 4 * 4 + 4 + 2
     assert judged.chunks > 5
     spent = read("quotes", replace(plan, judgement_weight=0.1), QUESTION)
     assert read("quotes", plan, QUESTION).calls < spent.calls <= judged.calls

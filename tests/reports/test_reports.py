@@ -177,3 +177,22 @@ def test_a_matrix_asks_every_document_and_its_syntheses_name_the_rows(tmp_path: 
     text = out.read_text()
     assert "Ada Quill keeps the light" in text
     assert "left out: Both are drunk" in text
+
+
+def test_a_model_that_only_quotes_gives_each_answer_once_with_its_documents(tmp_path: Path) -> None:
+    from bookwheel.models.scripted import ScriptedModel
+
+    documents = [TextDocument(f"{name} keeps the light. {FILLER}", name) for name in ("Ada", "Odo", "Ada  ")]
+    model = ScriptedModel(lambda _: pytest.fail("it writes nothing"), likelihood=lambda _, words: [-1.0] * len(words))
+    made = matrix(
+        documents,
+        ["Who keeps the light?"],
+        out=tmp_path / "m.md",
+        model=model,
+        journal=tmp_path / "j",
+        prompts="small",
+        way="quotes",
+    )
+    (column,) = made.syntheses
+    assert all(one.is_kept for one in column)
+    assert sorted(number for one in column for number in one.numbers) == [1, 2, 3]

@@ -74,6 +74,7 @@ def _show(found: FactGraph, table: Table, files: list[str], output: OutputOption
     from bookwheel.graph.around import format_fact
     from bookwheel.graph.facts import count_facts
     from bookwheel.graph.record import graph_to_json
+    from bookwheel.tables.output import describe_marks
 
     if output.as_json:
         print_line(json.dumps({**graph_to_json(found, table), "out": files}, ensure_ascii=False))
@@ -84,7 +85,8 @@ def _show(found: FactGraph, table: Table, files: list[str], output: OutputOption
             print_line(file)
     else:
         for fact in found.facts[:_MOST_SHOWN]:
-            print_line(format_fact(fact))
+            mark = describe_marks(is_proven=fact.is_proven, contradicts=False, is_by_hand=False)
+            print_line(f"{format_fact(fact)}{mark}")
         if len(found.facts) > _MOST_SHOWN:
             print_line(f"{_MOST_SHOWN} of {len(found.facts)} facts are shown; --out FILE writes all")
     if not output.quiet:

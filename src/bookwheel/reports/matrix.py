@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.claims import BORNE_OUT, Verdict
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.reports.checking import SourceLine, WrittenSentence
 from bookwheel.reports.output import Block
 from bookwheel.reports.writing import write_sentences
+from bookwheel.text.normalization import words
 from bookwheel.views.verdicts import VERDICT_WORDS
 
 if TYPE_CHECKING:
@@ -54,8 +56,11 @@ async def write_matrix(
     syntheses = []
     for at, question in enumerate(questions):
         lines = [line for number, row in enumerate(rows, start=1) for line in _make_line(number, row[at])]
-        written = await write_sentences(question, question, lines, session.model, plan) if lines else ()
-        syntheses.append(written)
+        if prompts_for(plan, question).quotes:
+            syntheses.append(_join_same(lines))  # It cannot write one.
+        else:
+            written = await write_sentences(question, question, lines, session.model, plan) if lines else ()
+            syntheses.append(written)
     return Matrix(questions=tuple(questions), rows=tuple(rows), syntheses=tuple(syntheses))
 
 
@@ -66,6 +71,22 @@ def _make_line(number: int, reading: Reading) -> Iterator[SourceLine]:
         yield SourceLine(
             number=number, said=reading.answer.text, quote=quote, document=reading.document.id, reading=reading.id
         )
+
+
+def _join_same(lines: Sequence[SourceLine]) -> tuple[WrittenSentence, ...]:
+    """Return each answer once, with the documents that give it."""
+    found: dict[tuple[str, ...], list[SourceLine]] = {}
+    for line in lines:
+        found.setdefault(tuple(words(line.said)), []).append(line)
+    return tuple(
+        WrittenSentence(
+            text=same[0].said,
+            numbers=tuple(line.number for line in same),
+            verdict=Verdict.SUPPORTED,
+            passage=same[0].quote,
+        )
+        for same in found.values()
+    )
 
 
 class AnswerCellJson(TypedDict):
@@ -157,7 +178,8 @@ def list_matrix_blocks(matrix: Matrix, title: str) -> Iterator[Block]:
     for question, sentences in zip(matrix.questions, matrix.syntheses, strict=True):
         yield Block(kind="heading", text=question)
         kept = [one.format() for one in sentences if one.is_kept]
-        yield Block(kind="text", text=" ".join(kept) or "No document bears an answer out.")
+        nothing = "Nothing that was written of the answers stands." if sentences else "No document bears an answer out."
+        yield Block(kind="text", text=" ".join(kept) or nothing)
         marked = [one for one in sentences if one.is_marked]
         yield from (Block(kind="item", text=f"in other words: {one.compare()}") for one in marked)
         yield from (Block(kind="item", text=f"left out: {one.compare()}") for one in sentences if not one.is_kept)

@@ -364,8 +364,9 @@ def _list_calls(given: CostInputs) -> list[CallCost]:
         least_text=given.share_tokens(scored),
         most_text=given.size.tokens if scored else 0,
     )
-    most = WINDOWS * (min(chunks, _MOST_CHUNKS) if plan.enough_gain else chunks)
-    most = max(most, _SEARCHED) if plan.enough_gain else most
+    # Fewer windows than are looked for have a word of the question: then other chunks give any of theirs.
+    others = WINDOWS * (min(chunks, _MOST_CHUNKS) - 1)
+    most = max(WINDOWS, _SEARCHED, _SEARCHED - 1 + others) if plan.enough_gain else WINDOWS * chunks
     windows = replace(score, least=0, most=most, least_text=0, most_text=most * (plan.memory_tokens // 2))
     # Once without any text.
     choice = replace(windows, least=1, most=1, most_text=0)

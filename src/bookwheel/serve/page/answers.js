@@ -41,7 +41,7 @@ export function showAnswers({ rows, syntheses }) {
     const mark = (one) => (row) => rows[row - 1] && h("a", { href: reading(rows[row - 1].cells[at]), class: "report-mark", title: rows[row - 1].name }, `[${isMarked(one) ? "≈" : ""}${number(row)}]`);
     return [
       h("h3", { dir: "auto" }, question),
-      h("p", { class: "report-text", dir: "auto" }, sentences.length ? sentences.map((one) => [one.text, " ", one.numbers.map(mark(one)), " "]) : t("answers.nothing")),
+      h("p", { class: "report-text", dir: "auto" }, sentences.length ? sentences.map((one) => [one.text, " ", one.numbers.map(mark(one)), " "]) : t(left.length ? "answers.left" : "answers.nothing")),
       compared("report.marked", sentences.filter(isMarked)),
       compared("answers.left-out", left),
     ];

@@ -102,6 +102,7 @@ export default {
   "answers.questions.hint": "How many people took part?",
   "answers.go": "Ask every document",
   "answers.columns": "What the columns come to",
+  "answers.left": "Nothing that was written of the answers stands.",
   "answers.nothing": "No document bears an answer out.",
   "answers.left-out": "Left out: {count} sentences that no answer bears out|Left out: {count} sentence that no answer bears out",
   "report.begin": "Begin a report",

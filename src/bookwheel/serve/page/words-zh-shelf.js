@@ -102,6 +102,7 @@ export default {
   "answers.questions.hint": "有多少人参加？",
   "answers.go": "向每份文档提问",
   "answers.columns": "各列的结论",
+  "answers.left": "就这些答案写出的内容均未采用。",
   "answers.nothing": "没有文档证实任何答案。",
   "answers.left-out": "略去 {count} 句没有答案支持的话",
   "report.begin": "新建报告",

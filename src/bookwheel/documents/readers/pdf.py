@@ -3,7 +3,7 @@
 PDFium finds the words and where they stand; `pdf_layout` puts them in order. Lines of the outline become headings.
 Comments, form fields and notes follow their page's text. Running titles and page numbers are left out after their first
 time, unless `SourceFile.everything` is set. Pages that are pictures, and pictures on pages, are read by OCR; their
-words follow the text of the page.
+words stand before the caption (`pdf_figures`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from __future__ import annotations
 import ctypes
 import re
 from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.formats import import_extra
 from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing
-from bookwheel.documents.readers.pdf_layout import arrange, mark_headings
+from bookwheel.documents.readers.pdf_figures import find_drawings, place_figures, set_figures_aside, set_notes_aside
+from bookwheel.documents.readers.pdf_layout import Fragment, arrange, mark_headings
 from bookwheel.documents.readers.pdf_pages import find_place
 from bookwheel.documents.readers.pdf_words import Hyphens, find_doubts, read_fragments
 from bookwheel.documents.readers.pictures import WHOLE, Figures, read_picture
@@ -25,7 +28,7 @@ from bookwheel.types import Part
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bookwheel.documents.readers.pdf_layout import Fragment
+    from bookwheel.documents.readers.pdf_layout import TextLine
     from bookwheel.documents.sources import SourceFile, SourceWarnings
     from bookwheel.picture import Box, Picture
 
@@ -73,14 +76,14 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
     name = source.name
     pages: list[list[Fragment]] = []
     heights: list[float] = []
-    extras: list[str] = []
+    beside: list[_Beside] = []
     pictures: dict[int, tuple[Picture, ...]] = {}
     reader = _PageReader(document, source, warnings)
     for number in range(1, len(document) + 1):
-        fragments, height, extra = reader.read(number)
+        fragments, height, aside = reader.read(number)
         pages.append(fragments)
         heights.append(height)
-        extras.append(extra)
+        beside.append(aside)
         pictures[number] = reader.figures.take()
         yield Part(text="", source=name, page=number)
     words = 0
@@ -92,12 +95,15 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
     outline = _read_outline(document)
     hyphens = Hyphens(f.text for page in pages for f in page)
     bodies = [
-        hyphens.join(mark_headings(arrange(fragments), outline.get(number, ()), hyphens))
-        for number, fragments in enumerate(pages, 1)
+        hyphens.join(mark_headings(_lay_out(fragments, height, aside.figures), outline.get(number, ()), hyphens))
+        for number, (fragments, height, aside) in enumerate(zip(pages, heights, beside, strict=True), 1)
     ]
     for at in range(len(bodies) - 1):
         bodies[at], bodies[at + 1] = hyphens.join_pages(bodies[at], bodies[at + 1])
-    texts = [(at, "\n\n".join(filter(None, pieces))) for at, pieces in enumerate(zip(bodies, extras, strict=True), 1)]
+    texts = [
+        (at, "\n\n".join(filter(None, pieces)))
+        for at, pieces in enumerate(zip(bodies, (one.comments for one in beside), strict=True), 1)
+    ]
     texts = [(number, text) for number, text in texts if text.strip()]
     if not texts and choose_recogniser(source.ocr):
         raise SourceError(f"{name} has no words: no text layer, and none in what its pages show. Give another file.")
@@ -110,6 +116,21 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
             warnings.add(f"pages of {name} {doubt}", str(place))
 
 
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What a page has beside its text: figures with their words, comments and the values of form fields."""
+
+    figures: list[Fragment]
+    comments: str
+
+
+def _lay_out(fragments: Sequence[Fragment], height: float, figures: Sequence[Fragment]) -> list[TextLine]:
+    """Return the lines of a page: its text with the figures at their captions, then its footnotes."""
+    body, notes = set_notes_aside(fragments, height)
+    below = [replace(line, begins_paragraph=line.begins_paragraph or not at) for at, line in enumerate(arrange(notes))]
+    return [*place_figures(arrange(body), figures, body), *below]
+
+
 class _PageReader:
     """Reads the pages of one document, and the pictures on them."""
 
@@ -120,8 +141,8 @@ class _PageReader:
         self._warnings = warnings
         self._recogniser = choose_recogniser(source.ocr)
 
-    def read(self, number: int) -> tuple[list[Fragment], float, str]:
-        """Return the words of a page, its height as it is read, and the words beside its text."""
+    def read(self, number: int) -> tuple[list[Fragment], float, _Beside]:
+        """Return the words of a page, its height as it is read, and what it has beside its text."""
         from pypdfium2 import PdfiumError
 
         name = self._name
@@ -129,28 +150,30 @@ class _PageReader:
         try:
             page = self._document[number - 1]
             fragments, height = read_fragments(page)
-            extra = "\n".join(_read_annotations(page))
-            words = "\n\n".join(self._read_pictures(page, number, fragments))
+            comments = "\n".join(_read_annotations(page))
+            figures = list(self._read_pictures(page, number, fragments))
+            fragments, drawn = set_figures_aside(fragments, find_drawings(page), partial(_draw_part, page))
         except (PdfiumError, ValueError, SourceError) as error:
             reason = f" ({error})" if isinstance(error, SourceError) else ""
             self._warnings.add(f"pages of {name} that are damaged and left out", f"{number}{reason}")
-            return [], 0.0, ""
+            return [], 0.0, _Beside([], "")
         finally:
             if page is not None:
                 page.close()
-        return fragments, height, "\n\n".join(filter(None, (words, extra)))
+        return fragments, height, _Beside([one for one in (*figures, *drawn) if one.text], comments)
 
-    def _read_pictures(self, page: Any, number: int, fragments: Sequence[Fragment]) -> Iterator[str]:
-        """Yield the words of a page that is a picture, or of the pictures on it."""
+    def _read_pictures(self, page: Any, number: int, fragments: Sequence[Fragment]) -> Iterator[Fragment]:
+        """Yield the words of a page that is a picture, or of the pictures on it, with their places."""
+        across, up = page.get_size()
         name = self._name
         if not fragments and _has_pictures(page):
             if not self._recogniser:
                 self._warnings.add(f"pages of {name} without a text layer ({_advise_ocr(name)})", str(number))
             elif self._recogniser == "tesseract":
-                yield _recognise(page, number)
+                yield Fragment(_recognise(page, number), 0, across, 0, up)
                 self._warnings.add(f"pages of {name} read by OCR, which makes mistakes", str(number))
             else:
-                yield self.figures.add_frame(_draw(page), number, WHOLE, is_page=True)
+                yield Fragment(self.figures.add_frame(_draw(page), number, WHOLE, is_page=True), 0, across, 0, up)
         elif self._recogniser == "rapidocr" and (boxes := _find_pictures(page)):
             is_scan = any(_area(box) > _SCAN for box in boxes)
             if is_scan and sum(len(f.text.split()) for f in fragments) > _MOST_STAMPED:
@@ -159,7 +182,8 @@ class _PageReader:
             for box in [WHOLE] if is_scan else boxes:
                 left, top, right, bottom = box
                 sides = (left * drawn.width, top * drawn.height, right * drawn.width, bottom * drawn.height)
-                yield self.figures.add_frame(drawn.crop(tuple(map(round, sides))), number, box)
+                text = self.figures.add_frame(drawn.crop(tuple(map(round, sides))), number, box)
+                yield Fragment(text, left * across, right * across, (1 - bottom) * up, (1 - top) * up)
 
 
 def _find_pictures(page: Any) -> list[Box]:
@@ -200,6 +224,17 @@ def _draw(page: Any) -> Any:
         return bitmap.to_pil().convert("RGB")
     finally:
         bitmap.close()
+
+
+def _draw_part(page: Any, place: Fragment) -> tuple[Any, float]:
+    """Return the pixels of a place on a page, and how many of them a point has."""
+    import numpy as np
+
+    drawn = _draw(page)
+    scale = drawn.height / max(page.get_size()[1], 1)
+    top = drawn.height - place.top * scale
+    sides = (place.left * scale, top, place.right * scale, top + place.height * scale)
+    return np.asarray(drawn.crop(tuple(map(round, sides)))), scale
 
 
 def _read_outline(document: Any) -> dict[int, list[tuple[int, str]]]:

@@ -117,7 +117,8 @@ def arrange(fragments: Sequence[Fragment]) -> list[TextLine]:
             # Wide gaps between lines begin paragraphs.
             below = [fragment for block in group for fragment in block.fragments]
             above = last.fragments[-1] if last else below[0]
-            lines += [TextLine(b.text, a is not b and not _is_close(a, b)) for a, b in pairwise([above, *below])]
+            pairs = pairwise([above, *below])
+            lines += [TextLine(b.text, a is not b and not _is_close(a, b) and not _goes_on(a, b)) for a, b in pairs]
         else:
             begins = last is None or not (at and len(groups[at - 1]) == len(group))
             lines += [TextLine(" | ".join(row), begins and not number) for number, row in enumerate(rows)]
@@ -236,6 +237,12 @@ def _find_rows(group: Sequence[_Block], *, is_alone: bool) -> list[list[str]] | 
 
 def _is_close(above: Fragment, below: Fragment) -> bool:
     return -above.height < above.bottom - below.top < _PARAGRAPH_GAP * min(above.height, below.height)
+
+
+def _goes_on(above: Fragment, below: Fragment) -> bool:
+    """Return whether a sentence goes on at the top of the next column."""
+    is_next = below.bottom > above.top and below.left > above.left
+    return is_next and below.text[:1].islower() and not above.text.endswith((".", "!", "?", ":"))
 
 
 _MOST_TITLE_LINES: Final = 3

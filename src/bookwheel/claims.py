@@ -81,6 +81,8 @@ class Evidence:
     pages: tuple[int, ...] = ()
     sources: tuple[str, ...] = ()
     """The files, paths or addresses that it stands in; nearly always one."""
+    lines: tuple[int, ...] = ()
+    """The first and the last line of its file that it stands in, counted from 1; empty where a format has none."""
 
     @property
     def source(self) -> str:
@@ -91,6 +93,11 @@ class Evidence:
     def page(self) -> int | None:
         """The first page; None where the format has none."""
         return next(iter(self.pages), None)
+
+    @property
+    def line(self) -> int | None:
+        """The first line; None where the format has none."""
+        return next(iter(self.lines), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

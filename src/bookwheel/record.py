@@ -74,6 +74,9 @@ class EvidenceJson(TypedDict):
     """The files, paths or addresses that it stands in; nearly always one."""
     page: int | None
     pages: list[int]
+    line: int | None
+    lines: list[int]
+    """The first and the last line of its file, of a text that is read as it stands; else none."""
 
 
 class MemoryChangeJson(TypedDict):
@@ -316,8 +319,8 @@ def _answer_turn_to_json(answer: Answer) -> AnswerTurnJson:
 
 
 def evidence_to_json(piece: Evidence) -> EvidenceJson:
-    """Return a passage, with its file and its page by themselves too."""
-    return cast("EvidenceJson", {**to_plain(piece), "source": piece.source, "page": piece.page})
+    """Return a passage, with its file, its page and its line by themselves too."""
+    return cast("EvidenceJson", {**to_plain(piece), "source": piece.source, "page": piece.page, "line": piece.line})
 
 
 def reading_from_json(values: Mapping[str, Any]) -> Reading:

@@ -93,6 +93,8 @@ class Flag(StrEnum):
     """The reply pointed at more pictures than may stay; the marks of those beyond were taken off."""
     UNSURE = "unsure"
     """Of an answer: the model that copied it, or found no words to copy, is not sure that it answers."""
+    LOOKED_UP = "looked-up"
+    """Of an answer: told by the structure of the whole document, its tables or its code, and not by the memory."""
     NO_ANSWER = "no-answer"
     """The answer turn gave no text."""
 

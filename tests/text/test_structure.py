@@ -36,6 +36,28 @@ def test_a_row_has_its_header_and_the_headings_above_it():
     assert parts(DOCUMENT)[0] == (Shape.ROW, "| Yearly | 4p |", "# Terms\n\n## Prices", "| Plan | Minute |")
 
 
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        "2026-05-03T07:29:26Z ERROR",
+        "2026-05-03 07:29:26,101 ERROR",
+        "May  3 07:29:26 nas02 importer[81]:",
+        "E0503 07:29:26.101 81 importer.go:12]",
+        '10.0.0.7 - ana [03/May/2026:07:29:26 +0000] "GET /',
+        "ts=2026-05-03T07:29:26Z level=error",
+        "[2026-05-03T07:29:26Z] user:",
+    ],
+)
+def test_each_line_of_a_log_is_a_part(stamp):
+    lines = [f"{stamp} batch {n} of the importer gave up; it is queued again." for n in range(20)]
+    assert [(shape, text) for shape, text, *_ in parts("\n".join(lines))] == [(Shape.TURN, line) for line in lines]
+
+
+def test_a_talk_about_code_is_no_program():
+    turns = [f"[2026-05-03T07:{n:02}:26Z] tool:\ndef f{n}(x):\n    return x\nclass C:" for n in range(9)]
+    assert Shape.CODE not in {shape for shape, *_ in parts("\n\n".join(turns))}
+
+
 def test_items_and_clauses_stand_alone_under_the_line_that_leads_them_in():
     found = [(text, lead) for shape, text, _, lead in parts(DOCUMENT) if shape is Shape.ITEM]
     assert found[:2] == [("- a lamp", "You bring:"), ("- 1,200 matches", "You bring:")]

@@ -187,7 +187,7 @@ def test_the_question_the_answer_and_its_evidence_are_told():
         "Who signed?",
         "Ada Quill",
         "Ada Quill signed",
-        "page 2 · characters 110–120 · step 1",
+        "p. 2 · characters 110–120 · step 1",
         "a.pdf",
         "scripted",
     ):

@@ -16,6 +16,7 @@ from bookwheel.errors import BookwheelError, InputError
 from bookwheel.schema import to_plain
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Memory, Status
+from bookwheel.views.verdicts import describe_span
 
 if TYPE_CHECKING:
     from bookwheel.journal import Journal
@@ -67,10 +68,9 @@ def search(*words: str, limit: PositiveInt = 10, output: OutputOptions = OutputO
         print_json([to_plain(hit) for hit in hits])
         return 0
     for hit in hits:
-        pages = f" · p. {', '.join(map(str, hit.pages))}" if hit.pages else ""
-        place = f"{pages} · characters {hit.start:,}–{hit.end:,}" if not hit.reading else ""
-        title = f"{hit.reading[:8]} · {hit.question}" if hit.reading else ", ".join(hit.sources) or hit.name
-        print_line(sanitize(" ".join(f"{title}{place}".split())))
+        source = ", ".join(hit.sources) or hit.name
+        title = f"{hit.reading[:8]} · {hit.question}" if hit.reading else describe_span(hit, source)
+        print_line(sanitize(" ".join(title.split())))
         print_line(sanitize("  " + " ".join(hit.snippet.split())))
     if not hits and not output.quiet:
         print_note(f"nothing kept here has {' '.join(words)!r}", style="dim")

@@ -136,7 +136,7 @@ def _print_text(answer: Answer, output: OutputOptions) -> None:
     if answer.passage and not output.quiet:
         print_note(f"passage: {answer.passage}", style="dim")
     for flag in answer.flags:
-        if flag == "unsure":  # the verdict below says so
+        if flag in ("unsure", "looked-up"):  # the verdict or the line below says so
             continue
         print_note(f"note: {_ANSWER_NOTES.get(flag, flag)}")
 

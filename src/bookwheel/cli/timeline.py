@@ -12,6 +12,7 @@ from bookwheel.cli.output import format_step_title, format_usage, memory_diff, p
 from bookwheel.journal.files import journal_path
 from bookwheel.plugins import list_plugins, load_plugin
 from bookwheel.text.sanitize import sanitize
+from bookwheel.views.verdicts import describe_span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -108,7 +109,7 @@ def print_origins(console: Console, lines: Sequence[LineOrigin]) -> None:
         pages = f" · p. {', '.join(map(str, origin.pages))}" if origin.pages else ""
         place = f"    entered at step {origin.step}{' by hand' if origin.by_hand else ''}{pages}"
         if origin.quote:
-            place += f" · characters {origin.quote.start:,}–{origin.quote.end:,} "
+            place += f" · {describe_span(origin.quote, origin.quote.source if origin.quote.lines else '')} "
             console.print(Text(place, style="dim") + Text(f"“{sanitize(origin.quote.quote)}”", style="italic dim"))
         else:
             console.print(Text(place, style="dim"))

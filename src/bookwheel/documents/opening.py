@@ -23,6 +23,7 @@ from bookwheel.documents.child import run_in_child
 from bookwheel.documents.conversions import ConversionStore, SourceItem, part_from_row, part_to_row, prepare_items
 from bookwheel.documents.sources import SourceFile, SourceWarnings, open_path, spool_stream, to_printable
 from bookwheel.errors import InputError, SourceError
+from bookwheel.text.lines import write_file_header
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class SourceDocument:
         start = ""
         for item in self._items:
             name = item.file.name
-            header = f"{start}===== {name} =====\n" if self._has_headers else ""
+            header = f"{start}{write_file_header(name)}" if self._has_headers else ""
             empty = True
             for part in self._parts(item):
                 if empty and header:

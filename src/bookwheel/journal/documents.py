@@ -19,6 +19,7 @@ from bookwheel.journal.originals import Original, insert_originals, list_origina
 from bookwheel.journal.pictures import SpooledPictures, list_pictures, load_picture
 from bookwheel.journal.rows import from_json, load_text, store_text, to_json
 from bookwheel.journal.tables import IS_SOUND
+from bookwheel.text.lines import find_lines, has_lines
 from bookwheel.types import DocumentInfo, Part
 
 if TYPE_CHECKING:
@@ -213,6 +214,13 @@ class StoredDocument:
     def sources(self, start: int, end: int) -> tuple[str, ...]:
         """Return the sources that hold the characters from `start` up to `end`, without reading any text."""
         return tuple(dict.fromkeys(source for _, source, _ in self._find_places(start, end)))
+
+    def lines(self, start: int, end: int) -> tuple[int, ...]:
+        """Return the first and the last line of the file that these characters stand in; none where it has no lines."""
+        places = self._find_places(start, end)
+        if len({source for _, source, _ in places}) != 1 or places[0][2] is not None or not has_lines(places[0][1]):
+            return ()
+        return find_lines(self.slice, places[0][0], start, end)
 
     def list_pages(self) -> list[Place]:
         """Return where each source and page begins."""

@@ -90,6 +90,8 @@ class SearchHit:
     pages: tuple[int, ...] = ()
     sources: tuple[str, ...] = ()
     """The files that the passage stands in, where the document is of several."""
+    lines: tuple[int, ...] = ()
+    """The line of its file that has the first word, twice, of a text that is read as it stands."""
 
 
 def search_path(journal: Path) -> Path:
@@ -246,6 +248,7 @@ def _load_passage(reader: ReadPool, row: int, words: Sequence[str]) -> SearchHit
     document = StoredDocument(reader, found[0])
     at, snippet = _cut_snippet(document.slice(start, start + _PASSAGE), words)
     start, end = start + at, start + at + len(snippet)
+    held = start + max(0, _find_place(snippet, words))
     is_of_several = len(document.sources(0, document.length)) > 1
     return SearchHit(
         document=document.id,
@@ -254,6 +257,7 @@ def _load_passage(reader: ReadPool, row: int, words: Sequence[str]) -> SearchHit
         start=start,
         end=end,
         pages=document.pages(start, end),
+        lines=document.lines(held, held + 1),
         sources=document.sources(start, end) if is_of_several else (),
     )
 

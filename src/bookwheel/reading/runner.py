@@ -40,6 +40,7 @@ from bookwheel.reading.verdicts import judge
 from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
 from bookwheel.types import Answer, Flag, Reading, Status, Step
+from bookwheel.verdict.citations import assure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -205,6 +206,8 @@ class _Run:
         self.evidence, self.claims = await judge(*values, plan=self._reading.plan, model=model)
         if Flag.UNSURE in self.answer.flags:
             self.claims = doubt(self.claims)
+        elif Flag.LOOKED_UP in self.answer.flags:
+            self.claims = assure(self.claims)
 
     async def judge_by_sight(self, document: Document) -> None:
         """Say of claims that no words bear out which pictures the answer was written by."""

@@ -40,6 +40,9 @@ _STOP_WORDS: Final = lexicon.words(
 )
 # Words that ask, whatever is asked for.
 _ASKING: Final = frozenset(map(stem, lexicon.ASKING)) | lexicon.LIGHT
+# A name with a capital inside, as programs have them: "maxRedirects", "HTTPClient"; a word in capitals is none.
+_NAME: Final = re.compile(r"\b[A-Za-z]*[a-z][A-Z]\w*|\b[A-Z]{2,}[a-z]{2}\w*")
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _K1: Final = 1.2
 _B: Final = 0.75
 
@@ -53,9 +56,18 @@ def list_words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
+def spell_names(text: str) -> str:
+    """Return the text with the words of each name of a program after it.
+
+    >>> spell_names("maxRedirects, close_ledger, HTTPClient")
+    'maxRedirects max Redirects, close_ledger, HTTPClient HTTP Client'
+    """
+    return _NAME.sub(lambda name: f"{name[0]} {_HUMP.sub(' ', name[0])}", text)
+
+
 def find_stems(text: str) -> set[str]:
-    """Return the stems of a text's words."""
-    return {stem(key) for key in Passage(text).index_keys}
+    """Return the stems of a text's words, and of those that a name of a program is made of."""
+    return {stem(key) for key in Passage(spell_names(text)).index_keys}
 
 
 def weigh_rarity(holders: float, total: int) -> float:
@@ -175,7 +187,7 @@ class QuestionWords:
     """
 
     def __init__(self, question: str, stems: set[str] | None = None) -> None:
-        parsed = (word for word in parse_words(question) if word.is_distinctive)
+        parsed = (word for word in parse_words(spell_names(question)) if word.is_distinctive)
         self.order = [stem(word.index_key) for word in parsed] if stems is None else sorted(stems)
         """The stems as they stand in the question."""
         self._stems = set(self.order)

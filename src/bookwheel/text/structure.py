@@ -17,15 +17,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import accumulate
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.text.code import is_program, split_code
+from bookwheel.text.lines import FILE_HEADER, Line, read_lines
 from bookwheel.text.references import find_references
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-Span = tuple[int, int]
+    from bookwheel.text.lines import Span
 
 
 class Shape(StrEnum):
@@ -68,7 +70,12 @@ _MARKED_HEADING: Final = re.compile(
 _RULE: Final = re.compile(r"[\s|:=_*+-]+")
 _FENCE: Final = re.compile(r"\s*(?:```|~~~)")
 _TIME: Final = r"(?:\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?/\d\d?/\d{2,4}|\d\d?[:.]\d\d(?::\d\d)?|\d{4}年\d\d?月)"
-_STAMPED: Final = re.compile(rf"\s*[\[(<]?{_TIME}\b")
+# As programs write it: ISO 8601, syslog, glog, web servers, logfmt.
+_LOGGED: Final = (
+    r"\d{4}-\d\d-\d\dT\d\d:?\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|[IWEF]\d{4} \d\d:\d\d:\d\d|"
+    r"\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}:|(?:ts|time|timestamp)=\S"
+)
+_STAMPED: Final = re.compile(rf"\s*[\[(<]?(?:{_TIME}\b|{_LOGGED})")
 _SPEAKER: Final = re.compile(
     r"\s*(?:\*\*)?(?:[A-Z\u4e00-\u9fff@][\w.'@\u4e00-\u9fff-]*)(?: [\w.'()-]+){0,3}(?:\*\*)?\s*[:：](?:\*\*)?\s+\S"
 )
@@ -103,33 +110,45 @@ _CODE_LINES: Final = 12
 _ENDS: Final = (".", "!", "?", "。", "！", "？", ";", "；", ",", "，", ":", "：")
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    start: int
-    end: int
-    text: str
-
-    @property
-    def is_blank(self) -> bool:
-        return not self.text.strip()
-
-    @property
-    def span(self) -> Span:
-        return self.start, self.end
-
-
 def split_parts(text: str) -> list[TextPart]:
     """Return the parts of a text in order; headings, headers and rules of tables are no parts by themselves."""
-    starts = accumulate(map(len, text.splitlines(keepends=True)), initial=0)
-    bodies = [line.rstrip("\r\n") for line in text.splitlines(keepends=True)]
-    lines = [_Line(start, start + len(body), body) for start, body in zip(starts, bodies, strict=False)]
-    filled = [line for line in lines if not line.is_blank]
-    is_code = sum(bool(_CODE.search(line.text)) for line in filled) > _CODE_SHARE * len(filled)
-    if is_code and len(filled) > _CODE_LINES:
-        return list(_split_code(lines))
+    lines = read_lines(text)
+    files = [at for at, line in enumerate(lines) if FILE_HEADER.match(line.text)]
     parts: list[TextPart] = []
-    heading: Span | None = None
-    is_below = False
+    for at, end in pairwise(sorted({0, *files, len(lines)})):
+        name = FILE_HEADER.match(lines[at].text)
+        own = lines[at + bool(name) : end]
+        title = lines[at].span if name else None
+        split = _split_program if _is_program(name[1] if name else "", own) else _split_prose
+        parts += split(own, title)
+    cited = list(find_references(text))
+    parts = [
+        # A list's title may stand at the beginning of its first paragraph.
+        replace(part, shape=Shape.REFERENCE) if any(part.start < b and a < part.end for a, b in cited) else part
+        for part in parts
+    ]
+    return parts or ([TextPart(start=0, end=len(text), shape=Shape.PROSE)] if text.strip() else [])
+
+
+def _is_program(name: str, lines: Sequence[Line]) -> bool:
+    told = is_program(name)
+    filled = [line for line in lines if not line.is_blank]
+    # What people and programs said has times, and code in it.
+    if told is not None or len(filled) <= _CODE_LINES or any(_STAMPED.match(line.text) for line in filled):
+        return bool(told)
+    return sum(bool(_CODE.search(line.text)) for line in filled) > _CODE_SHARE * len(filled)
+
+
+def _split_program(lines: Sequence[Line], heading: Span | None) -> Iterator[TextPart]:
+    """Yield definitions, each under what it is a piece of."""
+    for block in split_code(lines):
+        start, end = lines[block.first].start, lines[block.end - 1].end
+        yield TextPart(start=start, end=end, shape=Shape.CODE, heading=heading, lead=block.lead)
+
+
+def _split_prose(lines: Sequence[Line], heading: Span | None) -> list[TextPart]:
+    parts: list[TextPart] = []
+    is_below = heading is not None
     at = 0
     while at < len(lines):
         line = lines[at]
@@ -137,7 +156,7 @@ def split_parts(text: str) -> list[TextPart]:
             at += 1
         elif _FENCE.match(line.text):
             end = next((i for i in range(at + 1, len(lines)) if _FENCE.match(lines[i].text)), len(lines))
-            parts += [replace(part, heading=heading) for part in _split_code(lines[at + 1 : end])]
+            parts += _split_program(lines[at + 1 : end], heading)
             at = end + 1
         elif _is_heading(lines, at):
             # A heading right below another one belongs to it.
@@ -149,13 +168,7 @@ def split_parts(text: str) -> list[TextPart]:
             parts += [replace(part, heading=heading) for part in found]
             is_below = False
             at = end
-    cited = list(find_references(text))
-    parts = [
-        # A list's title may stand at the beginning of its first paragraph.
-        replace(part, shape=Shape.REFERENCE) if any(part.start < b and a < part.end for a, b in cited) else part
-        for part in parts
-    ]
-    return parts or ([TextPart(start=0, end=len(text), shape=Shape.PROSE)] if text.strip() else [])
+    return parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +186,7 @@ def list_headings(text: str, most: int = 2000) -> list[Heading]:
 
     Where there are more than `most`, the lowest levels are left out.
     """
-    starts = accumulate(map(len, text.splitlines(keepends=True)), initial=0)
-    lines = [_Line(start, start + len(line), line) for start, line in zip(starts, text.splitlines(), strict=False)]
+    lines = read_lines(text)
     found: list[Heading] = []
     is_fenced = False
     for line in lines:
@@ -195,18 +207,7 @@ def list_headings(text: str, most: int = 2000) -> list[Heading]:
     return found[:most]
 
 
-def _split_code(lines: Sequence[_Line]) -> Iterator[TextPart]:
-    """Yield blocks between blank lines, at most a dozen lines long; a comment stays with what it is about."""
-    block: list[_Line] = []
-    for line in (*lines, _Line(0, 0, "")):
-        if (line.is_blank or len(block) == _CODE_LINES) and block:
-            yield TextPart(start=block[0].start, end=block[-1].end, shape=Shape.CODE)
-            block = []
-        if not line.is_blank:
-            block.append(line)
-
-
-def _is_heading(lines: Sequence[_Line], at: int) -> bool:
+def _is_heading(lines: Sequence[Line], at: int) -> bool:
     line = lines[at].text.strip()
     if _MARKED_HEADING.match(lines[at].text):
         return True
@@ -234,7 +235,7 @@ def _count_cells(line: str) -> int:
     return len(_GAPS.findall(line)) + 1 if _GAPS.search(line.strip()) else 0
 
 
-def _read_block(lines: Sequence[_Line], at: int) -> tuple[int, list[TextPart]]:
+def _read_block(lines: Sequence[Line], at: int) -> tuple[int, list[TextPart]]:
     """Return the line after the block that begins here, and its parts."""
     end = at
     while end < len(lines) and not lines[end].is_blank and not _FENCE.match(lines[end].text):
@@ -271,7 +272,7 @@ def _is_framed(line: str) -> bool:
     return bare.startswith("|") and bare.endswith("|") and len(bare) > 1
 
 
-def _find_header(rows: Sequence[_Line]) -> Span | None:
+def _find_header(rows: Sequence[Line]) -> Span | None:
     """Return a table's header: the first row, save for titles above it that leave most cells empty."""
     mark = next((mark for mark in "|\t;," if all(mark in line.text for line in rows)), None)
     filled = [sum(map(bool, map(str.strip, line.text.split(mark)))) for line in rows[:_LATEST_HEADER]] if mark else [1]
@@ -279,7 +280,7 @@ def _find_header(rows: Sequence[_Line]) -> Span | None:
     return rows[at].span if len(rows) > at + 1 and not _STAMPED.match(rows[at].text) else None
 
 
-def _is_table(block: Sequence[_Line]) -> bool:
+def _is_table(block: Sequence[Line]) -> bool:
     rows = [line for line in block if not _RULE.fullmatch(line.text)]
     if sum("|" in line.text for line in rows) == len(rows) and len(rows) > 1:
         return True
@@ -294,11 +295,11 @@ def _is_table(block: Sequence[_Line]) -> bool:
     return sum(_count_cells(line.text) > 1 and bool(_GAPS.search(line.text.strip())) for line in rows) > 0.7 * len(rows)
 
 
-def _split_turns(block: Sequence[_Line], test: re.Pattern[str], earlier: Sequence[_Line]) -> Iterator[TextPart]:
+def _split_turns(block: Sequence[Line], test: re.Pattern[str], earlier: Sequence[Line]) -> Iterator[TextPart]:
     """Yield turns and lines of a log; a short one, and what follows a question, is led in by the one before."""
-    before: _Line | None = next((line for line in reversed(earlier[-2:]) if test.match(line.text)), None)
+    before: Line | None = next((line for line in reversed(earlier[-2:]) if test.match(line.text)), None)
     start = block[0]
-    lines: list[list[_Line]] = []
+    lines: list[list[Line]] = []
     for line in block:
         if test.match(line.text) or not lines:
             lines.append([])
@@ -309,10 +310,10 @@ def _split_turns(block: Sequence[_Line], test: re.Pattern[str], earlier: Sequenc
         is_short = test is _STAMPED and length < _SHORT_TURN
         leads = before is not None and (before.text.rstrip().endswith(("?", "？")) or is_short)
         yield TextPart(start=start.start, end=end.end, shape=Shape.TURN, lead=before.span if leads and before else None)
-        before = _Line(start.start, end.end, "\n".join(line.text for line in turn))
+        before = Line(start.start, end.end, "\n".join(line.text for line in turn))
 
 
-def _find_lead(lines: Sequence[_Line], at: int) -> Span | None:
+def _find_lead(lines: Sequence[Line], at: int) -> Span | None:
     """Return the line with a colon at its end that stands above a list, over at most one blank line."""
     above = next((line for line in reversed(lines[max(0, at - 2) : at]) if not line.is_blank), None)
     leads = above is not None and above.text.rstrip().rstrip("*").endswith((":", "："))
@@ -332,9 +333,9 @@ def _is_title(line: str, below: str) -> bool:
     return not words.endswith(_ENDS) and bool(_SUBCLAUSE.match(below))
 
 
-def _split_items(block: Sequence[_Line], lead: Span | None) -> Iterator[TextPart]:
+def _split_items(block: Sequence[Line], lead: Span | None) -> Iterator[TextPart]:
     """Yield paragraphs and items. A line with a colon at its end, or a numbered title, leads in the items below it."""
-    open_: list[_Line] = []
+    open_: list[Line] = []
 
     def close() -> Iterator[TextPart]:
         if open_:

@@ -33,6 +33,7 @@ from bookwheel.claims import Claim, Fit, Verdict
 from bookwheel.text.remarks import says_absent
 from bookwheel.text.sentences import list_sentences
 from bookwheel.verdict.asking import is_misfit, measure_fit
+from bookwheel.verdict.citations import find_cited, is_citation, split_citations
 from bookwheel.verdict.copies import find_copies
 from bookwheel.verdict.measure import Surroundings, contradicts, is_vetoed, list_foreign_clauses, measure
 from bookwheel.verdict.parsing import parse
@@ -128,7 +129,7 @@ def judge_answer(
 def examine(answer: str, question: str, parts: PlacedParts) -> list[Finding]:
     """Look for each sentence of an answer in the document."""
     pieces = split_answer(answer)
-    copies = _find_copies(parts, pieces)
+    copies = _find_copies(parts, pieces) | find_cited(parts, pieces)
     judged = [at for at, piece in enumerate(pieces) if _is_judged(piece)]
     said = {pieces[at]: _say_whole(pieces[at], question) for at in judged}
     # A sentence that an answer repeats is looked for once.
@@ -212,7 +213,8 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
     claim = Claim(text=text, verdict=Verdict.NOT_FOUND, missing=finding.missing, answers=judgment.answers)
     score, passages = round(judgment.score, 4), finding.passages
     if finding.copy:
-        return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(text, [finding.copy]), missing=())
+        origin = "" if is_citation(text) else text  # what names its place rests on nothing else
+        return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(origin, [finding.copy]), missing=())
     if judgment.is_supported:
         said = parse(text)
         is_whole = bool(passages) and parse(passages[0].text).tokens == said.tokens
@@ -249,9 +251,11 @@ def split_answer(answer: str) -> list[str]:
     if (values := _json_values(answer)) is not None:
         return values
     sentences: list[str] = []
-    for line in answer.splitlines():
-        bullets = _BULLETS.match(line)
-        sentences += list_sentences(line[bullets.end() :] if bullets else line)
+    for piece, is_cited in split_citations(answer):
+        for line in [] if is_cited else piece.splitlines():
+            bullets = _BULLETS.match(line)
+            sentences += list_sentences(line[bullets.end() :] if bullets else line)
+        sentences += [piece] if is_cited else []
     return sentences
 
 
@@ -275,6 +279,8 @@ def _json_values(answer: str) -> list[str] | None:
 
 def _is_judged(sentence: str) -> bool:
     """Tell if a sentence says something. Headings and "Here is the answer:" do not."""
+    if is_citation(sentence):
+        return True
     return not sentence.endswith((":", "：")) and bool(
         parse(sentence).terms or _CHOICE.fullmatch(sentence) or says_absent(sentence)
     )

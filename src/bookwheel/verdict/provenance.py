@@ -225,7 +225,7 @@ class _ChunkCache:
         """Return a span of a step's chunk as evidence, in the document's characters."""
         chunk = self.steps[at].chunk
         start, end = chunk.start + span[0], chunk.start + span[1]
-        pages, sources = (getattr(self._document, name, None) for name in ("pages", "sources"))
+        pages, sources, lines = (getattr(self._document, name, None) for name in ("pages", "sources", "lines"))
         return Evidence(
             quote=self.passage(at).text[slice(*span)],
             start=start,
@@ -233,6 +233,7 @@ class _ChunkCache:
             step=chunk.index,
             pages=pages(start, end) if pages else chunk.pages,
             sources=sources(start, end) if sources else chunk.sources,
+            lines=lines(start, end) if lines else (),
         )
 
 

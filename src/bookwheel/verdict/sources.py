@@ -9,6 +9,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from bookwheel.claims import Evidence
+from bookwheel.text.lines import find_lines, has_lines
 from bookwheel.text.matching import find_missing_words, parse_words
 from bookwheel.types import Flag
 from bookwheel.verdict.parsing import parse, share_terms
@@ -63,6 +64,12 @@ class PlacedParts:
     def sources(self, start: int, end: int) -> tuple[str, ...]:
         """Return the sources that hold these characters."""
         return tuple(dict.fromkeys(source for source, _ in self._find(start, end)))
+
+    def lines(self, start: int, end: int) -> tuple[int, ...]:
+        """Return the first and the last line of the file that these characters stand in."""
+        if not isinstance(self.document, _SupportsSlice) or not has_lines(", ".join(self.sources(start, end))):
+            return ()
+        return find_lines(self.document.slice, self._starts[bisect_right(self._starts, start) - 1], start, end)
 
     def _find(self, start: int, end: int) -> list[tuple[str, int | None]]:
         first, last = bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1)
@@ -123,7 +130,9 @@ class EvidenceList:
         if step is None and at >= 0 and start < self._chunks[at].end:
             step = self._chunks[at].index
         pages, sources = self._parts.pages(start, end), self._parts.sources(start, end)
-        self.pieces.append(Evidence(quote=quote, start=start, end=end, step=step, pages=pages, sources=sources))
+        lines = self._parts.lines(start, end)
+        piece = Evidence(quote=quote, start=start, end=end, step=step, pages=pages, sources=sources, lines=lines)
+        self.pieces.append(piece)
         return len(self.pieces) - 1
 
 

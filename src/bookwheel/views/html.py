@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.claims import choose_sign
 from bookwheel.types import Flag, Status
 from bookwheel.views.diff import ChangeKind, changed_share, diff_memories
-from bookwheel.views.verdicts import describe_claim, describe_verdict, list_cautions
+from bookwheel.views.verdicts import describe_claim, describe_span, describe_verdict, list_cautions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -165,11 +165,10 @@ def _render_verdict(reading: Reading, *, linked: bool) -> str:
 
 
 def _render_quote(quote: Evidence, *, linked: bool) -> str:
-    source = f"<bdi>{_escape(quote.source)}</bdi> · " if quote.source else ""
     step = "" if quote.step is None else f" · {_link_step(quote.step, linked=linked)}"
     return (
         f'<blockquote dir="auto">{_escape(quote.quote)}</blockquote><p class="small">'
-        f"{source}{_format_pages(quote.pages)}characters {quote.start:,}–{quote.end:,}{step}</p>\n"
+        f"<bdi>{_escape(describe_span(quote, quote.source))}</bdi>{step}</p>\n"
     )
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.claims import Fit, Verdict
-from bookwheel.reading.ways.passages import GAP
 from bookwheel.text.questions import asks_for_list
 from bookwheel.types import Flag
 
@@ -81,13 +80,40 @@ def describe_verdict(verdict: Verdict, answers: Fit | None) -> str:
 
 def describe_place(piece: Evidence) -> str:
     """Return where a passage stands: its file, pages, characters and step."""
-    pages = f"p. {', '.join(map(str, piece.pages))}" if piece.pages else ""
     step = "" if piece.step is None else f"step {piece.step}"
-    return " · ".join(filter(None, (piece.source, pages, f"characters {piece.start:,}–{piece.end:,}", step)))
+    return " · ".join(filter(None, (describe_span(piece, piece.source), step)))
+
+
+class SupportsPlace(Protocol):
+    """A span of a document that knows its pages and lines."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def pages(self) -> tuple[int, ...]: ...
+    @property
+    def lines(self) -> tuple[int, ...]: ...
+
+
+def describe_span(place: SupportsPlace, source: str) -> str:
+    """Return where a span stands: file:line where the file has lines, else its pages and characters."""
+    if place.lines:
+        return f"{source}:{'-'.join(map(str, dict.fromkeys(place.lines)))}"
+    pages = f"p. {', '.join(map(str, place.pages))}" if place.pages else ""
+    return " · ".join(filter(None, (source, pages, f"characters {place.start:,}–{place.end:,}")))
+
+
+def _is_looked_up(reading: Reading) -> bool:
+    """Return whether the whole document was looked at for an answer, and not the memory alone."""
+    return reading.answer is not None and Flag.LOOKED_UP in reading.answer.flags
 
 
 def describe_share(reading: Reading) -> str:
     """Return in words how much of the document was read, and in which order; empty where it was read to its end."""
+    if _is_looked_up(reading):
+        return "looked up in the whole document by its structure"
     if reading.share_read == 1:
         return ""
     share = max(reading.share_read, 0.01)
@@ -118,7 +144,7 @@ def _advise_table(reading: Reading) -> str:
     """Return how to get every item where a question asks for a list; empty where one memory holds the answer well."""
     # Who quotes shows a few passages, even of one section.
     is_one_call = reading.way == "whole" or (len(reading.steps) <= 1 and reading.way != "quotes")
-    if "collect" in reading.way or is_one_call or _is_whole_table(reading) or not asks_for_list(reading.question):
+    if "collect" in reading.way or is_one_call or _is_looked_up(reading) or not asks_for_list(reading.question):
         return ""
     # A model that keeps within a memory which is nearly full has left something out of it; who quotes fills it anyway.
     filled = max((step.after.tokens / step.after.limit for step in reading.steps), default=0.0)
@@ -130,15 +156,6 @@ def _advise_table(reading: Reading) -> str:
         f"this asks for a list, and the memory of {reading.plan.memory_tokens} tokens {how}; every item, with its "
         'place, comes with: bookwheel collect SOURCE "every …: name, date, amount" (the way `collect`)'
     )
-
-
-def _is_whole_table(reading: Reading) -> bool:
-    """Return whether an answer names or counts the rows beside it: these are found in the whole table."""
-    if reading.way != "quotes" or not reading.answer or not reading.answer.passage:
-        return False
-    text, rows = reading.answer.text.strip(), reading.answer.passage.splitlines()
-    told = int(text) if text.isdecimal() else len(text.splitlines())
-    return told == len(rows) and all(GAP in row for row in rows)
 
 
 def _tells_count(reading: Reading) -> bool:

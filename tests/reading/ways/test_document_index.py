@@ -131,6 +131,10 @@ Orders:
 07:02 juho: one, yesterday
 
 灯塔看守人每晚都写日志。海关官员数出六十四桶。
+
+===== books.py =====
+def closeLedger(day):
+    return day
 """
 
 
@@ -140,4 +144,4 @@ def test_an_index_that_comes_out_otherwise_has_a_new_version():
     spans = [(one.start, one.end, one.tokens) for one in chunks]
     words = sorted((word, *places) for word, places in index._own.words.items())
     digest = hashlib.sha256(repr((index._windows.tolist(), words, spans)).encode()).hexdigest()[:16]
-    assert (document_index.VERSION, digest) == (4, "590c1e89612a2d79")
+    assert (document_index.VERSION, digest) == (5, "c2b3943d31ab0462")

@@ -12,6 +12,7 @@ from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.passages import PassageIndex
 from bookwheel.reading.ways.quotes import quotes
 from bookwheel.reading.ways.table_answers import find_table_answer, names_other_row
+from bookwheel.text.structure import Shape
 from bookwheel.types import Answer, Flag
 
 TEXT = """# Boats for hire
@@ -123,7 +124,7 @@ def test_how_many_rows_lie_beyond_a_bound_is_counted():
 
 
 def test_rows_are_those_of_one_table_though_another_has_the_same_names():
-    rows = PassageIndex.build(TEXT).list_rows()
+    rows = PassageIndex.build(TEXT).list_windows(Shape.ROW)
     assert [row.text for row in rows] == [OTTER, HERON, TEAL, "| Heron | £5 | North |", "| Smew | £3 | South |"]
     found = find_table_answer("Which is cheaper, Heron or Smew?", rows[-1].shown, TextDocument(TEXT))
     assert found is not None
@@ -205,7 +206,7 @@ LEDGER = """| Invoice | Date | Supplier | Gross | Due |
 )
 def test_rows_that_only_a_code_tells_apart_are_compared_listed_and_counted(question, text):
     document = TextDocument(LEDGER)
-    row = next(iter(PassageIndex.build(LEDGER).list_rows()))
+    row = next(iter(PassageIndex.build(LEDGER).list_windows(Shape.ROW)))
     found = find_table_answer(question, row.shown, document)
     assert found
     assert (found.text, found.is_compared) == (text, True)
@@ -223,7 +224,7 @@ def test_rows_that_only_a_code_tells_apart_are_compared_listed_and_counted(quest
     ],
 )
 def test_a_row_of_something_else_than_what_is_asked_about_answers_nothing(question, is_other):
-    row = next(iter(PassageIndex.build(LEDGER).list_rows()))
+    row = next(iter(PassageIndex.build(LEDGER).list_windows(Shape.ROW)))
     assert names_other_row(question, row.shown, TextDocument(LEDGER)) is is_other
 
 
@@ -247,7 +248,7 @@ CHART = """Traffic of the port
 )
 def test_a_table_right_below_its_title_and_with_an_empty_corner_is_one(question, row, text):
     document = TextDocument(CHART)
-    shown = next(one.shown for one in index_passages(document).list_rows() if row in one.text)
+    shown = next(one.shown for one in index_passages(document).list_windows(Shape.ROW) if row in one.text)
     found = find_table_answer(question, shown, document)
     assert (found.text if found else None) == text
 

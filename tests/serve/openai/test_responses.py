@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 
 import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
-from openai.types.responses import ResponseUsage
+from openai.types.responses import ResponseUsage, response_create_params
 
 from bookwheel.errors import Refused
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
+from bookwheel.serve.openai.requests import name_unused
+from bookwheel.serve.openai.responses import ResponsesShape, to_chat_request
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Status
 
@@ -30,6 +33,26 @@ def asked(words: tuple[str, str]) -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
+def test_all_fields_that_the_clients_library_knows_are_known() -> None:
+    written = (response_create_params.ResponseCreateParamsBase, response_create_params.ResponseCreateParamsStreaming)
+    assert {name for one in written for name in one.__annotations__} - set(ResponsesShape.model_fields) == set()
+
+
+def test_an_agent_may_offer_tools_that_the_server_would_run() -> None:
+    # What Codex sends with every request.
+    look = {"type": "function", "name": "look", "strict": False, "parameters": {"type": "object"}}
+    others = [{"type": "web_search"}, {"type": "namespace", "name": "agents", "tools": [look]}, {"type": "custom"}]
+    items = [{"type": "message", "role": "developer", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    shape = ResponsesShape(model="toy", input=items, tools=[*others, look], client_metadata={"turn_id": "1"})
+    chat, sent = to_chat_request(shape)
+    assert [message.role for message in chat.messages] == ["system", "user"]
+    assert [tool["function"]["name"] for tool in json.loads(sent)["tools"]] == ["look"]
+    assert name_unused(chat) == ("tools.custom", "tools.namespace", "tools.web_search")
+    assert not {"client_metadata", "tools.custom"} & set(json.loads(sent))
+    alone = ResponsesShape(model="toy", input="Hi", tools=others)
+    assert "tools" not in json.loads(to_chat_request(alone)[1])
+
+
 def test_what_fits_the_window_goes_straight_to_the_model(up) -> None:
     with client(up) as ai:
         said = ai.responses.create(model="scripted", input="Hello there", instructions="Be brief.")
@@ -245,7 +268,6 @@ IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
         ({"input": [{"type": "function_call_output", "output": 3, "call_id": "1"}]}, 400, "input"),
         ({"input": [{"type": "item_reference", "id": "1"}]}, 400, "input"),
         ({"input": "Hi", "model": "gpt-9"}, 404, "model"),
-        ({"input": "Hi", "tools": [{"type": "web_search"}]}, 400, "tools"),
         ({"input": "Hi", "previous_response_id": "resp_1"}, 404, "previous_response_id"),
         ({"input": "Hi", "conversation": "conv_1"}, 400, "conversation"),
         ({"input": "Hi", "background": True}, 400, "background"),

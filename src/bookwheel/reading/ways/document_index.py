@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-VERSION: Final = 4
+VERSION: Final = 5
 """Raised when the chunks, windows or stems of a text change: what was kept of it before is then made anew."""
 _KEPT: Final = 8
 # Characters; a shorter document is cut and indexed in less than a tenth of a second.

@@ -35,19 +35,21 @@ from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING, Final, Self
 
+from bookwheel.text.code import has_only_imports, is_test
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import Passage
 from bookwheel.text.questions import find_kind, shows_kind
-from bookwheel.text.ranking import WordIndex, find_stems, weigh_rarity
+from bookwheel.text.ranking import WordIndex, find_stems, spell_names, weigh_rarity
 from bookwheel.text.sentences import split_sentences
 from bookwheel.text.structure import Shape, split_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from bookwheel.text.lines import Span
     from bookwheel.text.questions import AnswerKind
     from bookwheel.text.ranking import QuestionWords
-    from bookwheel.text.structure import Span, TextPart
+    from bookwheel.text.structure import TextPart
     from bookwheel.text.tokens import Tokenizer
 
 SENTENCES: Final = 3
@@ -72,6 +74,8 @@ WEIGHTS: Final = {
     "reference": -9.0,
     "length": 2.431,
     "late": 0.867,
+    "imports": -2.0,
+    "tests": -1.0,
 }
 _LEAD_SHARE: Final = 0.23
 _ASKS_CITED: Final = re.compile(r"\bcit(?:e|es|ed|ation)|\breferenc|\bbibliograph|引用|参考文献|文献", re.IGNORECASE)
@@ -264,9 +268,10 @@ class PassageIndex:
             for at in self._own.find(word):
                 yield word, self._windows[_FIELDS * at]
 
-    def list_rows(self) -> list[Window]:
-        """Return the rows of all tables."""
-        return [self[at] for at in range(len(self)) if _SHAPES[self._windows[_FIELDS * at + 2]] is Shape.ROW]
+    def list_windows(self, shape: Shape) -> list[Window]:
+        """Return the windows of a shape: the rows of all tables, the blocks of all code."""
+        wanted = _SHAPES.index(shape)
+        return [self[at] for at in range(len(self)) if self._windows[_FIELDS * at + 2] == wanted]
 
     def _find_words(self, stems: Iterable[str]) -> list[str]:
         """Return the stems, and for one that stands nowhere the nearest that does: people mistype."""
@@ -284,7 +289,7 @@ class PassageIndex:
         self, at: int, question: QuestionWords, kind: AnswerKind | None, weights: dict[str, float]
     ) -> dict[str, float]:
         window, total = self[at], sum(weights.values()) or 1.0
-        sequence = [stem(key) for key in Passage(window.text).ordered_keys]
+        sequence = [stem(key) for key in Passage(spell_names(window.text)).ordered_keys]
         own = set(sequence) & set(weights)
         led = find_stems(" ".join(window.leads)) & set(weights)
         places = {word: [here for here, other in enumerate(sequence) if other == word] for word in own}
@@ -302,4 +307,6 @@ class PassageIndex:
             str(Shape.REFERENCE): float(window.shape is Shape.REFERENCE and not _ASKS_CITED.search(question.question)),
             "length": log(1 + len(sequence)) / 5,
             "late": at / max(1, len(self)),
+            "imports": float(window.shape is Shape.CODE and has_only_imports(window.text)),
+            "tests": float(window.shape is Shape.CODE and is_test(window.leads) and not is_test([question.question])),
         }

@@ -3,6 +3,7 @@
 The memory holds verbatim passages of the document, a passage a line, the best first. Passages are chosen by one
 measure, their gain: how much of the question they explain (reading/ways/question_scorer.py).
 
+    code                    what its names tell is asked of no model (reading/ways/code_answers.py)
     for each chunk          those with the best windows of the whole document first (reading/ways/passages.py)
         for each window     of the best that begin in it: its gain
         judgement           where the plan asks for it: the log-odds, by the model's judgement, that one of the best
@@ -13,19 +14,16 @@ measure, their gain: how much of the question they explain (reading/ways/questio
                             what was not read then is flagged `unread`
     with no enough          a plan that has none reads everything: the gain of each chunk first, half of which is added
                             to that of its windows; a chunk that is not among the best few so far changes nothing
-    second passage          where passages are judged: one of the whole document that answers together with the best one
-                            (reading/ways/question_scorer.py); its chunk's step is flagged `joined`
+    second passage          where passages are judged: one of the whole document that answers together with the best;
+                            its chunk's step is flagged `joined`
     answer                  if the best window does not answer, by its judgement, or by its gain where there is none,
-                            and none joined it: not in the document
-                            so too if it is a row of something else than what the question names
-                            else a cell of its table (reading/ways/table_answers.py), or a short answer out of that
-                            window, or of the one that joined it (reading/ways/short_answers.py), with the passages
-                            beside it
+                            and none joined it: not in the document; so too if it is a row of something else
+                            else a cell of its table (table_answers.py), or a short answer out of that window, or of
+                            the one that joined it (short_answers.py), with the passages beside it
 
-A small model judges far better than it writes: it can tell which text a question is about, but not repeat that text
-without errors. Every line of the memory is the document's own wording, so its place in the document is exact. With a
-prompt set for larger models the last line is instead what the model says to the question and the whole memory.
-A line that the user wrote into the memory is never dropped.
+A small model judges far better than it writes: it can tell which text a question is about, but not repeat it without
+errors. Every line of the memory is the document's own wording, so its place in the document is exact. With a prompt set
+for larger models the last line is what the model says to question and memory. A line of the user's is never dropped.
 """
 
 from __future__ import annotations
@@ -41,6 +39,7 @@ from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading import loop
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.code_answers import cite_passage, leave_all, look_up_code
 from bookwheel.reading.ways.compose import list_unread, number_step
 from bookwheel.reading.ways.document_index import cut_chunks, index_passages
 from bookwheel.reading.ways.passages import fit, overlaps, split_windows
@@ -64,6 +63,7 @@ if TYPE_CHECKING:
     from bookwheel.reading.prompts import Prompts
     from bookwheel.reading.ways.passages import Window
     from bookwheel.reading.ways.question_scorer import SecondPassage
+    from bookwheel.reading.ways.table_answers import ToldAnswer
     from bookwheel.text.ranking import QuestionWords
     from bookwheel.types import Document
 
@@ -89,15 +89,13 @@ async def quotes(
     document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
 ) -> AsyncGenerator[Step | Answer]:
     """Read past a memory of verbatim passages, chosen by likelihood, and answer with the best ones."""
-    judge = await require_ability(model, Ability.LIKELIHOOD, "quotes")
-    prompts = prompts_for(plan, question)
-    loop.check(question, model, plan, prompts)
-    plan = replace(plan, least_gain=prompts.least_gain_share * plan.least_gain)
-    weight = plan.judgement_weight if asks_judgements(plan, prompts) else 0.0
-    if weight:
-        await require_ability(model, Ability.JUDGE, "quotes")
-    scorer = QuestionScorer(judge, prompts, question, weight)
+    scorer, plan = await _prepare(question, model, plan)
     memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
+    if scorer.prompts.quotes and (told := await look_up_code(question, document, done)):
+        for step in await leave_all(document, model, plan, done):
+            yield step
+        yield _conclude_told(scorer, told)
+        return
     lines = _find_lines(done)
     second = _find_second(lines, done)
     kept = [quote for quote in await _restore(memory, lines, done, scorer) if quote.text != second]
@@ -127,7 +125,7 @@ async def quotes(
     best = kept[0] if kept else None
     is_open = best is not None and scorer.words.share(best.text) < 1
     was_ended = any(Flag.UNREAD in step.flags for step in done)
-    if best and is_open and best.chunk < inf and weight and not second and not was_ended:
+    if best and is_open and best.chunk < inf and scorer.weight and not second and not was_ended:
         joining = await find_second(best, ranked, document, scorer, model, plan)
         if joining:
             step = _join(joining, memory, kept, scorer, model)
@@ -139,6 +137,18 @@ async def quotes(
             yield number_step(step, index)
             index += 1
     yield await _answer(kept, second, memory, scorer, model, plan, document=document)
+
+
+async def _prepare(question: str, model: Model, plan: Plan) -> tuple[QuestionScorer, Plan]:
+    """Return what measures passages, and the plan for this question."""
+    judge = await require_ability(model, Ability.LIKELIHOOD, "quotes")
+    prompts = prompts_for(plan, question)
+    loop.check(question, model, plan, prompts)
+    weight = plan.judgement_weight if asks_judgements(plan, prompts) else 0.0
+    if weight:
+        await require_ability(model, Ability.JUDGE, "quotes")
+    plan = replace(plan, least_gain=prompts.least_gain_share * plan.least_gain)
+    return QuestionScorer(judge, prompts, question, weight), plan
 
 
 def asks_judgements(plan: Plan, prompts: Prompts) -> bool:
@@ -335,13 +345,20 @@ async def _answer(
         reply = Reply(text=scorer.prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(memory.text), reply=reply))
     if told:
-        return _conclude(scorer, ShortAnswer(told.text, told.is_sure), told.passage, told.passage)
+        return _conclude_told(scorer, told)
     if best and scorer.prompts.quotes:
         passage = "" if is_own else f"{best.text}\n{second}" if second else best.text
         short = ShortAnswer(best.text) if is_own else await scorer.answer(best.text, second or "")
-        return _conclude(scorer, short, passage, best.text)
+        code = "" if is_own else await asyncio.to_thread(cite_passage, best.text, document)
+        short = ShortAnswer(code, short.is_sure) if code and best.text.endswith(short.text) else short
+        return _conclude(scorer, short, code or passage, best.text)
     answer = await loop.answer(scorer.question, memory, model, plan, scorer.prompts)
     return replace(answer, conversation=answer.conversation.add_usage(scorer.take_usage()))
+
+
+def _conclude_told(scorer: QuestionScorer, told: ToldAnswer) -> Answer:
+    answer = _conclude(scorer, ShortAnswer(told.text, told.is_sure), told.passage, told.passage)
+    return replace(answer, flags=(*answer.flags, Flag.LOOKED_UP)) if told.is_compared else answer
 
 
 def _conclude(scorer: QuestionScorer, short: ShortAnswer, passage: str, seen: str) -> Answer:

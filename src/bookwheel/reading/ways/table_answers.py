@@ -17,13 +17,14 @@ from bookwheel.text.questions import COUNTS, AnswerKind, Style, can_answer, find
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import find_cell, list_asked, read_row, split_cells
 from bookwheel.text.selections import asks_bound, select_rows
+from bookwheel.text.structure import Shape
 from bookwheel.verdict.asking import find_counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bookwheel.reading.ways.passages import Window
-    from bookwheel.text.structure import Span
+    from bookwheel.text.lines import Span
     from bookwheel.types import Document
 
 
@@ -47,18 +48,18 @@ _LEAST_CELLS: Final = 2
 _ALIKE: Final = 0.75
 
 
-class RowAnswer(NamedTuple):
-    """An answer that the structure of a table gives."""
+class ToldAnswer(NamedTuple):
+    """An answer that the structure of a table or of a program gives."""
 
     text: str
     passage: str
-    """The rows that it rests on, a line each, as they are shown."""
+    """The rows that it rests on, a line each, as they are shown, or a definition."""
     is_sure: bool
     is_compared: bool
-    """Whether rows of the whole table tell it; else the passage alone."""
+    """Whether the whole table or program tells it; else the passage alone."""
 
 
-def find_table_answer(question: str, passage: str, document: Document) -> RowAnswer | None:
+def find_table_answer(question: str, passage: str, document: Document) -> ToldAnswer | None:
     """Return what a table says: that of which the passage is a row, or any where rows are compared.
 
     A list has the rows that the question tells by a bound or a word; else one row is meant.
@@ -69,7 +70,7 @@ def find_table_answer(question: str, passage: str, document: Document) -> RowAns
     is_amount = style is Style.SPAN and find_kind(question) in _AMOUNT_KINDS
     if style not in (Style.SPAN, Style.LIST) or (GAP not in passage and not is_whole and not is_amount):
         return None
-    every = index_passages(document).list_rows()
+    every = index_passages(document).list_windows(Shape.ROW)
     own = next((row for row in every if row.lead_spans and row.shown.endswith(passage)), None) if passage else None
     if is_whole:
         tables = _group(every)
@@ -85,14 +86,14 @@ def find_table_answer(question: str, passage: str, document: Document) -> RowAns
     return named or (_find_in_row(question, own, passage) if own else None)
 
 
-def _find_in_row(question: str, row: Window, passage: str) -> RowAnswer | None:
+def _find_in_row(question: str, row: Window, passage: str) -> ToldAnswer | None:
     header, line = _read_header(row), _read_line(row)
     if time := find_outermost(question, read_row(header, line)[1]):
-        return RowAnswer(time, passage, is_sure=False, is_compared=False)
+        return ToldAnswer(time, passage, is_sure=False, is_compared=False)
     cell, is_figure = find_cell(header, line, question, " ".join(row.leads)), _HOW_MANY.search(question)
     if cell is None or not can_answer(question, cell.text) or (is_figure and measure(cell.text) is None):
         return None
-    return RowAnswer(cell.text, passage, is_sure=cell.is_named, is_compared=False)
+    return ToldAnswer(cell.text, passage, is_sure=cell.is_named, is_compared=False)
 
 
 def _group(rows: Sequence[Window]) -> list[list[Window]]:
@@ -104,7 +105,7 @@ def _group(rows: Sequence[Window]) -> list[list[Window]]:
     return list(tables.values())
 
 
-def _find_named_value(question: str, rows: Sequence[Window]) -> RowAnswer | None:
+def _find_named_value(question: str, rows: Sequence[Window]) -> ToldAnswer | None:
     """Return the figure of the one line without a header that says all that is asked: "Flat white   3.80"."""
     asked = list_asked(question) - _AMOUNTS
     found: list[tuple[int, str, Window]] = []
@@ -121,7 +122,7 @@ def _find_named_value(question: str, rows: Sequence[Window]) -> RowAnswer | None
     return _tell(best[0][1], [best[0][2].shown], is_sure=True) if len(best) == 1 else None
 
 
-def _compare(question: str, rows: Sequence[Window]) -> RowAnswer | None:
+def _compare(question: str, rows: Sequence[Window]) -> ToldAnswer | None:
     shown = {_read_line(row): row.shown for row in rows}
     found = compare_rows(question, _read_header(rows[0]), list(shown))
     if found is None or not can_answer(question, found.text) or not _is_about(question, shown.values()):
@@ -135,7 +136,7 @@ def _is_about(question: str, rows: Iterable[str]) -> bool:
     return not asked or any(asked & find_stems(row) for row in rows)
 
 
-def _list_rows(question: str, rows: Sequence[Window]) -> RowAnswer | None:
+def _list_rows(question: str, rows: Sequence[Window]) -> ToldAnswer | None:
     """Return the names of the rows that are asked for, or their number where that is."""
     shown = {_read_line(row): row.shown for row in rows}
     found = select_rows(question, _read_header(rows[0]), list(shown))
@@ -160,7 +161,7 @@ def names_other_row(question: str, passage: str, document: Document) -> bool:
 
     That is a code ("invoice R-99999"), or every word beside those that name a column or ask for an amount.
     """
-    row = next((one for one in index_passages(document).list_rows() if one.shown.endswith(passage)), None)
+    row = next((one for one in index_passages(document).list_windows(Shape.ROW) if one.shown.endswith(passage)), None)
     if not passage or row is None or not row.lead_spans or len(split_cells(_read_header(row))) < _LEAST_CELLS:
         return False
     said = f"{' '.join(row.leads)} {_read_header(row)} {_read_line(row)}"
@@ -173,8 +174,8 @@ def names_other_row(question: str, passage: str, document: Document) -> bool:
     return question.isascii() and find_style(question) is Style.SPAN and bool(asked) and not is_named
 
 
-def _tell(text: str, shown: Sequence[str], *, is_sure: bool) -> RowAnswer:
-    return RowAnswer(text, "\n".join(shown), is_sure=is_sure, is_compared=True)
+def _tell(text: str, shown: Sequence[str], *, is_sure: bool) -> ToldAnswer:
+    return ToldAnswer(text, "\n".join(shown), is_sure=is_sure, is_compared=True)
 
 
 def _read_line(row: Window) -> str:

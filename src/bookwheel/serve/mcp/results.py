@@ -173,7 +173,7 @@ def reading_summary(reading: Reading) -> Json:
 
 def search_hit(hit: SearchHit) -> Json:
     about = {"reading": hit.reading, "question": cut(hit.question, 150)} if hit.reading else {}
-    places = {"start": hit.start, "end": hit.end, **({"pages": list(hit.pages)} if hit.pages else {})}
+    places = {"start": hit.start, "end": hit.end, **_find_place(hit)}
     return clean(
         {
             "document": hit.document[:SHORT_ID],
@@ -262,8 +262,12 @@ def _gap(number: int, reading: Reading) -> Json:
 
 def _quote(passage: Evidence, *, short: bool = False) -> Json:
     quote = cut(passage.quote) if short else passage.quote
-    pages = {"pages": list(passage.pages)} if passage.pages else {}
-    return {"quote": quote, "start": passage.start, "end": passage.end, "source": passage.source, **pages}
+    place = {"start": passage.start, "end": passage.end, "source": passage.source, **_find_place(passage)}
+    return {"quote": quote, **place}
+
+
+def _find_place(passage: Evidence | SearchHit) -> Json:
+    return drop_empty({"pages": list(passage.pages), "lines": list(passage.lines)})
 
 
 def reading_text(reading: Reading) -> str:

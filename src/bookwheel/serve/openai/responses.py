@@ -1,9 +1,9 @@
 """OpenAI's Responses API: requests become chat completions, and completions become responses, event by event.
 
-The endpoint need not know this API. What a chat completion cannot express (tools that a server runs itself) is an
-error, never ignored. The versions of the memory, which a chat sends as reasoning, become the summary of a reasoning
-item; calls of the client's functions become items of their own. A request that names a previous response is the chat of
-both.
+The endpoint need not know this API. What a chat completion cannot express is an error, never ignored; but agents offer
+tools that OpenAI's server would run with every request, and these are left out and named in the notes. The versions of
+the memory, which a chat sends as reasoning, become the summary of a reasoning item; calls of the client's functions
+become items of their own. A request that names a previous response is the chat of both.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _UNSUPPORTED: Final = {
     "conversation": "no conversations are kept by name; go on with previous_response_id",
     "prompt": "no prompts are kept here; send the text in instructions and input",
     "background": "begin the reading with POST /readings and follow it there",
+    "background_options": "begin the reading with POST /readings and follow it there",
+    "image": "nothing is drawn here; leave it out",
     "top_logprobs": "leave it out",
     "max_tool_calls": "leave it out",
 }
@@ -60,10 +62,15 @@ class ResponsesShape(ChatBody):
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
     prompt_cache_retention: str | None = None
+    prompt_cache_options: Any = None
+    client_metadata: Any = None
+    context_management: Any = None
+    moderation: Any = None
+    access_programs: Any = None
     service_tier: str | None = None
     stream_options: dict[str, Any] | None = None
     tools: list[dict[str, Any]] | None = None
-    """Functions of the client."""
+    """Functions of the client. Tools of other kinds, which its server would run, are left out and named in `notes`."""
     tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     include: list[str] | None = None
@@ -71,6 +78,8 @@ class ResponsesShape(ChatBody):
     """Refused when it is set, as the fields below."""
     prompt: Any = None
     background: Any = None
+    background_options: Any = None
+    image: Any = None
     top_logprobs: Any = None
     max_tool_calls: Any = None
 
@@ -98,7 +107,7 @@ def to_chat_request(shape: ResponsesShape, earlier: Sequence[dict[str, Any]] = (
     if not (system or asked):
         raise refuse("input is empty: give a text or messages", "input")
     text, reasoning = shape.text or {}, shape.reasoning or {}
-    return make_chat(
+    chat, body = make_chat(
         shape,
         messages=[*system, *items],
         max_tokens=shape.max_output_tokens,
@@ -109,17 +118,24 @@ def to_chat_request(shape: ResponsesShape, earlier: Sequence[dict[str, Any]] = (
         reasoning_effort=reasoning.get("effort"),
         **_convert_tools(shape),
     )
+    # As fields that only an endpoint may know, they are named in the notes.
+    chat.more.update({f"tools.{tool.get('type')}": True for tool in shape.tools or () if not _is_function(tool)})
+    return chat, body
+
+
+def _is_function(tool: Mapping[str, Any]) -> bool:
+    return tool.get("type") == "function"
 
 
 def _convert_tools(shape: ResponsesShape) -> dict[str, Any]:
-    if not shape.tools:
-        return {}
     tools = []
-    for tool in shape.tools:
-        if tool.get("type") != "function" or not isinstance(tool.get("name"), str):
-            raise refuse("tools are functions with a name: the server runs none of its own", "tools")
+    for tool in filter(_is_function, shape.tools or ()):
+        if not isinstance(tool.get("name"), str):
+            raise refuse("tools are functions with a name", "tools")
         function = {name: value for name, value in tool.items() if name != "type" and value is not None}
         tools.append({"type": "function", "function": function})
+    if not tools:
+        return {}
     choice = shape.tool_choice
     if isinstance(choice, dict):
         if choice.get("type") != "function":
@@ -156,6 +172,7 @@ def _convert_output(item: dict[str, Any]) -> dict[str, Any]:
 
 def _convert_message(item: dict[str, Any]) -> dict[str, Any]:
     kind, role, content = item.get("type", "message"), item.get("role"), item.get("content")
+    role = "system" if role == "developer" else role  # few endpoints know the newer name
     if kind != "message" or not isinstance(role, str):
         raise refuse(f"input takes messages with a role, not {kind}", "input", "unsupported_content")
     if isinstance(content, list) and all(isinstance(part, dict) for part in content):
@@ -218,7 +235,7 @@ def _echo(shape: ResponsesShape) -> dict[str, Any]:
         "temperature": shape.temperature,
         "text": shape.text or {"format": {"type": "text"}},
         "tool_choice": (shape.tool_choice or "auto") if shape.tools else "none",
-        "tools": shape.tools or [],
+        "tools": list(filter(_is_function, shape.tools or ())),
         "top_p": shape.top_p,
         "truncation": "disabled",
     }

@@ -33,7 +33,7 @@ export class Cards {
     const address = this.drawn?.has(found.source, page) && this.drawn.picture(found.source, page, THUMB);
     const words = readable(found.quote);
     const quote = words.length > SHORT ? `${words.slice(0, SHORT)}…` : words;
-    const where = [placeIn(found.source, document.name), pages(found.pages), !page && shareOf(found.start, document.length)].filter(Boolean).join(" · ");
+    const where = [placeIn(found.source, document.name), found.line ? t("source.line", { line: found.line }) : pages(found.pages), !page && !found.line && shareOf(found.start, document.length)].filter(Boolean).join(" · ");
     const image = address && h("img", { src: address, alt: "", loading: "lazy", width: 54, onerror: (event) => event.target.remove() });
     return h("li", {}, h("button", { type: "button", class: "card", onclick: () => this.go(found) }, image, h("span", { class: "card-words" }, h("span", { class: "card-quote", dir: "auto" }, quote), h("span", { class: "small" }, `${number(at + 1)} · ${where}`))));
   }

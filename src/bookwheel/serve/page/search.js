@@ -46,7 +46,7 @@ export const searchView = () => (kept, query) => {
 
 function entry(hit, words) {
   const place = hit.reading ? service.own.place(hit.reading) : `#/document/${hit.document}?quote=${hit.start}-${hit.end}`;
-  const where = hit.reading ? [hit.name, t("search.memory")] : [placeIn(hit.sources[0], hit.name), pages(hit.pages), t("source.span", { start: number(hit.start), end: number(hit.end) })];
+  const where = hit.reading ? [hit.name, t("search.memory")] : [placeIn(hit.sources[0], hit.name), hit.lines?.length ? t("source.line", { line: hit.lines[0] }) : pages(hit.pages), !hit.lines?.length && t("source.span", { start: number(hit.start), end: number(hit.end) })];
   return h(
     "li",
     {},

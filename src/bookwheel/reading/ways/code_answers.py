@@ -1,0 +1,257 @@
+"""Answers out of a program's text, told by its names: where one is defined, what calls it, which variables are read.
+
+    Where is RETRIES set?               src/net.py:12: RETRIES = 3
+    What calls close_ledger?            in settle, src/books.py:88: close_ledger(day)
+    Which environment variables are     src/main.go:31: os.Getenv("LEDGER_DSN")
+    read?
+
+No model is asked: a small one tells a definition from a call no better than by chance. Each line names its file and its
+line, which the verdict looks up. Where the names of a question stand nowhere in code, or it asks for something else,
+there is no such answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from textwrap import dedent
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.reading.ways.compose import list_unread, number_step
+from bookwheel.reading.ways.document_index import cut_chunks, index_passages
+from bookwheel.reading.ways.spec import Decision
+from bookwheel.reading.ways.table_answers import ToldAnswer
+from bookwheel.text.code import closes, find_name, has_only_imports, is_program, is_remark, is_test
+from bookwheel.text.lines import FILE_HEADER, find_lines, has_lines
+from bookwheel.text.ranking import QuestionWords, find_stems
+from bookwheel.text.structure import Shape
+from bookwheel.types import Flag, Memory, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bookwheel.models.base import Model
+    from bookwheel.plan import Plan
+    from bookwheel.reading.ways.passages import Window
+    from bookwheel.types import Document, Step
+
+_FILES: Final = re.compile(FILE_HEADER.pattern, re.MULTILINE)
+_NAME: Final = re.compile(r"`?(?P<name>(?:[A-Za-z_$][\w$]*(?:\.|::))*[A-Za-z_$][\w$]*)(?:\(\))?`?")
+_LOOKS_SO: Final = re.compile(r"\w_\w|^_\w|[a-z][A-Z]|[A-Z][a-z]+[A-Z]|[`$:]|\w\.\w|\(\)$")
+_IN_CAPITALS: Final = re.compile(r"[A-Z][A-Z0-9]{2,}")
+_CALLS: Final = re.compile(
+    r"^\s*(?:so |and )?(?:what|who|which|where|list|show|find|all|the)\b.*?\b(?P<verb>call(?:s|ed|ers?|ing)?|"
+    r"us(?:es?|ed|ages?|ing)|invok(?:es?|ed|ing)|rais(?:es?|ed)|throw(?:s|n)?|referenc(?:es?|ed)|import(?:s|ed)?|"
+    r"instantiat(?:es?|ed)|depends? on)\b",
+    re.IGNORECASE,
+)
+_NO_CALLS: Final = re.compile(r"\b(?:used? for|does \S+ (?:call|use|raise|import)|when\b.*\bused)\b", re.IGNORECASE)
+_DEFINES: Final = re.compile(
+    r"\b(?:where|which (?:file|module|package|line))\b.*\b(?:define[sd]?|declare[sd]?|implement(?:s|ed)?|set|"
+    r"located|lives?|come from|configured|created|is|are)\b|\bdefinition of\b|"
+    r"^\s*(?:what is|what's|show(?: me)?)\s+\S+\s*\??\s*$",
+    re.IGNORECASE,
+)
+_ENVIRONMENT: Final = re.compile(r"\benv(?:ironment)?[ -]?var(?:iable)?s?\b", re.IGNORECASE)
+_READS: Final = re.compile(
+    r"(?:(?<!del )\bos\.environ(?:\.get\(|\[(?![^\]\n]*\]\s*=[^=])|\.pop\(|\.setdefault\()|[gG]et_?[eE]nv\(|"
+    r"LookupEnv\(|env::var(?:_os)?\(|\bENV(?:\.fetch\(|\[)|getEnvironmentVariable\()\s*[\"'`]?\w+|"
+    r"(?:process|import\.meta|Deno|Bun)\.env(?:\.|\[|\.get\()[\"']?\w+|\"[A-Z][A-Z0-9_]{2,}\"\s+in\s+os\.environ"
+)
+_ASKED_OF_ALL: Final = find_stems(
+    "what which list all every environment env variable variables vars read reads used uses use set there exist code "
+    "project program app application does do can names"
+)
+_RAISES: Final = re.compile(r"\b(?:raise|throw|panic|abort)\b")
+_MOST: Final = 20
+"""Places of one answer; a name with more is told by their number too."""
+_DOCSTRINGS: Final = ('"""', "'''")
+_LONGEST: Final = 200
+_CUT: Final = "…"
+
+
+async def look_up_code(question: str, document: Document, done: Sequence[Step]) -> ToldAnswer | None:
+    """Return what the names of a program tell, where nothing was read yet."""
+    if any(step.after.text or Flag.UNREAD not in step.flags for step in done):
+        return None
+    return await asyncio.to_thread(find_code_answer, question, document)
+
+
+async def leave_all(document: Document, model: Model, plan: Plan, done: Sequence[Step]) -> list[Step]:
+    """Return the steps that say that nothing was read into the memory."""
+    chunks = await asyncio.to_thread(cut_chunks, document, model.tokenizer, plan.chunk_tokens)
+    steps = list_unread(chunks, Memory.blank(plan.memory_tokens), Decision(score=0.0, usage=Usage()), done)
+    return [number_step(step, at) for at, step in enumerate(steps, len(done))]
+
+
+def find_code_answer(question: str, document: Document) -> ToldAnswer | None:
+    """Return the places in code that a question asks for, each with its file and line."""
+    is_environment = bool(_ENVIRONMENT.search(question)) and not QuestionWords(question).stems - _ASKED_OF_ALL
+    is_call = bool(_CALLS.search(question)) and not _NO_CALLS.search(question)
+    if not is_environment and not is_call and not _DEFINES.search(question):
+        return None
+    blocks = index_passages(document).list_windows(Shape.CODE)
+    if not blocks:
+        return None
+    program = _Program(document.name, blocks)
+    if is_environment:
+        return _tell(list(program.find_environment()))
+    for whole, is_marked in _list_names(question, is_call=is_call):
+        owner, _, name = whole.rpartition(".")
+        places = list(program.find(name))
+        places = [one for one in places if one.scope.rpartition(".")[2] == owner] or places if owner else places
+        defined = [one for one in places if one.defines]
+        if is_call and (defined or is_marked) and (uses := _choose_uses(question, places)):
+            return _tell(uses)
+        if not is_call and (found := defined or [one for one in places if is_marked and one.assigns]):
+            return _tell(found, passage=_cite_block(found[0].block, document) if len(found) == 1 else "")
+    return None
+
+
+def cite_passage(shown: str, document: Document) -> str:
+    """Return the block of code that a passage shows, as it stands in its file; empty where it is no code."""
+    blocks = index_passages(document).list_windows(Shape.CODE)
+    block = next((block for block in blocks if shown.endswith(block.text)), None)
+    return _cite_block(block, document) if block else ""
+
+
+def _cite_block(block: Window, document: Document) -> str:
+    """Return a block as it stands in its file, below its file and its lines; empty where these are not the file's."""
+    source, begins = _Program(document.name, [block]).find_file(block.start)
+    if not has_lines(source):
+        return ""
+    lines = find_lines(lambda start, end: block.source[start:end], begins, block.start, block.end)
+    start = block.source.rfind("\n", 0, block.start) + 1
+    return f"{source}:{'-'.join(map(str, dict.fromkeys(lines)))}:\n{dedent(block.source[start : block.end])}"
+
+
+def _list_names(question: str, *, is_call: bool) -> list[tuple[str, bool]]:
+    """Return what a question has that may be names of a program, and of each whether it can be nothing else."""
+    found = list(_NAME.finditer(question))
+    verb = _CALLS.search(question) if is_call else None
+    named = {one["name"]: True for one in found if _LOOKS_SO.search(one[0])}
+    named |= {one["name"]: False for one in found if one["name"] not in named and _IN_CAPITALS.fullmatch(one["name"])}
+    # Of what is called, any word.
+    after = {one["name"]: False for one in found if verb and one.start() > verb.start("verb")}
+    return [(name.replace("::", "."), is_marked) for name, is_marked in (named | (after | named)).items()]
+
+
+def _choose_uses(question: str, places: Sequence[_Place]) -> list[_Place]:
+    """Return the places where a name is used as the question says, those of tests last."""
+    verb = _CALLS.search(question)
+    asked = verb["verb"].casefold() if verb else ""
+    is_import = asked.startswith("import")
+    used = [one for one in places if not (one.defines or one.is_remark) and one.imports == is_import]
+    if asked.startswith(("rais", "throw")):
+        used = [one for one in used if _RAISES.search(one.text)]
+    elif asked.startswith(("call", "invok", "instan")):
+        used = [one for one in used if one.calls] or used
+    return sorted(used, key=lambda one: one.is_test)
+
+
+def _tell(places: Sequence[_Place], passage: str = "") -> ToldAnswer | None:
+    lines = [one.describe() for one in places[:_MOST]]
+    if len(places) > _MOST:
+        lines.append(f"and {len(places) - _MOST} more of {len(places)} places")
+    return ToldAnswer("\n".join(lines), passage, is_sure=True, is_compared=True) if lines else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """A line of a program that has a name."""
+
+    block: Window
+    source: str
+    line: int
+    above: str
+    """The text of its file above it."""
+    text: str
+    name: str
+
+    @property
+    def scope(self) -> str:
+        """The definitions that it stands in, the outermost first: each begins above it and is indented less."""
+        names: list[str] = []
+        indent = len(self.text) - len(self.text.lstrip())
+        for line in reversed(self.above.splitlines()):
+            if not indent:
+                break
+            if line.strip() and (own := len(line) - len(line.lstrip())) < indent:
+                indent = own if not closes(line) else indent
+                names += filter(None, [find_name(line)])
+        return ".".join(reversed(names))
+
+    @property
+    def defines(self) -> bool:
+        return bool(self.name) and (find_name(self.text) or "").rpartition(".")[2] == self.name
+
+    @property
+    def assigns(self) -> bool:
+        return bool(re.search(rf"(?<![\w$]){re.escape(self.name)}[\"']?\]?\s*(?::=|[:=](?!=))", self.text))
+
+    @property
+    def calls(self) -> bool:
+        return bool(re.search(rf"(?<![\w$]){re.escape(self.name)}\s*(?:<[^>()]*>|::<[^>]*>)?\(", self.text))
+
+    @property
+    def imports(self) -> bool:
+        return has_only_imports(self.text) or has_only_imports(self.block.text)
+
+    @property
+    def is_remark(self) -> bool:
+        return is_remark(self.text) or any(self.above.count(mark) % 2 for mark in _DOCSTRINGS)
+
+    @property
+    def is_test(self) -> bool:
+        return is_test([self.source])
+
+    def describe(self) -> str:
+        words = self.text.strip()
+        words = words if len(words) <= _LONGEST else words[:_LONGEST].rstrip() + _CUT
+        scope = "" if self.defines else self.scope
+        return f"{f'in {scope}, ' if scope else ''}{self.source}:{self.line}: {words}"
+
+
+class _Program:
+    """The code of a document, and the files that it is in."""
+
+    def __init__(self, name: str, blocks: Sequence[Window]) -> None:
+        self._text = blocks[0].source
+        self._blocks = blocks
+        self._starts = [block.start for block in blocks]
+        files = [(found.start(), found[1]) for found in _FILES.finditer(self._text)]
+        self._files = files or [(0, name)]
+
+    def find(self, name: str) -> Iterator[_Place]:
+        """Yield the lines of code that have a name."""
+        yield from self._find(re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])"), name)
+
+    def find_environment(self) -> Iterator[_Place]:
+        """Yield the lines that read a variable of the environment: those of programs, else of tests and manuals."""
+        found = [one for one in self._find(_READS) if not one.is_remark]
+        own = [one for one in found if not one.is_test and is_program(one.source) is not False]
+        yield from own or found
+
+    def find_file(self, at: int) -> tuple[str, int]:
+        """Return the file that a character stands in, and where it begins."""
+        begins, source = self._files[max(0, bisect_right(self._files, at, key=lambda file: file[0]) - 1)]
+        return source, begins
+
+    def _find(self, pattern: re.Pattern[str], name: str = "") -> Iterator[_Place]:
+        last = -1
+        for found in pattern.finditer(self._text):
+            at = bisect_right(self._starts, found.start()) - 1
+            start = self._text.rfind("\n", 0, found.start()) + 1
+            if at < 0 or found.start() >= self._blocks[at].end or start == last:
+                continue
+            last = start
+            end = self._text.find("\n", start)
+            yield self._place(self._blocks[at], start, end if end >= 0 else len(self._text), name)
+
+    def _place(self, block: Window, start: int, end: int, name: str) -> _Place:
+        source, begins = self.find_file(start)
+        line = find_lines(lambda first, last: self._text[first:last], begins, start, end)[0]
+        above = self._text[begins:start]
+        return _Place(block=block, source=source, line=line, above=above, text=self._text[start:end], name=name)

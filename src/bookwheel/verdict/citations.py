@@ -1,0 +1,156 @@
+"""Sentences of an answer that say where their words stand, looked up there.
+
+    src/net.py:12: RETRIES = 3                           a line, or the beginning of one that ends with "…"
+    in settle, src/books.py:88: close_ledger(day)        a line of a definition
+    src/net.py:12-14:                                    the lines below, up to the next such place
+    def fetch():
+        …
+
+Such a sentence is borne out where the file has these words on these lines, and nowhere else: the same words may stand
+in many places, and only one of them was named.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.claims import Fit, Verdict
+from bookwheel.text.lines import FILE_HEADER, has_lines
+from bookwheel.verdict.search import LocatedSentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from bookwheel.claims import Claim
+    from bookwheel.types import Part
+
+_PLACE: Final = (
+    r"(?:in (?P<scope>[\w.$]+), )?(?P<source>[^\s:][^:\n]{0,250}):(?P<first>\d{1,7})(?:-(?P<last>\d{1,7}))?:"
+)
+_LINE: Final = re.compile(rf"{_PLACE} +(?P<words>\S[^\n]*)\Z")
+_BLOCK: Final = re.compile(rf"{_PLACE}\n(?P<words>.+)\Z", re.DOTALL)
+_HEAD: Final = re.compile(rf"{_PLACE}\Z")
+_CUT: Final = "…"
+# Lines of a file that one citation may have.
+_MOST_LINES: Final = 400
+
+
+def split_citations(answer: str) -> Iterator[tuple[str, bool]]:
+    """Yield the pieces of an answer, and of each whether it is a citation; what stands between two is one piece."""
+    others: list[str] = []
+    block: list[str] = []
+
+    def close() -> Iterator[tuple[str, bool]]:
+        if block:
+            yield "\n".join(block), True
+        elif others:
+            yield "\n".join(others), False
+        block.clear()
+        others.clear()
+
+    for line in answer.splitlines():
+        is_line, is_head = bool(_LINE.match(line)), bool(_HEAD.match(line))
+        if is_line or is_head:
+            yield from close()
+        if is_line:
+            yield line, True
+        elif is_head or block:
+            block.append(line)
+        else:
+            others.append(line)
+    yield from close()
+
+
+def is_citation(piece: str) -> bool:
+    """Return whether a sentence names the lines of a file that its words stand on."""
+    return _parse(piece) is not None
+
+
+def assure(claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Return the claims of an answer that was looked up: what stands where it says is what was asked for."""
+    return tuple(
+        replace(claim, answers=Fit.YES) if claim.verdict is Verdict.QUOTED and is_citation(claim.text) else claim
+        for claim in claims
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Citation:
+    scope: str
+    source: str
+    first: int
+    last: int
+    words: str
+
+
+def _parse(piece: str) -> _Citation | None:
+    found = _LINE.match(piece) or _BLOCK.match(piece)
+    if not found or not has_lines(found["source"]):
+        return None
+    first, last = int(found["first"]), int(found["last"] or found["first"])
+    words = found["words"].strip().removesuffix(_CUT)
+    return _Citation(found["scope"] or "", found["source"], first, last, words) if words and last >= first else None
+
+
+def find_cited(parts: Iterable[Part], pieces: Sequence[str]) -> dict[int, LocatedSentence]:
+    """Return the places of those pieces that name a place where their words stand."""
+    wanted = {at: cited for at, piece in enumerate(pieces) if (cited := _parse(piece))}
+    if not wanted:
+        return {}
+    found: dict[int, LocatedSentence] = {}
+    for source, lines in _list_lines(parts, wanted):
+        for at, cited in wanted.items():
+            if cited.source == source and (place := _look_up(cited, lines)):
+                found[at] = place
+    return found
+
+
+@dataclass(slots=True)
+class _FileLines:
+    """The lines of one file up to the last that is wanted."""
+
+    starts: list[int]
+    texts: list[str]
+
+
+def _list_lines(parts: Iterable[Part], wanted: Mapping[int, _Citation]) -> Iterator[tuple[str, _FileLines]]:
+    """Yield the sources that are wanted, each with its lines."""
+    most = dict[str, int]()
+    for cited in wanted.values():
+        most[cited.source] = max(cited.last, most.get(cited.source, 0))
+    source, start, text, begins = "", 0, "", 0
+    for part in parts:
+        if part.source != source:
+            if source in most:
+                yield source, _cut_lines(text, begins, most[source])
+            source, text, begins = part.source, "", start
+        if source in most:
+            text += part.text
+        start += len(part.text)
+    if source in most:
+        yield source, _cut_lines(text, begins, most[source])
+
+
+def _cut_lines(text: str, begins: int, most: int) -> _FileLines:
+    lines = text.split("\n", most + 2)
+    headers = next((at + 1 for at, line in enumerate(lines[:2]) if FILE_HEADER.match(line)), 0)
+    starts = [begins]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    return _FileLines(starts[headers:-1], lines[headers:])
+
+
+def _look_up(cited: _Citation, lines: _FileLines) -> LocatedSentence | None:
+    """Return the lines that a citation names, where they have its words below the definition that it names."""
+    first, last = cited.first - 1, min(cited.last, cited.first + _MOST_LINES)
+    text = "\n".join(lines.texts[first:last])
+    said, there = "".join(cited.words.split()), "".join(text.split())
+    is_whole = said == there or (cited.first == cited.last and said and there.startswith(said))
+    above = lines.texts[:first]
+    is_inside = all(any(name in line for line in above) for name in filter(None, cited.scope.split(".")))
+    if not (is_whole and is_inside):
+        return None
+    start = lines.starts[first] + len(text) - len(text.lstrip())
+    return LocatedSentence(text.strip(), start, start + len(text.strip()))

@@ -1,0 +1,78 @@
+"""What an answer says of its place is looked up there."""
+
+import pytest
+
+from bookwheel.claims import Fit, Verdict
+from bookwheel.documents.opening import open_document
+from bookwheel.verdict.citations import assure
+from bookwheel.verdict.judge import judge_answer
+
+NET = """import os
+
+RETRIES = 3
+
+
+def fetch(url):
+    if url:
+        return get(url)
+
+
+def load(url):
+    return get(url)
+"""
+
+
+@pytest.fixture
+def document(tmp_path):
+    (tmp_path / "a.md").write_text("# Net\n\nRETRIES = 3 is what we chose.\n")
+    (tmp_path / "net.py").write_text(NET)
+    return open_document([tmp_path])
+
+
+def judge(answer, document):
+    return judge_answer(answer, "What calls get?", [], document)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "net.py:3: RETRIES = 3",
+        "in load, net.py:12: return get(url)",
+        "net.py:6: def fe…",
+        "net.py:6-8:\ndef fetch(url):\n    if url:\n        return get(url)",
+        "net.py:7: if url:",
+    ],
+)
+def test_words_that_stand_where_it_is_said_are_quoted_from_there(answer, document):
+    evidence, claims = judge(answer, document)
+    assert [claim.verdict for claim in claims] == [Verdict.QUOTED]
+    assert (evidence[0].source, evidence[0].line) == ("net.py", int(answer.split(":")[1].split("-")[0]))
+    assert [claim.answers for claim in assure(claims)] == [Fit.YES]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "net.py:4: RETRIES = 3",
+        "net.py:99: RETRIES = 3",
+        "other.py:3: RETRIES = 3",
+        "in fetch_all, net.py:12: return get(url)",
+        "net.py:6-8:\ndef fetch(url):\n    return 1",
+    ],
+)
+def test_a_wrong_place_is_never_quoted(answer, document):
+    _, claims = judge(answer, document)
+    assert all(claim.verdict is not Verdict.QUOTED for claim in claims)
+
+
+def test_each_place_of_an_answer_is_judged_by_itself(document):
+    answer = "in fetch, net.py:8: return get(url)\nin load, net.py:12: return get(url)"
+    evidence, claims = judge(answer, document)
+    assert [claim.verdict for claim in claims] == [Verdict.QUOTED] * 2
+    assert [piece.line for piece in evidence] == [8, 12]
+    assert [evidence[one.evidence[0]].line for one in claims] == [8, 12]
+
+
+def test_evidence_of_prose_has_lines_too(document):
+    evidence, _ = judge("RETRIES = 3 is what we chose.", document)
+    assert (evidence[0].source, evidence[0].lines) == ("a.md", (3, 3))

@@ -175,6 +175,11 @@ def test_a_graph_is_drawn_with_quotes_and_at_a_time(deeds, assert_clean, expect)
     deeds.locator("button.big").click()
     expect(deeds.locator(".node")).to_have_count(5)
     assert_clean(deeds, "graph")
+    boxes = deeds.locator(".node text").evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().toJSON())")
+    for at, one in enumerate(boxes):
+        for other in boxes[:at]:
+            is_beside = one["right"] <= other["left"] or other["right"] <= one["left"]
+            assert is_beside or one["bottom"] <= other["top"] or other["bottom"] <= one["top"]
     deeds.locator(".node[data-name=Mill]").click()
     expect(deeds.locator(".facts-found li")).to_have_count(2)
     deeds.locator(".facts-found button").first.click()

@@ -259,3 +259,10 @@ def test_a_table_right_below_its_title_and_with_an_empty_corner_is_one(question,
 def test_a_table_of_another_matter_compares_nothing(question):
     table = "| Method | TimeQA | Rounds |\n| --- | --- | --- |\n| Plain | 38.1 | 4 |\n| Stepped | 66.0 | 9 |\n"
     assert find_table_answer(question, "", TextDocument(table)) is None
+
+
+def test_what_only_looks_like_a_comparison_is_told_by_its_row():
+    row = next(iter(PassageIndex.build(LEDGER).list_windows(Shape.ROW)))
+    found = find_table_answer("Which supplier sent invoice R-25000?", row.shown, TextDocument(LEDGER))
+    assert found
+    assert (found.text, found.is_compared) == ("Kestrel Legal", False)

@@ -79,8 +79,9 @@ def find_table_answer(question: str, passage: str, document: Document) -> ToldAn
         wide = tables if is_bound or not is_list else tables[: own is not None]
         ask = _list_rows if is_list else _compare
         told = next(filter(None, (ask(question, rows) for rows in wide if len(rows) <= _MOST_ROWS)), None)
-        # "How many beds did East have?" may count rows, or be about one.
-        if told or is_bound or style is Style.LIST or asks_comparison(question):
+        # "How many beds did East have?" may count rows, or be about one; "Which supplier sent R-25180?" is about one.
+        is_one = own is not None and any(code in _read_line(own) for code in _CODES.findall(question))
+        if told or is_bound or style is Style.LIST or (asks_comparison(question) and not is_one):
             return told
     named = _find_named_value(question, every) if is_amount else None
     return named or (_find_in_row(question, own, passage) if own else None)

@@ -1,5 +1,5 @@
 // What a reading knows as a drawing: names are nodes, facts are the lines between them. A node or a fact leads to its
-// quotes; the slider shows what held at a time. Laid out here: repulsion, springs and a pull to the middle; no library.
+// quotes; the slider shows what held at a time. Laid out here, by repulsion and springs; no library.
 
 import { h, later, refill, svg } from "./dom.js";
 import * as service from "./service.js";
@@ -9,6 +9,9 @@ const MOST = 240; // facts that are drawn at first
 const SIZES = { wide: [1000, 640], narrow: [440, 560] }; // a phone gets fewer units, so that names stay legible
 const NARROW = 640; // pixels
 const ROUNDS = 260;
+const ROOM = 75; // between two names that hang together
+const LINE = 26; // a name's dot and its letters, one above the other
+const APART = 40;
 const SHOWN = 60; // facts in the list below
 const LONG = 26; // characters of a name in the drawing
 
@@ -93,7 +96,7 @@ export class GraphPane {
         this.chosen = this.chosen === name ? null : name;
         this.#draw();
       };
-      const node = svg("g", { class: `node${name === this.chosen ? " chosen" : ""}${near && !near.has(name) ? " faint" : ""}`, transform: `translate(${x} ${y})`, tabindex: 0, role: "button", "aria-pressed": String(name === this.chosen), "aria-label": t("graph.node", { name, count: number(facts) }), "data-name": name }, svg("title", {}, [name, ...aliases].join(" = ")), svg("circle", { r: 5 + Math.min(9, Math.sqrt(facts) * 2) }), svg("text", { y: -9 - Math.min(9, Math.sqrt(facts) * 2) }, cut(name)));
+      const node = svg("g", { class: `node${name === this.chosen ? " chosen" : ""}${near && !near.has(name) ? " faint" : ""}`, transform: `translate(${x} ${y})`, tabindex: 0, role: "button", "aria-pressed": String(name === this.chosen), "aria-label": t("graph.node", { name, count: number(facts) }), "data-name": name }, svg("title", {}, [name, ...aliases].join(" = ")), svg("rect", { x: -28, y: -22, width: 56, height: 32, fill: "none", "pointer-events": "all" }), svg("circle", { r: 5 + Math.min(9, Math.sqrt(facts) * 2) }), svg("text", { y: -9 - Math.min(9, Math.sqrt(facts) * 2) }, cut(name)));
       node.addEventListener("click", press);
       node.addEventListener("keydown", press);
       return node;
@@ -119,37 +122,74 @@ export class GraphPane {
 
 const cut = (text) => (text.length > LONG ? `${text.slice(0, LONG - 1)}…` : text);
 
-// Where each name stands: the same names stand at the same places every time, so nothing is left to chance.
+// Where each name stands: the same names stand at the same places every time, so nothing is left to chance. What hangs
+// together is laid out by itself, the pieces are set side by side, and names that would cover each other move apart.
 export function layOut(names, facts, [wide, tall]) {
-  const at = names.map((name, rank) => ({ name, x: wide / 2 + 22 * Math.sqrt(rank + 0.5) * Math.cos(rank * 2.399963), y: tall / 2 + 16 * Math.sqrt(rank + 0.5) * Math.sin(rank * 2.399963), dx: 0, dy: 0 }));
+  const at = names.map((name) => ({ name, half: Math.max(24, 3 * Math.min(LONG, name.length) + 3 * Math.min(LONG, (name.match(/[\u2e80-\uffff]/g) ?? []).length)), x: 0, y: 0, dx: 0, dy: 0 }));
   const places = new Map(at.map((one) => [one.name, one]));
   const springs = facts.map(({ subject, object }) => [places.get(subject), places.get(object)]).filter(([a, b]) => a && b && a !== b);
-  const room = Math.sqrt((wide * tall) / Math.max(1, at.length)) * 0.75;
+  const pieces = join(at, springs).map((piece) => settle(piece, springs.filter(([a]) => piece.includes(a))));
+  const area = pieces.reduce((sum, { width, height }) => sum + width * height, 0);
+  const most = Math.max(...pieces.map(({ width }) => width), Math.sqrt((area * wide) / tall) * 1.1);
+  let [left, top, row, right] = [0, 0, 0, 1];
+  for (const { piece, width, height } of pieces.sort((one, other) => other.height - one.height)) {
+    if (left && left + width > most) [left, top, row] = [0, top + row, 0];
+    for (const one of piece) [one.x, one.y] = [one.x + left, one.y + top];
+    [left, row] = [left + width, Math.max(row, height)];
+    right = Math.max(right, left);
+  }
+  const [across, down] = [Math.min(2, wide / right), Math.min(2, tall / Math.max(1, top + row))];
+  for (const one of at) [one.x, one.y] = [wide / 2 + (one.x - right / 2) * across, tall / 2 + (one.y - (top + row) / 2) * down];
+  for (let round = 0; round < APART; round += 1) {
+    for (let i = 0; i < at.length; i += 1) for (let j = i + 1; j < at.length; j += 1) part(at[i], at[j]);
+    for (const one of at) [one.x, one.y] = [Math.max(one.half, Math.min(wide - one.half, one.x)), Math.max(26, Math.min(tall - 14, one.y))];
+  }
+  return places;
+}
+
+// The pieces of what hangs together, the largest first.
+function join(at, springs) {
+  const first = new Map(at.map((one) => [one, one]));
+  const find = (one) => (first.get(one) === one ? one : find(first.get(one)));
+  for (const [a, b] of springs) first.set(find(a), find(b));
+  const pieces = new Map();
+  for (const one of at) pieces.set(find(one), [...(pieces.get(find(one)) ?? []), one]);
+  return [...pieces.values()].sort((one, other) => other.length - one.length);
+}
+
+// A piece by its own measure, from 0 on, with room for its names.
+function settle(piece, springs) {
+  piece.forEach((one, rank) => Object.assign(one, { x: 60 * Math.sqrt(rank) * Math.cos(rank * 2.399963), y: 40 * Math.sqrt(rank) * Math.sin(rank * 2.399963) + rank }));
   for (let round = 0; round < ROUNDS; round += 1) {
-    const heat = (1 - round / ROUNDS) * room * 0.35;
-    for (let i = 0; i < at.length; i += 1) {
-      for (let j = i + 1; j < at.length; j += 1) {
-        const [dx, dy] = [at[i].x - at[j].x || 0.1, at[i].y - at[j].y || 0.1];
-        const force = (room * room) / (dx * dx + dy * dy);
-        push(at[i], at[j], dx * force, dy * force);
+    for (let i = 0; i < piece.length; i += 1) {
+      for (let j = i + 1; j < piece.length; j += 1) {
+        const [dx, dy] = [piece[i].x - piece[j].x || 0.1, piece[i].y - piece[j].y || 0.1];
+        const force = (ROOM * ROOM) / (dx * dx + dy * dy);
+        push(piece[i], piece[j], dx * force, dy * force);
       }
     }
     for (const [a, b] of springs) {
       const [dx, dy] = [a.x - b.x, a.y - b.y];
-      const force = -Math.hypot(dx, dy) / room;
+      const force = -Math.hypot(dx, dy) / ROOM;
       push(a, b, dx * force, dy * force);
     }
-    for (const one of at) {
-      one.dx += (wide / 2 - one.x) * 0.06;
-      one.dy += (tall / 2 - one.y) * 0.12;
+    for (const one of piece) {
       const far = Math.hypot(one.dx, one.dy) || 1;
-      const step = Math.min(far, heat) / far;
-      one.x = Math.max(60, Math.min(wide - 60, one.x + one.dx * step));
-      one.y = Math.max(30, Math.min(tall - 20, one.y + one.dy * step));
-      [one.dx, one.dy] = [0, 0];
+      const step = Math.min(far, (1 - round / ROUNDS) * ROOM * 0.35) / far;
+      Object.assign(one, { x: one.x + one.dx * step, y: one.y + one.dy * step, dx: 0, dy: 0 });
     }
   }
-  return places;
+  const [left, top] = [Math.min(...piece.map(({ x, half }) => x - half)) - 8, Math.min(...piece.map(({ y }) => y)) - 30];
+  for (const one of piece) [one.x, one.y] = [one.x - left, one.y - top];
+  return { piece, width: Math.max(...piece.map(({ x, half }) => x + half)) + 8, height: Math.max(...piece.map(({ y }) => y)) + 20 };
+}
+
+// Moves two apart, up and down, where their names would cover each other.
+function part(one, other) {
+  const [dx, dy] = [Math.abs(one.x - other.x), one.y - other.y];
+  if (dx >= one.half + other.half || Math.abs(dy) >= LINE) return;
+  const by = ((LINE - Math.abs(dy)) / 2) * (dy < 0 ? -1 : 1);
+  [one.y, other.y] = [one.y + by, other.y - by];
 }
 
 function push(one, other, x, y) {

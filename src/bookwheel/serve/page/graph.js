@@ -125,7 +125,7 @@ const cut = (text) => (text.length > LONG ? `${text.slice(0, LONG - 1)}…` : te
 // Where each name stands: the same names stand at the same places every time, so nothing is left to chance. What hangs
 // together is laid out by itself, the pieces are set side by side, and names that would cover each other move apart.
 export function layOut(names, facts, [wide, tall]) {
-  const at = names.map((name) => ({ name, half: Math.max(24, 3 * Math.min(LONG, name.length) + 3 * Math.min(LONG, (name.match(/[\u2e80-\uffff]/g) ?? []).length)), x: 0, y: 0, dx: 0, dy: 0 }));
+  const at = names.map((name) => ({ name, half: Math.max(24, 3.7 * Math.min(LONG, name.length) + 3 * Math.min(LONG, (name.match(/[\u2e80-\uffff]/g) ?? []).length)), x: 0, y: 0, dx: 0, dy: 0 }));
   const places = new Map(at.map((one) => [one.name, one]));
   const springs = facts.map(({ subject, object }) => [places.get(subject), places.get(object)]).filter(([a, b]) => a && b && a !== b);
   const pieces = join(at, springs).map((piece) => settle(piece, springs.filter(([a]) => piece.includes(a))));

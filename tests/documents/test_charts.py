@@ -73,6 +73,14 @@ def test_the_number_behind_a_bar_that_lies_is_that_of_the_name_before_it():
     assert chart.rows[1:] == [["North", "41"], ["East", "65"], ["South", "13"]]
 
 
+def test_the_scale_of_bars_that_lie_names_nothing():
+    sheet = draw_bars([("", BLUE, [36, 65, 11])], NAMES, is_lying=True)
+    for number in (f for f in [*sheet.fragments] if f.text in {"36", "65", "11"}):
+        sheet.fragments.remove(number)
+        sheet.write(number.text, 60 + 110 * {"11": 1, "36": 2, "65": 3}[number.text], -(number.top + number.bottom) / 2)
+    assert [row[0] for row in sheet.read().rows[1:]] == NAMES
+
+
 @pytest.mark.parametrize("is_lying", [False, True])
 def test_numbers_of_two_series_are_told_apart_by_the_colours_of_the_legend(is_lying):
     chart = draw_bars(TWO, NAMES, is_lying=is_lying).read()

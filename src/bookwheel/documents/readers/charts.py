@@ -178,7 +178,9 @@ class _Pairing:
         # Without a scale, numbers on one line are the row of a table.
         if not has_scale and all(f.is_level(self._numbers[0]) for f in self._numbers):
             return []
-        years = [_Name(re.sub(r"\.0+$", "", f.text), _middle(f, is_down=False), (f,)) for f in floor]
+        # Without a scale beside it, a floor of numbers is the scale of bars that lie.
+        ticks = floor if has_scale else []
+        years = [_Name(re.sub(r"\.0+$", "", f.text), _middle(f, is_down=False), (f,)) for f in ticks]
         for names in (years, *self._find_name_rows()):
             low = max((f.top for name in names for f in name.parts), default=0.0)
             if len(names) > 1 and all(f.top > low for f in self._numbers):

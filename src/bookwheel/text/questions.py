@@ -18,7 +18,7 @@ import tomllib
 from enum import StrEnum
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
@@ -124,19 +124,9 @@ class AnswerKind(StrEnum):
     WEIGHT = "weight"
 
 
-class _Form(NamedTuple):
-    """What the table says of one kind; None for what no answer, or no column, can be told by."""
-
-    asked: re.Pattern[str] | None
-    held: re.Pattern[str] | None
-    shown: re.Pattern[str] | None
-    about: re.Pattern[str] | None
-    column: re.Pattern[str] | None
-
-
 @cache
-def _load_forms() -> Mapping[AnswerKind, _Form]:
-    """Return the table of kinds, in its order."""
+def _load_table() -> Mapping[AnswerKind, Mapping[str, str]]:
+    """Return what the table of kinds says of each, in its order."""
     table = tomllib.loads((resources.files("bookwheel.text") / "kinds.toml").read_text(encoding="utf-8"))
     parts: dict[str, str] = {}
 
@@ -146,19 +136,25 @@ def _load_forms() -> Mapping[AnswerKind, _Form]:
 
     for name, pattern in table.pop("parts").items():
         parts[name] = build(pattern)
-    forms = {AnswerKind(name): {"shown": form.get("held"), **form} for name, form in table.items()}
+    return {
+        AnswerKind(name): {of: "|".join(map(build, alternatives)) for of, alternatives in form.items()}
+        for name, form in table.items()
+    }
 
-    def read(alternatives: list[str] | None) -> re.Pattern[str] | None:
-        return re.compile("|".join(map(build, alternatives)), re.IGNORECASE) if alternatives else None
 
-    return {kind: _Form(*(read(form.get(of)) for of in _Form._fields)) for kind, form in forms.items()}
+@cache
+def _find_pattern(kind: AnswerKind, of: str) -> re.Pattern[str] | None:
+    """Return a pattern of a kind; None where it has none. Few of them are needed for a question."""
+    pattern = _load_table()[kind].get(of)
+    return re.compile(pattern, re.IGNORECASE) if pattern else None
 
 
 def find_kind(question: str) -> AnswerKind | None:
     """Return the kind that a question asks for first; None for what has no form of its own."""
     first = _FIRST_ASKED.search(question)
-    for kind, form in _load_forms().items():
-        found = form.asked.search(question) if form.asked else None
+    for kind in _load_table():
+        asked = _find_pattern(kind, "asked")
+        found = asked.search(question) if asked else None
         # "What did he use when …" asks for no time.
         if found and (first is None or found.start() <= first.start() < found.end()):
             return kind
@@ -167,25 +163,25 @@ def find_kind(question: str) -> AnswerKind | None:
 
 def shows_kind(kind: AnswerKind | None, passage: str) -> bool:
     """Return whether a passage has what such a question asks for."""
-    return kind is None or _fits(_load_forms()[kind].shown, passage)
+    pattern = kind and (_find_pattern(kind, "shown") or _find_pattern(kind, "held"))
+    return not pattern or bool(pattern.search(passage))
 
 
 def can_answer(question: str, text: str) -> bool:
     """Return whether a few words can be the answer: they have its kind, and say more than the question did."""
     kind = find_kind(question)
-    has_kind = kind is None or _fits(_load_forms()[kind].held, text)
+    pattern = kind and _find_pattern(kind, "held")
+    has_kind = not pattern or bool(pattern.search(text))
     return has_kind and (bool(_CHOICE.search(question)) or not _repeats(question, text))
 
 
 def find_columns(question: str, names: Sequence[str]) -> Iterator[list[int]]:
     """Yield the places of the names that a column of a kind has which the question is about, kind by kind."""
-    for form in _load_forms().values():
-        if form.about and form.column and form.about.search(question):
-            yield [at for at, name in enumerate(names) if form.column.search(name)]
-
-
-def _fits(pattern: re.Pattern[str] | None, text: str) -> bool:
-    return pattern is None or bool(pattern.search(text))
+    for kind in _load_table():
+        about = _find_pattern(kind, "about")
+        column = about and about.search(question) and _find_pattern(kind, "column")
+        if column:
+            yield [at for at, name in enumerate(names) if column.search(name)]
 
 
 def _repeats(question: str, text: str) -> bool:

@@ -169,14 +169,14 @@ def test_evidence_names_its_file_in_text_json_and_python(run, book: Path, questi
     (folder / "one.txt").write_text("Gulls circle over the pier.\n" * 20)
     (folder / "two.txt").write_text("The harbour master of Skarholm is Ada Quill.\n")
     words = ("ask", folder, question, "--model", "scripted")
-    assert "“The harbour master of Skarholm is Ada Quill.”  two.txt · characters" in run(*words).err
+    assert "“The harbour master of Skarholm is Ada Quill.”  two.txt:1 · step 0" in run(*words).err
     (piece,) = run(*words, "--json").json["evidence"]
     assert (piece["source"], piece["sources"], piece["page"]) == ("two.txt", ["two.txt"], None)
     with Journal(journal_path()) as journal:
         (kept,) = journal.reading("last").evidence
     assert (kept.source, kept.page) == ("two.txt", None)
     run("show", "last", "--markdown", book.parent / "out.md")
-    assert "— two.txt · characters" in (book.parent / "out.md").read_text()
+    assert "— two.txt:1 · step 0" in (book.parent / "out.md").read_text()
 
 
 def test_a_further_question_is_put_to_the_memory_first(run, ask, book: Path, question: str) -> None:

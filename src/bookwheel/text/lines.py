@@ -67,12 +67,17 @@ def has_lines(source: str) -> bool:
     return bool(source) and "#" not in source and "://" not in source and suffix not in _REWRITTEN
 
 
+def skip_file_header(cut: Callable[[int, int], str], begins: int) -> int:
+    """Return where a file's own text begins, behind what stands above it."""
+    header = _AROUND.match(cut(begins, begins + _BLOCK // 1024))
+    return begins + (header.end() if header else 0)
+
+
 def find_lines(cut: Callable[[int, int], str], begins: int, start: int, end: int) -> tuple[int, int]:
     """Return the first and the last line, counted from 1, of the characters from `start` up to `end`.
 
     `cut` returns characters of the document, in which the file and what stands above it begin at `begins`.
     """
-    header = _AROUND.match(cut(begins, begins + _BLOCK // 1024))
-    begins += header.end() if header else 0
+    begins = skip_file_header(cut, begins)
     first = 1 + sum(cut(at, min(at + _BLOCK, start)).count("\n") for at in range(begins, start, _BLOCK))
     return first, first + cut(start, end).rstrip("\n").count("\n")

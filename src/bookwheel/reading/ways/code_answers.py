@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from textwrap import dedent
 from typing import TYPE_CHECKING, Final
@@ -24,7 +24,7 @@ from bookwheel.reading.ways.document_index import cut_chunks, index_passages
 from bookwheel.reading.ways.spec import Decision
 from bookwheel.reading.ways.table_answers import ToldAnswer
 from bookwheel.text.code import closes, find_name, has_only_imports, is_program, is_remark, is_test
-from bookwheel.text.lines import FILE_HEADER, find_lines, has_lines
+from bookwheel.text.lines import FILE_HEADER, find_lines, has_lines, skip_file_header
 from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.structure import Shape
 from bookwheel.types import Flag, Memory, Usage
@@ -67,7 +67,8 @@ _ASKED_OF_ALL: Final = find_stems(
 _RAISES: Final = re.compile(r"\b(?:raise|throw|panic|abort)\b")
 _MOST: Final = 20
 """Places of one answer; a name with more is told by their number too."""
-_DOCSTRINGS: Final = ('"""', "'''")
+_DOCSTRINGS: Final = (re.compile('"""'), re.compile("'''"))
+_LINE_END: Final = re.compile("\n")
 _LONGEST: Final = 200
 _CUT: Final = "…"
 
@@ -158,26 +159,56 @@ def _tell(places: Sequence[_Place], passage: str = "") -> ToldAnswer | None:
     return ToldAnswer("\n".join(lines), passage, is_sure=True, is_compared=True) if lines else None
 
 
+class _File:
+    """A file of a program: where its lines begin, and which of them stand in a text between three quotes."""
+
+    def __init__(self, source: str, text: str, begins: int, end: int) -> None:
+        begins = skip_file_header(lambda first, last: text[first:last], begins)
+        self.source = source
+        self._text, self._end = text, end
+        self._starts = [begins, *(found.end() for found in _LINE_END.finditer(text, begins, end))]
+        self._marks = [[found.start() for found in mark.finditer(text, begins, end)] for mark in _DOCSTRINGS]
+
+    def find_line(self, at: int) -> int:
+        """Return the number of the line that a character stands on, from 1."""
+        return bisect_right(self._starts, at)
+
+    def read_line(self, number: int) -> str:
+        """Return a line without its end."""
+        end = self._starts[number] if number < len(self._starts) else self._end
+        return self._text[self._starts[number - 1] : end].rstrip("\r\n")
+
+    def is_quoted(self, number: int) -> bool:
+        """Return whether a line begins between three quotes."""
+        return any(bisect_left(marks, self._starts[number - 1]) % 2 for marks in self._marks)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
     """A line of a program that has a name."""
 
     block: Window
-    source: str
+    file: _File
     line: int
-    above: str
-    """The text of its file above it."""
-    text: str
     name: str
+
+    @property
+    def source(self) -> str:
+        return self.file.source
+
+    @property
+    def text(self) -> str:
+        return self.file.read_line(self.line)
 
     @property
     def scope(self) -> str:
         """The definitions that it stands in, the outermost first: each begins above it and is indented less."""
         names: list[str] = []
         indent = len(self.text) - len(self.text.lstrip())
-        for line in reversed(self.above.splitlines()):
+        for number in range(self.line - 1, 0, -1):
             if not indent:
                 break
+            line = self.file.read_line(number)
             if line.strip() and (own := len(line) - len(line.lstrip())) < indent:
                 indent = own if not closes(line) else indent
                 names += filter(None, [find_name(line)])
@@ -201,7 +232,7 @@ class _Place:
 
     @property
     def is_remark(self) -> bool:
-        return is_remark(self.text) or any(self.above.count(mark) % 2 for mark in _DOCSTRINGS)
+        return is_remark(self.text) or self.file.is_quoted(self.line)
 
     @property
     def is_test(self) -> bool:
@@ -223,6 +254,7 @@ class _Program:
         self._starts = [block.start for block in blocks]
         files = [(found.start(), found[1]) for found in _FILES.finditer(self._text)]
         self._files = files or [(0, name)]
+        self._opened: dict[int, _File] = {}
 
     def find(self, name: str) -> Iterator[_Place]:
         """Yield the lines of code that have a name."""
@@ -236,22 +268,28 @@ class _Program:
 
     def find_file(self, at: int) -> tuple[str, int]:
         """Return the file that a character stands in, and where it begins."""
-        begins, source = self._files[max(0, bisect_right(self._files, at, key=lambda file: file[0]) - 1)]
+        begins, source = self._files[self._find_place(at)]
         return source, begins
 
+    def _find_place(self, at: int) -> int:
+        return max(0, bisect_right(self._files, at, key=lambda file: file[0]) - 1)
+
+    def _open(self, at: int) -> _File:
+        """Return the file that a character stands in; each is looked through once."""
+        place = self._find_place(at)
+        if place not in self._opened:
+            begins, source = self._files[place]
+            end = self._files[place + 1][0] if place + 1 < len(self._files) else len(self._text)
+            self._opened[place] = _File(source, self._text, begins, end)
+        return self._opened[place]
+
     def _find(self, pattern: re.Pattern[str], name: str = "") -> Iterator[_Place]:
-        last = -1
+        last = "", 0
         for found in pattern.finditer(self._text):
             at = bisect_right(self._starts, found.start()) - 1
-            start = self._text.rfind("\n", 0, found.start()) + 1
-            if at < 0 or found.start() >= self._blocks[at].end or start == last:
+            if at < 0 or found.start() >= self._blocks[at].end:
                 continue
-            last = start
-            end = self._text.find("\n", start)
-            yield self._place(self._blocks[at], start, end if end >= 0 else len(self._text), name)
-
-    def _place(self, block: Window, start: int, end: int, name: str) -> _Place:
-        source, begins = self.find_file(start)
-        line = find_lines(lambda first, last: self._text[first:last], begins, start, end)[0]
-        above = self._text[begins:start]
-        return _Place(block=block, source=source, line=line, above=above, text=self._text[start:end], name=name)
+            file = self._open(found.start())
+            if (line := file.find_line(found.start())) and (file.source, line) != last:
+                last = file.source, line
+                yield _Place(block=self._blocks[at], file=file, line=line, name=name)

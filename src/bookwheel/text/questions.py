@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import tomllib
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
@@ -52,6 +52,9 @@ _POLAR: Final = re.compile(
     re.IGNORECASE,
 )
 COUNTS: Final = re.compile(r"\bhow many\b|(?:多少|几)[个位家种款门项]", re.IGNORECASE)
+_COUNTED: Final = re.compile(
+    r"\bhow many (?:of the |more |other )?([a-z]+)|(?:多少|几)[个名位只条张本次]?([\u4e00-\u9fff]{2})"
+)
 _ITEMS: Final = re.compile(
     r"\b(?:enumerate|name (?:each|every|the)|every|how many|which of|(?:(?:the|what|total) )number of (?!the\b|an?\b)|"
     r"which (?:\w+ ){1,4}(?:are|were|have|had)(?!.*\b(?:most|least|\w{2,}est)\b))\b|"
@@ -102,6 +105,12 @@ def asks_for_all(question: str) -> bool:
     return asks_for_list(question) or _OVER_ALL.search(question) is not None
 
 
+def find_counted(question: str) -> str:
+    """Return the term of what a question wants the number of; empty where it wants none."""
+    found = _COUNTED.search(question.casefold())
+    return (stem(found[1]) if found[1] else found[2]) if found else ""
+
+
 class AnswerKind(StrEnum):
     """A kind of answer that can be told by its form."""
 
@@ -149,6 +158,7 @@ def _find_pattern(kind: AnswerKind, of: str) -> re.Pattern[str] | None:
     return re.compile(pattern, re.IGNORECASE) if pattern else None
 
 
+@lru_cache(maxsize=256)
 def find_kind(question: str) -> AnswerKind | None:
     """Return the kind that a question asks for first; None for what has no form of its own."""
     first = _FIRST_ASKED.search(question)

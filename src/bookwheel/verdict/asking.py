@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.text.lexicon import stem
-from bookwheel.text.questions import AnswerKind, Style, can_answer, find_kind, find_style, shows_kind
+from bookwheel.text.questions import AnswerKind, Style, can_answer, find_counted, find_kind, find_style, shows_kind
 from bookwheel.verdict.marks import CAUSE, NOT
 from bookwheel.verdict.parsing import Sentence, share_terms
 
@@ -43,9 +42,6 @@ _MONEY_ASKED: Final = re.compile(
     r"\b(?:cost|costs|price|fee|pay|spend|salary|rent|charge)\b|多少[钱錢]|价格|费用|工资|花多少|經費|经费"
 )
 _MONEY: Final = frozenset({"usd", "eur", "gbp", "jpy", "cny", "元", "free", "免", "crown", "crowns", "francs"})
-_COUNTED: Final = re.compile(
-    r"\bhow many (?:of the |more |other )?([a-z]+)|(?:多少|几)[个名位只条张本次]?([\u4e00-\u9fff]{2})"
-)
 _SHORT: Final = 4
 _LONG: Final = 25
 
@@ -98,12 +94,6 @@ def measure_fit(claim: Sentence, question: Sentence, passages: Sequence[Sentence
 def is_misfit(fit: Mapping[str, float]) -> bool:
     """Tell if an answer of a few words is none of the kind that is asked for: "Ramelli" answers no "when"."""
     return bool(fit["short"]) and bool(fit["other kind"] or fit["lacks counted"])
-
-
-def find_counted(question: str) -> str:
-    """Return the term of what a question wants the number of; empty where it wants none."""
-    found = _COUNTED.search(question.casefold())
-    return (stem(found[1]) if found[1] else found[2]) if found else ""
 
 
 def _lacks_money(claim: Sentence, question: Sentence, passages: Sequence[Sentence]) -> bool:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.claims import Fit, Verdict
-from bookwheel.text.questions import asks_for_list
+from bookwheel.text.questions import asks_for_list, find_counted
 from bookwheel.types import Flag
 
 if TYPE_CHECKING:
@@ -160,7 +160,6 @@ def _advise_table(reading: Reading) -> str:
 
 def _tells_count(reading: Reading) -> bool:
     """Return whether a passage has the number that a question wants, with what it counts: then nothing is counted."""
-    from bookwheel.verdict.asking import find_counted
     from bookwheel.verdict.parsing import parse
 
     counted = find_counted(reading.question)

@@ -94,7 +94,7 @@ def test_what_no_column_tells_is_left_to_others(question, passage):
 def test_rows_of_any_table_are_compared_and_those_beyond_a_bound_listed(question, passage, text, is_sure):
     found = find_table_answer(question, passage, TextDocument(TEXT))
     assert found is not None
-    assert (found.text, found.is_sure, found.is_compared) == (text, is_sure, True)
+    assert (found.text, found.is_sure, found.is_looked_up) == (text, is_sure, True)
     assert len(found.passage.splitlines()) == len(text.splitlines())
 
 
@@ -209,7 +209,7 @@ def test_rows_that_only_a_code_tells_apart_are_compared_listed_and_counted(quest
     row = next(iter(PassageIndex.build(LEDGER).list_windows(Shape.ROW)))
     found = find_table_answer(question, row.shown, document)
     assert found
-    assert (found.text, found.is_compared) == (text, True)
+    assert (found.text, found.is_looked_up) == (text, True)
 
 
 @pytest.mark.parametrize(
@@ -265,4 +265,4 @@ def test_what_only_looks_like_a_comparison_is_told_by_its_row():
     row = next(iter(PassageIndex.build(LEDGER).list_windows(Shape.ROW)))
     found = find_table_answer("Which supplier sent invoice R-25000?", row.shown, TextDocument(LEDGER))
     assert found
-    assert (found.text, found.is_compared) == ("Kestrel Legal", False)
+    assert (found.text, found.is_looked_up) == ("Kestrel Legal", False)

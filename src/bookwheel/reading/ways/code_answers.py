@@ -113,8 +113,7 @@ def find_code_answer(question: str, document: Document) -> ToldAnswer | None:
 
 def cite_passage(shown: str, document: Document) -> str:
     """Return the block of code that a passage shows, as it stands in its file; empty where it is no code."""
-    blocks = index_passages(document).list_windows(Shape.CODE)
-    block = next((block for block in blocks if shown.endswith(block.text)), None)
+    block = index_passages(document).find_shown(shown, Shape.CODE)
     return _cite_block(block, document) if block else ""
 
 
@@ -156,7 +155,7 @@ def _tell(places: Sequence[_Place], passage: str = "") -> ToldAnswer | None:
     lines = [one.describe() for one in places[:_MOST]]
     if len(places) > _MOST:
         lines.append(f"and {len(places) - _MOST} more of {len(places)} places")
-    return ToldAnswer("\n".join(lines), passage, is_sure=True, is_compared=True) if lines else None
+    return ToldAnswer("\n".join(lines), passage, is_sure=True, is_looked_up=True) if lines else None
 
 
 class _File:

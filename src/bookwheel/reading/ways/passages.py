@@ -273,6 +273,12 @@ class PassageIndex:
         wanted = _SHAPES.index(shape)
         return [self[at] for at in range(len(self)) if self._windows[_FIELDS * at + 2] == wanted]
 
+    def find_shown(self, passage: str, shape: Shape) -> Window | None:
+        """Return the window of a shape that a passage shows, with all of its leads or the last of them."""
+        # The leads of a window are put together for those alone whose own words fit.
+        near = (one for one in self.list_windows(shape) if passage.endswith(one.text))
+        return next((one for one in near if one.shown.endswith(passage)), None)
+
     def _find_words(self, stems: Iterable[str]) -> list[str]:
         """Return the stems, and for one that stands nowhere the nearest that does: people mistype."""
         found: list[str] = []

@@ -339,9 +339,9 @@ async def _answer(
     told = None
     if scorer.prompts.quotes and not is_own:
         told = await asyncio.to_thread(find_table_answer, scorer.question, best.text if best else "", document)
-        if not (told and told.is_compared) and best and not second:
+        if not (told and told.is_looked_up) and best and not second:
             is_enough &= not await asyncio.to_thread(names_other_row, scorer.question, best.text, document)
-    if plan.least_gain and not is_enough and not (told and told.is_compared):
+    if plan.least_gain and not is_enough and not (told and told.is_looked_up):
         reply = Reply(text=scorer.prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(memory.text), reply=reply))
     if told:
@@ -358,7 +358,7 @@ async def _answer(
 
 def _conclude_told(scorer: QuestionScorer, told: ToldAnswer) -> Answer:
     answer = _conclude(scorer, ShortAnswer(told.text, told.is_sure), told.passage, told.passage)
-    return replace(answer, flags=(*answer.flags, Flag.LOOKED_UP)) if told.is_compared else answer
+    return replace(answer, flags=(*answer.flags, Flag.LOOKED_UP)) if told.is_looked_up else answer
 
 
 def _conclude(scorer: QuestionScorer, short: ShortAnswer, passage: str, seen: str) -> Answer:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.passages import GAP
 from bookwheel.text.comparisons import asks_comparison, compare_rows, find_outermost, list_superlatives, measure
-from bookwheel.text.questions import COUNTS, AnswerKind, Style, can_answer, find_kind, find_style
+from bookwheel.text.questions import COUNTS, AnswerKind, Style, can_answer, find_counted, find_kind, find_style
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import find_cell, list_asked, read_row, split_cells
 from bookwheel.text.selections import asks_bound, select_rows
 from bookwheel.text.structure import Shape
-from bookwheel.verdict.asking import find_counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -55,7 +54,7 @@ class ToldAnswer(NamedTuple):
     passage: str
     """The rows that it rests on, a line each, as they are shown, or a definition."""
     is_sure: bool
-    is_compared: bool
+    is_looked_up: bool
     """Whether the whole table or program tells it; else the passage alone."""
 
 
@@ -70,8 +69,7 @@ def find_table_answer(question: str, passage: str, document: Document) -> ToldAn
     is_amount = style is Style.SPAN and find_kind(question) in _AMOUNT_KINDS
     if style not in (Style.SPAN, Style.LIST) or (GAP not in passage and not is_whole and not is_amount):
         return None
-    every = index_passages(document).list_windows(Shape.ROW)
-    own = next((row for row in every if row.lead_spans and row.shown.endswith(passage)), None) if passage else None
+    every, own = index_passages(document).list_windows(Shape.ROW), _find_row(passage, document)
     if is_whole:
         tables = _group(every)
         tables.sort(key=lambda rows: own is None or rows[0].lead_spans[-1] != own.lead_spans[-1])
@@ -87,14 +85,20 @@ def find_table_answer(question: str, passage: str, document: Document) -> ToldAn
     return named or (_find_in_row(question, own, passage) if own else None)
 
 
+def _find_row(passage: str, document: Document) -> Window | None:
+    """Return the row of a table with a header that a passage shows."""
+    row = index_passages(document).find_shown(passage, Shape.ROW)
+    return row if row and row.lead_spans else None
+
+
 def _find_in_row(question: str, row: Window, passage: str) -> ToldAnswer | None:
     header, line = _read_header(row), _read_line(row)
     if time := find_outermost(question, read_row(header, line)[1]):
-        return ToldAnswer(time, passage, is_sure=False, is_compared=False)
+        return ToldAnswer(time, passage, is_sure=False, is_looked_up=False)
     cell, is_figure = find_cell(header, line, question, " ".join(row.leads)), _HOW_MANY.search(question)
     if cell is None or not can_answer(question, cell.text) or (is_figure and measure(cell.text) is None):
         return None
-    return ToldAnswer(cell.text, passage, is_sure=cell.is_named, is_compared=False)
+    return ToldAnswer(cell.text, passage, is_sure=cell.is_named, is_looked_up=False)
 
 
 def _group(rows: Sequence[Window]) -> list[list[Window]]:
@@ -162,8 +166,8 @@ def names_other_row(question: str, passage: str, document: Document) -> bool:
 
     That is a code ("invoice R-99999"), or every word beside those that name a column or ask for an amount.
     """
-    row = next((one for one in index_passages(document).list_windows(Shape.ROW) if one.shown.endswith(passage)), None)
-    if not passage or row is None or not row.lead_spans or len(split_cells(_read_header(row))) < _LEAST_CELLS:
+    row = _find_row(passage, document)
+    if row is None or len(split_cells(_read_header(row))) < _LEAST_CELLS:
         return False
     said = f"{' '.join(row.leads)} {_read_header(row)} {_read_line(row)}"
     if any(code.casefold() not in said.casefold() for code in _CODES.findall(question)):
@@ -176,7 +180,7 @@ def names_other_row(question: str, passage: str, document: Document) -> bool:
 
 
 def _tell(text: str, shown: Sequence[str], *, is_sure: bool) -> ToldAnswer:
-    return ToldAnswer(text, "\n".join(shown), is_sure=is_sure, is_compared=True)
+    return ToldAnswer(text, "\n".join(shown), is_sure=is_sure, is_looked_up=True)
 
 
 def _read_line(row: Window) -> str:

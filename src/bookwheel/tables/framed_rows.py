@@ -51,7 +51,9 @@ def fill_table(
     if len(places) < max(_LEAST_COLUMNS, len(columns) / 2):
         return None
     above = find_stems(f"{leads} {header}")
-    own = [len((words.stems - above) & find_stems(line)) for _, line, _ in rows]
+    wanted = words.stems - above
+    own = [len(wanted & find_stems(line)) for _, line, _ in rows]
+    most = max(own)
     filled = [
         PlainRow(
             start=start,
@@ -60,7 +62,7 @@ def fill_table(
             cells=tuple(cells[places[at]] or None if at in places else None for at in range(len(columns))),
         )
         for (start, line, cells), count in zip(rows, own, strict=True)
-        if count == max(own)
+        if count == most
     ]
     score = words.share(f"{leads} {header}") + len(places) / len(columns)
     return FramedTable(rows=tuple(row for row in filled if any(row.cells)), score=score)

@@ -40,7 +40,7 @@ def find_references(text: str) -> Iterator[tuple[int, int]]:
             continue
         start = end = at = title.end() + 1
         signs = since = 0
-        for line in text[start:].splitlines(keepends=True):
+        for line in _read_lines(text, start):
             at += len(line)
             if _HEADING.match(line) or _TITLE.match(line):
                 break
@@ -52,3 +52,11 @@ def find_references(text: str) -> Iterator[tuple[int, int]]:
         if signs >= _LEAST_SIGNS:
             yield start, end
             done = end
+
+
+def _read_lines(text: str, start: int) -> Iterator[str]:
+    """Yield the lines from a place on, one by one: most lists are short, and a text may have many."""
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        yield text[start:end]
+        start = end

@@ -42,7 +42,7 @@ from bookwheel.environment import Environment
 from bookwheel.lab.scoring import load_metric
 from bookwheel.models.gguf import load_tokenizer
 from bookwheel.models.weights import find_local_weights
-from bookwheel.plan import load_preset_plan
+from bookwheel.preset import load_preset_plan
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.passages import GAP
 

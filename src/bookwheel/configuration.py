@@ -24,7 +24,8 @@ from annotated_types import Ge
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError
 from bookwheel.models.registry import ModelAddress, is_built_in
-from bookwheel.plan import Budget, Plan, Positive, Price, list_presets, merge_tables
+from bookwheel.plan import Budget, Plan, Positive, Price, merge_tables
+from bookwheel.preset import list_presets
 from bookwheel.schema import check_bounds, parse
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from bookwheel.configuration import Configuration, Connection, load_configuratio
 from bookwheel.errors import InputError
 from bookwheel.models.patience import Patience, persist
 from bookwheel.models.registry import ModelAddress
-from bookwheel.plan import SETTINGS, Plan, load_preset_plan, nest_settings, renew_budget
+from bookwheel.plan import SETTINGS, Plan, nest_settings, renew_budget
+from bookwheel.preset import load_preset_plan
 from bookwheel.reading import runner
 from bookwheel.reading.choice import choose_way, find_default_way
 from bookwheel.reading.follow_up import carry_steps, continue_way

@@ -15,7 +15,7 @@ from bookwheel.lab.training.config import TrainConfig
 from bookwheel.models.gguf import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
 from bookwheel.models.local import READER, LocalModel
 from bookwheel.models.weights import ensure_weights, find_local_weights
-from bookwheel.plan import load_preset_plan
+from bookwheel.preset import load_preset_plan
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.gates import score_question
 from bookwheel.reading.ways.question_scorer import QuestionScorer

@@ -9,15 +9,16 @@ from bookwheel.cli.options import ModelOptions, OutputOptions, Switch
 from bookwheel.cli.output import print_json, stdout
 from bookwheel.configuration import load_configuration
 from bookwheel.environment import Environment
-from bookwheel.plan import find_family_preset, list_presets, load_family, load_preset_plan
 from bookwheel.plugins import require_extra
+from bookwheel.preset import find_family_preset, list_presets, load_family, load_preset_plan
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bookwheel.models.offers import Offer
-    from bookwheel.plan import ModelFamily, Plan
+    from bookwheel.plan import Plan
+    from bookwheel.preset import ModelFamily
     from bookwheel.reading.ways.registry import OfferedWays
 
 _MARKS: Final = {True: "yes", False: "no", None: "unknown"}

@@ -50,7 +50,8 @@ from bookwheel.models.gguf import (
 )
 from bookwheel.models.proof import prove_weights
 from bookwheel.models.weights import ensure_weights
-from bookwheel.plan import Plan, Sampling, load_preset_plan
+from bookwheel.plan import Plan, Sampling
+from bookwheel.preset import load_preset_plan
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Message, Reply, TokenRecord, Usage
 

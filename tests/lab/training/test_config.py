@@ -12,7 +12,7 @@ from bookwheel.lab.training.advantages import Estimator
 from bookwheel.lab.training.config import PolicySettings, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.objective import LossSettings
-from bookwheel.plan import list_presets, load_preset
+from bookwheel.preset import list_presets, load_preset
 
 
 def test_the_defaults_are_the_papers():

@@ -15,7 +15,8 @@ from mcp_service import QUESTION, TEXT, call, client_of, refused
 
 from bookwheel import TextDocument, read
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
-from bookwheel.plan import Plan, load_preset_plan
+from bookwheel.plan import Plan
+from bookwheel.preset import load_preset_plan
 from bookwheel.serve.mcp.results import ROOM, list_entries, make_page, measure, parse_cursor, reading_state
 
 MOST_CHARACTERS_OF_TOOLS = 12_000

@@ -125,7 +125,8 @@ def _apply_connection(spec: ModelSpec, options: EvalModelOptions) -> ModelSpec:
 
 def _merge_plan(options: EvalOptions, plan: dict[str, Any]) -> dict[str, Any]:
     """Return the plan of the settings with the flags on top. A preset is the base of both."""
-    from bookwheel.plan import load_preset_plan, merge_tables, nest_settings
+    from bookwheel.plan import merge_tables, nest_settings
+    from bookwheel.preset import load_preset_plan
 
     preset = options.plan.preset
     base: dict[str, Any] = {**load_preset_plan(preset).to_json(), **plan} if preset else plan

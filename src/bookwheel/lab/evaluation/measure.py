@@ -20,7 +20,8 @@ from bookwheel.lab.tasks.base import ANSWER, MissingSample, Sample
 from bookwheel.lab.tasks.memories import RIGHT, evidence_depth, trace_evidence
 from bookwheel.lab.tasks.published import find_spec, score_as_published
 from bookwheel.models.base import Model
-from bookwheel.plan import LEAST_TOKENS, Plan, VerdictMode, load_preset
+from bookwheel.plan import LEAST_TOKENS, Plan, VerdictMode
+from bookwheel.preset import load_preset
 from bookwheel.reading.loop import Way, converse
 from bookwheel.reading.runner import new_reading
 from bookwheel.reading.ways.registry import load_way

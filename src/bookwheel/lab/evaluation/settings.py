@@ -32,7 +32,8 @@ from typing import Annotated, Any, Final, Self
 from annotated_types import Ge, Gt
 
 from bookwheel.errors import InputError
-from bookwheel.plan import Plan, list_presets, load_preset
+from bookwheel.plan import Plan
+from bookwheel.preset import list_presets, load_preset
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.schema import check_bounds, parse
 

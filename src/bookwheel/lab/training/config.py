@@ -19,7 +19,8 @@ from annotated_types import Ge, Gt, Lt
 from bookwheel.lab.training.advantages import Estimator
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.objective import LossSettings, RewardSettings, Share, Weight
-from bookwheel.plan import Plan, Sampling, Seed, Temperature, TopP, list_presets, load_preset
+from bookwheel.plan import Plan, Sampling, Seed, Temperature, TopP
+from bookwheel.preset import list_presets, load_preset
 from bookwheel.schema import parse, settings_table
 
 NotNegative = Annotated[int, Ge(0)]

@@ -14,7 +14,8 @@ from bookwheel.errors import BookwheelError, JournalError, PlanError
 from bookwheel.journal import Journal, StoredDocument
 from bookwheel.models.base import Model
 from bookwheel.models.patience import Patience
-from bookwheel.plan import Budget, Plan, load_preset_plan
+from bookwheel.plan import Budget, Plan
+from bookwheel.preset import load_preset_plan
 from bookwheel.reading.prompts import shipped_prompt_sets
 from bookwheel.reading.ways.registry import is_known
 from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing, SourceRequest, TokenQuota

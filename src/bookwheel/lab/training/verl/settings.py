@@ -27,7 +27,7 @@ from annotated_types import Ge, Gt, Le
 
 from bookwheel.lab.training.config import AtLeastOne, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
-from bookwheel.plan import load_preset
+from bookwheel.preset import load_preset
 from bookwheel.schema import parse, settings_table
 
 NAME: Final = "bookwheel"

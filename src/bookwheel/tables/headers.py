@@ -36,7 +36,7 @@ _SENSES: Final = (
     OF_PEOPLE,
 )
 _ASKED: Final = {Kind.DATE: "when", Kind.NUMBER: "how much", Kind.TEXT: ""}
-COUNTS: Final = re.compile(r"quantity|qty|count|number|pieces|数量|数目|件数", re.IGNORECASE)
+OF_COUNTS: Final = re.compile(r"quantity|qty|count|number|pieces|数量|数目|件数", re.IGNORECASE)
 CURRENCY: Final = r"(?:[€$£¥￥]|EUR|USD|GBP|CHF|RMB|CNY|Fr\.?|Rs\.?)"
 AMOUNT: Final = rf"{CURRENCY}?\s?[-−]?\d[\d.,']*\s?{CURRENCY}?"
 IS_NUMBER: Final = re.compile(rf"[-−+]?{AMOUNT}\s?(?:%|[^\W\d]{{1,8}}(?:\s?/?\s?[^\W\d]{{1,8}})?)?\.?")
@@ -91,14 +91,14 @@ def _find_sense(name: str) -> re.Pattern[str] | None:
 def _find_alike(column: Column, names: Sequence[str], free: Sequence[int]) -> int | None:
     """Return the column that stands for the same: a person, a deadline, a task, or what such a value is called."""
     sense = _find_sense(column.name)
-    asked = "how many" if COUNTS.search(column.name) else _ASKED[column.kind]
+    asked = "how many" if OF_COUNTS.search(column.name) else _ASKED[column.kind]
     alike = [place for place in free if sense and sense.search(names[place])]
     return next(iter(alike or choose_columns(f"{column.name} {asked}", names, free)), None)
 
 
 def _find_last(column: Column, _names: Sequence[str], free: Sequence[int]) -> int | None:
     """Return the column of its kind: of several numbers the last, which is the sum; a count is not guessed."""
-    if column.kind is Kind.TEXT or (COUNTS.search(column.name) and len(free) > 1):
+    if column.kind is Kind.TEXT or (OF_COUNTS.search(column.name) and len(free) > 1):
         return None
     return free[-1] if column.kind is Kind.NUMBER else free[0]
 

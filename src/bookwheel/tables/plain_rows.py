@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tables.columns import Column, Kind
-from bookwheel.tables.headers import AMOUNT, COUNTS, CURRENCY, IS_NUMBER, is_of, map_columns
+from bookwheel.tables.headers import AMOUNT, CURRENCY, IS_NUMBER, OF_COUNTS, is_of, map_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -150,5 +150,5 @@ def _fill(cells: Sequence[str], places: Mapping[int, int], columns: Sequence[Col
 
 def _choose(found: Sequence[int], names: Sequence[str], kind: Kind) -> Sequence[int]:
     """Return places for the names in their order; of more numbers than one, a single name has the last, its price."""
-    is_price = kind is Kind.NUMBER and len(names) == 1 and not COUNTS.search(names[0])
+    is_price = kind is Kind.NUMBER and len(names) == 1 and not OF_COUNTS.search(names[0])
     return found[-1:] if is_price else found

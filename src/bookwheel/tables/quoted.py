@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, Self
 from bookwheel.picture import LABEL, MARK
 from bookwheel.tables.columns import NUMBER, Column, Kind
 from bookwheel.tables.framed_rows import fill_table
-from bookwheel.tables.headers import COUNTS, CURRENCY, OF_PEOPLE, map_columns
+from bookwheel.tables.headers import CURRENCY, OF_COUNTS, OF_PEOPLE, map_columns
 from bookwheel.tables.plain_rows import PlainRow, find_lists
 from bookwheel.tables.rows import SectionRows, WrittenRow
 from bookwheel.text import lexicon
@@ -246,7 +246,7 @@ def _find_value(text: str, column: Column) -> str | None:
             one for one in _QUANTITY.finditer(text) if not any(a < one.end() and one.start() < b for a, b in dates)
         ]
         # What is paid stands beside its currency, and other numbers before it.
-        money = [one for one in numbers if _MONEY.search(one[0])] if not COUNTS.search(column.name) else []
+        money = [one for one in numbers if _MONEY.search(one[0])] if not OF_COUNTS.search(column.name) else []
         return next((one[0].strip() for one in money or numbers), None)
     return None
 

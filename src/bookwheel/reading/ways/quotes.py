@@ -42,7 +42,7 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.code_answers import cite_passage, leave_all, look_up_code
 from bookwheel.reading.ways.compose import list_unread, number_step
 from bookwheel.reading.ways.document_index import cut_chunks, index_passages
-from bookwheel.reading.ways.passages import fit, overlaps, split_windows
+from bookwheel.reading.ways.passages import fit, split_windows
 from bookwheel.reading.ways.question_scorer import (
     JUDGED,
     MEASURED,
@@ -51,18 +51,26 @@ from bookwheel.reading.ways.question_scorer import (
     ShortAnswer,
     find_second,
 )
+from bookwheel.reading.ways.quoted_memory import (
+    build_step,
+    find_joined,
+    find_lines,
+    join_second,
+    judge_quotes,
+    restore_quotes,
+    select_quotes,
+)
 from bookwheel.reading.ways.spec import Decision, WaySpec
 from bookwheel.reading.ways.table_answers import find_table_answer, names_other_row
-from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, ScoredLine, Step, Usage
+from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.prompts import Prompts
     from bookwheel.reading.ways.passages import Window
-    from bookwheel.reading.ways.question_scorer import SecondPassage
     from bookwheel.reading.ways.table_answers import ToldAnswer
     from bookwheel.text.ranking import QuestionWords
     from bookwheel.types import Document
@@ -73,16 +81,12 @@ _CHUNKS: Final = 2
 WINDOWS: Final = 4
 # Windows of the whole document that are measured before the search ends; of more, hardly one more is right.
 _SEARCHED: Final = 8
-# Of all windows so far, those with the most gain that are judged.
-_JUDGED: Final = 4
 # Where everything is read, windows of the document that are preferred to others of their chunk.
 _PREFERRED: Final = 24
 # Chunks that are read in vain where few windows have a word of the question.
 _MOST_CHUNKS: Final = 5
 # What each chunk that was read in vain takes off the gain that is enough: the likeliest chunks come first.
 _PATIENCE: Final = 0.1
-# A memory of overlapping windows would hold one passage several times.
-_MOST_QUOTES: Final = 4
 
 
 async def quotes(
@@ -96,9 +100,9 @@ async def quotes(
             yield step
         yield _conclude_told(scorer, told)
         return
-    lines = _find_lines(done)
-    second = _find_second(lines, done)
-    kept = [quote for quote in await _restore(memory, lines, done, scorer) if quote.text != second]
+    lines = find_lines(done)
+    second = find_joined(lines, done)
+    kept = [quote for quote in await restore_quotes(memory, lines, done, scorer) if quote.text != second]
     scores = [step.score for step in done if step.score is not None and Flag.UNREAD not in step.flags]
     # In a thread: the whole document is cut into chunks, and a server's tokenizer waits for the network.
     searched = _SEARCHED if plan.enough_gain else _PREFERRED
@@ -114,10 +118,10 @@ async def quotes(
         score = 0.0 if plan.enough_gain else await scorer.gain(chunk.text)
         if plan.enough_gain or _is_good(score, scores, kept, scorer, plan):
             found = await _search(chunk, found_by_start.get(chunk.start, ()), score, scorer, model, plan)
-            kept = _select(await _judge((*kept, *found), scorer), model, plan.memory_tokens)
+            kept = select_quotes(await judge_quotes((*kept, *found), scorer), model, plan.memory_tokens)
             score = score or max((quote.window for quote in found), default=0.0)
         scores.append(score)
-        step = _build_step(chunk, memory, kept, score, scorer, model)
+        step = build_step(chunk, memory, kept, score, scorer, model)
         yield step
         index, memory = index + 1, step.after
         waited = waited + 1 if _count_waited(kept, [step]) else 0
@@ -128,7 +132,7 @@ async def quotes(
     if best and is_open and best.chunk < inf and scorer.weight and not second and not was_ended:
         joining = await find_second(best, ranked, document, scorer, model, plan)
         if joining:
-            step = _join(joining, memory, kept, scorer, model)
+            step = join_second(joining, memory, kept, scorer, model)
             yield number_step(step, index)
             index, memory, second = index + 1, step.after, joining.text
             left = [chunk for chunk in left if chunk.start != joining.chunk.start]
@@ -231,95 +235,6 @@ async def _search(
     # Of everything, the few best windows of each chunk.
     texts = texts if plan.enough_gain else texts[:WINDOWS]
     return [ScoredQuote(text, score, await scorer.gain(text)) for text in dict.fromkeys(texts)]
-
-
-def _find_lines(done: Sequence[Step]) -> dict[str, ScoredLine]:
-    """Return what is known of each passage that was in the memory; nothing of what was changed by hand."""
-    own = (step for step in done if step.lines and Flag.EDITED not in step.flags)
-    return {text: line for step in own for text, line in zip(step.after.text.splitlines(), step.lines, strict=True)}
-
-
-async def _restore(
-    memory: Memory, lines: Mapping[str, ScoredLine], done: Sequence[Step], scorer: QuestionScorer
-) -> list[ScoredQuote]:
-    """Return the passages of a memory that was kept or edited. Lines of which nothing is known are measured."""
-    kept: list[ScoredQuote] = []
-    for text in filter(str.strip, memory.text.splitlines()):
-        if line := lines.get(text):
-            kept.append(ScoredQuote(text, inf if line.chunk is None else line.chunk, line.gain, line.judgement))
-            continue
-        # A journal of a version before `Step.lines` has the text alone.
-        origin = next((step for step in done if text in step.after.text.splitlines()), None)
-        score = origin.score if origin and Flag.EDITED not in origin.flags else None
-        kept.append(ScoredQuote(text, inf if score is None else score, await scorer.gain(text)))
-    return await _judge(kept, scorer)
-
-
-def _select(quotes: Iterable[ScoredQuote], model: Model, limit: int) -> list[ScoredQuote]:
-    """Return the first passages that fit the memory together and do not overlap."""
-    chosen: list[ScoredQuote] = []
-    for quote in quotes:
-        lines = "\n".join((*(other.text for other in chosen), quote.text))
-        is_new = not any(overlaps(quote.text, other.text) for other in chosen)
-        if len(chosen) < _MOST_QUOTES and is_new and model.tokenizer.count(lines) <= limit:
-            chosen.append(quote)
-    return chosen
-
-
-async def _judge(quotes: Iterable[ScoredQuote], scorer: QuestionScorer) -> list[ScoredQuote]:
-    """Return the passages, the best first by gain and judgement; what the user wrote stays before them.
-
-    Where passages are judged, these are the few with the most gain alone.
-    """
-    ranked = sorted(quotes, key=lambda quote: -quote.rank)
-    if not scorer.weight:
-        return ranked
-    own = [quote for quote in ranked if quote.chunk == inf]
-    best = sorted(ranked[len(own) :], key=lambda quote: -quote.gain)[:_JUDGED]
-    judged = [
-        quote if quote.judgement is not None else replace(quote, judgement=await scorer.weigh(quote.text))
-        for quote in best
-    ]
-    return [*own, *sorted(judged, key=lambda quote: -quote.rank)]
-
-
-def _find_second(lines: Mapping[str, ScoredLine], done: Sequence[Step]) -> str | None:
-    """Return the passage that joined the best one before the reading was stopped."""
-    if joined := next((text for text, line in lines.items() if line.joins), None):
-        return joined
-    # A journal of a version before `Step.lines` shows it by its place, below the best one.
-    step = next((step for step in done if Flag.JOINED in step.flags and Flag.EDITED not in step.flags), None)
-    return step.after.text.splitlines()[1] if step else None
-
-
-def _join(
-    second: SecondPassage, memory: Memory, kept: Sequence[ScoredQuote], scorer: QuestionScorer, model: Model
-) -> Step:
-    """Return the step after which the second passage stands below the best one; the chunk is not scored."""
-    best, *others = kept
-    joining = ScoredQuote(second.text, second.gain, second.gain)
-    quotes = _select((best, joining, *others), model, memory.limit)
-    step = _build_step(second.chunk, memory, quotes, second.gain, scorer, model)
-    lines = tuple(replace(_to_line(quote), joins=quote is joining) for quote in quotes)
-    return replace(step, flags=(*step.flags, Flag.JOINED), score=None, lines=lines)
-
-
-def _build_step(
-    chunk: Chunk, before: Memory, kept: Sequence[ScoredQuote], score: float, scorer: QuestionScorer, model: Model
-) -> Step:
-    text = "\n".join(quote.text for quote in kept)
-    after = replace(before, text=text, tokens=model.tokenizer.count(text)) if text != before.text else before
-    said = Conversation(
-        messages=scorer.messages(chunk.text), reply=Reply(text=scorer.question, usage=scorer.take_usage())
-    )
-    flags = (Flag.UNCHANGED,) if after is before else ()
-    lines = tuple(map(_to_line, kept))
-    return Step(chunk=chunk, before=before, after=after, conversation=said, flags=flags, score=score, lines=lines)
-
-
-def _to_line(quote: ScoredQuote) -> ScoredLine:
-    chunk = None if quote.chunk == inf else quote.chunk
-    return ScoredLine(chunk=chunk, gain=quote.window, judgement=quote.judgement)
 
 
 async def _answer(

@@ -43,6 +43,24 @@ def test_several_questions_are_put_to_an_uploaded_file_and_found_again(page, exp
     expect(page.locator(".readings")).to_contain_text("mill ledger é.txt")
 
 
+def test_a_file_is_converted_while_the_question_is_typed_and_forgotten_when_it_is_taken_out(page, expect):
+    file = {"name": "pier.txt", "mimeType": "text/plain", "buffer": b"The pier has nine lamps. " * 9}
+    with page.expect_response("**/documents") as sent:
+        page.set_input_files("#files", files=[file])
+    assert sent.value.json()["length"] == 225
+    expect(page.locator(".presets [role=status]")).to_contain_text("section")
+    with page.expect_response(lambda one: one.request.method == "DELETE"):
+        page.locator(".chosen-files").get_by_role("button").click()
+    assert page.evaluate("fetch('/documents?search=pier.txt').then((one) => one.json())") == []
+
+
+def test_a_file_that_cannot_be_read_is_said_when_it_is_chosen(page, expect):
+    page.fill("#question-0", "What is it?")
+    page.set_input_files("#files", files=[{"name": "bad.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.7 no"}])
+    expect(page.locator("form.ask .problem")).to_contain_text("bad.pdf")
+    assert page.input_value("#question-0") == "What is it?"
+
+
 def test_a_question_that_was_taken_out_leaves_no_name_to_another(page):
     for _ in range(2):
         page.get_by_role("button", name="Another question").click()

@@ -224,6 +224,7 @@ def _ask_openai(ask: Described, text: str, question: str) -> None:
     ask("GET", "/v1/models/{name}", name="bookwheel/scripted")
     ask("POST", "/v1/completions", json={"model": "scripted", "prompt": "Hello there"})
     ask("GET", "/api/tags")
+    ask("GET", "/api/version")
     ask("POST", "/api/show", json={"model": "scripted"})
     file = ask("POST", "/v1/files", files={"file": ("a.txt", text.encode())}).json()["id"]
     ask("GET", "/v1/files/{id}", id=file)
@@ -232,6 +233,7 @@ def _ask_openai(ask: Described, text: str, question: str) -> None:
     for messages in (short, long):
         ask("POST", "/v1/chat/completions", json={"model": "scripted", "messages": messages})
         ask("POST", "/v1/messages", json={"model": "scripted", "max_tokens": 40, "messages": messages})
+        ask("POST", "/v1/messages/count_tokens", json={"model": "scripted", "messages": messages})
         ask("POST", "/api/chat", json={"model": "scripted", "messages": messages, "stream": False})
         ask("POST", "/v1/responses", json={"model": "scripted", "input": messages})
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 
@@ -29,6 +31,17 @@ def test_an_unchanged_page_file_is_not_sent_again(up, path: str) -> None:
     assert again.headers["cache-control"] == "no-cache"
     assert "default-src 'none'" in again.headers["content-security-policy"]
     assert other.content == first.content
+
+
+def test_a_browser_keeps_what_the_page_names_for_as_long_as_the_page_is_the_same(up) -> None:
+    with up.client() as client:
+        named = re.findall(r'"(/page/[^"]+)"', client.get("/").text)
+        assert len({one.split("/")[2] for one in named}) == 1
+        kept = client.get(next(one for one in named if one.endswith("app.js")))
+        older = client.get("/page/0123456789ab/app.js")
+    assert "immutable" in kept.headers["cache-control"]
+    assert older.headers["cache-control"] == "no-cache"  # of a tab that was open before an update
+    assert older.content == kept.content
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ from bookwheel.types import Flag, Memory, Reading, Status, Step, Usage
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -147,13 +147,18 @@ class Journal:
 
         return MemoryTables(self._reader, self._writer)
 
-    def keep(self, document: Document, most_bytes: int | None = None) -> StoredDocument:
+    def keep(
+        self, document: Document, most_bytes: int | None = None, find_known: Callable[[str], int | None] | None = None
+    ) -> StoredDocument:
         """Store the document's text unless the journal has it. Return the stored document, to read and resume from.
 
+        The row that `find_known` returns for the SHA-256 of the text is taken as it is, with its own name and files.
         Raise JournalFull if the journal would then have more than `most_bytes`.
         """
         spooled = SpooledDocument(document, self.path, keeps_files=self._keeps_files)
         try:
+            if find_known and (known := find_known(spooled.sha256)) is not None:
+                return self.document_at(known)
             what = f"document {spooled.sha256[:12]}"
             row = self._writer.write_now(lambda connection: spooled.insert(connection, most_bytes), what)
             return self.document_at(row)

@@ -6,6 +6,8 @@ app = build_app(journal=Journal(path), models={"local": model})
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import cache
@@ -18,9 +20,9 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from starlette.types import Scope
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
@@ -60,6 +62,7 @@ EXTENSIONS: Final = "bookwheel.routes"
 _SESSION_SECONDS: Final = 30 * 24 * 3600
 # Starlette leaves event streams uncompressed, so no event waits in the compressor.
 _GZIP_LEVEL: Final = 6
+_VERSIONED: Final = re.compile(r"([0-9a-f]{12})[\\/](.+)")
 _KINDS: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -170,7 +173,7 @@ def _page_routes(service: Service) -> list[BaseRoute]:
     if not (folder / "index.html").is_file():
         return []
 
-    files = _PageFiles(directory=folder)
+    files = _PageFiles(folder)
 
     async def get_index(request: Request) -> Response:
         # The link that `bookwheel serve` prints. The token leaves the address bar, and with it the browser's history.
@@ -178,17 +181,35 @@ def _page_routes(service: Service) -> list[BaseRoute]:
             response = RedirectResponse("/", status_code=303)
             start_session(response, service.keys, key, request)
             return response
-        return await files.get_response("index.html", request.scope)
+        return files.get_index(request)
 
     return [Route("/", get_index), Mount("/page", files)]
 
 
 class _PageFiles(StaticFiles):
-    """Files that a browser stores and revalidates each time, so that a page never mixes two versions."""
+    """The page's files. A browser keeps them under the version of all of them, so a page never mixes two versions."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(directory=folder)
+        digest = hashlib.sha256()
+        for file in sorted(folder.iterdir()):
+            digest.update(file.read_bytes())
+        self._version = digest.hexdigest()[:12]
+        self._index = (folder / "index.html").read_text("utf-8").replace('"/page/', f'"/page/{self._version}/')
+
+    def get_index(self, request: Request) -> Response:
+        headers = {"Cache-Control": "no-cache", "ETag": f'"{self._version}"'}
+        response = HTMLResponse(self._index, headers=headers)
+        is_known = self.is_not_modified(response.headers, request.headers)
+        return NotModifiedResponse(response.headers) if is_known else response
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        response = await super().get_response(path, scope)
-        response.headers["Cache-Control"] = "no-cache"
+        # A tab that was open before an update still asks for files of its version.
+        versioned = _VERSIONED.fullmatch(path)
+        version, name = versioned.groups() if versioned else ("", path)
+        response = await super().get_response(name, scope)
+        is_current = version == self._version
+        response.headers["Cache-Control"] = "private, max-age=31536000, immutable" if is_current else "no-cache"
         return response
 
 

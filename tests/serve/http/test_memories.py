@@ -123,7 +123,10 @@ def test_an_agent_keeps_files_in_it(client) -> None:
     assert (out["is_error"], "escape" in out["content"]) == (True, True)
     assert client.get("/memories/ada").json()["text"] == "/memories/a.md\troom = 12"
     assert client.post("/memories/ada/files", json={"command": "wipe"}).status_code == 400
-    assert client.post("/memories/notes/files", json={"command": "view", "path": "/memories"}).status_code == 404
+    # An agent looks before it writes.
+    view = {"command": "view", "path": "/memories"}
+    assert client.post("/memories/notes/files", json=view).json()["content"].endswith("\n0B\t/memories")
+    assert client.get("/memories/notes").status_code == 404
     create = {"command": "create", "path": "/memories/a.md", "file_text": "The oven is a Miwe."}
     assert not client.post("/memories/notes/files", json=create).json()["is_error"]
     assert client.get("/memories/notes").json()["limit"] >= 200_000
@@ -168,11 +171,12 @@ def test_a_memory_is_nobody_elses(tmp_path) -> None:
             ("PATCH", "", {"name": "mine"}),
             ("POST", "/texts", {"text": "room = 1"}),
             ("POST", "/questions", {"question": "room?"}),
-            ("POST", "/files", {"command": "view", "path": "/memories"}),
             ("POST", "/edits", {"new": ""}),
             ("POST", "/forgets", {"source": "mail-1"}),
         ):
             answer = eve.request(method, f"/memories/ada{path}", json=body)
             assert answer.status_code == 404, (method, path, answer.text)
+        seen = eve.post("/memories/ada/files", json={"command": "view", "path": "/memories"}).json()
+        assert seen["content"].endswith("\n0B\t/memories")
         assert eve.post("/memories", json={"name": "ada", "about": "Eve's own"}).status_code == 201
         assert ada.get("/memories/ada").json()["text"] == "room = 12"

@@ -81,6 +81,8 @@ def test_a_chat_never_renames_an_uploaded_document(up, ai) -> None:
         said = ai.chat.completions.create(
             model="scripted", messages=[{"role": USER, "content": QUESTION}], extra_body={"document": TEXT}
         )
+        for part in (file_part(TEXT, "text/plain"), file_part(TEXT, filename="other.txt")):
+            ask(ai, part)
         assert client.get(f"/documents/{sha}").json()["name"] == "lease.txt"
     assert up.journal.reading(said.reading).document.name == "lease.txt"
 

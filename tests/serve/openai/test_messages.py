@@ -51,6 +51,21 @@ def test_a_short_message_goes_to_the_model(up) -> None:
     assert up.journal.readings() == []
 
 
+def test_a_message_is_counted_with_its_document(up) -> None:
+    with up.client() as client:
+        asked = {"model": "scripted", "messages": [{"role": USER, "content": "Hello there"}]}
+        assert client.post("/v1/messages/count_tokens", json=asked).json() == {"input_tokens": 2}
+        asked["messages"][0]["content"] = [DOCUMENT, {"type": "text", "text": "Hello there"}]
+        assert client.post("/v1/messages/count_tokens", json=asked).json()["input_tokens"] > 100
+
+
+def test_a_document_is_called_by_its_title(up) -> None:
+    source = {"type": "text", "media_type": "text/plain", "data": TEXT}
+    content = [{"type": "document", "title": "The mill", "source": source}, {"type": "text", "text": QUESTION}]
+    said = post(up, messages=[{"role": USER, "content": content}]).json()
+    assert up.journal.reading(said["reading"]).document.name == "The mill.txt"
+
+
 def test_a_long_one_is_read_and_the_memory_is_the_thinking_of_who_asks_for_it(up) -> None:
     said = post(up, messages=LONG).json()
     assert [block["type"] for block in said["content"]] == ["text"]

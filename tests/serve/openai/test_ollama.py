@@ -20,6 +20,7 @@ def chat(up, **body):
 
 def test_the_models_are_listed_and_described(up) -> None:
     with up.client() as client:
+        assert client.get("/api/version").json()["version"]
         names = [model["name"] for model in client.get("/api/tags").json()["models"]]
         assert names == ["scripted", "bookwheel/scripted"]
         shown = client.post("/api/show", json={"model": "bookwheel/scripted:latest"}).json()

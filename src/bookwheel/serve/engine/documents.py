@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -19,7 +19,7 @@ from bookwheel.documents.opening import TextDocument, open_document, open_fetche
 from bookwheel.documents.readers.pictures import MOST_KEPT
 from bookwheel.documents.sources import to_printable
 from bookwheel.documents.web import fetch
-from bookwheel.errors import JournalFull, SourceError
+from bookwheel.errors import JournalError, JournalFull, SourceError
 from bookwheel.journal import Journal, StoredDocument
 from bookwheel.journal.files import measure_journal
 from bookwheel.serve.engine.errors import ApiError
@@ -105,16 +105,16 @@ class DocumentStore:
     async def store_path(self, path: Path, client: str) -> StoredDocument:
         return await self.store_paths([path], client)
 
-    async def store_paths(self, paths: Sequence[Path], client: str) -> StoredDocument:
-        """Store files, or a folder, as one document."""
+    async def store_paths(self, paths: Sequence[Path], client: str, *, renames: bool = True) -> StoredDocument:
+        """Store files, or a folder, as one document; unless it `renames`, a text that is known keeps its name."""
         await self.check_disk()
         self._conversions.check_capacity()
         async with self._conversions.slot(client):
             if len(paths) > 1 or await asyncio.to_thread(paths[0].is_dir):
                 # Each of its files has a child of its own, so that a hostile one is left out alone.
                 folder = await run_cancellable(open_document, paths, limits=self._child_limits)
-                return await self._store(folder, client)
-            return await self._store(open_isolated(paths[0], to_printable(paths[0].name)), client)
+                return await self._store(folder, client, renames=renames)
+            return await self._store(open_isolated(paths[0], to_printable(paths[0].name)), client, renames=renames)
 
     async def store_url(self, url: str, client: str, *, allow_private: bool) -> StoredDocument:
         # A path must never reach what opens files, so anything but an address is declined first.
@@ -129,16 +129,24 @@ class DocumentStore:
         async with self._conversions.slot(client):
             return await self._store(open_fetched(source), client)
 
-    async def _store(self, document: Document, client: str) -> StoredDocument:
+    async def _store(self, document: Document, client: str, *, renames: bool = True) -> StoredDocument:
         most = self._limits.journal_bytes
+        find_known = None if renames else partial(self._find_known, client)
         try:
             stored: StoredDocument = await run_cancellable(
-                self._journal.keep, document, most, limits=self._child_limits
+                self._journal.keep, document, most, find_known, limits=self._child_limits
             )
         except JournalFull as error:
             raise _disk_error(most or 0) from error
         await asyncio.to_thread(self._usage.add_document, client, stored.id, stored.row)
         return stored
+
+    def _find_known(self, client: str, sha: str) -> int | None:
+        if client:
+            return self._usage.find_document(client, sha)
+        with suppress(JournalError):
+            return self._journal.document(sha).row
+        return None
 
     async def check_disk(self) -> None:
         """Raise a 507 when the journal fills the disk that it may fill."""

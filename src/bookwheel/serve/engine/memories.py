@@ -8,6 +8,7 @@ import tempfile
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +20,7 @@ from bookwheel.memory.append import append_all, append_files, read_waiting, stor
 from bookwheel.memory.asking import ask
 from bookwheel.memory.editing import edit
 from bookwheel.memory.entries import DatedText, NewFile
-from bookwheel.memory.files import run_command
+from bookwheel.memory.files import MemoryFiles, run_command
 from bookwheel.memory.forgetting import forget, preview
 from bookwheel.memory.graph import Graph, change_graph
 from bookwheel.memory.lasting import export_memory
@@ -185,8 +186,13 @@ class ServedMemories:
         return records.tombstone_to_json(name, await self._run(key, name, partial(forget, **scope)))
 
     async def run_command(self, key: Key | None, name: str, command: FileCommand) -> str:
-        """Run a command on the files that an agent keeps in a memory."""
-        reply: str = await self._run(key, name, partial(run_command, command=command))
+        """Run a command on the files that an agent keeps in a memory; one that is not there has none."""
+        try:
+            reply: str = await self._run(key, name, partial(run_command, command=command))
+        except ApiError as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+            return MemoryFiles.parse("").run(command)
         return reply
 
     async def change_graph(self, key: Key | None, name: str, change: Callable[[Graph], _T]) -> _T:

@@ -86,7 +86,7 @@ async def _store_contents(service: Service, decoded: Mapping[str, bytes], client
         async with service.documents.receive_upload(client):
             for path in paths:
                 await asyncio.to_thread(path.write_bytes, decoded[path.name])
-        return await service.documents.store_paths(paths, client)
+        return await service.documents.store_paths(paths, client, renames=False)
 
 
 async def store_pictures(

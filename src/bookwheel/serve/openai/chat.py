@@ -150,6 +150,16 @@ class OpenAIRoutes:
         name = next(iter(self.service.models)) if name.startswith(MEMORY_PREFIX) else name
         return window_tokens(self.find_model(name))
 
+    async def count_tokens(self, request: Request, chat: ChatShape) -> int:
+        """Return the tokens of all texts of a chat, with those of its documents."""
+        chat = await store_attachments(self.service, request, chat)
+        contents, count = parse_messages(chat.messages), self.find_model(chat.model).tokenizer.count
+        documents = [
+            await self.service.get_document(id_.removeprefix(FILE_PREFIX), request.state.key) for id_ in contents.files
+        ]
+        texts = (*(text.text for text in contents.texts), *(one.slice(0, one.length) for one in documents))
+        return await asyncio.to_thread(lambda: sum(map(count, texts)))
+
     async def answer(self, request: Request, chat: ChatShape, raw_body: bytes) -> ChatResult:
         """Answer a chat completion, whichever API it came by. `raw_body` is what an endpoint is sent."""
         if chat.model.startswith(MEMORY_PREFIX):

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import base64
 import json
+import mimetypes
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.plan import Temperature, TopP
 from bookwheel.serve.http.answers import EventStream, JsonResponse
@@ -60,6 +62,19 @@ class MessagesShape(ChatBody):
         return (self.thinking or {}).get("type") in {"enabled", "adaptive"}
 
 
+class CountedShape(MessagesShape):
+    """The body of a message that is only counted."""
+
+    max_tokens: TokenLimit = 1
+
+
+class TokenCountJson(TypedDict):
+    """How long a message is."""
+
+    input_tokens: int
+    """Of its texts, by the model's tokenizer; of its documents, as they are read."""
+
+
 class MessageJson(ReadingFactsJson):
     """A message, with what a reading adds to it."""
 
@@ -91,6 +106,13 @@ class MessageRoutes:
         if "choices" not in payload:
             return JsonResponse({"type": "error", **payload}, result.status, headers=result.headers)
         return JsonResponse(_build_message(payload, shape), result.status, headers=result.headers)
+
+    @operation(
+        "POST", "/v1/messages/count_tokens", "Anthropic: the tokens of a message", TokenCountJson, body=CountedShape
+    )
+    async def count_tokens(self, request: Request) -> Response:
+        chat, _ = to_chat_request(await parse_body(CountedShape, request))
+        return JsonResponse({"input_tokens": await self._chats.count_tokens(request, chat)})
 
 
 def to_chat_request(shape: MessagesShape) -> tuple[ChatShape, bytes]:
@@ -153,8 +175,9 @@ def _convert_block(block: dict[str, Any]) -> dict[str, Any]:
     if kind == "document" and source.get("url"):
         return {"type": "file", "file": {"file_url": source["url"]}}
     if kind == "document" and data:
-        name = {"filename": block["title"]} if "." in str(block.get("title") or "") else {}
-        return {"type": "file", "file": {"file_data": address, **name}}
+        title = str(block.get("title") or "")
+        ending = "" if "." in title else mimetypes.guess_extension(str(source.get("media_type") or "text/plain")) or ""
+        return {"type": "file", "file": {"file_data": address, **({"filename": title + ending} if title else {})}}
     raise refuse(f"a message cannot hold {kind}", "messages", "unsupported_content")
 
 

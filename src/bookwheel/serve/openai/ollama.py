@@ -9,10 +9,12 @@ import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
+from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
@@ -96,11 +98,21 @@ class OllamaModelJson(BaseModel):
     capabilities: list[str]
 
 
+class OllamaVersionJson(TypedDict):
+    """What clients ask first, to see whether a server is there."""
+
+    version: str
+
+
 class OllamaRoutes:
     """One method for each operation of Ollama's API, over the chats of OpenAI's."""
 
     def __init__(self, chats: OpenAIRoutes) -> None:
         self._chats = chats
+
+    @operation("GET", "/api/version", "Ollama: the version", OllamaVersionJson)
+    async def tell_version(self, _request: Request) -> Response:
+        return JsonResponse({"version": version("bookwheel")})
 
     @operation("GET", "/api/tags", "Ollama: models", OllamaTagsJson)
     async def list_tags(self, request: Request) -> Response:

@@ -18,6 +18,29 @@ const ADDRESS = /^https?:\/\/\S+$/i;
 
 export const sourceOf = (file) => ({ file, name: file.name });
 
+// A file is sent as soon as it is chosen, so that it is converted while the question is typed; one at a time, as the server
+// takes a few. What failed is sent again with the question.
+let line = Promise.resolve();
+function upload(source) {
+  const send = async () => {
+    if (!source.out) Object.assign(source, await service.upload(source.file).then(({ document: id, length }) => ({ id, length })));
+  };
+  source.sent ??= line = line.catch(() => {}).then(send);
+  source.sent.catch(() => (source.sent = null));
+  return source.sent;
+}
+
+// A file that is taken out again is forgotten, unless the document is known otherwise.
+async function withdraw(source) {
+  source.out = true;
+  await source.sent;
+  const book = source.file && source.id && (await service.document(source.id));
+  if (book && !book.readings && !book.starred && !book.collections.length) await service.removeDocument(source.id);
+}
+
+// What the answer is shown by is fetched while somebody is busy with the form.
+const prepare = () => void import("./workspace.js").catch(() => {});
+
 export class AskForm {
   constructor(models, begun) {
     Object.assign(this, { models, begun, sources: [] });
@@ -53,6 +76,11 @@ export class AskForm {
   take(sources) {
     this.sources.push(...sources);
     this.#list();
+    if (sources.length) prepare();
+    for (const source of sources) {
+      const told = () => this.sources.includes(source);
+      upload(source).then(() => told() && this.#tellCost(), (problem) => told() && refill(this.problem, problem.message));
+    }
   }
 
   // What was chosen and not sent; what is under way is sent all the same.
@@ -96,7 +124,7 @@ export class AskForm {
     );
     return h(
       "form",
-      { class: "ask", onsubmit: (event) => this.#start(event), oninput: () => this.#save() },
+      { class: "ask", onsubmit: (event) => this.#start(event), oninput: () => this.#save(), onfocusin: prepare },
       h("label", { for: "text" }, t("ask.document")),
       zone,
       this.questions.node,
@@ -183,7 +211,9 @@ export class AskForm {
     this.#tellCost();
     const out = (source) => {
       this.sources = this.sources.filter((other) => other !== source);
+      refill(this.problem);
       this.#list();
+      withdraw(source).catch(() => {}); // it goes after a day
     };
     refill(
       this.chosen,
@@ -201,10 +231,9 @@ export class AskForm {
     return { ...(this.model.value && { model: this.model.value }), ...(this.#way && { way: this.#way }), ...(Object.keys(plan).length && { plan }) };
   }
 
-  // The id of an upload is stored with its file, so that a second try does not send it again.
   async #documents({ text, sources }) {
     const pasted = text.trim() ? [ADDRESS.test(text.trim()) ? { url: text.trim() } : { text }] : [];
-    for (const source of sources) source.id ??= (await service.upload(source.file)).document;
+    for (const source of sources) if (!source.id) await upload(source);
     return [...pasted, ...sources.map(({ id, name }) => ({ document: id, name }))];
   }
 

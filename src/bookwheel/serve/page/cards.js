@@ -15,10 +15,10 @@ export class Cards {
     this.node = h("ul", { class: "cards", "aria-label": t("cards") });
   }
 
-  // Drawn anew where the answer has changed, or `drawn` is known: the pages that can be drawn.
-  draw({ evidence, document }, drawn = null) {
-    if (evidence === this.evidence && drawn === this.drawn) return;
-    Object.assign(this, { evidence, drawn });
+  // Drawn anew where the answer has changed, or the pane of the document knows its pages and its headings.
+  draw({ evidence, document }, source) {
+    if (evidence === this.evidence && source.outline === this.outline) return;
+    Object.assign(this, { evidence, source, outline: source.outline });
     const found = unique(evidence ?? []);
     this.node.hidden = !found.length;
     refill(
@@ -30,10 +30,12 @@ export class Cards {
 
   #card(found, at, document) {
     const page = found.pages?.[0];
-    const address = this.drawn?.has(found.source, page) && this.drawn.picture(found.source, page, THUMB);
+    const drawn = this.source.pages;
+    const address = drawn?.has(found.source, page) && drawn.picture(found.source, page, THUMB);
     const words = readable(found.quote);
     const quote = words.length > SHORT ? `${words.slice(0, SHORT)}…` : words;
-    const where = [placeIn(found.source, document.name), found.line ? t("source.line", { line: found.line }) : pages(found.pages), !page && !found.line && shareOf(found.start, document.length)].filter(Boolean).join(" · ");
+    const [file, part] = [placeIn(found.source, document.name), !found.line && !page && this.source.partAt(found.start)];
+    const where = [file, part !== file && part, found.line ? t("source.line", { line: found.line }) : pages(found.pages), !page && !found.line && shareOf(found.start, document.length)].filter(Boolean).join(" · ");
     const image = address && h("img", { src: address, alt: "", loading: "lazy", width: 54, onerror: (event) => event.target.remove() });
     return h("li", {}, h("button", { type: "button", class: "card", onclick: () => this.go(found) }, image, h("span", { class: "card-words" }, h("span", { class: "card-quote", dir: "auto" }, quote), h("span", { class: "small" }, `${number(at + 1)} · ${where}`))));
   }

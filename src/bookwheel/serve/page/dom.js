@@ -40,8 +40,9 @@ export function refill(node, ...children) {
   return fill(node, ...children);
 }
 
+// The picture that the page's head names, which the browser has.
 export function wheel(turning = false) {
-  return h("img", { src: "/page/wheel.svg", alt: "", class: turning ? "wheel turning" : "wheel", width: 48, height: 48 });
+  return h("img", { src: document.querySelector("link[rel=icon]")?.href ?? "/page/wheel.svg", alt: "", class: turning ? "wheel turning" : "wheel", width: 48, height: 48 });
 }
 
 // Draw at most once a frame, with the newest values.

@@ -263,7 +263,7 @@ export class ReadingView {
     const step = this.trace.steps[at];
     const reads = this.reading.status === "reading";
     this.answer.draw(this.reading, this.reading.error && explain(this.reading.error));
-    this.cards.draw(this.reading, this.source.pages);
+    this.cards.draw(this.reading, this.source);
     this.modes.draw(reads, this.trace, this.reading.document.length);
     this.table?.draw(this.trace.length, this.reading.status);
     this.facts.draw(this.reading, this.trace, this.elapsed);

@@ -80,6 +80,12 @@ export class SourcePane {
     return this.outline.places.findLast(({ start }) => start <= at);
   }
 
+  // The heading that a character stands under, in its own file.
+  partAt(at) {
+    const begin = this.#placeAt(at)?.start ?? 0;
+    return this.outline.headings.findLast(({ start }) => begin <= start && start <= at)?.title;
+  }
+
   // The section of a step, with a span of characters marked in it, or the longest run of the words of a line.
   async show(step, { span = null, line = null, told = "" } = {}) {
     clearTimeout(this.timer);

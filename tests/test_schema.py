@@ -10,11 +10,11 @@ from math import inf, nan
 from typing import Annotated
 
 import pytest
-from annotated_types import Ge, Gt, Le, Lt
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from bookwheel.bounds import Ge, Gt, Le, Lt
 from bookwheel.errors import InputError, PlanError
 from bookwheel.plan import Budget, Layout, Plan, Sampling
 from bookwheel.schema import check_bounds, from_plain, parse, to_plain

@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from annotated_types import Ge, Gt, Le
-
+from bookwheel.bounds import Ge, Gt, Le
 from bookwheel.configuration import Connection, load_configuration
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError

@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 from urllib.parse import urlsplit
 
-from annotated_types import Ge
-
+from bookwheel.bounds import Ge
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError
-from bookwheel.models.registry import ModelAddress, is_built_in
 from bookwheel.plan import Budget, Plan, Positive, Price, merge_tables
 from bookwheel.preset import list_presets
 from bookwheel.schema import check_bounds, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from bookwheel.models.registry import ModelAddress
 
 PROJECT_FILE: Final = "bookwheel.toml"
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -135,6 +135,8 @@ class Configuration:
 
 def _check_endpoint(name: str, endpoint: NamedEndpoint, path: Path) -> None:
     """Raise InputError for what the types do not say."""
+    from bookwheel.models.registry import is_built_in
+
     key = f"{path}: endpoints.{name}"
     if is_built_in(name):
         raise InputError(f"{key}: the name is taken by a model that needs no server; choose another")
@@ -232,6 +234,8 @@ class Connection:
         return replace(address, **named)
 
     def _choose_address(self, settings: Configuration, kept: ModelAddress | None) -> ModelAddress:
+        from bookwheel.models.registry import ModelAddress, is_built_in
+
         model, base_url = self.model, self.base_url
         name = model or (None if kept else settings.model)
         if name and not base_url and (endpoint := settings.endpoints.get(name)):

@@ -11,8 +11,7 @@ from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
-from annotated_types import Ge, Gt, Le, Lt
-
+from bookwheel.bounds import Ge, Gt, Le, Lt
 from bookwheel.errors import PlanError
 from bookwheel.schema import check_bounds, list_fields, parse
 

@@ -23,7 +23,6 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
 from itertools import pairwise
-from math import inf
 from pathlib import PurePath
 from typing import (
     TYPE_CHECKING,
@@ -38,8 +37,7 @@ from typing import (
     get_type_hints,
 )
 
-from annotated_types import BaseMetadata, Ge, Gt, Le, Lt
-
+from bookwheel.bounds import Bound
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,12 +63,7 @@ _KINDS: Final = {
     "dataclass_type": "a table",
     "dataclass_exact_type": "a table",
 }
-_BOUNDS: Final = {
-    "greater_than_equal": ("at least", "ge"),
-    "greater_than": ("above", "gt"),
-    "less_than_equal": ("at most", "le"),
-    "less_than": ("below", "lt"),
-}
+_BOUNDS: Final = {"greater_than_equal": "ge", "greater_than": "gt", "less_than_equal": "le", "less_than": "lt"}
 _UNKNOWN: Final = frozenset({"unexpected_keyword_argument", "extra_forbidden"})
 _MISSING: Final = frozenset({"missing", "missing_argument", "missing_keyword_only_argument"})
 _SHOWN_CHARACTERS: Final = 60
@@ -152,8 +145,8 @@ def check_bounds(value: Any, *, error: type[InputError] = InputError, table: str
     for name, bound in _bounds_of(type_):
         held = getattr(value, name)
         for given in held if isinstance(held, tuple) else (held,):
-            if isinstance(given, int | float) and not _holds(bound, given):
-                raise error(f"{_join((table, name))} must be {_words(bound)}, not {given!r}")
+            if isinstance(given, int | float) and not bound.holds(given):
+                raise error(f"{_join((table, name))} must be {bound.describe()}, not {given!r}")
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -190,29 +183,30 @@ class FieldSpec:
 
     type_: Any
     default: Any
-    about: str
-    """The sentence that stands under it."""
+    owner: type
+    name: str
+
+    @property
+    def about(self) -> str:
+        """The sentence that stands under it."""
+        return read_sentences(self.owner.__module__).get((self.owner.__name__, self.name), "")
 
 
 @cache
 def list_fields(type_: type) -> dict[str, FieldSpec]:
     """Return the fields of a dataclass by name."""
-    hints, sentences = get_type_hints(type_, include_extras=True), _read_sentences(type_.__module__)
-    return {
-        field.name: FieldSpec(hints[field.name], field.default, sentences.get((type_.__name__, field.name), ""))
-        for field in fields(type_)
-    }
+    hints = get_type_hints(type_, include_extras=True)
+    return {field.name: FieldSpec(hints[field.name], field.default, type_, field.name) for field in fields(type_)}
 
 
 @cache
-def _read_sentences(module: str) -> dict[tuple[str, str], str]:
+def read_sentences(module: str) -> dict[tuple[str, str], str]:
     """Return what stands under the fields of a module's classes, by class and field."""
     import ast
-    import inspect
 
-    classes = [
-        node for node in ast.parse(inspect.getsource(sys.modules[module])).body if isinstance(node, ast.ClassDef)
-    ]
+    # Not by `inspect`, which looks at every module for the one of a file.
+    source = sys.modules[module].__loader__.get_source(module)  # type: ignore[union-attr]
+    classes = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
     return {
         (class_.name, ast.unparse(field.target)): " ".join(str(note.value.value).split())
         for class_ in classes
@@ -229,39 +223,18 @@ def _adapter(type_: Hashable) -> TypeAdapter[Any]:
 
 
 @cache
-def _bounds_of(type_: Any) -> tuple[tuple[str, BaseMetadata], ...]:
+def _bounds_of(type_: Any) -> tuple[tuple[str, Bound], ...]:
     hints = get_type_hints(type_, include_extras=True)
     return tuple((field.name, bound) for field in fields(type_) for bound in _bounds_in(hints[field.name]))
 
 
-def _bounds_in(hint: Any) -> Iterator[BaseMetadata]:
+def _bounds_in(hint: Any) -> Iterator[Bound]:
     """Yield the bounds of an annotation; `Annotated[int, Ge(1)] | None` has them inside a union."""
     if get_origin(hint) is Annotated:
-        yield from (bound for bound in hint.__metadata__ if isinstance(bound, Ge | Gt | Le | Lt))
+        yield from (bound for bound in hint.__metadata__ if isinstance(bound, Bound))
     else:
         for part in get_args(hint):
             yield from _bounds_in(part)
-
-
-def _holds(bound: BaseMetadata, value: Any) -> bool:
-    match bound:
-        case Ge(ge):
-            return bool(value >= ge)
-        case Gt(gt):
-            return bool(value > gt)
-        case Le(le):
-            return bool(value <= le)
-        case Lt(lt):
-            return bool(value < lt)
-    return True
-
-
-def _words(bound: BaseMetadata) -> str:
-    return next(_limit(words, getattr(bound, key)) for words, key in _BOUNDS.values() if hasattr(bound, key))
-
-
-def _limit(words: str, value: float) -> str:
-    return "a finite number" if value == inf else f"{words} {value}"
 
 
 def _describe(type_: type, found: ErrorDetails, table: str) -> str:
@@ -279,8 +252,7 @@ def _describe(type_: type, found: ErrorDetails, table: str) -> str:
 def _allowed(found: ErrorDetails) -> str:
     kind, context = found["type"], found.get("ctx", {})
     if kind in _BOUNDS:
-        words, key = _BOUNDS[kind]
-        return _limit(words, context[key])
+        return Bound(_BOUNDS[kind], context[_BOUNDS[kind]]).describe()
     if kind in {"enum", "literal_error"}:
         return str(context["expected"]).replace("'", "")
     return _KINDS.get(kind) or f"valid ({found['msg']})"

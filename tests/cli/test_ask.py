@@ -293,7 +293,7 @@ def test_the_answer_is_copied(ask, clipboard) -> None:
 
 
 def test_without_a_clipboard_the_answer_is_printed_all_the_same(ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bookwheel.cli.ask.shutil.which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda _: None)
     result = ask("--copy")
     assert result.code == 0
     assert "Ada Quill" in result.out

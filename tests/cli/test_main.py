@@ -24,7 +24,7 @@ def loaded_after(code: str) -> set[str]:
 def test_the_import_is_light() -> None:
     loaded = loaded_after("import bookwheel")
     assert "bookwheel" in loaded
-    assert not loaded & {"openai", "rich", "tokenizers", "xllamacpp", "torch", "numpy", "cyclopts", "pydantic"}
+    assert not loaded & {"openai", "rich", "tokenizers", "xllamacpp", "torch", "numpy", "argparse", "pydantic"}
 
 
 def test_the_help_imports_no_command() -> None:
@@ -32,7 +32,7 @@ def test_the_help_imports_no_command() -> None:
     loaded = loaded_after(main)
     light = {"cli", "cli.commands", "cli.main", "errors", "lab", "lab.commands", "plugins"}
     assert {name for name in loaded if name.startswith("bookwheel.")} == {f"bookwheel.{name}" for name in light}
-    assert not loaded & {"cyclopts", "rich", "json", "pydantic"}
+    assert not loaded & {"argparse", "rich", "json", "pydantic"}
 
 
 def test_the_help_names_every_command_in_one_line_of_80_columns(run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def test_what_needs_no_parser_does_not_wait_for_its_import(ask, words: list[str]
     ask()
     loaded = loaded_after(f"from bookwheel.cli.main import main\ntry: main({words})\nexcept SystemExit: pass\nprint()")
     assert "bookwheel.journal" in loaded
-    assert not loaded & {"cyclopts", "bookwheel.cli.options"}
+    assert not loaded & {"argparse", "bookwheel.cli.options"}
 
 
 def test_an_option_in_the_place_of_a_reading_is_no_reading(run, ask) -> None:

@@ -2,3 +2,7 @@
 
 STDIN = "stdin:"
 """Stands for "-", which the parser would take for an option."""
+
+
+class UsageError(Exception):
+    """Words that do not fit a command: an option that there is not, a value that it cannot have."""

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import re
-import shutil
-import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final, Literal
 
-from cyclopts import Group, Parameter
-
 from bookwheel.cli import STDIN
-from bookwheel.cli.last import find_reading_id
-from bookwheel.cli.options import FilePath, ReadingOptions, Switch, Text, Texts
+from bookwheel.cli.options import ReadingOptions, Text, Texts, define_options
 from bookwheel.configuration import Configuration, load_configuration
 from bookwheel.errors import InputError, JournalError, QuestionError, SourceError
 
@@ -42,8 +36,7 @@ _CLIPBOARDS: Final = (
 _CLIPBOARD_SECONDS: Final = 5
 
 
-@Parameter(name="*", group=Group("Question", sort_key=1))
-@dataclass(frozen=True, kw_only=True)
+@define_options("Question")
 class QuestionOptions:
     """The question, and the form of its answer."""
 
@@ -53,19 +46,19 @@ class QuestionOptions:
     "NAME=TEXT for a {NAME} in the template; can be repeated."
     question: Texts = ()
     "Another question about the same document, in a reading of its own beside the first; can be repeated."
-    questions: FilePath | None = None
+    questions: Path | None = None
     "A file with such questions, one a line."
-    copy: Switch = False
+    copy: bool = False
     "Copy the answer to the clipboard too."
-    schema: FilePath | None = None
+    schema: Path | None = None
     "A file with a JSON Schema; the answer is JSON that fits it."
-    estimate: Switch = False
+    estimate: bool = False
     "Print how many calls and tokens the reading would take, and stop."
-    everything: Switch = False
+    everything: bool = False
     "Read menus, cookie notices, running titles and page numbers too."
     ocr: Literal["", "rapidocr", "tesseract", "off"] = ""
     "What reads the words in pictures: `rapidocr`, `tesseract` or `off`. Empty: what is installed, in this order."
-    reread: Switch = False
+    reread: bool = False
     "Of a reading's document: read it again, where otherwise the memory of that reading is asked first."
 
     def build(self, words: tuple[str, ...], settings: Configuration) -> tuple[list[str], list[str]]:
@@ -100,6 +93,7 @@ async def ask(
         answer.
 
     """
+    from bookwheel.cli.last import find_reading_id
     from bookwheel.cli.runner import read_to_end
     from bookwheel.reading.structured import load_answer_schema
     from bookwheel.session import WayRequest
@@ -234,6 +228,10 @@ def _copy_answers(readings: Sequence[Reading]) -> None:
 
 def copy_text(text: str) -> bool:
     """Copy the text, by a program or the terminal; return False where there is neither."""
+    import base64
+    import shutil
+    import subprocess
+
     content = text.encode("utf-8", "replace")
     for program, *options in _CLIPBOARDS:
         if path := shutil.which(program):

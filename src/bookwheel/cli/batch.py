@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from cyclopts import Group, Parameter
-
 from bookwheel.cli.ask import read_questions
-from bookwheel.cli.options import FilePath, OutPath, ReadingOptions, Switch, Text, Texts
+from bookwheel.cli.options import OutPath, ReadingOptions, Text, Texts, define_options
 from bookwheel.cli.output import print_json, print_line, print_note, stderr
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError
@@ -30,8 +28,7 @@ _SOME_FAILED: Final = 5
 _STOPPED: Final = 4
 
 
-@Parameter(name="*", group=Group("Batch", sort_key=1))
-@dataclass(frozen=True, kw_only=True)
+@define_options("Batch")
 class BatchOptions:
     """The rows, and the table of their answers."""
 
@@ -40,13 +37,13 @@ class BatchOptions:
     folder for a folder."""
     question: Texts = ()
     "A question for each row that has none; can be repeated."
-    questions: FilePath | None = None
+    questions: Path | None = None
     "A file with such questions, one a line."
-    estimate: Switch = False
+    estimate: bool = False
     "Open the documents, print what the batch would take at most, and stop."
-    retry_failed: Switch = False
+    retry_failed: bool = False
     "Read the rows that failed before again."
-    everything: Switch = False
+    everything: bool = False
     "Read menus, cookie notices, running titles and page numbers too."
     ocr: Literal["", "rapidocr", "tesseract", "off"] = ""
     "What reads the words in pictures: `rapidocr`, `tesseract` or `off`. Empty: what is installed, in this order."
@@ -74,7 +71,7 @@ class BatchOptions:
 
 
 async def batch(
-    table: FilePath, *, wanted: BatchOptions = BatchOptions(), options: ReadingOptions = ReadingOptions()
+    table: Path, *, wanted: BatchOptions = BatchOptions(), options: ReadingOptions = ReadingOptions()
 ) -> int:
     """Answer the questions of a table, or the same questions about every file of a folder, into a table.
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
-
-from cyclopts import Group, Parameter
 
 from bookwheel.cli.ask import begin_readings, find_reading_name, open_sources, split_words
 from bookwheel.cli.last import find_reading_id
-from bookwheel.cli.options import FilePath, OutPath, ReadingOptions, Switch, Text, Texts
+from bookwheel.cli.options import OutPath, ReadingOptions, Text, Texts, define_options
 from bookwheel.cli.output import EXIT_CODES, print_line, print_note
 from bookwheel.errors import InputError
 
@@ -32,12 +30,11 @@ _INCOMPLETE: Final = 5
 _FACTS_SHOWN: Final = ("quote", "proven", "contradicts", "by hand", "row")
 
 
-@Parameter(name="*", group=Group("Table", sort_key=1))
-@dataclass(frozen=True, kw_only=True)
+@define_options("Table")
 class TableOptions:
     """The table's columns, and what becomes of it."""
 
-    schema: FilePath | None = None
+    schema: Path | None = None
     "A file with the JSON Schema of one row, instead of columns in the sentence."
     key: Texts = ()
     "A column that tells rows apart; can be repeated. Rows that agree there and differ elsewhere are marked."
@@ -47,13 +44,13 @@ class TableOptions:
     """Ask the table with SQL, such as "select who, count(*) from rows group by who"; SQLite counts, not the model."""
     ask: Text | None = None
     """Ask the table in words, such as "how many per month?": a model writes SQL, which is shown; SQLite counts."""
-    parallel: Switch = False
+    parallel: bool = False
     "Read segments side by side: for rows that stand by themselves. A word's meaning is known only within its segment."
     remove: Texts = ()
     "Of a table that was collected before: the id of a row to remove by hand; can be repeated."
     set: Texts = ()
     "Of a table that was collected before: ROW:COLUMN=VALUE changes a value by hand; can be repeated."
-    estimate: Switch = False
+    estimate: bool = False
     "Print how many calls and tokens the reading would take, and stop."
 
     def make_request(self, sentence: str) -> TableRequest | None:

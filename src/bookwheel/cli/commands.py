@@ -163,7 +163,7 @@ COMMANDS = {
         "bookwheel config --json",
     ),
     "completion": Command(
-        "bookwheel.cli.doctor:completion",
+        "bookwheel.cli.completion:completion",
         "SHELL",
         "Print a completion script for bash, zsh or fish.",
         "bookwheel completion bash > ~/.local/share/bash-completion/completions/bookwheel",

@@ -10,11 +10,9 @@ import sys
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Final
 
-from cyclopts import Parameter
-
-from bookwheel.cli.options import ModelOptions, OutputOptions, Switch
+from bookwheel.cli.options import AsJson, ModelOptions, OutputOptions
 from bookwheel.cli.output import print_json, print_line, stdout
 from bookwheel.configuration import find_files, load_configuration, user_file
 from bookwheel.environment import Environment
@@ -38,13 +36,6 @@ _LOW_DISK: Final = 500_000_000
 _MOST_DAMAGE: Final = 20
 # Seconds that an endpoint has to list its models.
 _ENDPOINT_TIMEOUT: Final = 10.0
-# The generated script only defines a function, which zsh would load and never call.
-_ZSH_CALL: Final = """
-if [ "$funcstack[1]" = _bookwheel ]; then
-  _cyclopts_bookwheel "$@"
-else
-  compdef _cyclopts_bookwheel bookwheel
-fi"""
 
 
 class CheckStatus(StrEnum):
@@ -69,7 +60,7 @@ class CheckResult:
 
 
 async def doctor(
-    *, repair: Switch = False, models: ModelOptions = ModelOptions(), output: OutputOptions = OutputOptions()
+    *, repair: bool = False, models: ModelOptions = ModelOptions(), output: OutputOptions = OutputOptions()
 ) -> int:
     """Check Python, the optional packages, the local model, the journal and, with --base-url or --model, the model.
 
@@ -218,7 +209,7 @@ def _print_results(results: Sequence[CheckResult]) -> None:
         console.print(mark + Text(f"{result.subject:<10} ", style="bold") + Text(sanitize(result.message)))
 
 
-def config(*, as_json: Annotated[Switch, Parameter(name="--json")] = False) -> int:
+def config(*, as_json: AsJson = False) -> int:
     """Show the settings files in force, and what they set: endpoints, the default model and plan, templates.
 
     The user's file is ~/.config/bookwheel/config.toml (or $BOOKWHEEL_CONFIG), the project's is bookwheel.toml. The
@@ -244,21 +235,4 @@ def config(*, as_json: Annotated[Switch, Parameter(name="--json")] = False) -> i
     lines += [f"template  {name}: {text}" for name, text in settings.templates.items()]
     for line in lines:
         print_line(sanitize(line))
-    return 0
-
-
-def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
-    """Print a completion script for a shell, to be put where the shell looks for them.
-
-    Parameters
-    ----------
-    shell
-        `bash`, `zsh` or `fish`.
-
-    """
-    from bookwheel.cli.commands import list_commands
-    from bookwheel.cli.main import build_app
-
-    script = build_app(list_commands()).generate_completion(shell=shell).rstrip("\n")
-    print_line(script + (_ZSH_CALL if shell == "zsh" else ""))
     return 0

@@ -11,10 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from annotated_types import Gt
-from cyclopts import Parameter
-from cyclopts.validators import Number
-
+from bookwheel.bounds import Gt
 from bookwheel.cli import STDIN
 from bookwheel.cli.memory import GAPS_CODE, format_change, open_named
 from bookwheel.cli.options import CallOptions, Text
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
 
 # Seconds that a command or an address may take to be told something.
 _TELL_SECONDS: Final = 30
-Seconds = Annotated[float, Gt(0), Parameter(validator=Number(gt=0))]
+Seconds = Annotated[float, Gt(0)]
 
 
 async def follow(

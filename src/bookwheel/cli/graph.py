@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-
-from cyclopts import Group, Parameter
 
 from bookwheel.cli.ask import find_reading_name
 from bookwheel.cli.collect import read_table
 from bookwheel.cli.last import find_reading_id
-from bookwheel.cli.options import OutPath, ReadingOptions, Switch
+from bookwheel.cli.options import OutPath, ReadingOptions, define_options
 from bookwheel.cli.output import find_exit_code, print_line, print_note
 
 if TYPE_CHECKING:
@@ -23,16 +20,15 @@ _MOST_SHOWN: Final = 30
 _INCOMPLETE: Final = 5
 
 
-@Parameter(name="*", group=Group("Graph", sort_key=1))
-@dataclass(frozen=True, kw_only=True)
+@define_options("Graph")
 class GraphOptions:
     """What becomes of the graph."""
 
     out: OutPath | None = None
     "The graph to write: .graphml, .jsonld, .nq, or .csv for Neo4j (two files: nodes and edges)."
-    parallel: Switch = False
+    parallel: bool = False
     "Read segments side by side: a name's other names are then known only within its segment."
-    estimate: Switch = False
+    estimate: bool = False
     "Print how many calls and tokens the reading would take, and stop."
 
 

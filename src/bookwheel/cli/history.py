@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.cli import STDIN
 from bookwheel.cli.last import find_reading_id
-from bookwheel.cli.options import FilePath, ModelOptions, OutputOptions, PositiveInt, Switch, Text
+from bookwheel.cli.options import ModelOptions, OutputOptions, PositiveInt, Text
 from bookwheel.cli.output import print_event, print_json, print_line, print_note, stdout
 from bookwheel.errors import BookwheelError, InputError
 from bookwheel.schema import to_plain
@@ -80,11 +80,11 @@ def search(*words: str, limit: PositiveInt = 10, output: OutputOptions = OutputO
 def show(
     reading: str,
     *,
-    html: FilePath | None = None,
-    markdown: FilePath | None = None,
-    follow: Switch = False,
-    changes: Switch = False,
-    worth: Switch = False,
+    html: Path | None = None,
+    markdown: Path | None = None,
+    follow: bool = False,
+    changes: bool = False,
+    worth: bool = False,
     models: ModelOptions = ModelOptions(),
     output: OutputOptions = OutputOptions(),
 ) -> int:
@@ -193,7 +193,7 @@ def _write_file(path: Path, text: str) -> None:
 def forget(
     *readings: str,
     older_than: PositiveInt | None = None,
-    unread: Switch = False,
+    unread: bool = False,
     output: OutputOptions = OutputOptions(),
 ) -> int:
     """Delete readings, each with its document if no other reading is of it. Nothing brings them back.

@@ -5,15 +5,12 @@ import sys
 import threading
 import time
 
-from bookwheel.cli import STDIN
+from bookwheel.cli import STDIN, UsageError
 from bookwheel.cli.commands import find_command, list_commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from cyclopts import App
+    from collections.abc import Sequence
 
     from bookwheel.cli.commands import Command
 
@@ -173,66 +170,46 @@ def _has_option_variables() -> bool:
 
 def _run_command(words: "list[str]") -> int:
     """Run one command; an error that is meant for the user is printed, not raised."""
-    from cyclopts import CycloptsError
-
     from bookwheel.errors import BookwheelError
 
     name, command = words[0], None
     try:
         command = find_command(name)
-        code = _call(build_app({name: command}), words) if command else _refuse_command(name)
-    except (CycloptsError, BookwheelError) as error:
+        return _call(name, command, words[1:]) if command else _refuse_command(name)
+    except (UsageError, BookwheelError) as error:
         from bookwheel.cli.output import print_error
 
         title = f"bookwheel {name}" if command else "bookwheel"
         return print_error(error, as_json=bool({"--json", "--json-events"} & set(words)), command=title)
-    if command and {"-h", "--help"} & set(words):
-        # Not the parser's epilogue, which folds long commands, so that they could not be copied.
-        sys.stdout.write("\nExamples:\n" + "".join(f"  {example}\n" for example in command.examples))
-    return code
 
 
-def _call(app: "App", words: "list[str]") -> int:
-    """Run the function that the words call, in an event loop if it is async, and return its exit code."""
-    from inspect import iscoroutine
+def _call(name: str, command: "Command", words: "list[str]") -> int:
+    """Call the command's function, in an event loop if it is async, and return its exit code; or print its help."""
+    from bookwheel.cli.parsing import CommandGroup, load_target, parse
 
-    function, bound, _ = app.parse_args(words)
-    done = function(*bound.args, **bound.kwargs)
-    if iscoroutine(done):
+    target, usage, is_help = load_target(command.target), command.arguments, False
+    if {"-h", "--help"} & {*(words[: words.index("--")] if "--" in words else words)}:
+        words, is_help = [word for word in words if word not in {"-h", "--help"}], True
+    if isinstance(target, CommandGroup):
+        if not words:
+            from bookwheel.cli.help import print_group_help
+
+            print_group_help(name, target, command.examples)
+            return 0
+        name, target = f"{name} {words[0]}", target.find(words[0])
+        words = words[1:]
+    if is_help:
+        from bookwheel.cli.help import print_help
+
+        print_help(name, target, usage, command.examples)
+        return 0
+    positional, options = parse(target, words)
+    done = target(*positional, **options)
+    if hasattr(done, "send"):
         from bookwheel.cli.runner import run_command
 
         done = run_command(done)
     return int(done or 0)
-
-
-def build_app(commands: "Mapping[str, Command]") -> "App":
-    """Return the parser with these commands; each is imported when the parser needs it."""
-    from cyclopts import App, Parameter
-    from cyclopts.config import Env
-
-    app = App(
-        name="bookwheel",
-        help="Answer questions about documents of any length with a model whose window is small.",
-        version_flags=(),
-        config=Env("BOOKWHEEL_", command=False, show=False),
-        default_parameter=Parameter(show_default=_format_default),
-        result_action="return_value",
-        exit_on_error=False,
-        print_error=False,
-        help_on_error=False,
-        suppress_keyboard_interrupt=False,
-    )
-    for name, command in commands.items():
-        settings: dict[str, Any] = {}
-        if command.arguments is not None:
-            settings["usage"] = " ".join(filter(None, ("Usage: bookwheel", name, command.arguments, "[OPTIONS]")))
-        app.command(command.target, name=name, **settings)
-    return app
-
-
-def _format_default(value: "Any") -> "str | None":
-    """Return the default for the help text, or None where showing it says nothing."""
-    return None if value is None or value is False or value == () else str(value)
 
 
 def _refuse_command(name: str) -> int:

@@ -6,24 +6,13 @@ import asyncio
 import sys
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from cyclopts import App, Parameter
-
 from bookwheel.cli import STDIN
-from bookwheel.cli.options import (
-    CallOptions,
-    FilePath,
-    ModelOptions,
-    OutputOptions,
-    PlanOptions,
-    PositiveInt,
-    Switch,
-    Text,
-    WholeNumber,
-    Words,
-)
+from bookwheel.cli.options import CallOptions, ModelOptions, OutputOptions, PlanOptions, PositiveInt, Text, Words
 from bookwheel.cli.output import EXIT_CODES, count, print_json, print_line, print_note
+from bookwheel.cli.parsing import CommandGroup, Option
 from bookwheel.cli.resume import choose_memory
 from bookwheel.errors import InputError
 from bookwheel.memory import record as records
@@ -41,9 +30,9 @@ if TYPE_CHECKING:
 GAPS_CODE: Final = 5
 _SIGNS: Final = {"new": "+", "gone": "-", "reworded": "~"}
 
-app = App(name="memory", help="A memory that goes on: append, ask, look back, correct, forget.")
+app = CommandGroup("A memory that goes on: append, ask, look back, correct, forget.")
 _FOLLOW: Final = "Read a file or stream as it grows, and tell when the answer to a question changes."
-app.command("bookwheel.cli.follow:follow", name="follow", help=_FOLLOW)
+app.command("bookwheel.cli.follow:follow", name="follow", about=_FOLLOW)
 
 
 @app.command
@@ -143,7 +132,7 @@ async def ask(name: str, question: Text, *, as_of: Text | None = None, options: 
 
 
 @app.command
-def show(name: str, *, version: WholeNumber | None = None, output: OutputOptions = OutputOptions()) -> int:
+def show(name: str, *, version: int | None = None, output: OutputOptions = OutputOptions()) -> int:
     """Print what a memory says now, or said at a version.
 
     Parameters
@@ -181,7 +170,7 @@ def log(name: str, *, output: OutputOptions = OutputOptions()) -> int:
 
 
 @app.command
-def diff(name: str, old: WholeNumber, new_: WholeNumber, *, output: OutputOptions = OutputOptions()) -> int:
+def diff(name: str, old: int, new_: int, *, output: OutputOptions = OutputOptions()) -> int:
     """Print the lines that differ between two versions."""
     with output.require_journal(name) as journal:
         values = records.compare_versions(journal.memories, journal.memories.find(name), old, new_)
@@ -193,9 +182,9 @@ async def edit(
     name: str,
     *,
     old: Words | None = None,
-    new_: Annotated[str | None, Parameter(name="--new", allow_leading_hyphen=True)] = None,
+    new_: Annotated[str | None, Option(name="--new", takes_hyphen=True)] = None,
     memory: Words | None = None,
-    memory_file: FilePath | None = None,
+    memory_file: Path | None = None,
     options: CallOptions = CallOptions(),
 ) -> int:
     """Correct a memory by hand, as a new version. The versions before stay: to erase something, forget its source.
@@ -228,7 +217,7 @@ async def forget(
     source: Text | None = None,
     before: Text | None = None,
     text: Words | None = None,
-    preview: Switch = False,
+    preview: bool = False,
     options: CallOptions = CallOptions(),
 ) -> int:
     """Forget a source, what is from before a time, or some words, with all that came of them.
@@ -268,7 +257,6 @@ async def forget(
     return _print(records.tombstone_to_json(name, tombstone), options.output, line)
 
 
-@app.command(name="list")
 def list_memories(*, output: OutputOptions = OutputOptions()) -> int:
     """List the memories, newest first."""
     journal = output.find_journal()
@@ -283,6 +271,9 @@ def list_memories(*, output: OutputOptions = OutputOptions()) -> int:
         size = f"{row['tokens']:>6} of {row['limit']} tokens  {row['texts']} texts"
         print_line(f"{row['memory']:24} {size}  {row['about']}")
     return 0
+
+
+app.command(list_memories, name="list")
 
 
 @app.command
@@ -307,7 +298,7 @@ def delete(name: str, *, output: OutputOptions = OutputOptions()) -> int:
 
 
 @app.command
-def export(name: str, file: FilePath, *, output: OutputOptions = OutputOptions()) -> int:
+def export(name: str, file: Path, *, output: OutputOptions = OutputOptions()) -> int:
     """Write a memory to a journal of its own, which opens elsewhere with --journal FILE."""
     from bookwheel.memory.lasting import export_memory
 

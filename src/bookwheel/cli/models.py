@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.cli.options import ModelOptions, OutputOptions, Switch
+from bookwheel.cli.options import ModelOptions, OutputOptions
 from bookwheel.cli.output import print_json, stdout
 from bookwheel.configuration import load_configuration
 from bookwheel.environment import Environment
@@ -66,7 +66,7 @@ class ModelReport:
 
 
 async def models(
-    *, fetch: Switch = False, models: ModelOptions = ModelOptions(), output: OutputOptions = OutputOptions()
+    *, fetch: bool = False, models: ModelOptions = ModelOptions(), output: OutputOptions = OutputOptions()
 ) -> int:
     """List the models available here, and the plans that `--preset` names.
 

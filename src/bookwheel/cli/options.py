@@ -7,15 +7,14 @@ The options of the model are the fields of `Connection`, those of plan and budge
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, dataclass_transform, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, dataclass_transform, get_args
 
-from annotated_types import Ge, Gt, Le, Lt
-from cyclopts import Group, Parameter, Token
-from cyclopts.validators import Number
-
+from bookwheel.bounds import Ge, Gt, Le
+from bookwheel.cli.parsing import Option
 from bookwheel.configuration import Connection
 from bookwheel.errors import JournalError
 from bookwheel.plan import LIMITS, describe_setting
@@ -30,79 +29,55 @@ if TYPE_CHECKING:
     from bookwheel.session import Session
 
 _T = TypeVar("_T")
-_NUMBER_BOUNDS: Final = {Ge: "gte", Gt: "gt", Le: "lte", Lt: "lt"}
 _SHORT: Final = {"model": "-m"}
-_PLAN: Final = Group("Plan", sort_key=3)
 _PLAN_OPTIONS: Final = (
     *("chunk_tokens", "memory_tokens", "answer_tokens", "question_tokens", "layout", "prompts", "lang"),
     *("gate_threshold", "rank", "verdict", "temperature", "top_p", "seed"),
 )
 
 
-def _parse_int(_: type, tokens: Sequence[Token]) -> int:
-    """Return the whole number. The parser alone would round 1.5 to 2."""
-    try:
-        return int(tokens[0].value)
-    except ValueError:
-        raise ValueError(f"{tokens[0].value!r} is not a whole number") from None
-
-
-def _require_text(_: type, value: str | None) -> None:
+def _require_text(value: str) -> None:
     """Refuse the empty text that a shell makes of an unset variable in quotes."""
-    if value is not None and not value.strip():
-        raise ValueError("It must not be empty.")
-
-
-def _parse_path(_: type, tokens: Sequence[Token]) -> Path:
-    """Return the path. An empty one would be the current folder."""
-    text = tokens[0].value
-    if not text.strip():
+    if not value.strip():
         raise ValueError("it must not be empty")
-    return Path(text)
 
 
-Switch = Annotated[bool, Parameter(negative="")]
-Text = Annotated[str, Parameter(validator=_require_text)]
-Texts = Annotated[tuple[Text, ...], Parameter(negative="", show_default=False)]
+Text = Annotated[str, Option(check=_require_text)]
+Texts = tuple[Text, ...]
 """An option that can be repeated."""
-Words = Annotated[Text, Parameter(allow_leading_hyphen=True)]
+Words = Annotated[Text, Option(takes_hyphen=True)]
 """Words of the user's own, such as the line of a list, "- one"."""
-FilePath = Annotated[Path, Parameter(converter=_parse_path)]
-OutPath = Annotated[FilePath, Parameter(name=("--out", "-o"))]
-WholeNumber = Annotated[int, Parameter(converter=_parse_int)]
-PositiveInt = Annotated[WholeNumber, Parameter(validator=Number(gt=0))]
-Count = Annotated[WholeNumber, Parameter(validator=Number(gte=0))]
-Port = Annotated[WholeNumber, Parameter(validator=Number(gte=0, lte=65535))]
-
-
-def _make_option(name: str, spec: FieldSpec, default: str) -> Any:
-    """Return the type of an option that sets a field; a value outside its bounds is refused by the option's name."""
-    kind = next((part for part in get_args(spec.type_) if get_origin(part) is Annotated), spec.type_)
-    about = spec.about
-    if spec.default and "by default" not in about:
-        about += " " + default.format(f"{spec.default:g}" if isinstance(spec.default, float) else spec.default)
-    settings: dict[str, Any] = {"help": about, "alias": _SHORT.get(name)}
-    if get_origin(kind) is Annotated:
-        bounds = {_NUMBER_BOUNDS[type(bound)]: astuple(bound)[0] for bound in kind.__metadata__}
-        settings |= {"validator": Number(**bounds), "converter": _parse_int if kind.__origin__ is int else None}
-    elif str in {kind, *get_args(kind)}:
-        settings["validator"] = _require_text
-    return Annotated[kind | None, Parameter(**settings)]
+OutPath = Annotated[Path, Option(name="--out", short="-o")]
+AsJson = Annotated[bool, Option(name="--json")]
+Quiet = Annotated[bool, Option(short="-q")]
+PositiveInt = Annotated[int, Gt(0)]
+Count = Annotated[int, Ge(0)]
+Port = Annotated[int, Ge(0), Le(65535)]
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def derive_options(
-    group: Group, specs: Mapping[str, FieldSpec], default: str = "By default, {}."
+def define_options(
+    group: str = "", specs: Mapping[str, FieldSpec] | None = None, default: str = "By default, {}."
 ) -> Callable[[type[_T]], type[_T]]:
-    """Make options of a class: its own fields, and one for each of these, which is None where it is not given."""
+    """Make options of a class: its own fields, and one for each of these specs, which is None where it is not given."""
 
-    def derive(class_: type[_T]) -> type[_T]:
-        for name, spec in specs.items():
-            class_.__annotations__[name] = _make_option(name, spec, default)
+    def define(class_: type[_T]) -> type[_T]:
+        for name, spec in (specs or {}).items():
+            text = Text if str in {spec.type_, *get_args(spec.type_)} else spec.type_
+            option = Option(about=partial(_describe, spec, default), short=_SHORT.get(name, ""))
+            class_.__annotations__[name] = Annotated[text | None, option]
             setattr(class_, name, None)
-        return Parameter(name="*", group=group)(dataclass(frozen=True, kw_only=True)(class_))
+        class_.option_group = group  # type: ignore[attr-defined]  # the parser looks for it
+        return dataclass(frozen=True, kw_only=True)(class_)
 
-    return derive
+    return define
+
+
+def _describe(spec: FieldSpec, default: str) -> str:
+    """Return the sentence of a field, with its default."""
+    if not spec.default or "by default" in spec.about:
+        return spec.about
+    return f"{spec.about} {default.format(f'{spec.default:g}' if isinstance(spec.default, float) else spec.default)}"
 
 
 class FieldOptions:
@@ -115,7 +90,7 @@ class FieldOptions:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
-@derive_options(Group("Model", sort_key=2), list_fields(Connection))
+@define_options("Model", list_fields(Connection))
 class ModelOptions(FieldOptions):
     """The model, and how to reach it."""
 
@@ -146,8 +121,8 @@ class ModelOptions(FieldOptions):
         )
 
 
-@derive_options(
-    _PLAN,
+@define_options(
+    "Plan",
     {name: describe_setting(name) for name in _PLAN_OPTIONS},
     "By default, the plan's; the usual plan has {}.",
 )
@@ -159,25 +134,24 @@ class PlanOptions(FieldOptions):
     `gemma` or another one that `bookwheel models` shows."""
 
 
-@derive_options(Group("Budget", sort_key=4), {name: describe_setting(name) for name in LIMITS})
+@define_options("Budget", {name: describe_setting(name) for name in LIMITS})
 class BudgetOptions(FieldOptions):
     """Hard limits. A reading that reaches one is kept and can be resumed."""
 
 
-@Parameter(name="*", group=Group("Output", sort_key=5))
-@dataclass(frozen=True, kw_only=True)
+@define_options("Output")
 class OutputOptions:
     """The journal's place and the form of the output."""
 
-    journal: FilePath | None = None
+    journal: Path | None = None
     "The journal's file; by default, $BOOKWHEEL_JOURNAL or a file in the user's data folder."
-    keep_text_only: Switch = False
+    keep_text_only: bool = False
     "Keep the text of PDFs and office files in the journal, and not the files too, which the page shows."
-    as_json: Annotated[Switch, Parameter(name="--json")] = False
+    as_json: AsJson = False
     "Print one JSON object on standard output and nothing else."
-    json_events: Switch = False
+    json_events: bool = False
     "Print one JSON object a line on standard output as things happen: the reading, each step, the answer."
-    quiet: Annotated[Switch, Parameter(name=("--quiet", "-q"))] = False
+    quiet: Quiet = False
     "Print no progress, only warnings and errors."
 
     @property
@@ -232,8 +206,7 @@ class OutputOptions:
         return f"bookwheel resume {reading_id[:8]}{journal}"
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@define_options()
 class CallOptions:
     """The options of a command that calls a model."""
 
@@ -242,13 +215,12 @@ class CallOptions:
     output: OutputOptions = field(default_factory=OutputOptions)
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@define_options()
 class ReadingOptions(CallOptions):
     """The options of a command that begins readings."""
 
     plan: PlanOptions = field(default_factory=PlanOptions)
-    way: Annotated[Text | None, Parameter(group=_PLAN)] = None
+    way: Annotated[Text | None, Option(group="Plan")] = None
     """The way of reading: `sequential`, faster parts joined by "+" such as `edits`, `gated+edits` or `ranked+edits`,
     `quotes`, `auto`, `whole`, `refine`, `map-reduce`, `bm25`, `dense`, `hybrid`, `middle-cut`, `closed-book` or one of
     another package. By default, a document that fits the model's window is read in one call (`whole`) unless options

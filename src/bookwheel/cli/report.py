@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cyclopts import Group, Parameter
-
 from bookwheel.cli.ask import open_sources, read_questions, split_words
-from bookwheel.cli.options import FilePath, OutPath, ReadingOptions, Switch
+from bookwheel.cli.options import OutPath, ReadingOptions, define_options
 from bookwheel.cli.output import print_line, print_note
 from bookwheel.errors import InputError
 
@@ -24,20 +21,19 @@ if TYPE_CHECKING:
 _INCOMPLETE = 5
 
 
-@Parameter(name="*", group=Group("Report", sort_key=1))
-@dataclass(frozen=True, kw_only=True)
+@define_options("Report")
 class ReportOptions:
     """The report's outline, and what becomes of it."""
 
     out: OutPath = Path("report.md")
     "The report to write: .md, .html or .docx. A file beside it, .report.json, says which readings it is made of."
-    outline: FilePath | None = None
+    outline: Path | None = None
     "A Markdown file with the outline: `## TITLE`, and below it which rows the section is written from."
-    outline_only: Switch = False
+    outline_only: bool = False
     "Write the outline that the model proposes beside the report, and stop; edit it, and give it with --outline."
-    update: Switch = False
+    update: bool = False
     "Read only documents that the report does not know yet, and write it anew from all of them."
-    matrix: FilePath | None = None
+    matrix: Path | None = None
     "A file of questions, one a line: a table of documents by questions, with a synthesis of each column."
 
 

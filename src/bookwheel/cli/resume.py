@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bookwheel.cli import STDIN
 from bookwheel.cli.last import find_reading_id
-from bookwheel.cli.options import CallOptions, FilePath, Switch, WholeNumber, Words
+from bookwheel.cli.options import CallOptions, Words
 from bookwheel.errors import InputError
 from bookwheel.session import find_way
 from bookwheel.types import Memory, Status
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 async def resume(
-    reading: str, *, flagged: Switch = False, gate_threshold: float | None = None, options: CallOptions = CallOptions()
+    reading: str, *, flagged: bool = False, gate_threshold: float | None = None, options: CallOptions = CallOptions()
 ) -> int:
     """Continue a reading that was killed, interrupted, stopped by a budget, or failed, with the model that began it.
 
@@ -59,9 +59,9 @@ async def resume(
 async def edit(
     reading: str,
     *,
-    step: WholeNumber,
+    step: int,
     memory: Words | None = None,
-    memory_file: FilePath | None = None,
+    memory_file: Path | None = None,
     options: CallOptions = CallOptions(),
 ) -> int:
     """Change the memory after a step and read on from there, as a new reading. The old reading stays as it is.

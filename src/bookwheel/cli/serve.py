@@ -8,24 +8,22 @@ import os
 import secrets
 import sys
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
-
-from cyclopts import Group, Parameter
 
 from bookwheel.cli.options import (
     BudgetOptions,
     CallOptions,
-    FilePath,
     ModelOptions,
     OutputOptions,
     PlanOptions,
     Port,
     PositiveInt,
-    Switch,
     Text,
+    define_options,
 )
 from bookwheel.cli.output import INTERRUPTED, print_line, print_note
+from bookwheel.cli.parsing import Option
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
@@ -44,8 +42,7 @@ _MCP_GRACE: Final = 3
 _MAX_BODY: Final = 64 << 20
 
 
-@Parameter(name="*", group=Group("Server", sort_key=1))
-@dataclass(frozen=True, kw_only=True)
+@define_options("Server")
 class ServerOptions:
     """The server's address, and who may use it."""
 
@@ -53,25 +50,25 @@ class ServerOptions:
     "The address to listen on. Any but this machine's own needs --key-file."
     port: Port = 8470
     "The port to listen on; 0 picks a free one."
-    key_file: FilePath | None = None
+    key_file: Path | None = None
     "A TOML file with the hashes of the clients' keys."
     new_key: Text | None = None
     "Create a key with this name, add it to --key-file, print it once, and stop."
-    allow_host: Annotated[tuple[Text, ...], Parameter(negative="")] = ()
+    allow_host: tuple[Text, ...] = ()
     "A host name that requests may use, such as books.example.org; can be repeated."
-    allow_private: Switch = False
+    allow_private: bool = False
     "Also fetch documents from private network addresses."
     readings: PositiveInt = 64
     "How many readings may run at the same time; with several keys, each has an equal share."
     # The variable that belongs to this option has the token itself.
-    token: Annotated[bool | None, Parameter(converter=lambda _type, _tokens: True)] = None
+    token: Annotated[bool | None, Option(variable=None)] = None
     """Without keys, on this machine: let nobody in without the random token in the printed link, not even other users
     of this machine. By default, if a terminal shows the link. BOOKWHEEL_TOKEN sets the token."""
-    shared: Switch = False
+    shared: bool = False
     "Let all keys see each other's readings and documents. Otherwise each sees only its own."
     journal_limit: PositiveInt | None = None
     "MiB that the journal may take; when it has them, no document is stored and no reading begun."
-    runs: FilePath | None = None
+    runs: Path | None = None
     "A folder of evaluations and training runs to show on the page; it is only read."
     follow_up: Literal["memory", "read"] = "memory"
     """How a further question of a chat is answered: from the `memory` that the last reading of the document left, which
@@ -163,26 +160,25 @@ async def _serve(
             await server.serve()
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@define_options()
 class McpOptions:
     """The server's address, and the sources that clients may name."""
 
-    root: Annotated[tuple[FilePath, ...], Parameter(negative="")] = ()
+    root: tuple[Path, ...] = ()
     "A folder whose files clients may read; can be repeated. Without it, clients can read no files."
-    allow_private: Switch = False
+    allow_private: bool = False
     "Also fetch documents from private network addresses."
-    http: Switch = False
+    http: bool = False
     "Serve streamable HTTP instead of standard input and output."
     host: Text = "127.0.0.1"
     "The address to listen on; any but this machine's own needs --key."
-    allow_host: Annotated[tuple[Text, ...], Parameter(negative="")] = ()
+    allow_host: tuple[Text, ...] = ()
     "A host name that requests may use, such as books.example.org; can be repeated."
     port: Port = 8765
     "The port to listen on; 0 picks a free one."
-    key: Annotated[str | None, Parameter(env_var="BOOKWHEEL_MCP_KEY", show_env_var=True)] = None
+    key: Annotated[str | None, Option(variable="BOOKWHEEL_MCP_KEY")] = None
     "The bearer token that clients must send. Prefer the environment variable: other users can see command lines."
-    journal: FilePath | None = None
+    journal: Path | None = None
     "The journal's file; by default, $BOOKWHEEL_JOURNAL or a file in the user's data folder."
     memory: Text | None = None
     """Serve the verbs of the reference server `memory` instead, over the lasting memory of this name: create_entities,

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Final
 
-from annotated_types import Gt
-
+from bookwheel.bounds import Gt
 from bookwheel.errors import InputError
 from bookwheel.journal.rows import RowFormat, name_usage
 from bookwheel.models.registry import ModelAddress  # noqa: TC001

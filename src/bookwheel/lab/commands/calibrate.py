@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final
 
-from cyclopts import Parameter
-from cyclopts.validators import Number
-
-from bookwheel.cli.options import ModelOptions, PlanOptions, PositiveInt, WholeNumber
+from bookwheel.bounds import Gt, Le
+from bookwheel.cli.options import AsJson, ModelOptions, PlanOptions, PositiveInt, define_options
 from bookwheel.companions import Calibration
 from bookwheel.lab.evaluation.calibration import ScoredChunk
 from bookwheel.lab.tasks import Sample
@@ -28,29 +26,28 @@ _CHUNKS: Final = 8
 _RECALLS: Final = (0.9, 0.95, 0.99, 0.995, 1.0)
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@define_options()
 class CalibrationOptions:
     """The samples to calibrate on, and what is wanted."""
 
     # At 0.99 a question that needs two chunks would lose more than two answers in a hundred.
-    recall: Annotated[float, Parameter(validator=Number(gt=0, lte=1))] = 0.995
+    recall: Annotated[float, Gt(0), Le(1)] = 0.995
     "The share of the chunks that matter which the gate is to keep, up to 1."
-    task: Annotated[tuple[str, ...], Parameter(negative="")] = _TASKS
+    task: tuple[str, ...] = _TASKS
     "Tasks whose samples say where their evidence is; can be repeated."
     count: PositiveInt = 10
     "Samples of each task, of eight chunks each."
-    seed: WholeNumber = 0
+    seed: int = 0
     "Another seed gives other samples."
     at_once: PositiveInt = 8
     "Samples that are judged at the same time."
-    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False
+    as_json: AsJson = False
     "Print one JSON object on standard output and nothing else."
-    verdict: Annotated[bool, Parameter(negative="")] = False
+    verdict: bool = False
     "Measure the model as a judge of answers instead, for `--verdict model` of a reading."
-    precision: Annotated[float, Parameter(validator=Number(gt=0, lte=1))] = 0.97
+    precision: Annotated[float, Gt(0), Le(1)] = 0.97
     "With --verdict, the share of the answers called supported that are to be."
-    dry: Annotated[bool, Parameter(negative="")] = False
+    dry: bool = False
     "Measure, but keep nothing."
 
 

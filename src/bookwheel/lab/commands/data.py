@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from cyclopts import App, Parameter
-
-from bookwheel.cli.options import FilePath, ModelOptions, OutPath, PositiveInt, Text, WholeNumber
+from bookwheel.cli.options import AsJson, ModelOptions, OutPath, PositiveInt, Text, Texts, define_options
+from bookwheel.cli.parsing import CommandGroup, Option
 from bookwheel.errors import InputError
 from bookwheel.lab.commands.options import parse_task_options
 from bookwheel.lab.tasks import SampleSeries
@@ -20,8 +18,7 @@ from bookwheel.models.base import Model
 _TOKENS = 8192
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@define_options()
 class SampleOptions:
     """The samples to make; the same options give the same bytes."""
 
@@ -29,13 +26,13 @@ class SampleOptions:
     "Tokens of each document: at most this number and at least 98 % of it. 8192 by default."
     count: PositiveInt = 1
     "How many samples."
-    seed: WholeNumber = 0
+    seed: int = 0
     "Another seed gives other samples."
     lang: Text | None = None
     "en or zh, where the task has both."
     tokenizer: Text = "words"
     "The tokenizer that counts: words, estimate, or the path of a tokenizer.json."
-    data: FilePath | None = None
+    data: Path | None = None
     "The data folder, or one file of questions of yours; else $BOOKWHEEL_DATA or ./shared/data."
     split: Literal["train", "dev"] = "dev"
     "Which of a question set's files to draw from."
@@ -43,7 +40,7 @@ class SampleOptions:
     "Paragraphs of each document, instead of --tokens; only for tasks with questions among paragraphs."
     metric: Text | None = None
     "Judge by another metric than the task's own."
-    options: Annotated[tuple[Text, ...], Parameter(name="--option", negative="", show_default=False)] = ()
+    options: Annotated[Texts, Option(name="--option")] = ()
     "NAME=VALUE, an option of the task, such as hops=8; may be given again. `bookwheel data tasks` lists them."
 
     def open_series(self, task: str) -> SampleSeries:
@@ -75,11 +72,11 @@ class SampleOptions:
 
 
 def make(
-    task: Annotated[Text, Parameter(help="A name that `bookwheel data tasks` lists: niah_single_2, vt, hqa, count.")],
+    task: Annotated[Text, Option(about="A name that `bookwheel data tasks` lists: niah_single_2, vt, hqa, count.")],
     *,
-    out: Annotated[OutPath, Parameter(help="The file to write.")],
+    out: Annotated[OutPath, Option(about="The file to write.")],
     options: SampleOptions | None = None,
-    force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
+    force: Annotated[bool, Option(about="Replace the file when it is there.")] = False,
 ) -> int:
     """Make samples of a task as JSON Lines."""
     from bookwheel.lab.tasks import MissingSample, make_sample
@@ -131,14 +128,14 @@ def tasks() -> int:
 
 
 async def filter_file(
-    source: Annotated[FilePath, Parameter(help="A file of samples.")],
+    source: Annotated[Path, Option(about="A file of samples.")],
     *,
-    out: Annotated[OutPath, Parameter(help="The file to write the kept samples to.")],
+    out: Annotated[OutPath, Option(about="The file to write the kept samples to.")],
     tries: Annotated[
-        PositiveInt, Parameter(help="How often each question is asked; one right answer drops the sample.")
+        PositiveInt, Option(about="How often each question is asked; one right answer drops the sample.")
     ] = 2,
     models: ModelOptions = ModelOptions(),
-    force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
+    force: Annotated[bool, Option(about="Replace the file when it is there.")] = False,
 ) -> int:
     """Drop the samples that the model answers without their documents, and print how many and why."""
     concurrency = models.connection.concurrency
@@ -179,10 +176,10 @@ async def filter_samples_file(
 
 
 def show_coverage(
-    *sources: Annotated[FilePath, Parameter(help="Files of samples.")],
-    tokens: Annotated[PositiveInt, Parameter(help="Tokens of passages that the search may show.")] = 1024,
-    tokenizer: Annotated[Text, Parameter(help="The tokenizer that counts: words, estimate, or a path.")] = "words",
-    as_json: Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON object.")] = False,
+    *sources: Annotated[Path, Option(about="Files of samples.")],
+    tokens: Annotated[PositiveInt, Option(about="Tokens of passages that the search may show.")] = 1024,
+    tokenizer: Annotated[Text, Option(about="The tokenizer that counts: words, estimate, or a path.")] = "words",
+    as_json: Annotated[AsJson, Option(about="Print one JSON object.")] = False,
 ) -> int:
     """Say for each task how much of its evidence BM25 finds, and what the best constant answer earns."""
     from dataclasses import asdict
@@ -217,10 +214,10 @@ _FENCE: Final = "'''"
 
 
 def write_prompts(
-    checkout: Annotated[FilePath, Parameter(help="The folder of a checkout of MemAgent.")],
+    checkout: Annotated[Path, Option(about="The folder of a checkout of MemAgent.")],
     *,
-    out: Annotated[OutPath, Parameter(help="The prompt set to write.")],
-    force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
+    out: Annotated[OutPath, Option(about="The prompt set to write.")],
+    force: Annotated[bool, Option(about="Replace the file when it is there.")] = False,
 ) -> int:
     """Write the prompts that MemAgent's checkpoints were trained on, for --prompts.
 
@@ -283,8 +280,8 @@ def _print_note(text: str) -> None:
 
 def write_words(
     *,
-    out: Annotated[OutPath, Parameter(help="The file to write, wordlists/wonderwords_lists.json of a data folder.")],
-    force: Annotated[bool, Parameter(negative="", help="Replace the file.")] = False,
+    out: Annotated[OutPath, Option(about="The file to write, wordlists/wonderwords_lists.json of a data folder.")],
+    force: Annotated[bool, Option(about="Replace the file.")] = False,
 ) -> int:
     """Write the words that RULER draws its keys and common words from: the lists of the package wonderwords."""
     from bookwheel.lab.tasks.ruler.resources import read_word_lists
@@ -302,7 +299,7 @@ def write_words(
 
 
 def put_splitter(
-    *, out: Annotated[FilePath, Parameter(help="The folder to put it into, nltk_data of a data folder.")]
+    *, out: Annotated[Path, Option(about="The folder to put it into, nltk_data of a data folder.")]
 ) -> int:
     """Put the sentence splitter there by which RULER splits its essays: nltk's punkt."""
     from bookwheel.lab.tasks.ruler.resources import write_splitter
@@ -312,12 +309,12 @@ def put_splitter(
 
 
 def write_nolima(
-    folder: Annotated[FilePath, Parameter(help="NoLiMa's downloaded data: needlesets and haystack.")],
+    folder: Annotated[Path, Option(about="NoLiMa's downloaded data: needlesets and haystack.")],
     *,
-    out: Annotated[FilePath, Parameter(help="The file of samples to write.")],
-    tokens: Annotated[PositiveInt, Parameter(help="Tokens of each document, without its needle.")] = 1000,
-    tokenizer: Annotated[Text, Parameter(help="The path of the model's tokenizer.json.")],
-    force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
+    out: Annotated[Path, Option(about="The file of samples to write.")],
+    tokens: Annotated[PositiveInt, Option(about="Tokens of each document, without its needle.")] = 1000,
+    tokenizer: Annotated[Text, Option(about="The path of the model's tokenizer.json.")],
+    force: Annotated[bool, Option(about="Replace the file when it is there.")] = False,
 ) -> int:
     """Write NoLiMa's samples of one length: every needle at 26 depths of every book."""
     from bookwheel.lab.tasks import load_tokenizer
@@ -329,7 +326,7 @@ def write_nolima(
     return 0
 
 
-app = App(name="data", help="Make samples for any task, length, seed and language, and filter them.")
+app = CommandGroup("Make samples for any task, length, seed and language, and filter them.")
 app.command(make)
 app.command(filter_file, name="filter")
 app.command(tasks)

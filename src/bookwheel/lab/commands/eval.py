@@ -10,11 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from bookwheel.cli.options import FilePath, OutPath, Text
+from bookwheel.cli.options import OutPath, Text
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
 from bookwheel.lab.commands.options import EvalOptions, merge_settings
@@ -31,12 +28,12 @@ def evaluate(
     /,
     *,
     out: OutPath | None = None,
-    also_official: Annotated[bool, Parameter(negative="")] = False,
-    retry_failed: Annotated[bool, Parameter(negative="")] = False,
-    allow_failures: Annotated[bool, Parameter(negative="")] = False,
-    compare: Annotated[tuple[FilePath, FilePath] | None, Parameter(negative="")] = None,
-    report: FilePath | None = None,
-    reproduce: FilePath | None = None,
+    also_official: bool = False,
+    retry_failed: bool = False,
+    allow_failures: bool = False,
+    compare: tuple[Path, Path] | None = None,
+    report: Path | None = None,
+    reproduce: Path | None = None,
     options: EvalOptions | None = None,
 ) -> int:
     """Compare ways of reading, with intervals. A run that was killed continues with the same command.

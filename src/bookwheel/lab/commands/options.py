@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
-
-from cyclopts import Group, Parameter
 
 from bookwheel.cli.options import (
     BudgetOptions,
@@ -20,8 +18,10 @@ from bookwheel.cli.options import (
     PlanOptions,
     PositiveInt,
     Text,
-    derive_options,
+    Texts,
+    define_options,
 )
+from bookwheel.cli.parsing import Option
 from bookwheel.configuration import Connection
 from bookwheel.errors import InputError
 from bookwheel.lab.evaluation.settings import AS_PUBLISHED, Evaluation, ModelSpec
@@ -32,36 +32,36 @@ from bookwheel.schema import list_fields
 _NUMBERS: Final = ("count", "repeats", "data", "reference", "as_published", "official")
 
 
-@derive_options(
-    Group("What is measured", sort_key=1),
+@define_options(
+    "What is measured",
     {name: list_fields(Evaluation)[name] for name in _NUMBERS},
     "By default, that of the settings file, or {}.",
 )
 class GridOptions(FieldOptions):
     """The grid to measure, on top of the settings file if there is one."""
 
-    tasks: Annotated[tuple[Text, ...], Parameter(name="--task", negative="", show_default=False)] = ()
+    tasks: Annotated[Texts, Option(name="--task")] = ()
     "A task by name; may be given again."
-    lengths: Annotated[tuple[PositiveInt, ...], Parameter(name="--length", negative="", show_default=False)] = ()
+    lengths: Annotated[tuple[PositiveInt, ...], Option(name="--length")] = ()
     "Tokens of the documents; may be given again."
-    ways: Annotated[tuple[Text, ...], Parameter(name="--way", negative="", show_default=False)] = ()
+    ways: Annotated[Texts, Option(name="--way")] = ()
     "A way of reading; may be given again."
-    samples: Annotated[tuple[Text, ...], Parameter(name="--samples", negative="", show_default=False)] = ()
+    samples: Annotated[Texts, Option(name="--samples")] = ()
     "A JSONL file of samples; may be given again."
-    languages: Annotated[tuple[Text, ...], Parameter(name="--language", negative="", show_default=False)] = ()
+    languages: Annotated[Texts, Option(name="--language")] = ()
     "A language of the samples, for tasks that have several; may be given again."
-    options: Annotated[tuple[Text, ...], Parameter(name="--option", negative="", show_default=False)] = ()
+    options: Annotated[Texts, Option(name="--option")] = ()
     "NAME=VALUE or TASK.NAME=VALUE, an option of a task, such as vt.hops=8; may be given again."
 
 
 _CONNECTION = {name: list_fields(Connection)[name] for name in ("base_url", "api_key", "tokenizer", "threads")}
 
 
-@derive_options(Group("Models", sort_key=2), _CONNECTION)
+@define_options("Models", _CONNECTION)
 class EvalModelOptions(FieldOptions):
     """The models to measure; models with settings of their own belong in a settings file."""
 
-    models: Annotated[tuple[Text, ...], Parameter(name=("--model", "-m"), negative="", show_default=False)] = ()
+    models: Annotated[Texts, Option(name="--model", short="-m")] = ()
     "`local`, `scripted`, a .gguf file, or a name that the endpoint serves; may be given again."
     window: PositiveInt | None = None
     "At most so many tokens of prompt and reply, for every way alike."
@@ -75,8 +75,7 @@ class EvalModelOptions(FieldOptions):
     to the next ones."""
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@define_options()
 class EvalOptions:
     """All options of `eval`."""
 

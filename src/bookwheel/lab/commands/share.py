@@ -5,22 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from bookwheel.cli.ask import find_reading_name
-from bookwheel.cli.options import Count, FilePath, OutPath
+from bookwheel.cli.options import Count, OutPath
+from bookwheel.cli.parsing import Option
 from bookwheel.errors import InputError
 
 
 def share(
     *what: Annotated[
-        str, Parameter(help='Folders of evaluations and training runs, or above them; or a reading\'s id, or "last".')
+        str, Option(about='Folders of evaluations and training runs, or above them; or a reading\'s id, or "last".')
     ],
     out: Annotated[
-        OutPath | None, Parameter(help="The file to write; else the first folder's or the reading's name and .html.")
+        OutPath | None, Option(about="The file to write; else the first folder's or the reading's name and .html.")
     ] = None,
-    readings: Annotated[Count, Parameter(help="Readings of each run to put in, the wrong and the newest first.")] = 100,
-    journal: Annotated[FilePath | None, Parameter(help="The journal that has the reading.")] = None,
+    readings: Annotated[Count, Option(about="Readings of each run to put in, the wrong and the newest first.")] = 100,
+    journal: Annotated[Path | None, Option(about="The journal that has the reading.")] = None,
 ) -> int:
     """Write runs as one HTML file: tables, plots, samples, curves and readings; or one reading with its timeline."""
     from bookwheel.cli.history import show

@@ -10,9 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
-
-from bookwheel.cli.options import Count, FilePath, OutPath, PositiveInt, Text, WholeNumber
+from bookwheel.cli.options import AsJson, Count, OutPath, PositiveInt, Quiet, Text
+from bookwheel.cli.parsing import Option
 from bookwheel.errors import MissingExtra
 from bookwheel.lab.commands.training_view import Observer
 from bookwheel.lab.training.config import TrainConfig
@@ -28,20 +27,20 @@ def train(
     settings: Text,
     *,
     out: OutPath | None = None,
-    resume: Annotated[bool, Parameter(negative="")] = False,
-    auto_resume: Annotated[bool, Parameter(negative="")] = False,
-    dry: Annotated[bool, Parameter(negative="")] = False,
+    resume: bool = False,
+    auto_resume: bool = False,
+    dry: bool = False,
     engine: Literal["embedded", "verl"] = "embedded",
-    seed: WholeNumber | None = None,
+    seed: int | None = None,
     steps: Count | None = None,
-    data: FilePath | None = None,
-    gguf_like: FilePath | None = None,
+    data: Path | None = None,
+    gguf_like: Path | None = None,
     threads: PositiveInt | None = None,
-    with_tensorboard: Annotated[bool, Parameter(name="--tensorboard", negative="")] = False,
-    with_wandb: Annotated[bool, Parameter(name="--wandb", negative="")] = False,
-    with_trackio: Annotated[bool, Parameter(name="--trackio", negative="")] = False,
-    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
-    quiet: Annotated[bool, Parameter(name=("--quiet", "-q"), negative="")] = False,
+    with_tensorboard: Annotated[bool, Option(name="--tensorboard")] = False,
+    with_wandb: Annotated[bool, Option(name="--wandb")] = False,
+    with_trackio: Annotated[bool, Option(name="--trackio")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> int:
     """Train a memory policy: a supervised warm start, then reinforcement learning from the answers alone.
 

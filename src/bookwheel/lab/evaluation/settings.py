@@ -29,8 +29,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
-from annotated_types import Ge, Gt
-
+from bookwheel.bounds import Ge, Gt
 from bookwheel.errors import InputError
 from bookwheel.plan import Plan
 from bookwheel.preset import list_presets, load_preset

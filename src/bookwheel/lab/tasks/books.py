@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Annotated, Final
 
-from annotated_types import Ge, Le
-
+from bookwheel.bounds import Ge, Le
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.definition import BOTH, Percent, SampleDraft, SampleRequest, task
 from bookwheel.lab.tasks.material import (

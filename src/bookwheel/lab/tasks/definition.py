@@ -13,8 +13,7 @@ from difflib import get_close_matches
 from random import Random
 from typing import Annotated, Any, Final, overload
 
-from annotated_types import Ge, Le
-
+from bookwheel.bounds import Ge, Le
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.assembly import AssembledDocument, SourcePassage, assemble
 from bookwheel.lab.tasks.base import InfeasibleSample, MemoryRule, MissingSample, Sample, SampleDocument

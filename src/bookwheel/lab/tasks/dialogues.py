@@ -21,8 +21,7 @@ from itertools import islice, pairwise
 from random import Random
 from typing import Annotated, Final
 
-from annotated_types import Ge, Le
-
+from bookwheel.bounds import Ge, Le
 from bookwheel.lab.tasks.definition import BOTH, AtLeastOne, SampleDraft, SampleRequest, task
 from bookwheel.lab.tasks.material import (
     GAPS,

@@ -23,8 +23,7 @@ from functools import cache, partial
 from itertools import islice
 from typing import Annotated, Final, Literal
 
-from annotated_types import Ge, Le
-
+from bookwheel.bounds import Ge, Le
 from bookwheel.lab.tasks.assembly import SourcePassage
 from bookwheel.lab.tasks.definition import BOTH, SampleDraft, SampleRequest, task
 from bookwheel.lab.tasks.material import (

@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated
 
-from annotated_types import Ge, Le
-
+from bookwheel.bounds import Ge, Le
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.assembly import SourcePassage
 from bookwheel.lab.tasks.base import GoldEvidence

@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
-from annotated_types import Ge
-
+from bookwheel.bounds import Ge
 from bookwheel.documents.opening import SourceDocument
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring import load_metric

@@ -26,8 +26,7 @@ from random import Random
 from string import ascii_lowercase
 from typing import Annotated, Final, Literal
 
-from annotated_types import Ge, Le
-
+from bookwheel.bounds import Ge, Le
 from bookwheel.lab.tasks.assembly import CLOSE, AssembledDocument, count_tokens, draw_filler, join, length_error
 from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule
 from bookwheel.lab.tasks.definition import BOTH, AtLeastOne, SampleDraft, SampleRequest, task

@@ -14,8 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from annotated_types import Ge, Gt, Lt
-
+from bookwheel.bounds import Ge, Gt, Lt
 from bookwheel.lab.training.advantages import Estimator
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.objective import LossSettings, RewardSettings, Share, Weight

@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Gt, Le, Lt
-
+from bookwheel.bounds import Ge, Gt, Le, Lt
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.schema import settings_table
 

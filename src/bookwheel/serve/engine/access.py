@@ -29,8 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
-from annotated_types import Ge
-
+from bookwheel.bounds import Ge
 from bookwheel.errors import InputError, SourceError
 from bookwheel.schema import parse
 from bookwheel.serve.engine.errors import QuotaReached

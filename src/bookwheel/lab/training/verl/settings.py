@@ -23,8 +23,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from annotated_types import Ge, Gt, Le
-
+from bookwheel.bounds import Ge, Gt, Le
 from bookwheel.lab.training.config import AtLeastOne, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.preset import load_preset

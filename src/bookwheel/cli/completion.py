@@ -57,7 +57,7 @@ fi"""
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
+class ShellWords:
     """What can follow a command: its options, or its own commands."""
 
     command: tuple[str, ...]
@@ -81,24 +81,24 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
     return 0
 
 
-def _list_completions(name: str, command: Command) -> Iterator[Completion]:
+def _list_completions(name: str, command: Command) -> Iterator[ShellWords]:
     target = load_target(command.target)
     if not isinstance(target, CommandGroup):
         yield _list_options((name,), target)
         return
     for inner in target.commands:
         yield _list_options((name, inner), target.find(inner))
-    yield Completion((name,), target.describe_commands(), {})
+    yield ShellWords((name,), target.describe_commands(), {})
 
 
-def _list_options(command: tuple[str, ...], function: Callable[..., Any]) -> Completion:
+def _list_options(command: tuple[str, ...], function: Callable[..., Any]) -> ShellWords:
     _, described = parse_doc(function)
     options = [one for one in list_arguments(function) if not one.is_word]
     names = {one.name: describe(one, described).replace("`", "") for one in options}
-    return Completion(command, names, {one.name: (*filter(None, one.choices),) for one in options if one.choices})
+    return ShellWords(command, names, {one.name: (*filter(None, one.choices),) for one in options if one.choices})
 
 
-def _write_cases(found: Sequence[Completion], shell: str) -> str:
+def _write_cases(found: Sequence[ShellWords], shell: str) -> str:
     """Return the script of bash or zsh, whose cases are alike."""
     template, write = (_BASH, _quote_words) if shell == "bash" else (_ZSH, _quote_described)
     choices = {name: values for one in found for name, values in one.choices.items()}
@@ -117,7 +117,7 @@ def _quote_described(names: Mapping[str, str]) -> str:
     return " ".join(_quote(f"{name}:{about}" if about else name) for name, about in names.items())
 
 
-def _write_fish(found: Sequence[Completion]) -> str:
+def _write_fish(found: Sequence[ShellWords]) -> str:
     lines = ["complete -c bookwheel -n __fish_use_subcommand -f"]
     lines += [
         f"complete -c bookwheel -n __fish_use_subcommand -a {name} -d {_quote(command.about)}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.sources import to_printable
@@ -47,6 +48,8 @@ _SIGNS: Final = (
     ({".srt"}, re.compile(rb"\A(?:\xef\xbb\xbf)?\s*(?:\d+\s*\n)?\d{1,3}:\d{2}:\d{2}[,.]\d{1,3}\s*-->"), "captions"),
 )
 _DAY_FILE: Final = re.compile(r"(?:.*/)?\d{4}-\d{2}-\d{2}\.json")
+_MESSAGE: Final = re.compile(r"(?P<name>.+)#(?P<facts>.*)message (?P<number>\d+)")
+_SENT: Final = re.compile(r"(?:(?:From|To|Cc): [^\n]*\n)*Date: (?P<date>[^\n]*)\n")
 CHATS_FILE: Final = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
 WHATSAPP_FILE: Final = re.compile(r"(?:.*/)?(?:_chat|[^/]*WhatsApp[^/]*)\.txt")
 
@@ -110,6 +113,28 @@ def find_instant(text: str, source: str) -> str:
     """
     when, bracket, _ = text.removeprefix("[").partition("] ")
     return when if text[:1] == "[" and bracket and f", {when}" in source and is_instant(when) else ""
+
+
+def find_message(text: str, source: str) -> tuple[str, str]:
+    r"""Return when a mail was sent, and its place in a mailbox or its file; empty for what is no mail.
+
+    >>> find_message("===== message 2 =====\n", "in.mbox#Ada, 2026-11-24 09:30:00+01:00, message 2")
+    ('2026-11-24 09:30:00+01:00', 'in.mbox#2')
+    """
+    found = _MESSAGE.fullmatch(source)
+    if found and text.startswith(f"===== message {found['number']} ====="):
+        when = next(iter(found["facts"].split(", ")[-2:]), "")
+        return (when if is_instant(when) else ""), f"{found['name']}#{found['number']}"
+    sent = _SENT.match(text) if source.endswith(".eml") else None
+    return (parse_sent(sent["date"]), source) if sent else ("", "")
+
+
+def parse_sent(date: str) -> str:
+    """Return the time of a mail's header, as ISO 8601; empty for what is none."""
+    try:
+        return parsedate_to_datetime(date).isoformat(timespec="seconds")
+    except ValueError:
+        return ""
 
 
 def is_instant(when: str) -> bool:

@@ -91,6 +91,21 @@ def test_turns_of_a_chat_that_was_uploaded_have_their_own_times(client) -> None:
     assert (known.status_code, known.json()["known"]) == (202, True)
 
 
+def test_mails_that_were_uploaded_are_of_the_days_on_which_they_were_sent(client) -> None:
+    mails = [
+        f"From {who}@x Mon Mar {day:2} 09:00:00 2026\nFrom: {who} <{who}@x>\nDate: {day:02} Mar 2026 09:00:00 +0100\n"
+        f"Subject: room\n\nroom = {day}\n\n"
+        for who, day in (("Ada", 2), ("Bo", 5))
+    ]
+    box = client.post("/documents", content="".join(mails), headers={"X-Filename": "in.mbox"}).json()["document"]
+    one = client.post("/documents", content=mails[0].partition("\n")[2], headers={"X-Filename": "a.eml"}).json()
+    for document, source in ((box, "in.mbox"), (one["document"], "a.eml")):
+        assert client.post("/memories/ada/texts", json={"document": document}).json()["source"].startswith(source)
+    texts = {one["source"]: one["at"] for one in client.get("/memories/ada/versions").json()["versions"]}
+    assert texts["in.mbox#1"] == texts["a.eml"] == "2026-03-02T09:00:00+01:00"
+    assert texts["in.mbox#2"] == "2026-03-05T09:00:00+01:00"
+
+
 def test_correct_forget_and_export(client, tmp_path) -> None:
     add(client, "room = 12", "mail-1")
     add(client, "door = 7", "mail-2")

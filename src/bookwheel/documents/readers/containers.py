@@ -16,7 +16,7 @@ from dataclasses import replace
 from email.header import decode_header, make_header
 from email.parser import BytesParser
 from email.policy import compat32
-from email.utils import parseaddr, parsedate_to_datetime
+from email.utils import parseaddr
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +24,7 @@ from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.formats import explain_damage, read_parts
 from bookwheel.documents.readers.html import find_charset, parse_html, render_tree
 from bookwheel.documents.sources import spool, to_printable
-from bookwheel.documents.transcripts import name_turn
+from bookwheel.documents.transcripts import name_turn, parse_sent
 from bookwheel.errors import InputError
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Part
@@ -78,11 +78,7 @@ def _find_sender(data: bytes) -> tuple[str, str]:
     """Return who sent a message, and when; empty where it does not say so."""
     message = BytesParser(policy=compat32).parsebytes(re.split(rb"\r?\n\r?\n", data, maxsplit=1)[0], headersonly=True)
     name, address = parseaddr(_decode_words(message.get("From") or ""))
-    try:
-        when = parsedate_to_datetime(str(message.get("Date") or "")).isoformat(timespec="seconds")
-    except ValueError:
-        when = ""
-    return name or address, when
+    return name or address, parse_sent(str(message.get("Date") or ""))
 
 
 def _read_bytes(data: bytes, name: str, warnings: SourceWarnings, level: int) -> Iterator[Part]:

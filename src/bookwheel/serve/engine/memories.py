@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bookwheel.documents.transcripts import find_instant
+from bookwheel.documents.transcripts import find_instant, find_message
 from bookwheel.errors import InputError
 from bookwheel.memory import record as records
 from bookwheel.memory.append import append_all, append_files, read_waiting, store_all, store_files
@@ -266,10 +266,14 @@ class ServedMemories:
 
 def _load_parts(document: StoredDocument) -> tuple[Part, ...]:
     pictures = document.list_pictures()
-    parts = []
+    parts, at, entry = [], "", ""
     for (source, page), run in groupby(document.parts(), key=lambda part: (part.source, part.page)):
         text = "".join(part.text for part in run)
         mine = (one for one in pictures if one.mark in text and (one.source, one.page) == (source, page))
         held = tuple(replace(one, content=document.load_picture(one.sha256)) for one in mine)
-        parts.append(Part(text=text, source=source, page=page, pictures=held, at=find_instant(text, source)))
+        # An attachment is of the time of its mail.
+        if not (entry and source.startswith(f"{entry}#")):
+            at, entry = find_message(text, source)
+        at = at or find_instant(text, source)
+        parts.append(Part(text=text, source=source, page=page, pictures=held, at=at, entry=entry))
     return tuple(parts)

@@ -29,6 +29,9 @@ PLAN = Plan(chunk_tokens=400, memory_tokens=300, answer_tokens=60)
 
 # Takes a journal back to version 16.
 VERSION_16 = """
+    DROP TRIGGER memory_texts_drop_indexes;
+    DROP TRIGGER memory_texts_change_indexes;
+    DROP TABLE memory_indexes;
     DROP TRIGGER memory_texts_drop_pictures;
     DROP TRIGGER pictures_drop_unused;
     DROP TABLE memory_pictures;

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bookwheel.errors import InputError, JournalError
 from bookwheel.journal.files import connect, hold_lock, lock_folder, translate_errors
 from bookwheel.journal.forgotten import drop_answers, drop_places, drop_words
+from bookwheel.journal.memory_indexes import MemoryIndexes
 from bookwheel.journal.memory_pictures import MemoryPictures, insert_parts, insert_rows, label_parts
 from bookwheel.journal.memory_rows import MEMORIES, TEXTS, TOMBSTONES, VERSIONS, MemoryText, Tombstone
 from bookwheel.journal.rows import from_json, load_text, store_text, to_json
@@ -172,6 +173,10 @@ class MemoryTables:
         """Return what finds the pictures of a memory."""
         return MemoryPictures(self._reader, memory)
 
+    def indexes(self, memory: int, name: str) -> MemoryIndexes:
+        """Return what keeps the indexes of a memory's texts."""
+        return MemoryIndexes(self._reader, self._writer, memory, name)
+
     def list_waiting(self, memory: int) -> list[MemoryText]:
         rows = self._fetch("memory_texts", TEXTS.names, "memory = ? AND position < characters ORDER BY number", memory)
         return [TEXTS.from_row(row, {}) for row in rows]
@@ -179,6 +184,13 @@ class MemoryTables:
     def list_texts(self, memory: int) -> list[MemoryText]:
         rows = self._fetch("memory_texts", TEXTS.names, "memory = ? ORDER BY number", memory)
         return [TEXTS.from_row(row, {}) for row in rows]
+
+    def find_text(self, memory: int, number: int) -> MemoryText:
+        """Return what is known of a text. Raise JournalError where it was forgotten."""
+        rows = self._fetch("memory_texts", TEXTS.names, "memory = ? AND number = ?", memory, number)
+        if not rows:
+            raise JournalError(f"text {number} was forgotten")
+        return TEXTS.from_row(rows[0], {})
 
     def count_texts(self, memory: int) -> int:
         return int(self._reader.fetch_one("SELECT count(*) FROM memory_texts WHERE memory = ?", (memory,))[0])

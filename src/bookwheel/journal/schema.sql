@@ -333,3 +333,20 @@ CREATE TRIGGER memory_pictures_drop_unused AFTER DELETE ON memory_pictures BEGIN
         AND NOT EXISTS (SELECT 1 FROM document_pictures WHERE picture = old.picture)
         AND NOT EXISTS (SELECT 1 FROM memory_pictures WHERE picture = old.picture);
 END;
+
+-- version 18: the words of the texts of lasting memories, which go with any change of one of these texts
+CREATE TABLE memory_indexes (
+    id INTEGER PRIMARY KEY,
+    memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    content BLOB NOT NULL,
+    UNIQUE (memory, first)
+);
+CREATE TRIGGER memory_texts_drop_indexes AFTER DELETE ON memory_texts BEGIN
+    DELETE FROM memory_indexes WHERE memory = old.memory AND old.number BETWEEN first AND last;
+END;
+CREATE TRIGGER memory_texts_change_indexes AFTER UPDATE OF content ON memory_texts BEGIN
+    DELETE FROM memory_indexes WHERE memory = old.memory AND old.number BETWEEN first AND last;
+END;

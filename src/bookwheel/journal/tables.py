@@ -111,6 +111,7 @@ MIGRATIONS: list[str] = [
     _SCRIPTS["15"],
     _SCRIPTS["16"],
     _SCRIPTS["17"],
+    _SCRIPTS["18"],
 ]
 """Script k takes a journal of version k to version k + 1."""
 

@@ -22,9 +22,11 @@ from bookwheel.errors import InputError
 from bookwheel.journal.forgotten import ADDED
 from bookwheel.journal.memory_rows import MemoryVersion
 from bookwheel.journal.tables import digest
+from bookwheel.memory import text_index
 from bookwheel.memory.entries import DatedText, NewFile, is_inside, join_words, order_texts, skip_parts, split_file
 from bookwheel.memory.forgetting import go_on_forgetting
 from bookwheel.memory.pieces import MemoryUpdate, cut_piece, ignore_version, read_piece, read_time, subtract_usage
+from bookwheel.memory.searching import keep_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -153,7 +155,8 @@ async def read_waiting(opened: OpenMemory, watch: Callable[[MemoryVersion], None
         await go_on_forgetting(opened)
         before = newest = opened.newest()
         spent, versions = opened.model.spent, list[MemoryVersion]()
-        for text in opened.tables.list_waiting(opened.record.number):
+        waiting = opened.tables.list_waiting(opened.record.number)
+        for text in waiting:
             content = opened.tables.load_text(opened.record.number, text.number)
             start = text.position
             while start < len(content):
@@ -164,6 +167,8 @@ async def read_waiting(opened: OpenMemory, watch: Callable[[MemoryVersion], None
                 versions.append(newest)
                 watch(newest)
                 start = newest.end
+        if any(text.number % text_index.TEXTS == 0 for text in waiting):
+            await asyncio.to_thread(keep_index, opened)
         return MemoryUpdate(
             before=before, after=newest, versions=tuple(versions), usage=subtract_usage(opened.model.spent, spent)
         )

@@ -9,7 +9,7 @@ A text that somebody gave another time is of that time alone, whatever its lines
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +30,8 @@ class DaySpan:
     end: int
     at: str
     """The time of its last turn."""
+    since: str
+    """The time of its first turn."""
 
 
 def list_days(text: MemoryText, content: str, until: datetime | None = None) -> list[DaySpan]:
@@ -37,15 +39,15 @@ def list_days(text: MemoryText, content: str, until: datetime | None = None) -> 
     turns = list(_list_turns(text, content))
     if not turns or turns[-1][1] != text.instant:
         is_known = until is None or text.instant <= until
-        return [DaySpan(start=0, end=len(content), at=text.at)] if is_known else []
+        return [DaySpan(start=0, end=len(content), at=text.at, since=text.at)] if is_known else []
     days = list[DaySpan]()
     ends = [*(start for start, _ in turns[1:]), len(content)]
     for (start, when), end in zip(turns, ends, strict=True):
         if until is not None and when > until:
             break
         at = when.isoformat(timespec="seconds")
-        first = days.pop().start if days and days[-1].at[:10] == at[:10] else start
-        days.append(DaySpan(start=first, end=end, at=at))
+        day = days.pop() if days and days[-1].at[:10] == at[:10] else DaySpan(start=start, end=end, at=at, since=at)
+        days.append(replace(day, end=end, at=at))
     return days
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import BudgetReached, InputError
 from bookwheel.journal.files import LockTaken
 from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord, MemoryVersion, blank_version
+from bookwheel.memory.text_index import TextIndex
 from bookwheel.models.patience import PatientModel
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.choice import find_default_way
@@ -38,37 +39,8 @@ _NOTE: Final = {
 WRITTEN_TOKENS: Final = 200_000
 """What a memory may have that an agent writes."""
 WRITTEN_ABOUT: Final = "What an agent has noted"
-# A standing question, and the same with the words of its answer.
-_KEPT_QUESTIONS: Final = 2
 # Seconds between two looks at a memory that another writer holds.
 _TURN_SECONDS: Final = 0.02
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundPlace:
-    """A passage of a text, and the words of a question that it has."""
-
-    start: int
-    end: int
-    at: str
-    """The time of its day."""
-    held: frozenset[str]
-
-
-@dataclass(slots=True)
-class SearchedTexts:
-    """Where the words of the newest questions stand, so that a standing question looks through each text once."""
-
-    questions: dict[str, dict[tuple[int, str], list[FoundPlace]]] = field(default_factory=dict)
-    """Of each question, of each text by number and hash: its passages."""
-
-    def find(self, question: str) -> dict[tuple[int, str], list[FoundPlace]]:
-        """Return what was found for a question, and drop the oldest one's where there are too many."""
-        found = self.questions.pop(question, {})
-        self.questions[question] = found
-        while len(self.questions) > _KEPT_QUESTIONS:
-            del self.questions[next(iter(self.questions))]
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +53,7 @@ class OpenMemory:
     model: BudgetedModel
     """Counts what the run costs."""
     way: Way
-    searched: SearchedTexts = field(default_factory=SearchedTexts)
+    index: TextIndex = field(default_factory=TextIndex)
 
     @property
     def brief(self) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.memory.pieces import format_header
 from bookwheel.memory.speakers import find_speaker, keep_spans, list_speakers
 from bookwheel.reading.prompts import language_of
+from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _PASSAGE: Final = {"en": 1200, "zh": 400}
 # Who quotes needs few words around an answer, and passages of many dates.
 _QUOTED: Final = 4
+_ASKS: Final = ("?", "？")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,3 +153,11 @@ def cut_passages(content: str, *, is_quoted: bool = False) -> Iterator[tuple[int
         if content[start:end].strip():
             yield start, content[start:end]
         start = end
+
+
+def only_asks(words: str) -> bool:
+    """Return whether a passage has nothing but questions: what a chat asked before is no answer to it."""
+    if not words.rstrip().endswith(_ASKS):
+        return False
+    sentences = (words[start:end].strip() for start, end in split_sentences(words))
+    return all(sentence.endswith(_ASKS) for sentence in sentences if sentence)

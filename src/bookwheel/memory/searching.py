@@ -6,44 +6,46 @@ Lines that were written by hand are passages too, from the day that they were wr
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bookwheel.journal.memory_rows import BY_HAND, MemoryText
-from bookwheel.memory.days import list_days
 from bookwheel.memory.files import split_line
-from bookwheel.memory.opened import FoundPlace
 from bookwheel.memory.passages import MemoryPassage, cut_passages
 from bookwheel.memory.pieces import format_header
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.ranking import QuestionWords
-from bookwheel.text.sentences import split_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import datetime
 
     from bookwheel.journal.memory_rows import MemoryVersion
     from bookwheel.memory.opened import OpenMemory
 
-_ASKS: Final = ("?", "？")
+
+def keep_index(opened: OpenMemory) -> None:
+    """Keep the words of the texts that have come, where they are enough for a block."""
+    is_quoted = prompts_for(opened.record.plan, opened.record.about).quotes
+    opened.index.keep(opened.tables, opened.record.number, is_quoted=is_quoted)
 
 
 def rank_passages(
     opened: OpenMemory, question: str, version: MemoryVersion, until: datetime | None
 ) -> list[MemoryPassage]:
     """Return the passages with the rarest words of the question that fit a chunk; without any, the newest ones."""
-    memory, plan, asked = opened.record.number, opened.record.plan, QuestionWords(question)
+    tables, memory, plan = opened.tables, opened.record.number, opened.record.plan
+    asked, is_quoted = QuestionWords(question), prompts_for(plan, opened.record.about).quotes
     written = [(one, asked.find(one.words)) for one in _list_written(opened, version)]
-    places = _find_places(opened, asked, until, is_quoted=prompts_for(plan, question).quotes)
-    held = [*(place.held for _, place in places), *(words for _, words in written)]
-    ranked = asked.rank(held)
+    places, total = opened.index.find(tables, memory, asked, until, is_quoted=is_quoted)
+    held = [*(place.held for place in places), *(words for _, words in written)]
+    ranked = asked.rank(held, total + len(written))
     ranked = [at for at in ranked if held[at]] or ranked
     chosen, room = list[MemoryPassage](), plan.chunk_tokens
     for at in ranked:
         if at < len(places):
-            text, place = places[at]
-            words = opened.tables.load_text(memory, text.number)[place.start : place.end]
-            passage = MemoryPassage(text=replace(text, at=place.at), start=place.start, words=words)
+            place = places[at]
+            text = replace(tables.find_text(memory, place.text), at=place.at)
+            words = tables.load_text(memory, place.text)[place.start : place.end]
+            passage = MemoryPassage(text=text, start=place.start, words=words)
         else:
             passage = written[at - len(places)][0]
         room -= opened.session.model.tokenizer.count(format_header(passage.text) + passage.words) + 2
@@ -51,43 +53,6 @@ def rank_passages(
             break
         chosen.append(passage)
     return chosen
-
-
-def _find_places(
-    opened: OpenMemory, asked: QuestionWords, until: datetime | None, *, is_quoted: bool
-) -> list[tuple[MemoryText, FoundPlace]]:
-    """Return the passages of all texts up to a time with what each has of the question, those of newest texts first.
-
-    A standing question looks through each text once.
-    """
-    texts = opened.tables.list_texts(opened.record.number)
-    texts.sort(key=lambda one: (one.instant, one.number), reverse=True)
-    found = opened.searched.find(f"{asked.question}\n{until or ''}")
-    new = {one.number: one for one in texts if (one.number, one.sha256) not in found}
-    for number, content in opened.tables.load_texts(opened.record.number, list(new)):
-        text = new[number]
-        found[number, text.sha256] = list(_search(text, content, asked, until, is_quoted=is_quoted))
-    return [(text, place) for text in texts for place in found.get((text.number, text.sha256), ())]
-
-
-def _search(
-    text: MemoryText, content: str, asked: QuestionWords, until: datetime | None, *, is_quoted: bool
-) -> Iterator[FoundPlace]:
-    """Yield the passages of a text that say something, those of its newest day first; none has words of two days."""
-    for day in reversed(list_days(text, content, until)):
-        for start, words in cut_passages(content[day.start : day.end], is_quoted=is_quoted):
-            if _only_asks(words):
-                continue
-            at = day.start + start
-            yield FoundPlace(start=at, end=at + len(words), at=day.at, held=asked.find_held(words))
-
-
-def _only_asks(words: str) -> bool:
-    """Return whether a passage has nothing but questions: what a chat asked before is no answer to it."""
-    if not words.rstrip().endswith(_ASKS):
-        return False
-    sentences = (words[start:end].strip() for start, end in split_sentences(words))
-    return all(sentence.endswith(_ASKS) for sentence in sentences if sentence)
 
 
 def _list_written(opened: OpenMemory, version: MemoryVersion) -> list[MemoryPassage]:

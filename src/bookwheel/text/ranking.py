@@ -123,6 +123,24 @@ class WordIndex:
         return _score([self.find(word) for word in words], self.lengths, weights)
 
 
+class PackedWords:
+    """The words of a `WordIndex` as its blocks of bytes: a few are found sooner than all are taken back."""
+
+    def __init__(self, blocks: Sequence[bytes]) -> None:
+        words, sizes, gaps, _ = blocks
+        self._words = b"\n%b\n" % words
+        self._sizes, self._gaps = array("I", sizes), array("I", gaps)
+
+    def find(self, word: str) -> Iterable[int]:
+        """Return the places of the texts that have a word."""
+        at = self._words.find(b"\n%b\n" % word.encode("utf-8", "surrogatepass"))
+        if at < 0:
+            return ()
+        place = self._words.count(b"\n", 0, at)
+        start = sum(self._sizes[:place])
+        return accumulate(self._gaps[start : start + self._sizes[place]])
+
+
 def score_texts(texts: Sequence[str], question: str) -> list[float]:
     """Return the score of each text for a question; 0 for one that shares no word with it.
 
@@ -249,14 +267,19 @@ class QuestionWords:
         best = sorted(range(len(windows)), key=lambda at: -weights[at])[:most]
         return [windows[at] for at in best] if any(weights) else list(windows)
 
-    def rank(self, found: Sequence[AbstractSet[str]]) -> list[int]:
-        """Return the places of texts that have these of the words: those with the rarest first, else in their order."""
-        weights = _weigh(found)
+    def rank(self, found: Sequence[AbstractSet[str]], total: int = 0) -> list[int]:
+        """Return the places of texts that have these of the words: those with the rarest first, else in their order.
+
+        `total` counts all texts, where those that have none of the words are not among these.
+        """
+        weights = _weigh(found, total)
         return sorted(range(len(found)), key=lambda at: -weights[at])
 
 
-def _weigh(found: Sequence[AbstractSet[str]]) -> list[float]:
+def _weigh(found: Sequence[AbstractSet[str]], total: int = 0) -> list[float]:
     """Return the weight of each text, given the words that it has."""
+    total = total or len(found)
     holders = Counter(word for words in found for word in words)
     # Summed in a fixed order: a set's own differs from run to run, and so would the last digits.
-    return [sum(weigh_rarity(holders[word], len(found)) for word in sorted(words)) for words in found]
+    rarity = {word: weigh_rarity(count, total) for word, count in holders.items()}
+    return [sum(rarity[word] for word in sorted(words)) for words in found]

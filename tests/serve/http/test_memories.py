@@ -101,7 +101,7 @@ def test_mails_that_were_uploaded_are_of_the_days_on_which_they_were_sent(client
     one = client.post("/documents", content=mails[0].partition("\n")[2], headers={"X-Filename": "a.eml"}).json()
     for document, source in ((box, "in.mbox"), (one["document"], "a.eml")):
         assert client.post("/memories/ada/texts", json={"document": document}).json()["source"].startswith(source)
-    texts = {one["source"]: one["at"] for one in client.get("/memories/ada/versions").json()["versions"]}
+    texts = {one["source"]: one["at"] for one in client.get("/memories/ada/log").json()["versions"]}
     assert texts["in.mbox#1"] == texts["a.eml"] == "2026-03-02T09:00:00+01:00"
     assert texts["in.mbox#2"] == "2026-03-05T09:00:00+01:00"
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 VERSION: Final = 5
-"""Raised when the chunks, windows or stems of a text change: what was kept of it before is then made anew."""
+"""Raised when the chunks, windows, passages or stems of a text change: what was kept of it before is then made anew."""
 _KEPT: Final = 8
 # Characters; a shorter document is cut and indexed in less than a tenth of a second.
 _LEAST_KEPT: Final = 50_000
@@ -141,22 +141,28 @@ def _recall(
             _SLOTS.popitem(last=False)
     with slot.lock:
         if slot.value is None:
-            full_name = f"{VERSION} {sys.byteorder} {name}"
+            full_name = name_index(name)
             content = keeper.load_index(full_name) if keeper else None
-            slot.value = _unpack(content, unpack) if content else None
+            slot.value = unpack_blocks(content, unpack) if content else None
             if slot.value is None:
                 slot.value = make()
                 if keeper and (document.length or 0) >= _LEAST_KEPT:
-                    keeper.keep_index(full_name, _pack(pack(slot.value)))
+                    keeper.keep_index(full_name, pack_blocks(pack(slot.value)))
         return cast("Value", slot.value)
 
 
-def _pack(blocks: list[bytes]) -> bytes:
+def name_index(name: str) -> str:
+    """Return the name under which an index is kept, which changes with what it is made by."""
+    return f"{VERSION} {sys.byteorder} {name}"
+
+
+def pack_blocks(blocks: list[bytes], level: int = 1) -> bytes:
+    """Return the blocks of an index as one, with a checksum; at level 0 words stand in it in plain letters."""
     sizes = json.dumps([len(block) for block in blocks]).encode()
-    return zlib.compress(b"\n".join((sizes, b"".join(blocks))), 1)
+    return zlib.compress(b"\n".join((sizes, b"".join(blocks))), level)
 
 
-def _unpack(content: bytes, unpack: Callable[[list[bytes]], Value]) -> Value | None:
+def unpack_blocks(content: bytes, unpack: Callable[[list[bytes]], Value]) -> Value | None:
     """Return the value, or None where what was kept is damaged: it can be made anew."""
     try:
         sizes, _, rest = zlib.decompress(content).partition(b"\n")

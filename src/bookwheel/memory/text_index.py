@@ -1,0 +1,206 @@
+"""Where the words of a memory's texts stand: a text is looked through once, and a question only where its words are.
+
+    block    the passages of some texts in order of arrival, and the words of each     kept with the texts
+    rest     the newest texts, too few yet for a block                                  in this program's memory
+
+What is forgotten of a text takes its block along (journal/memory_indexes.py); what is left of it is then indexed anew.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import zlib
+from array import array
+from bisect import bisect
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Self
+
+from bookwheel.memory.days import list_days
+from bookwheel.memory.passages import cut_passages, only_asks
+from bookwheel.reading.ways.document_index import name_index, pack_blocks, unpack_blocks
+from bookwheel.text.ranking import PackedWords, WordIndex, find_stems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from bookwheel.journal.memories import MemoryTables
+    from bookwheel.journal.memory_rows import MemoryText
+    from bookwheel.text.ranking import QuestionWords
+
+TEXTS: Final = 256
+"""Of a block; what has less is looked through again by each program that asks."""
+_CHARACTERS: Final = 1 << 17
+# Numbers of a passage: its day, its span.
+_FIELDS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPlace:
+    """A passage of a text, and the words of a question that it has."""
+
+    text: int
+    instant: datetime
+    """The time of its text."""
+    start: int
+    end: int
+    at: str
+    """The time of its day."""
+    held: frozenset[str]
+
+
+class _TextBlock:
+    """The passages of some texts, those of the newest day of each first, and their words."""
+
+    def __init__(self) -> None:
+        self.texts: list[MemoryText] = []
+        self.days = list[tuple[int, str, str, str]]()
+        """For each day of a text: its number, its time, the time of its first turn, that of the day."""
+        self.spans = array("I")
+        self.words: WordIndex | PackedWords = WordIndex()
+
+    def add(self, text: MemoryText, content: str, *, is_quoted: bool, until: datetime | None = None) -> None:
+        """Look through the next text, up to a time; no passage has words of two days, and none only asks."""
+        self.texts.append(text)
+        assert isinstance(self.words, WordIndex)
+        days = list_days(text, content, until)
+        for day in reversed(days):
+            self.days.append((text.number, text.at, days[0].since, day.at))
+            for start, words in cut_passages(content[day.start : day.end], is_quoted=is_quoted):
+                if not only_asks(words):
+                    at = day.start + start
+                    self.spans.extend((len(self.days) - 1, at, at + len(words)))
+                    self.words.add(find_stems(words), len(words))
+
+    def to_blocks(self) -> list[bytes]:
+        """Return it as bytes: what is said in plain letters, so that a search can tell what was forgotten."""
+        assert isinstance(self.words, WordIndex)
+        words, *numbers = self.words.to_blocks()
+        days = json.dumps(self.days).encode()
+        return [days, words, *(zlib.compress(one, 1) for one in (self.spans.tobytes(), *numbers))]
+
+    @classmethod
+    def from_blocks(cls, blocks: Sequence[bytes]) -> Self:
+        """Return the block that such bytes are of."""
+        block = cls()
+        days, words, *rest = blocks
+        spans, *numbers = map(zlib.decompress, rest)
+        block.days = [tuple(day) for day in json.loads(days)]
+        block.spans.frombytes(spans)
+        block.words = PackedWords([words, *numbers])
+        return block
+
+    def count(self, until: datetime | None) -> int:
+        """Return the number of passages of texts that are wholly of before a time."""
+        if until is None:
+            return len(self.spans) // _FIELDS
+        is_known = [_parse(day[1]) <= until for day in self.days]
+        return sum(is_known[day] for day in self.spans[::_FIELDS])
+
+    def find(self, stems: Iterable[str], until: datetime | None) -> Iterator[FoundPlace]:
+        """Yield the passages with some of these words, of texts that are wholly of before a time, in their order."""
+        held: dict[int, set[str]] = {}
+        for word in stems:
+            for at in self.words.find(word):
+                held.setdefault(at, set()).add(word)
+        yield from self._describe(sorted(held.items()), until)
+
+    def list_all(self, until: datetime | None) -> Iterator[FoundPlace]:
+        """Yield all passages of texts that are wholly of before a time."""
+        return self._describe(((at, ()) for at in range(len(self.spans) // _FIELDS)), until)
+
+    def list_cut(self, until: datetime) -> Iterator[int]:
+        """Yield the numbers of the texts that began before a time and went on after it."""
+        yield from {number for number, at, since, _ in self.days if _parse(since) <= until < _parse(at)}
+
+    def _describe(self, held: Iterable[tuple[int, Iterable[str]]], until: datetime | None) -> Iterator[FoundPlace]:
+        for place, words in held:
+            day, start, end = self.spans[_FIELDS * place : _FIELDS * (place + 1)]
+            number, text_at, _, at = self.days[day]
+            instant = _parse(text_at)
+            if until is None or instant <= until:
+                yield FoundPlace(text=number, instant=instant, start=start, end=end, at=at, held=frozenset(words))
+
+
+class TextIndex:
+    """The index of a memory's texts, as far as this program has it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, _TextBlock] = {}
+        self._rest = _TextBlock()
+        self._changing = threading.Lock()
+
+    def find(
+        self, tables: MemoryTables, memory: int, asked: QuestionWords, until: datetime | None, *, is_quoted: bool
+    ) -> tuple[list[FoundPlace], int]:
+        """Return the passages up to a time with some words of a question, or all if none has any; and how many all are.
+
+        Those of the newest texts come first, of one text those of its newest day.
+        """
+        with self._changing:
+            blocks = self._refresh(tables, memory, is_quoted=is_quoted)
+        searched: list[tuple[_TextBlock, datetime | None]] = [(block, until) for block in blocks]
+        if until and (numbers := sorted(number for block in blocks for number in block.list_cut(until))):
+            cut = _TextBlock()
+            for number, content in tables.load_texts(memory, numbers):
+                cut.add(tables.find_text(memory, number), content, is_quoted=is_quoted, until=until)
+            searched.append((cut, None))
+        found = [place for block, limit in searched for place in block.find(asked.stems, limit)]
+        found = found or [place for block, limit in searched for place in block.list_all(limit)]
+        found.sort(key=lambda place: (place.instant, place.text), reverse=True)
+        return found, sum(block.count(limit) for block, limit in searched)
+
+    def keep(self, tables: MemoryTables, memory: int, *, is_quoted: bool) -> None:
+        """Index what has come since the last block, if it is enough for one; questions then find it there."""
+        with self._changing:
+            self._refresh(tables, memory, is_quoted=is_quoted)
+
+    def _refresh(self, tables: MemoryTables, memory: int, *, is_quoted: bool) -> list[_TextBlock]:
+        """Take what others have kept, and look through the texts that are in no block."""
+        indexes = tables.indexes(memory, name_index("quoted passages" if is_quoted else "passages"))
+        numbers, loose = indexes.list_all()
+        kept = dict[int, _TextBlock]()
+        for number in numbers:
+            block = self._kept.get(number) or unpack_blocks(indexes.load(number), _TextBlock.from_blocks)
+            if block is None:  # damaged, or of texts that were forgotten in this moment
+                indexes.drop(number)
+                return self._refresh(tables, memory, is_quoted=is_quoted)
+            kept[number] = block
+        self._kept = kept
+        blocks = list(kept.values())
+        borders = sorted(block.days[0][0] for block in blocks)
+        for texts in _group(loose, borders):
+            is_last = texts[-1] is loose[-1] and bisect(borders, texts[-1].number) == len(borders)
+            block, self._rest = self._rest, _TextBlock()
+            if block.texts != texts[: len(block.texts)]:
+                block = _TextBlock()
+            new = {text.number: text for text in texts[len(block.texts) :]}
+            for number, content in tables.load_texts(memory, list(new)):
+                block.add(new[number], content, is_quoted=is_quoted)
+            if is_last and not _is_full(texts):
+                self._rest = block
+            else:
+                indexes.keep(texts, pack_blocks(block.to_blocks(), level=0))
+            blocks.append(block)
+        return blocks
+
+
+def _group(texts: Sequence[MemoryText], borders: Sequence[int]) -> Iterator[list[MemoryText]]:
+    """Yield the texts of each block to be; none goes over a border, where a block begins that is there."""
+    group: list[MemoryText] = []
+    for text in texts:
+        if group and (_is_full(group) or bisect(borders, group[-1].number) != bisect(borders, text.number)):
+            yield group
+            group = []
+        group.append(text)
+    if group:
+        yield group
+
+
+def _is_full(texts: Sequence[MemoryText]) -> bool:
+    return len(texts) >= TEXTS or sum(text.characters for text in texts) >= _CHARACTERS
+
+
+def _parse(at: str) -> datetime:
+    return datetime.fromisoformat(at).astimezone(UTC)

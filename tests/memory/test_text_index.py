@@ -1,0 +1,118 @@
+"""Where the words of a memory's texts stand is kept with them, and goes with them."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import UTC, datetime
+
+import pytest
+
+from bookwheel.memory import text_index
+from bookwheel.memory.append import append
+from bookwheel.memory.asking import ask
+from bookwheel.memory.forgetting import forget
+from bookwheel.memory.opened import open_memory
+from bookwheel.memory.searching import rank_passages
+from bookwheel.memory.text_index import _TextBlock
+from bookwheel.text.ranking import QuestionWords
+
+pytestmark = pytest.mark.anyio
+
+DAYS = "\n".join(f"[2026-01-0{day} 10:00] Ada: the rent is {day}00 now." for day in range(1, 7))
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch):
+    monkeypatch.setattr(text_index, "TEXTS", 4)
+
+
+def count_blocks(journal) -> int:
+    return journal._reader.fetch_one("SELECT count(*) FROM memory_indexes", ())[0]
+
+
+def find(opened, question: str, until: datetime | None = None):
+    return [
+        (one.text.source, one.words, one.text.at) for one in rank_passages(opened, question, opened.newest(), until)
+    ]
+
+
+async def fill(opened, count: int) -> None:
+    for number in range(1, count + 1):
+        at = f"2026-01-{number:02}T12:00:00+00:00"
+        await append(opened, f"key{number % 3} = value{number}", source=f"mail-{number}", at=at)
+
+
+async def test_a_text_is_looked_through_once_by_all_programs_together(session, begin, journal, monkeypatch):
+    opened = await begin(session)
+    await fill(opened, 10)
+    await ask(opened, "key1 ?")
+    assert count_blocks(journal) == 2
+    seen, add = list[int](), _TextBlock.add
+
+    def note(block, text, *rest, **options):
+        seen.append(text.number)
+        add(block, text, *rest, **options)
+
+    monkeypatch.setattr(_TextBlock, "add", note)
+    assert (await ask(opened, "key2 ?")).answer == "key2 = value8"
+    assert seen == []
+    assert (await ask(open_memory(session, "ada"), "key2 ?")).answer == "key2 = value8"
+    assert seen == [9, 10]
+
+
+async def test_blocks_change_nothing_of_what_is_found(session, begin, monkeypatch):
+    opened = await begin(session)
+    await fill(opened, 10)
+    await append(opened, DAYS, source="chat", at="2026-01-06T10:00:00")
+    until = datetime(2026, 1, 3, 12, tzinfo=UTC)
+    asked = [("key1 ?", None), ("rent?", None), ("value7 or 700?", None), ("zebra?", None), ("rent key2?", until)]
+    in_blocks = [find(opened, *one) for one in asked]
+    monkeypatch.setattr(text_index, "TEXTS", 10_000)
+    opened.tables._writer.execute_now("DELETE FROM memory_indexes")
+    assert [find(open_memory(session, "ada"), *one) for one in asked] == in_blocks
+    assert any("300" in words for _, words, _ in in_blocks[-1])
+    assert not any("400" in words for _, words, _ in in_blocks[-1])
+
+
+async def test_no_byte_of_a_forgotten_word_stays_in_the_index(session, begin, journal):
+    opened = await begin(session)
+    await fill(opened, 3)
+    await append(opened, "The code is Quomvid.", source="secret", at="2026-01-04T12:00:00+00:00")
+    await fill(opened, 9)
+    await ask(opened, "key1 ?")
+    with sqlite3.connect(journal.path) as other:
+        assert any(b"quomvid" in content for (content,) in other.execute("SELECT content FROM memory_indexes"))
+    await forget(opened, source="secret")
+    files = [file.read_bytes().lower() for file in journal.path.parent.glob(f"{journal.path.name}*") if file.is_file()]
+    assert not any(b"quomvid" in content for content in files)
+    assert find(opened, "key1 ?") == find(open_memory(session, "ada"), "key1 ?")
+    assert all(source != "secret" for source, *_ in find(opened, "What is the code Quomvid?"))
+
+
+async def test_an_index_of_texts_that_were_forgotten_meanwhile_is_not_kept(session, begin, journal):
+    opened = await begin(session)
+    await fill(opened, 4)
+    indexes = opened.tables.indexes(opened.record.number, "some")
+    _, texts = indexes.list_all()
+    await forget(opened, text="value2")
+    indexes.keep(texts, b"value2")
+    assert count_blocks(journal) == 0
+
+
+async def test_a_damaged_index_is_made_anew(session, begin, journal):
+    opened = await begin(session)
+    await fill(opened, 8)
+    before = find(opened, "key1 ?")
+    journal._writer.execute_now("UPDATE memory_indexes SET content = substr(content, 1, length(content) / 2)")
+    assert find(open_memory(session, "ada"), "key1 ?") == before
+    assert count_blocks(journal) == 2
+
+
+async def test_a_full_block_is_kept_by_the_append_that_fills_it(session, begin, journal):
+    opened = await begin(session)
+    await fill(opened, 4)
+    assert count_blocks(journal) in {0, 1}
+    found, total = opened.index.find(
+        opened.tables, opened.record.number, QuestionWords("key1 ?"), None, is_quoted=False
+    )
+    assert ([place.text for place in found], total) == ([4, 1], 4)

@@ -7,7 +7,7 @@ import pytest
 
 from bookwheel.companions import Calibration, UserCompanions, accompany, load_calibration, store_calibration
 from bookwheel.errors import InputError
-from bookwheel.models.registry import find_companions, find_gate
+from bookwheel.models.accompanied import find_companions, find_gate
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Budget, GatePlan, Plan, Scorer
 from bookwheel.reading.budget import BudgetedModel

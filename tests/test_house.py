@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import floors
 import house
 import pytest
 
@@ -27,3 +28,7 @@ def test_participles_are_counted(name: str) -> None:
 @pytest.mark.parametrize("name", ["read", "set_open", "embed", "is_kept", "__init_subclassed__", "open_document"])
 def test_verbs_are_not(name: str) -> None:
     assert not house.is_participle(name)
+
+
+def test_the_drawing_shows_the_floors_of_today() -> None:
+    assert floors.DRAWING.read_text(encoding="utf-8") == floors.draw(floors.read_floors())

@@ -1,7 +1,7 @@
 """What is said of an answer: its sentences, each with a verdict, and the passages of the document behind them.
 
     Claim("Ada Quill signed.", QUOTED,       evidence=(0,), answers=YES)
-    Claim("It was in May.",    CONTRADICTED, against=(1,),  answers=NO)
+    Claim("Nobody objected.",  CONTRADICTED, against=(1,),  answers=NO)
 
 The verdict says whether it is true, by the document's words; `answers` whether it is what was asked for.
 """

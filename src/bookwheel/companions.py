@@ -17,10 +17,11 @@ from bookwheel.bounds import Ge, Gt, Le
 from bookwheel.configuration import Connection, load_configuration
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError
+from bookwheel.models.accompanied import AccompaniedModel, Companions
 from bookwheel.models.base import EMBEDDINGS_VARIABLE
 from bookwheel.models.embeddings import ServerEmbedder
 from bookwheel.models.endpoint import Endpoint
-from bookwheel.models.registry import AccompaniedModel, Companions, ModelAddress
+from bookwheel.models.registry import ModelAddress
 from bookwheel.models.server_models import find_only_model
 from bookwheel.plan import GatePlan, Scorer
 from bookwheel.schema import check_bounds, parse

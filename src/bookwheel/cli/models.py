@@ -121,9 +121,9 @@ async def models(
 
 async def report_model(options: ModelOptions) -> ModelReport:
     """Open the named model, try what it offers, and close it. Raise a ModelError if it cannot be reached."""
+    from bookwheel.models.accompanied import find_companions, find_known_gate
     from bookwheel.models.embeddings import check_embeddings
     from bookwheel.models.offers import find_offers, list_abilities
-    from bookwheel.models.registry import find_companions, find_known_gate
     from bookwheel.reading.ways.registry import sort_ways
 
     async with options.open_session(record_tokens=True) as session:

@@ -4,7 +4,7 @@
     embeddings = await embedder.embed(["Ada wound the clock.", "Rain fell."])
 
 Chat models rarely embed well and most servers offer `/v1/embeddings` for embedding models only, so an embedder can be a
-companion of the model that reads (`Companions` in models/registry.py). Without a call:
+companion of the model that reads (`Companions` in models/accompanied.py). Without a call:
 
     vector(text) = Σ w(t) · (E[t] - m)      w(t) = a / (a + p(t)), as in SIF (Arora and others, 2017)
 

@@ -16,18 +16,15 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack, cast
 
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError, MissingExtra, UnknownModel
-from bookwheel.models.base import ModelWrapper, find_wrapper
 from bookwheel.models.endpoint import Endpoint, strip_secrets
 from bookwheel.plugins import list_plugins, load_plugin, require_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from bookwheel.models.base import Embeddings, Model
-    from bookwheel.models.embeddings import ServerEmbedder
+    from bookwheel.models.base import Model
     from bookwheel.models.openai import EndpointSettings
     from bookwheel.models.weights import DownloadProgress
-    from bookwheel.plan import GatePlan, Plan
 
 GROUP: Final = "bookwheel.models"
 FOLDERS: Final = "bookwheel.model_folders"
@@ -202,68 +199,3 @@ async def open_model(
     return await OpenAIModel.connect(
         name or await find_only_model(Endpoint.resolve(url, api_key)), tokenizer=tokenizer, **settings
     )
-
-
-class Companions:
-    """The companions of a model that was opened without any: the built-in model as a judge, and nothing else."""
-
-    def find_gate(self, _name: str) -> GatePlan | None:
-        """Return the threshold that was measured for the model of this name."""
-        return None
-
-    def find_verdict_threshold(self, _name: str) -> float | None:
-        """Return the probability from which on the model of this name may be trusted that a sentence is borne out."""
-        return None
-
-    def has_judge(self) -> bool:
-        """Return whether the judge's threshold is known."""
-        return True
-
-    async def open_judge(self) -> Model:
-        """Open the small model that judges for a large one."""
-        return await open_model("local")
-
-    async def open_embedder(self) -> ServerEmbedder | None:
-        """Open the embedding model; None where the model embeds itself or its own endpoint does."""
-        return None
-
-
-class AccompaniedModel(ModelWrapper):
-    """A model with its companions."""
-
-    def __init__(self, model: Model, companions: Companions) -> None:
-        super().__init__(model)
-        self.companions = companions
-        self.default_way: str = getattr(model, "default_way", "")
-        self.endpoint: object = getattr(model, "endpoint", None)
-
-    async def embed(self, texts: Sequence[str]) -> Embeddings:
-        embedder = await self.companions.open_embedder()
-        if embedder is None:
-            return await super().embed(texts)
-        try:
-            return await embedder.embed(texts)
-        finally:
-            await embedder.aclose()
-
-
-def find_companions(model: Model) -> Companions:
-    """Return the companions of a model, however it is wrapped."""
-    accompanied = find_wrapper(model, AccompaniedModel)
-    return accompanied.companions if accompanied else Companions()
-
-
-def find_known_gate(model: Model, plan: Plan) -> GatePlan | None:
-    """Return the gate of the plan, of the model's own plan or of its calibration; None where there is none."""
-    return plan.gate or model.plan.gate or find_companions(model).find_gate(model.name)
-
-
-def find_gate(model: Model, plan: Plan | None = None) -> GatePlan:
-    """Return the gate of the plan, of the model's own plan or of its calibration; InputError says how to get one."""
-    gate = find_known_gate(model, plan or model.plan)
-    if gate is None:
-        raise InputError(
-            f"no threshold is known for the judgements of {model.name}: run `bookwheel calibrate --model {model.name}` "
-            f"once, or set one in the plan: gate.threshold (--gate-threshold), from 0, which skips nothing, to 1"
-        )
-    return gate

@@ -27,9 +27,9 @@ from bookwheel.errors import (
     ModelError,
     WorkCancelled,
 )
+from bookwheel.models.accompanied import find_gate
 from bookwheel.models.base import find_wrapper
 from bookwheel.models.patience import Patience, PatientModel, persist
-from bookwheel.models.registry import find_gate
 from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.guards import is_empty

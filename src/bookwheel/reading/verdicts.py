@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import Fit
 from bookwheel.errors import BudgetReached, ModelError
+from bookwheel.models.accompanied import find_companions
 from bookwheel.models.base import Ability, JudgingModel, find_abilities
-from bookwheel.models.registry import find_companions
 from bookwheel.plan import Sampling, VerdictMode
 from bookwheel.reading.estimate import CallCost
 from bookwheel.reading.prompts import prompts_for

@@ -28,9 +28,9 @@ from typing_extensions import TypedDict  # pydantic cannot read that of typing b
 
 from bookwheel.errors import BookwheelError, ModelError
 from bookwheel.journal import Journal
+from bookwheel.models.accompanied import find_companions
 from bookwheel.models.base import Ability, Model, find_abilities
 from bookwheel.models.embeddings import check_embeddings
-from bookwheel.models.registry import find_companions
 from bookwheel.plan import Plan
 from bookwheel.plugins import list_plugins, load_plugin
 from bookwheel.reading.choice import find_default_way

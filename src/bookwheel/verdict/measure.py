@@ -1,7 +1,7 @@
 """Measure how far passages of a document bear out a sentence: features, the same for English and Chinese.
 
-Nothing here decides. A table of weights that were fitted on labelled answers does (`weights.py`). Shares are from 0 to
-1; a feature that is named after a fault ("foreign", "not lost") is 1 where the sentence has it.
+Nothing here decides. A table of weights that were fitted on labelled answers does (`weights.json`, read by `judge.py`).
+Shares are from 0 to 1; a feature that is named after a fault ("foreign", "not lost") is 1 where the sentence has it.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.models.accompanied import find_known_gate
 from bookwheel.models.base import Ability, find_abilities
-from bookwheel.models.registry import find_known_gate
 from bookwheel.reading.choice import choose_way
 from bookwheel.reading.loop import check
 from bookwheel.reading.prompts import prompts_for

@@ -28,8 +28,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import WindowExceeded
+from bookwheel.models.accompanied import find_companions, find_gate, find_known_gate
 from bookwheel.models.base import Ability, require_ability
-from bookwheel.models.registry import find_companions, find_gate, find_known_gate
 from bookwheel.plan import Scorer
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.ways.compose import ComposedWay, add_usage, build_idle_step

@@ -68,3 +68,18 @@ def test_a_caption_without_an_end_loses_no_words(tmp_path, times):
     text = f"1\n00:00:01,000 --> 00:00:02,000\nOne.\n\n2\n{times}\nTwo.\n\n3\n00:00:04,000 --> 00:00:05,000\nThree.\n"
     document = open_document([volume(tmp_path, "talk.srt", text.encode()).path])
     assert "Two." in "".join(part.text for part in document.parts())
+
+
+def test_captions_are_of_the_day_that_their_file_tells(tmp_path) -> None:
+    cue = "00:00:02.000 --> 00:00:04.000\n<v Ada>Hello.\n"
+    names = {
+        "board-2025-06-17.vtt": "",
+        "GMT20250618-180000_call.vtt": "",
+        "a.vtt": "NOTE Recorded 2025-06-19\n\n",
+        "b.vtt": "",
+    }
+    days = [
+        {part.at for part in open_document([volume(tmp_path, name, f"WEBVTT\n\n{note}{cue}".encode()).path]).parts()}
+        for name, note in names.items()
+    ]
+    assert days == [{"2025-06-17"}, {"2025-06-18"}, {"2025-06-19"}, {""}]

@@ -54,6 +54,15 @@ async def test_a_day_alone_is_known_to_its_end(session, begin):
     assert (then.answer, then.version) == ("room = 31", 2)
 
 
+async def test_a_quote_of_a_talk_has_its_own_time_and_who_says_it(session, begin):
+    opened = await begin(session)
+    talk = "[2026-01-01 10:00] Ada: The keys are new.\nroom = 12\n\n[2026-01-01 11:00] Bo: Thanks.\n"
+    await append(opened, talk, source="chat", at="2026-01-01T11:00:00+02:00")
+    (quote,) = (await ask(opened, "room?")).evidence
+    assert (quote.quote.strip(), quote.speaker, quote.at) == ("room = 12", "Ada", "2026-01-01T10:00:00+02:00")
+    assert quote.describe_place() == "chat · Ada · 2026-01-01T10:00:00+02:00"
+
+
 async def test_an_answer_from_a_full_memory_says_so(session, begin):
     opened = await begin(session)
     await append(opened, "room = 12", source="mail-1")

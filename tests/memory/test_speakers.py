@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bookwheel.memory.speakers import find_speaker, keep_spans, list_speakers
+from bookwheel.memory.speakers import find_turn, keep_spans, list_speakers
 
 TALK = """== Session 3 ==
 Ilse: I saw my doctor today.
@@ -24,8 +24,8 @@ def left(question: str, text: str = TALK) -> str:
 
 def test_who_speaks() -> None:
     assert list_speakers([TALK]) == {"Ilse", "Dorian"}
-    assert find_speaker(TALK, TALK.index("another doctor")) == "Dorian"
-    assert find_speaker(TALK, TALK.index("The door")) == ""
+    assert find_turn(TALK, TALK.index("another doctor")) == ("Dorian", "")
+    assert find_turn(TALK, TALK.index("The door")) == ("", "")
 
 
 def test_turns_of_another_who_speaks_of_themselves_are_left_out() -> None:
@@ -49,3 +49,11 @@ def test_chinese() -> None:
 @pytest.mark.parametrize("text", ["", "\n", "a: ", "12:30 noor: any deploys?", ":", "x" * 5000 + ": I"])
 def test_what_is_no_talk_is_kept(text: str) -> None:
     assert left("Who is x's doctor?", text).strip() == text.strip()
+
+
+def test_in_a_talk_with_times_a_turn_has_all_of_its_lines() -> None:
+    talk = "[2026-05-04 08:15] Nkechi: Morning!\nNote: the shed is locked.\n\nThe key is in the pot.\n\n"
+    talk += "[2026-05-04 08:31] Barnaby Stott: Lovely."
+    for words in ("Morning", "Note: the shed", "The key"):
+        assert find_turn(talk, talk.index(words)) == ("Nkechi", "2026-05-04 08:15")
+    assert find_turn(talk, talk.index("Lovely")) == ("Barnaby Stott", "2026-05-04 08:31")

@@ -66,3 +66,13 @@ def _list_turns(text: MemoryText, content: str) -> Iterator[tuple[int, datetime]
         when = when.astimezone(last.tzinfo) if when.tzinfo else when.replace(tzinfo=last.tzinfo)
         is_first, newest = newest is None, min(max(when, newest or when), last)
         yield 0 if is_first else found.start(), newest
+
+
+def find_time(said: str, day: str) -> str:
+    """Return the time of a turn as its text writes times; the one of its day where it has none of that day."""
+    try:
+        when, last = datetime.fromisoformat(said), datetime.fromisoformat(day)
+    except ValueError:
+        return day
+    when = when.astimezone(last.tzinfo) if when.tzinfo else when.replace(tzinfo=last.tzinfo)
+    return when.isoformat(timespec="seconds") if when.date() == last.date() and when <= last else day

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.memory.days import find_time
 from bookwheel.memory.pieces import format_header
-from bookwheel.memory.speakers import find_speaker, keep_spans, list_speakers
+from bookwheel.memory.speakers import find_turn, keep_spans, list_speakers
 from bookwheel.reading.prompts import language_of
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Part
@@ -37,6 +38,8 @@ class DatedQuote:
     end: int
     text: int = 0
     """The number of the text; 0 of what was written by hand."""
+    speaker: str = ""
+    """Who says it, in a talk."""
     page: int | None = None
     picture: str = ""
     """The label of the picture that it stands in."""
@@ -49,7 +52,7 @@ class DatedQuote:
         """Return where it stands, in words."""
         page = "" if self.page is None else f" · page {self.page}"
         sure = "" if self.confidence is None else f" · read in a picture ({self.confidence:.0%})"
-        return f"{self.source}{page}{sure} · {self.at}"
+        return " · ".join(filter(None, (f"{self.source}{page}{sure}", self.speaker, self.at)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,12 +117,6 @@ class PassageDocument:
         """All who speak in the passages, where they are of a talk."""
         return list_speakers(one.words for one in self.passages)
 
-    def find_speaker(self, quote: DatedQuote) -> str:
-        """Return who says a quote, in a talk."""
-        homes = (one for one in self.passages if (one.text.source, one.text.at) == (quote.source, quote.at))
-        home = next((one for one in homes if one.start <= quote.start < one.start + len(one.words)), None)
-        return find_speaker(home.words, quote.start - home.start) if home else ""
-
     def quote(self, start: int, end: int) -> DatedQuote | None:
         """Return a span of the document as words of a text."""
         # A sentence may begin in the header line above its passage.
@@ -128,8 +125,17 @@ class PassageDocument:
         start = max(start, passage.place)
         words = passage.words[start - passage.place : end - passage.place]
         at = passage.start + start - passage.place
-        source, when, number = passage.text.source, passage.text.at, passage.text.number
-        return DatedQuote(quote=words, source=source, at=when, start=at, end=at + len(words), text=number)
+        lead = len(words) - len(words.lstrip())
+        speaker, said = find_turn(passage.words, start - passage.place + lead)
+        return DatedQuote(
+            quote=words,
+            source=passage.text.source,
+            at=find_time(said, passage.text.at),
+            start=at,
+            end=at + len(words),
+            text=passage.text.number,
+            speaker=speaker,
+        )
 
 
 def leave_out_others(passages: Sequence[MemoryPassage], question: str) -> list[MemoryPassage]:

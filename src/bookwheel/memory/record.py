@@ -83,6 +83,8 @@ class DatedQuoteJson(TypedDict):
     end: int
     text: NotRequired[int]
     """The number of the text; 0 of what was written by hand."""
+    speaker: NotRequired[str]
+    """Who says it, in a talk."""
     page: NotRequired[int | None]
     picture: NotRequired[str]
     """The label of the picture that they stand in."""

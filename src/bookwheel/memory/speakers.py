@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.memory.days import TURN
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -30,11 +32,19 @@ _OTHERS: Final = re.compile(r"\b(?:you|yours?|he|him|his|she|hers?|they|them|the
 _OF: Final = r"(?:['’]s?\s+|的)(?P<what>[^\s?？,，。的]+(?:\s+[^\s?？,，.]+)?)"
 
 
-def find_speaker(text: str, place: int) -> str:
-    """Return who speaks at a character of a text; empty where it is no turn."""
-    start = text.rfind("\n", 0, place) + 1
+def find_turn(text: str, place: int) -> tuple[str, str]:
+    """Return who says what stands at a character of a text, and when; each is empty where no turn tells it.
+
+    In a talk with times a turn goes on to the next time, over all of its lines.
+    """
+    stamp = None
+    for found in TURN.finditer(text):
+        if found.start() > place:
+            break
+        stamp = found
+    start = stamp.start() if stamp else text.rfind("\n", 0, place) + 1
     turn = _TURN.match(text, start)
-    return turn["who"].strip() if turn and _is_name(turn["who"]) else ""
+    return turn["who"].strip() if turn and _is_name(turn["who"]) else "", stamp[1] if stamp else ""
 
 
 def list_speakers(texts: Iterable[str]) -> set[str]:

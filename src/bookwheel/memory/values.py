@@ -13,8 +13,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.memory.days import TURN
-from bookwheel.memory.passages import DatedQuote
-from bookwheel.memory.speakers import FIRST, find_speaker
+from bookwheel.memory.speakers import FIRST, find_turn
 from bookwheel.reading.prompts import language_of
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from bookwheel.memory.passages import MemoryPassage, PassageDocument
+    from bookwheel.memory.passages import DatedQuote, MemoryPassage, PassageDocument
 
 # Two sentences are about the same where they share these parts of the words of the shorter and the longer one.
 _SAME: Final = 0.5
@@ -107,7 +106,7 @@ def find_told(question: str, document: PassageDocument) -> str:
     is_chinese = language_of(question) == "zh" and not is_of_speaker
     for passage in document.passages if speakers else ():
         for line in reversed(list(_split_lines(passage.words))):
-            names = stems_of.get(find_speaker(line, 0), set())
+            names = stems_of.get(find_turn(line, 0)[0], set())
             wanted = asked.stems - names
             if is_chinese:
                 # Of pairs of signs some are no words: most of the others will do.
@@ -172,11 +171,10 @@ def find_rivals(
     rivals: list[DatedQuote] = []
     for quote in quotes:
         mine, wanted = _list_stems(quote.quote), asked.find(quote.quote)
-        speaker = document.find_speaker(quote)
         if not wanted:
             continue
         for passage in document.passages:
-            if passage.text.source == quote.source and passage.text.at == quote.at:
+            if _is_beside(quote, passage):
                 continue
             for first, end in split_sentences(passage.words):
                 headers = _HEADERS.match(passage.words, first, end)
@@ -187,15 +185,18 @@ def find_rivals(
                 is_alike = shared >= max(
                     _SAME * min(len(mine), len(theirs)), _SAME_LONGER * max(len(mine), len(theirs)), 1
                 )
-                is_same = find_speaker(passage.words, start) in {speaker, ""} or not speaker
-                if is_same and wanted <= asked.find(words) and is_alike and mine - theirs and theirs - mine - said:
-                    at = passage.start + start
-                    rivals.append(
-                        DatedQuote(
-                            quote=words, source=passage.text.source, at=passage.text.at, start=at, end=at + len(words)
-                        )
-                    )
+                if is_alike and wanted <= asked.find(words) and mine - theirs and theirs - mine - said:
+                    at = passage.place + passage.words.find(words, start)
+                    rival = document.quote(at, at + len(words))
+                    if rival and (rival.speaker in {quote.speaker, ""} or not quote.speaker):
+                        rivals.append(rival)
     return list(dict.fromkeys(rivals))
+
+
+def _is_beside(quote: DatedQuote, passage: MemoryPassage) -> bool:
+    """Return whether a passage is of the same day of the same text as a quote; each correction is by itself."""
+    here, there = (quote.source, quote.text, quote.at), (passage.text.source, passage.text.number, passage.text.at)
+    return here[:2] == there[:2] and (here[2] == there[2] if not quote.text else here[2][:10] == there[2][:10])
 
 
 def _list_stems(text: str) -> set[str]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.formats import name_unread, open_package
-from bookwheel.documents.transcripts import WHATSAPP_FILE, make_turn, match_whatsapp, to_plain
+from bookwheel.documents.transcripts import WHATSAPP_FILE, is_instant, make_turn, match_whatsapp, to_plain
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _BEFORE_NOON: Final = ("am", "上午", "午前", "凌晨", "清晨", "早上", "
 _NOON: Final = "中午"
 # The least hour that is written after noon at noon: 11:50 中午 is before it.
 _FORENOON: Final = 11
+_DAY: Final = re.compile(r"(?<!\d)(20\d\d)[-_.]?([01]\d)[-_.]?([0-3]\d)(?!\d)")
 _BUDDHIST: Final = 543
 # No message is older; a smaller year is of a calendar that is not read.
 _FIRST_YEAR: Final = 1990
@@ -143,12 +145,16 @@ _FLASH: Final = 0.1
 
 
 def read_captions(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield the captions, each with its time and, where it is named, its speaker; lines that roll once."""
+    """Yield the captions, each with its time and, where it is named, its speaker; lines that roll once.
+
+    They are of the day that the name of the file tells, or what stands above the first one.
+    """
     text = decode_bytes(source.read(_MOST, "split it"), source.name, warnings).replace("\r\n", "\n").replace("\r", "\n")
     cues, last = list(_CUE.finditer(text)), ""
     first = text[: cues[0].start()] if cues else text
+    day = _find_day(source.name.rpartition("/")[2]) or _find_day(first)
     for note in _split_blocks(first, is_followed=bool(cues))[1]:
-        yield make_turn(source.name, "", "note", "", note)
+        yield replace(make_turn(source.name, "", "note", "", note), at=day)
     for cue, following in zip(cues, [*cues[1:], None], strict=True):
         end = following.start() if following else len(text)
         said, notes = _split_blocks(f"\n{text[cue.end() : end]}", is_followed=following is not None)
@@ -164,11 +170,17 @@ def read_captions(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part
             whole = "\n".join(lines) if any(line.startswith("-") for line in lines[1:]) else " ".join(lines)
             named = None if speaker else _COLON_SPEAKER.fullmatch(whole)
             who = html.unescape(speaker) or (named[1] if named else "caption")
-            yield make_turn(source.name, "", who, when, named[2] if named else whole)
+            yield replace(make_turn(source.name, "", who, when, named[2] if named else whole), at=day)
         for note in notes:
-            yield make_turn(source.name, "", "note", "", note)
+            yield replace(make_turn(source.name, "", "note", "", note), at=day)
     if text.count("-->") > len(cues):
         warnings.add("captions with a time that is none", source.name)
+
+
+def _find_day(text: str) -> str:
+    """Return the first day that a text tells, such as 2025-06-17 or 20250617."""
+    days = ("-".join(found.groups()) for found in _DAY.finditer(text))
+    return next(filter(is_instant, days), "")
 
 
 def _split_blocks(text: str, *, is_followed: bool) -> tuple[str, list[str]]:

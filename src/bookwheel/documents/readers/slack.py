@@ -108,7 +108,9 @@ def _read_day(
             else:
                 warnings.add("messages without words", f"{name}#{channel}")
         elif "profile" in one:
-            yield Part(text=f"Member: {next(iter(_name_all([one], names).values()))}\n", source=name)
+            profile = get_object(one, "profile")
+            facts = (*_name_all([one], names).values(), profile.get("real_name"), profile.get("title"))
+            yield Part(text=f"Member: {', '.join(dict.fromkeys(map(str, filter(None, facts))))}\n", source=name)
         else:
             label = str(one.get("name") or names.get(str(one.get("id"))) or channel)
             about = [str(get_object(one, part).get("value") or "") for part in ("purpose", "topic")]

@@ -202,8 +202,8 @@ class Memory {
   }
 }
 
-const drawQuote = (label, { quote, source, at, page, confidence }) => {
-  const place = [source, page && t("source.page", { page: number(page) }), confidence && t("memory.recognised", { share: number(Math.round(100 * confidence)) }), moment(at)];
+const drawQuote = (label, { quote, source, speaker, at, page, confidence }) => {
+  const place = [source, page && t("source.page", { page: number(page) }), confidence && t("memory.recognised", { share: number(Math.round(100 * confidence)) }), speaker, moment(at)];
   return h("li", {}, h("p", { dir: "auto" }, label && h("b", {}, `${t(label)} `), h("q", {}, quote.trim()), h("span", { class: "small" }, ` ${place.filter(Boolean).join(" · ")}`)));
 };
 

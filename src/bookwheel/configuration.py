@@ -12,7 +12,6 @@ bookwheel.errors.InputError: my.toml: unknown setting 'prize_in' in [endpoints.t
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from urllib.parse import urlsplit
 from bookwheel.bounds import Ge
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError
+from bookwheel.patterns import compile_late
 from bookwheel.plan import Budget, Plan, Positive, Price, merge_tables
 from bookwheel.preset import list_presets
 from bookwheel.schema import check_bounds, parse
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from bookwheel.models.registry import ModelAddress
 
 PROJECT_FILE: Final = "bookwheel.toml"
-_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_BLANK: Final = re.compile(r"\{(\w+)\}")
+_VARIABLE: Final = compile_late(r"[A-Za-z_][A-Za-z0-9_]*")
+_BLANK: Final = compile_late(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

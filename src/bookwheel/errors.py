@@ -39,11 +39,12 @@ Every message says how to fix the problem.
 
 from __future__ import annotations
 
-import re
 from math import inf
 from typing import ClassVar, Final
 
-_ERROR_NUMBER: Final = re.compile(r"\[(?:Errno|WinError) -?\d+\] ?")
+from bookwheel.patterns import compile_late
+
+_ERROR_NUMBER: Final = compile_late(r"\[(?:Errno|WinError) -?\d+\] ?")
 
 
 class BookwheelError(Exception):

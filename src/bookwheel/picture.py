@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from bookwheel.patterns import compile_late
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Box: TypeAlias = tuple[float, float, float, float]
 """Left, top, right and bottom, as shares of the sides of a page or a picture."""
-MARK: Final = re.compile(r"\[([^\[\]\n]{1,300}?)\]")
+MARK: Final = compile_late(r"\[([^\[\]\n]{1,300}?)\]")
 """What may be the mark of a picture: its label between brackets."""
-LABEL: Final = re.compile(r"\bfigure \d+(?: #[0-9a-f]{6})?$")
+LABEL: Final = compile_late(r"\bfigure \d+(?: #[0-9a-f]{6})?$")
 """How a label ends."""
-_PART: Final = re.compile(r", box ([01](?:\.\d+)?) ([01](?:\.\d+)?) ([01](?:\.\d+)?) ([01](?:\.\d+)?)$")
+_PART: Final = compile_late(r", box ([01](?:\.\d+)?) ([01](?:\.\d+)?) ([01](?:\.\d+)?) ([01](?:\.\d+)?)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

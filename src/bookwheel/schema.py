@@ -113,10 +113,14 @@ def make_fields(type_: type, values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: makers[name](value) for name, value in values.items() if name in makers}
 
 
+read_hints: Final = cache(get_type_hints)
+"""The types of a dataclass's fields, which Python reads anew each time."""
+
+
 @cache
 def list_makers(type_: type) -> dict[str, Callable[[Any], Any]]:
     """Return what makes each field of a dataclass from its plain form."""
-    hints = get_type_hints(type_)
+    hints = read_hints(type_)
     return {field.name: _find_maker(hints[field.name]) for field in fields(type_)}
 
 

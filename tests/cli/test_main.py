@@ -30,7 +30,7 @@ def test_the_import_is_light() -> None:
 def test_the_help_imports_no_command() -> None:
     main = "from bookwheel.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass"
     loaded = loaded_after(main)
-    light = {"cli", "cli.commands", "cli.main", "errors", "lab", "lab.commands", "plugins"}
+    light = {"cli", "cli.commands", "cli.main", "errors", "lab", "lab.commands", "patterns", "plugins"}
     assert {name for name in loaded if name.startswith("bookwheel.")} == {f"bookwheel.{name}" for name in light}
     assert not loaded & {"argparse", "rich", "json", "pydantic"}
 

@@ -76,7 +76,7 @@ def verdicts_in_terminal(reading: Reading) -> list[list[tuple[str, str]]]:
         return marks[line[0]], unmarked
 
     return [
-        [plain(line.plain) for line in memory_diff(step.before.text, step.after.text, unchanged=False)]
+        [plain(str(line)) for line in memory_diff(step.before.text, step.after.text, unchanged=False)]
         for step in reading.steps
     ]
 

@@ -163,7 +163,7 @@ class BatchWatcher:
     def __init__(self, batch: BatchRun, *, is_silent: bool) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        from bookwheel.cli.runner import WaitLines
+        from bookwheel.cli.watching import WaitLines
 
         self._console = stderr()
         self._is_silent = is_silent
@@ -173,7 +173,7 @@ class BatchWatcher:
         self._failed = self._tokens = 0
         self._cost = 0.0
         columns = (BarColumn(None), MofNCompleteColumn(), TextColumn("{task.fields[spent]}"), TimeRemainingColumn())
-        self.bar = Progress(*columns, console=self._console, expand=True, transient=True)
+        self.bar = Progress(*columns, console=self._console.open_rich(), expand=True, transient=True)
         self._task = self.bar.add_task("rows", total=self._rows, completed=self._done, spent="")
 
     def __call__(self, row: BatchRow, outcome: RowOutcome) -> None:

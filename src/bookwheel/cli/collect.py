@@ -258,4 +258,4 @@ def print_grid(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         grid.add_column(Cell(sanitize(name)))
     for row in rows:
         grid.add_row(*(Cell(sanitize(cell)) for cell in row))
-    stdout().print(grid)
+    stdout().open_rich().print(grid)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.text import Text
-
 from bookwheel.cli.ask import begin_readings, open_sources
 from bookwheel.cli.options import ReadingOptions
 from bookwheel.cli.output import print_json, print_line, print_note, stdout
+from bookwheel.cli.terminal import StyledLine
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError, QuestionError
 from bookwheel.text.sanitize import sanitize
@@ -94,7 +93,7 @@ def _print_changes(changes: Sequence[TextChange], old: SourceDocument, new: Sour
         text = change.words or (passage.text if passage else "")
         pages = _find_pages(new if change.new else old, passage)
         where = f"  (p. {', '.join(map(str, pages))})" if pages else ""
-        console.print(Text(f"{_MARKS[change.kind]} {sanitize(text)}{where}", style=_STYLES[change.kind]))
+        console.print(StyledLine(f"{_MARKS[change.kind]} {sanitize(text)}{where}", style=_STYLES[change.kind]))
     total = ", ".join(f"{counts[kind]} {kind}" for kind in _MARKS if counts[kind])
     print_note(total or f"{old.name} and {new.name} have the same words", style="bold")
 

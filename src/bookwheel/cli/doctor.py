@@ -200,13 +200,13 @@ async def _check_model(options: ModelOptions) -> list[CheckResult]:
 
 
 def _print_results(results: Sequence[CheckResult]) -> None:
-    from rich.text import Text
+    from bookwheel.cli.terminal import StyledLine
 
     console = stdout()
     colours = {CheckStatus.OK: "green", CheckStatus.NOTE: "yellow", CheckStatus.WRONG: "bold red"}
     for result in results:
-        mark = Text(f"{result.status:<6}", style=colours[result.status])
-        console.print(mark + Text(f"{result.subject:<10} ", style="bold") + Text(sanitize(result.message)))
+        mark = StyledLine(f"{result.status:<6}", style=colours[result.status])
+        console.print(mark + StyledLine(f"{result.subject:<10} ", style="bold") + StyledLine(sanitize(result.message)))
 
 
 def config(*, as_json: AsJson = False) -> int:

@@ -5,7 +5,6 @@ Rich draws such tables too, and its import takes longer than all that is done he
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import MISSING
 from inspect import getdoc
@@ -15,6 +14,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.cli.parsing import CommandGroup, list_arguments
+from bookwheel.cli.terminal import Terminal, paint
 from bookwheel.schema import read_sentences
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _GROUP_ORDER: Final = ("Model", "Plan", "Budget", "Output")
 _LEAST_COLUMNS: Final = 40
 _TYPE_NAMES: Final = {str: "STR", int: "INT", float: "FLOAT", Path: "PATH"}
-_STYLES: Final = {"name": "\x1b[36m", "code": "\x1b[36m", "must": "\x1b[31m", "note": "\x1b[2m", "frame": "\x1b[2m"}
+_STYLES: Final = {"name": "cyan", "code": "cyan", "must": "red", "frame": "dim"}
 _PLAIN_FRAME: Final = str.maketrans("╭╮╰╯─│", "++++-|")
 
 
@@ -34,14 +34,14 @@ class _Page:
     """Text for a terminal of some width, in colour if it has any."""
 
     def __init__(self) -> None:
-        has_colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-        self._styles = _STYLES if has_colour else {}
-        self.width = max(find_width(), _LEAST_COLUMNS)
+        terminal = Terminal(sys.stdout)
+        self._styles = _STYLES if terminal.has_colour else {}
+        self.width = max(terminal.width, _LEAST_COLUMNS)
         self.lines: list[str] = []
 
     def style(self, text: str, style: str) -> str:
         """Return the text in a style, where there is colour."""
-        return f"{self._styles[style]}{text}\x1b[0m" if text and style in self._styles else text
+        return paint(text, self._styles[style]) if style in self._styles else text
 
     def wrap(self, text: str, width: int) -> list[str]:
         """Return the lines of a text without its backticks, what stood between them in a style; all are so wide."""
@@ -87,17 +87,6 @@ class _Page:
         if (sys.stdout.encoding or "utf8").lower().replace("-", "") != "utf8":
             text = text.translate(_PLAIN_FRAME)
         sys.stdout.write(text)
-
-
-def find_width() -> int:
-    """Return the columns of the terminal; 80 where there is none."""
-    try:
-        return int(os.environ.get("COLUMNS", "")) or os.get_terminal_size().columns
-    except (ValueError, OSError):
-        try:
-            return os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else 1).columns or 80
-        except (ValueError, OSError):
-            return 80
 
 
 def print_group_help(command: str, group: CommandGroup, examples: Iterable[str]) -> None:

@@ -31,9 +31,10 @@ def print_list(path: Path, *, limit: int | None = None, search: str | None = Non
         sys.stdout.writelines(f"{line}\n" for line in _format_table(rows))
     else:
         from bookwheel.cli.output import stderr
+        from bookwheel.cli.terminal import StyledLine
 
         none = f"no reading has {search!r} in it" if search else "no readings yet"
-        stderr().print(f'{none}; start one with: bookwheel ask FILE "QUESTION"', style="dim", markup=False)
+        stderr().print(StyledLine(f'{none}; start one with: bookwheel ask FILE "QUESTION"', style="dim"))
 
 
 def print_json_list(path: Path, *, limit: int | None = None, search: str | None = None) -> None:

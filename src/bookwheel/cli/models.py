@@ -152,7 +152,7 @@ def _print_tables(rows: Sequence[_ModelRow], plans: dict[str, Plan], families: d
     from rich.table import Table
     from rich.text import Text
 
-    console = stdout()
+    console = stdout().open_rich()
     table = Table("model", "where", "ready", box=None, header_style="bold", pad_edge=False)
     for row in rows:
         # As Text: brackets in a name are no markup.
@@ -172,7 +172,7 @@ def _print_report(report: ModelReport) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = stdout()
+    console = stdout().open_rich()
     console.print()
     table = Table(box=None, header_style="bold", pad_edge=False)
     for head in (report.model, "", ""):

@@ -5,17 +5,13 @@ Nothing here draws progress or needs the parser of the command line, so that `bo
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import sys
 from dataclasses import asdict
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.console import Console
-from rich.text import Text
-
+from bookwheel.cli.terminal import StyledLine, Terminal
 from bookwheel.errors import BookwheelError, InputError
 from bookwheel.text.sanitize import sanitize
 
@@ -40,34 +36,18 @@ _ANSWER_NOTES: Final[Mapping[str, str]] = {
 }
 _MOST_GAPS: Final = 20
 _SIGN_STYLES: Final[Mapping[str, str]] = {"green": "green", "amber": "yellow", "red": "red", "grey": "dim"}
-# Columns; more than any line of ours has.
-_NO_FOLDING: Final = 10_000
 # Characters of what a step of no chunk says.
 _MOST_WORDS: Final = 200
 
 
-class _Console(Console):
-    """Leaves a closed pipe to the command's end: Rich would exit with 1, which no table of codes has."""
-
-    def on_broken_pipe(self) -> None:
-        """Raise what Rich has caught."""
-        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+def stderr() -> Terminal:
+    """Return where everything but the answer goes."""
+    return Terminal(sys.stderr)
 
 
-def stderr() -> Console:
-    """Return a console for everything but the answer."""
-    return _console(stderr=True)
-
-
-def stdout() -> Console:
-    """Return a console for tables and timelines."""
-    return _console(stderr=False)
-
-
-def _console(*, stderr: bool) -> Console:
-    console = _Console(stderr=stderr, highlight=False)
-    # Rich folds lines at 80 columns in a pipe or file, which breaks `grep`.
-    return console if console.is_terminal else _Console(stderr=stderr, highlight=False, width=_NO_FOLDING)
+def stdout() -> Terminal:
+    """Return where tables and timelines go."""
+    return Terminal(sys.stdout)
 
 
 def print_line(text: str) -> None:
@@ -87,14 +67,14 @@ def print_event(name: str, values: Mapping[str, Any]) -> None:
 
 def print_note(text: str, style: str = "yellow") -> None:
     """Print a line to stderr that brackets in it cannot style."""
-    stderr().print(Text(sanitize(text), style=style))
+    stderr().print(StyledLine(sanitize(text), style=style))
 
 
 def print_error(error: Exception, *, as_json: bool, command: str = "bookwheel") -> int:
     """Print the error and return its exit code. Errors of the argument parser point to the command's --help."""
     ours = error if isinstance(error, BookwheelError) else None
     advice = "" if ours else f"\nSee {command} --help."
-    stderr().print(Text("error: ", style="bold red") + Text(sanitize(str(error)) + advice))
+    stderr().print(StyledLine("error: ", style="bold red") + StyledLine(sanitize(str(error)) + advice))
     if as_json:
         print_json({"error": str(error), "kind": type(error).__name__ if ours else "UsageError"})
     return ours.exit_code if ours else InputError.exit_code
@@ -165,7 +145,7 @@ def _print_gaps(reading: Reading, output: OutputOptions) -> None:
         print_note(f"read them again with: {output.format_resume(reading.id)} --flagged", style="")
 
 
-def print_verdict(console: Console, reading: Reading) -> None:
+def print_verdict(console: Terminal, reading: Reading) -> None:
     """Print each sentence of the answer with its verdict and the passages that it rests on."""
     from bookwheel.claims import Verdict, choose_sign
     from bookwheel.views.verdicts import describe_claim, describe_verdict
@@ -177,15 +157,15 @@ def print_verdict(console: Console, reading: Reading) -> None:
     has_several = len(reading.claims) > 1
     if has_several:
         words = describe_verdict(reading.verdict, reading.answers)
-        console.print(Text(words, style=f"bold {_SIGN_STYLES[reading.sign]}"))
+        console.print(StyledLine(words, style=f"bold {_SIGN_STYLES[reading.sign]}"))
     for claim in reading.claims:
-        sentence = Text(f"  {sanitize(claim.text)} " if has_several else "")
+        sentence = StyledLine(f"  {sanitize(claim.text)} " if has_several else "")
         style = _SIGN_STYLES[choose_sign(claim.verdict, claim.answers)]
-        console.print(sentence + Text(sanitize(describe_claim(claim)), style=style))
+        console.print(sentence + StyledLine(sanitize(describe_claim(claim)), style=style))
         for number in (*claim.evidence, *claim.against):
             _print_quote(console, reading.evidence[number])
         if claim.verdict is Verdict.ABSENT and (nearest := _find_nearest(reading)):
-            console.print(Text(f"    nearest to it: “{sanitize(nearest)}”", style="italic"))
+            console.print(StyledLine(f"    nearest to it: “{sanitize(nearest)}”", style="italic"))
 
 
 def _find_nearest(reading: Reading) -> str:
@@ -194,11 +174,11 @@ def _find_nearest(reading: Reading) -> str:
     return lines[0] if lines and reading.way == "quotes" else ""
 
 
-def _print_quote(console: Console, piece: Evidence) -> None:
+def _print_quote(console: Terminal, piece: Evidence) -> None:
     from bookwheel.views.verdicts import describe_place
 
-    place = Text(f"  {sanitize(describe_place(piece))}", style="dim")
-    console.print(Text(f"    “{sanitize(piece.quote).strip()}”", style="italic") + place)
+    place = StyledLine(f"  {sanitize(describe_place(piece))}", style="dim")
+    console.print(StyledLine(f"    “{sanitize(piece.quote).strip()}”", style="italic") + place)
 
 
 def format_usage(reading: Reading) -> str:
@@ -248,16 +228,16 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def format_step_title(step: Step, of: str = "") -> Text:
+def format_step_title(step: Step, of: str = "") -> StyledLine:
     """Return a step as one line: its number, its place in the document, the memory's size, its flags.
 
     A step of no chunk is named by what it says: the choice of a way, the order of the chunks, the smaller questions.
     """
     if step.chunk.start == step.chunk.end:
         words = shorten(sanitize(step.conversation.reply.text), _MOST_WORDS, placeholder=" …")
-        return Text(f"step {step.chunk.index} · {words}", style="bold") + format_flags(step)
+        return StyledLine(f"step {step.chunk.index} · {words}", style="bold") + format_flags(step)
     title = f"chunk {step.chunk.index}{of} · {format_place(step)} · memory {step.after.tokens} tokens"
-    return Text(title, style="bold") + format_flags(step)
+    return StyledLine(title, style="bold") + format_flags(step)
 
 
 def format_place(step: Step) -> str:
@@ -268,21 +248,21 @@ def format_place(step: Step) -> str:
     return f"{source}{pages} · characters {chunk.start:,}–{chunk.end:,}"
 
 
-def format_flags(step: Step) -> Text:
+def format_flags(step: Step) -> StyledLine:
     """Return what happened at a step, apart from what most steps have."""
-    return Text("".join(f" · {flag}" for flag in step.flags if flag != "unchanged"), style="yellow")
+    return StyledLine("".join(f" · {flag}" for flag in step.flags if flag != "unchanged"), style="yellow")
 
 
-def memory_diff(before: str, after: str, *, unchanged: bool = True) -> Iterator[Text]:
+def memory_diff(before: str, after: str, *, unchanged: bool = True) -> Iterator[StyledLine]:
     """Draw the memory's lines: `+` new, `-` gone, `~` reworded, the others as they are."""
     from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
 
     for change in diff_memories(before, after):
         if change.kind is ChangeKind.NEW:
-            yield Text(f"+ {sanitize(change.text)}", style="green")
+            yield StyledLine(f"+ {sanitize(change.text)}", style="green")
         elif change.kind is ChangeKind.GONE:
-            yield Text(f"- {sanitize(change.text)}", style="red")
+            yield StyledLine(f"- {sanitize(change.text)}", style="red")
         elif change.kind is ChangeKind.REWORDED:
-            yield Text(f"~ {sanitize(mark_words(change))}", style="yellow")
+            yield StyledLine(f"~ {sanitize(mark_words(change))}", style="yellow")
         elif unchanged:
-            yield Text(f"  {sanitize(change.text)}")
+            yield StyledLine(f"  {sanitize(change.text)}")

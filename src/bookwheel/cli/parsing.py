@@ -12,7 +12,6 @@ text needs is read when one is drawn, by help.py.
 from __future__ import annotations
 
 import os
-import re
 from argparse import ArgumentParser, HelpFormatter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -26,9 +25,10 @@ from typing import Annotated, Any, Final, Literal, NoReturn, Union, get_args, ge
 
 from bookwheel.bounds import Bound
 from bookwheel.cli import UsageError
+from bookwheel.patterns import compile_late
 
 # A word that argparse, too, takes for a number and not for an option.
-_NUMBER: Final = re.compile(r"-\d+|-\d*\.\d+")
+_NUMBER: Final = compile_late(r"-\d+|-\d*\.\d+")
 _SWITCH_WORDS: Final = {"1": True, "true": True, "yes": True, "on": True} | {
     "0": False, "false": False, "no": False, "off": False, "": False
 }  # fmt: skip

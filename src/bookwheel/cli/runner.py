@@ -4,36 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
-
-from rich.console import Console, Group
-from rich.live import Live
-from rich.panel import Panel
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.text import Text
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bookwheel.cli.last import remember_last
 from bookwheel.cli.output import (
     find_exit_code,
-    format_flags,
-    format_place,
-    format_step_title,
-    memory_diff,
     print_answer,
     print_event,
     print_json,
     print_note,
     stderr,
 )
+from bookwheel.cli.terminal import StyledLine
+from bookwheel.cli.watching import StepLines, WaitLines
 from bookwheel.errors import WorkCancelled
-from bookwheel.models.patience import format_duration
-from bookwheel.reading.follow_up import count_carried
 from bookwheel.record import reading_to_json, step_to_json, summary_to_json
 from bookwheel.text.sanitize import sanitize
-from bookwheel.types import Answer, Flag, Status, Step
+from bookwheel.types import Answer, Status, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator
@@ -48,11 +37,6 @@ if TYPE_CHECKING:
     from bookwheel.types import Document, Memory, Reading
 
 _T = TypeVar("_T")
-
-# Of an outage, in a log.
-_SECONDS_BETWEEN_LINES: Final = 60.0
-# The live view shows the end of a longer memory, so that it fits the terminal.
-_MEMORY_LINES: Final = 16
 
 
 def run_command(work: Coroutine[Any, Any, _T]) -> _T:
@@ -155,7 +139,13 @@ def _watch(reading: Reading, output: OutputOptions) -> Iterator[Watcher]:
     elif output.is_silent:
         yield WaitLines(stderr())
     else:
-        with ReadingProgress(reading) as watch:
+        console = stderr()
+        if not console.is_terminal:
+            yield StepLines(reading, console)
+            return
+        from bookwheel.cli.progress import LiveProgress
+
+        with LiveProgress(reading, console) as watch:
             yield watch
 
 
@@ -176,132 +166,20 @@ class _JsonEvents:
             print_event("waiting", {"error": str(retry.error), "kind": type(retry.error).__name__, **values})
 
 
-class WaitLines:
-    """Shows no progress, but says that a reading waits: when a call begins to fail, then once a minute."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._due = 0.0
-
-    def __call__(self, event: Step | Answer) -> None:
-        """Say nothing."""
-
-    def report_retry(self, retry: Retry) -> None:
-        """Print a line if one is due."""
-        if retry.wait and (retry.tries == 1 or retry.seconds >= self._due):
-            self._due = retry.seconds + _SECONDS_BETWEEN_LINES
-            self._console.print(Text(format_retry(retry), style="yellow"))
-
-
-def format_retry(retry: Retry) -> str:
-    """Return a failed call as one line: the reason, and when it is tried again."""
-    when = f"in {retry.wait:.0f} s" if retry.wait else "now"
-    since = f", {format_duration(retry.seconds)} after the first" if retry.seconds >= 1 else ""
-    reason = sanitize(str(retry.error)).partition(". ")[0].rstrip(".")  # the advice is for when patience is over
-    return f"waiting for the model: {reason}. Try {retry.tries + 1} comes {when}{since}."
-
-
-class ReadingProgress:
-    """Progress of one reading: a live view on a terminal, else a few lines for each step."""
-
-    def __init__(self, reading: Reading, console: Console | None = None) -> None:
-        self._console = console or stderr()
-        self._length = max(reading.document.length, 1)
-        self._waits = WaitLines(self._console)
-        self._tokens = 0
-        self._began = time.monotonic()
-        # What an earlier reading has read says nothing of how far this one is.
-        own = reading.steps[count_carried(reading.steps) :]
-        self._lengths = [_measure(step) for step in own if Flag.UNREAD not in step.flags]
-        self._bar = Progress(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(None),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(compact=True),
-            console=self._console,
-            expand=True,
-        )
-        self._task = self._bar.add_task("reading", total=self._length, completed=sum(self._lengths), rate="")
-        self._live = Live(self._bar, console=self._console, transient=True, refresh_per_second=8)
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.stop()
-
-    def __call__(self, event: Step | Answer) -> None:
-        """Draw one event."""
-        self._tokens += event.conversation.reply.usage.tokens
-        if not isinstance(event, Step) or Flag.UNREAD in event.flags:
-            return
-        # A step of no chunk says nothing about how many there are.
-        self._lengths += [_measure(event)] if _measure(event) else []
-        number, done = event.chunk.index + 1, sum(self._lengths)
-        chunks = max(number, round(self._length * len(self._lengths) / max(done, 1)))
-        rate = self._tokens / max(time.monotonic() - self._began, 1e-6)
-        self._bar.update(
-            self._task,
-            completed=done,
-            description=f"{number} of about {chunks}",
-            rate=f"{self._tokens:,} tokens · {rate:,.0f}/s",
-        )
-        if self._console.is_terminal:
-            self._live.update(Group(_build_memory_panel(event), self._bar))
-            return
-        self._console.print(format_step_title(event, of=f" of about {chunks}"))
-        for line in memory_diff(event.before.text, event.after.text, unchanged=False):
-            self._console.print(Text("  ") + line)
-
-    def report_retry(self, retry: Retry) -> None:
-        """Say that a call failed and is about to be tried again: live on a terminal, else in lines."""
-        if self._console.is_terminal:
-            self._live.update(Group(Text(format_retry(retry), style="yellow"), self._bar))
-        else:
-            self._waits.report_retry(retry)
-
-
-def _measure(step: Step) -> int:
-    return step.chunk.end - step.chunk.start
-
-
-def _build_memory_panel(step: Step) -> Panel:
-    lines = list(memory_diff(step.before.text, step.after.text))[-_MEMORY_LINES:]
-    return Panel(
-        Group(*lines) if lines else Text("(empty)", style="dim"),
-        title=f"memory after chunk {step.chunk.index} · {step.after.tokens} of {step.after.limit} tokens",
-        title_align="left",
-        subtitle=Text(format_place(step)) + format_flags(step),
-        subtitle_align="right",
-        border_style="cyan",
-    )
-
-
 @contextmanager
 def show_download() -> Iterator[Callable[[int, int], None]]:
     """Yield a callback for the download of the local model. The bar appears at its first call."""
-    bar = Progress(
-        TextColumn("[bold]downloading the local model (once)"),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(compact=True),
-        console=stderr(),
-    )
-    task = bar.add_task("weights", total=None)
+    shown: list[Callable[[int, int], None]] = []
+    with ExitStack() as stack:
 
-    def update(done: int, total: int) -> None:
-        if not bar.live.is_started:
-            bar.start()
-        bar.update(task, completed=done, total=total)
+        def update(done: int, total: int) -> None:
+            if not shown:
+                from bookwheel.cli.progress import open_download_bar
 
-    try:
+                shown.append(stack.enter_context(open_download_bar()))
+            shown[0](done, total)
+
         yield update
-    finally:
-        if bar.live.is_started:
-            bar.stop()
 
 
 @contextmanager
@@ -311,11 +189,11 @@ def show_opening(*, is_silent: bool) -> Iterator[OpeningProgress | None]:
     if is_silent or not console.is_terminal:
         yield None
         return
-    with console.status("") as status:
+    with console.open_rich().status("") as status:
 
         def update(name: str, done: int, total: int, page: int | None) -> None:
             count = f" ({done} of {total} files)" if total > 1 else ""
-            status.update(Text(f"opening {sanitize(name)}{f', page {page}' if page else ''}{count}"))
+            status.update(StyledLine(f"opening {sanitize(name)}{f', page {page}' if page else ''}{count}").__rich__())
 
         yield update
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.text import Text
-
 from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.output import format_step_title, format_usage, memory_diff, print_verdict, stdout
+from bookwheel.cli.terminal import StyledLine
 from bookwheel.journal.files import journal_path
 from bookwheel.plugins import list_plugins, load_plugin
 from bookwheel.text.sanitize import sanitize
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from rich.console import Console
-
+    from bookwheel.cli.terminal import Terminal
     from bookwheel.journal import Journal
     from bookwheel.reading.worth import ReadingWorth, Worth
     from bookwheel.types import Reading, Step
@@ -61,11 +59,11 @@ def find_note(journal: Path, id_: str) -> ReadingNote | None:
     return next((note for find in finders if (note := find(journal, id_))), None)
 
 
-def print_timeline(console: Console, reading: Reading, note: ReadingNote | None, *, only_changes: bool) -> None:
+def print_timeline(console: Terminal, reading: Reading, note: ReadingNote | None, *, only_changes: bool) -> None:
     """Print every step: its place in the document, its flags, its changes to the memory, and a note's words."""
     print_head(console, reading)
     if note:
-        console.print(Text(note.head, style="magenta"))
+        console.print(StyledLine(note.head, style="magenta"))
     tail = note.tail if note else ""
     for step in reading.steps:
         if not only_changes or step.before.text != step.after.text:
@@ -73,70 +71,72 @@ def print_timeline(console: Console, reading: Reading, note: ReadingNote | None,
     print_end(console, reading, tail)
 
 
-def print_head(console: Console, reading: Reading) -> None:
+def print_head(console: Terminal, reading: Reading) -> None:
     """Print the question, and what was read by which model in which way."""
-    console.print(Text(sanitize(reading.question), style="bold"))
+    console.print(StyledLine(sanitize(reading.question), style="bold"))
     origin = f" · forked from {reading.parent[:8]}" if reading.parent else ""
     facts = (reading.id[:8], sanitize(reading.document.name), sanitize(reading.model), reading.way, reading.status)
-    console.print(Text(" · ".join(facts) + origin, style="dim"))
+    console.print(StyledLine(" · ".join(facts) + origin, style="dim"))
     for note in reading.document.notes:
-        console.print(Text(f"note: {sanitize(note)}", style="yellow"))
+        console.print(StyledLine(f"note: {sanitize(note)}", style="yellow"))
 
 
-def print_step(console: Console, step: Step, tail: str = "") -> None:
+def print_step(console: Terminal, step: Step, tail: str = "") -> None:
     """Print one step and its changes to the memory."""
-    console.print(Text("\n") + format_step_title(step) + Text(tail, style="magenta"))
+    console.print(StyledLine("\n") + format_step_title(step) + StyledLine(tail, style="magenta"))
     for line in memory_diff(step.before.text, step.after.text):
-        console.print(Text("  ") + line)
+        console.print(StyledLine("  ") + line)
 
 
-def print_end(console: Console, reading: Reading, tail: str = "") -> None:
+def print_end(console: Terminal, reading: Reading, tail: str = "") -> None:
     """Print the answer, or why there is none, and the cost."""
     if reading.answer:
-        console.print(Text("\nanswer", style="bold green") + Text(tail, style="magenta"))
-    console.print(Text(sanitize(reading.answer.text) if reading.answer else f"\n{sanitize(reading.error)}"))
+        console.print(StyledLine("\nanswer", style="bold green") + StyledLine(tail, style="magenta"))
+    console.print(StyledLine(sanitize(reading.answer.text) if reading.answer else f"\n{sanitize(reading.error)}"))
     if reading.answer:
         print_verdict(console, reading)
-    console.print(Text(format_usage(reading), style="dim"))
+    console.print(StyledLine(format_usage(reading), style="dim"))
 
 
-def print_origins(console: Console, lines: Sequence[LineOrigin]) -> None:
+def print_origins(console: Terminal, lines: Sequence[LineOrigin]) -> None:
     """Print where each line of the final memory comes from."""
     if lines:
-        console.print(Text("\nwhere the memory's lines come from", style="bold"))
+        console.print(StyledLine("\nwhere the memory's lines come from", style="bold"))
     for origin in lines:
-        console.print(Text(f"  {sanitize(origin.line)}"))
+        console.print(StyledLine(f"  {sanitize(origin.line)}"))
         pages = f" · p. {', '.join(map(str, origin.pages))}" if origin.pages else ""
         place = f"    entered at step {origin.step}{' by hand' if origin.by_hand else ''}{pages}"
         if origin.quote:
             place += f" · {describe_span(origin.quote, origin.quote.source if origin.quote.lines else '')} "
-            console.print(Text(place, style="dim") + Text(f"“{sanitize(origin.quote.quote)}”", style="italic dim"))
+            console.print(
+                StyledLine(place, style="dim") + StyledLine(f"“{sanitize(origin.quote.quote)}”", style="italic dim")
+            )
         else:
-            console.print(Text(place, style="dim"))
+            console.print(StyledLine(place, style="dim"))
         if not origin.found and not origin.by_hand:
             missing = f": {sanitize(', '.join(origin.missing))}" if origin.missing else ""
-            console.print(Text(f"    not found in the text{missing}; check it", style="yellow"))
+            console.print(StyledLine(f"    not found in the text{missing}; check it", style="yellow"))
 
 
-def print_worth(console: Console, worth: ReadingWorth) -> None:
+def print_worth(console: Terminal, worth: ReadingWorth) -> None:
     """Print what each memory is worth for the answer and the next section, and the bits that rest on each line."""
     title = f"\nwhat the memories are worth to {sanitize(worth.model)}, in bits beside unrelated notes"
-    console.print(Text(title, style="bold"))
+    console.print(StyledLine(title, style="bold"))
     before = 0.0
     for step in worth.steps:
-        line = Text(f"  step {step.index}")
+        line = StyledLine(f"  step {step.index}")
         if step.answer:
-            line += Text(f" · answer {_format_worth(step.answer)}")
+            line += StyledLine(f" · answer {_format_worth(step.answer)}")
             change, before = step.answer.bits - before, step.answer.bits
             if abs(change) >= _LEAST_CHANGE:
-                line += Text(f" ({change:+.1f})", style="green" if change > 0 else "red")
+                line += StyledLine(f" ({change:+.1f})", style="green" if change > 0 else "red")
         if step.ahead:
-            line += Text(f" · next section {_format_worth(step.ahead)}", style="dim")
+            line += StyledLine(f" · next section {_format_worth(step.ahead)}", style="dim")
         console.print(line)
     if worth.lines:
-        console.print(Text("what the answer loses without a line of the last memory", style="bold"))
+        console.print(StyledLine("what the answer loses without a line of the last memory", style="bold"))
     for one in worth.lines:
-        console.print(Text(f"  {one.bits:+6.1f}  {sanitize(one.line)}"))
+        console.print(StyledLine(f"  {one.bits:+6.1f}  {sanitize(one.line)}"))
 
 
 def _format_worth(worth: Worth) -> str:

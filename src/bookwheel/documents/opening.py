@@ -23,6 +23,7 @@ from bookwheel.documents.child import run_in_child
 from bookwheel.documents.conversions import ConversionStore, SourceItem, part_from_row, part_to_row, prepare_items
 from bookwheel.documents.sources import SourceFile, SourceWarnings, open_path, spool_stream, to_printable
 from bookwheel.errors import InputError, SourceError
+from bookwheel.patterns import compile_late
 from bookwheel.text.lines import write_file_header
 from bookwheel.types import Part
 
@@ -35,14 +36,14 @@ if TYPE_CHECKING:
 
 # Characters of a part at most, so that cutting chunks holds little more than one chunk in memory.
 _PIECE: Final = 1 << 13
-_URL: Final = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+_URL: Final = compile_late(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 # A document's name lists up to this many sources.
 _LISTED_SOURCES: Final = 3
 # Of what may be meant for a path, in an error; a longer one is a text.
 _LONGEST_PATH: Final = 250
 _SHOWN_PATH: Final = 60
-_SENTENCE: Final = re.compile(r"\s\S+\s.*[.!?。！？]\s*$")
+_SENTENCE: Final = compile_late(r"\s\S+\s.*[.!?。！？]\s*$")
 # A mark ends at its first bracket.
 _BRACKETS: Final = str.maketrans("[]", "()")
 

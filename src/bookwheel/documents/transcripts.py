@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.sources import to_printable
+from bookwheel.patterns import compile_late
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ _STAMP: Final = (
     r"(?P<before>[^\d\n\]]{1,14})(?P<hour>\d{1,2})[:.](?P<minute>\d{2})(?:[:.](?P<second>\d{2}))?"
     r"(?P<after>[^\d\n\]]{0,14}?))"
 )
-_IPHONE: Final = re.compile(rf"\u200e?\[{_STAMP}\] (?P<rest>.*)")
-_ANDROID: Final = re.compile(rf"\u200e?{_STAMP} - (?P<rest>.*)")
+_IPHONE: Final = compile_late(rf"\u200e?\[{_STAMP}\] (?P<rest>.*)")
+_ANDROID: Final = compile_late(rf"\u200e?{_STAMP} - (?P<rest>.*)")
 _BLANKS: Final = str.maketrans(
     {"\u202f": " ", "\xa0": " ", **dict.fromkeys("\u200f\u061c\u202a\u202c\u2068\u2069", "")}
 )

@@ -13,12 +13,12 @@ from dataclasses import is_dataclass
 from enum import Enum
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Final, Generic, NamedTuple, TypeVar, get_origin, get_type_hints
+from typing import Any, Final, Generic, NamedTuple, TypeVar, get_origin
 
 from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import Plan
 from bookwheel.record import findings_to_json
-from bookwheel.schema import from_plain, list_makers, make_fields, to_plain
+from bookwheel.schema import from_plain, list_makers, make_fields, read_hints, to_plain
 from bookwheel.types import (
     Answer,
     Conversation,
@@ -104,7 +104,7 @@ _CODECS: Final[Mapping[Any, Codec]] = {
 
 def _find_codec(type_: type, field: str) -> Codec:
     """Return how a field of a dataclass becomes a column, which its type says."""
-    hint, make = get_type_hints(type_)[field], list_makers(type_)[field]
+    hint, make = read_hints(type_)[field], list_makers(type_)[field]
     if hint in _CODECS:
         return _CODECS[hint]
     if isinstance(hint, type) and issubclass(hint, Enum):
@@ -137,7 +137,7 @@ class RowFormat(Generic[_T]):
             *inner, _ = path.split(".")
             for depth in range(len(inner)):
                 outer = types[".".join(inner[:depth])]
-                types[".".join(inner[: depth + 1])] = get_type_hints(outer)[inner[depth]]
+                types[".".join(inner[: depth + 1])] = read_hints(outer)[inner[depth]]
         self._types = dict(sorted(types.items(), reverse=True))  # what is inside a value is made before it
         split = {name: (*_split_field(path), path) for name, path in fields.items()}
         found = {

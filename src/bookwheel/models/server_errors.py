@@ -34,6 +34,7 @@ from bookwheel.errors import (
     Unreachable,
     WindowExceeded,
 )
+from bookwheel.patterns import compile_late
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
@@ -47,14 +48,14 @@ _LONGEST_WAIT: Final = 3600.0
 _LONGEST_WISH: Final = 40
 # An HTTP library may quote the bytes that it could not parse.
 _LONGEST_CAUSE: Final = 120
-_HTML: Final = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
-_TOO_LONG: Final = re.compile(
+_HTML: Final = compile_late(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
+_TOO_LONG: Final = compile_late(
     r"context.?(?:length|size|window|limit)|exceed_context|maximum (?:number of tokens|model length|input length)"
     r"|longer than the (?:model|maximum|context)|prompt is too long|too many tokens"
     r"|reduce the length of the (?:messages|input|prompt)",
     re.IGNORECASE,
 )
-_UNSUPPORTED: Final = re.compile(
+_UNSUPPORTED: Final = compile_late(
     r"un(?:supported|recognized|known|expected)|forbidden"
     r"|(?:not|n't) (?:support|permit|allow)|not (?:supported|permitted|allowed)",
     re.IGNORECASE,

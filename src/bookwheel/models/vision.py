@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError, Rejected, ServerFault
 from bookwheel.models.base import unwrap
+from bookwheel.patterns import compile_late
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +42,7 @@ _LONG: Final = 2048
 _SHORT: Final = 768
 # Halvings of a picture's size until it costs little enough.
 _STEPS: Final = 24
-_OF_PICTURES: Final = re.compile(r"\b(?:image|picture|vision|multi-?modal|mmproj)", re.IGNORECASE)
+_OF_PICTURES: Final = compile_late(r"\b(?:image|picture|vision|multi-?modal|mmproj)", re.IGNORECASE)
 
 
 def refuses_pictures(error: ModelError) -> bool:
@@ -80,7 +81,7 @@ _RULES: Final[dict[str, Callable[[int, int], int]]] = {
     "pixtral": _count_pixtral,
     "internvl": lambda _width, _height: 3330,
 }
-_SMALL_GPT: Final = re.compile(r"\b(?:gpt-(?!4o)[\w.]+-(?:mini|nano)|o4-mini)\b")
+_SMALL_GPT: Final = compile_late(r"\b(?:gpt-(?!4o)[\w.]+-(?:mini|nano)|o4-mini)\b")
 RULES: Final = ("auto", "off", *_RULES, "any")
 """What `--vision` takes. `auto` goes by the model's name."""
 

@@ -23,6 +23,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import Verdict
+from bookwheel.patterns import compile_late
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.reread import is_rereading, reread
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from bookwheel.types import Document
 
 # A chat's turns stand in the question, each under its role; the last one of the user is what is asked now.
-_TURN: Final = re.compile(r"(?:\A|\n\n)user: (.*?)(?=\n\n(?:user|assistant|tool|function): |\Z)", re.DOTALL)
+_TURN: Final = compile_late(r"(?:\A|\n\n)user: (.*?)(?=\n\n(?:user|assistant|tool|function): |\Z)", re.DOTALL)
 # Characters among which a word of the question is looked for, and one in how many such windows may have it: what
 # stands nearly everywhere, such as the name of the hero, says nothing of what is asked.
 _WINDOW: Final = 2000

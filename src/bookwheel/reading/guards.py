@@ -19,6 +19,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.patterns import compile_late
 from bookwheel.text.matching import Passage, find_missing_words, parse_words, word_overlap
 from bookwheel.text.remarks import is_refusal, is_remark
 from bookwheel.text.sanitize import TAGS
@@ -27,21 +28,21 @@ from bookwheel.types import Finish, Flag, Memory, Reply
 if TYPE_CHECKING:
     from bookwheel.text.tokens import Tokenizer
 
-_REASONING: Final = re.compile(
+_REASONING: Final = compile_late(
     r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|\A.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE
 )
-_SPECIAL: Final = re.compile(
+_SPECIAL: Final = compile_late(
     r"<[|｜][^<>|｜\n]{1,60}[|｜]>|</?(?:s|bos|eos|pad|unk|mask)>|<(?:start|end)_of_(?:turn|text)>|\[/?INST\]|<</?SYS>>",
     re.IGNORECASE,
 )
-_TAG: Final = re.compile(rf"[<‹]\s*/?\s*(?:{'|'.join(TAGS)}|new_memory|updated_memory)\s*>", re.IGNORECASE)
-_FENCE: Final = re.compile(r"\A\s*```[a-z]*\n(.*)\n```\s*\Z", re.DOTALL)
-_LABEL: Final = re.compile(
+_TAG: Final = compile_late(rf"[<‹]\s*/?\s*(?:{'|'.join(TAGS)}|new_memory|updated_memory)\s*>", re.IGNORECASE)
+_FENCE: Final = compile_late(r"\A\s*```[a-z]*\n(.*)\n```\s*\Z", re.DOTALL)
+_LABEL: Final = compile_late(
     r"\A\s*(?:#+\s*|\*\*)?(?:(?:the )?(?:new|updated) (?:memory|notes)|新的?记忆|更新后的?记忆)"
     r"(?:\*\*)?\s*[:：](?:\*\*)?\s*",
     re.IGNORECASE,
 )
-_EMPTY_BOX: Final = re.compile(r"\\boxed\s*\{\s*\}")
+_EMPTY_BOX: Final = compile_late(r"\\boxed\s*\{\s*\}")
 # A quote may change a word or two ("was" for "is"); an invented sentence shares far fewer words with the text.
 _GROUNDED_SHARE: Final = 0.85
 # A longer reply says something worth keeping, whatever it begins with.

@@ -11,10 +11,10 @@ nothing of journals, budgets or rewards. Other ways of reading are other functio
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.errors import QuestionError
+from bookwheel.patterns import compile_late
 from bookwheel.reading.guards import clean, next_memory
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.text.chunks import split_ahead
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan, Sampling
 
-_BOX: Final = re.compile(r"\\boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+_BOX: Final = compile_late(r"\\boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 
 
 class Way(Protocol):

@@ -7,7 +7,6 @@ document, a memory or a question is ever taken for a part of the prompt.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.errors import PromptError
+from bookwheel.patterns import compile_late
 from bookwheel.plan import Layout
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Message
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from bookwheel.plan import Plan
     from bookwheel.types import Chunk, Memory
 
-_PLACE: Final = re.compile(r"\{(question|memory|section)\}")
-_HAN: Final = re.compile("[\u4e00-\u9fff\u3400-\u4dbf]")
-_LETTER: Final = re.compile(r"[^\W\d_]")
+_PLACE: Final = compile_late(r"\{(question|memory|section)\}")
+_HAN: Final = compile_late("[\u4e00-\u9fff\u3400-\u4dbf]")
+_LETTER: Final = compile_late(r"[^\W\d_]")
 _PROMPTS_FOLDER: Final = resources.files("bookwheel") / "prompts"
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from bookwheel.errors import InputError, Rejected, UnfitAnswer
+from bookwheel.patterns import compile_late
 from bookwheel.reading.guards import clean
 from bookwheel.reading.loop import converse
 from bookwheel.reading.prompts import prompts_for
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from bookwheel.types import Document, Step
 
 _TRIES: Final = 3
-_FENCE: Final = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
+_FENCE: Final = compile_late(r"```(?:json)?\s*(.*?)```", re.DOTALL)
 _PROMPT: Final = """\
 A question was put to a long document, and this is the answer that was found.
 

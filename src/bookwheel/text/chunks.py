@@ -11,10 +11,10 @@ nothing about that.
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.background import let_leave
+from bookwheel.patterns import compile_late
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.text.tokens import SEAM, EstimatingTokenizer, scan_text
 from bookwheel.types import Chunk
@@ -32,15 +32,15 @@ _AHEAD: Final = 9
 _MOST_PER_TOKEN: Final = 64
 # The places to end a chunk, best first, and the share of the budget that it must fill for that.
 _BREAKS: Final = (
-    (re.compile(r"\n[ \t]*\r?\n\s*"), 0.8),
-    (re.compile(r"\n"), 0.88),
-    (re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？；][”’」』）]*"), 0.88),
-    (re.compile(r"\s+"), 0.9),
+    (compile_late(r"\n[ \t]*\r?\n\s*"), 0.8),
+    (compile_late(r"\n"), 0.88),
+    (compile_late(r"[.!?…][\"'”’)\]]*\s+|[。！？；][”’」』）]*"), 0.88),
+    (compile_late(r"\s+"), 0.9),
 )
 # A smaller chunk is cut sooner than a thread is woken.
 _LEAST_IN_THREAD: Final = 512
 # Characters that modify the one before them, so no chunk may begin with one.
-_COMBINING: Final = re.compile("[\u0300-\u036f\u200c\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
+_COMBINING: Final = compile_late("[\u0300-\u036f\u200c\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
 
 
 def split(document: Document, tokenizer: Tokenizer, limit: int, *, start: int = 0, index: int = 0) -> Iterator[Chunk]:

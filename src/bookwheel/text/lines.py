@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import words
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def read_lines(text: str) -> list[Line]:
     return [Line(start, start + len(body), body) for start, body in zip(starts, bodies, strict=False)]
 
 
-FILE_HEADER: Final = re.compile(r"={5} (\S.*) ={5}\s*$")
+FILE_HEADER: Final = compile_late(r"={5} (\S.*) ={5}\s*$")
 """What stands above each file of a document that has several."""
-_AROUND: Final = re.compile(r"\n?={5} \S.* ={5}\n")
+_AROUND: Final = compile_late(r"\n?={5} \S.* ={5}\n")
 # Texts that are written anew when they are read, so that their lines are not those of the file.
 _REWRITTEN: Final = words(
     "html htm xhtml svg csv tsv ipynb eml mbox mht mhtml pdf docx pptx xlsx xlsb xls ods odt odp odg rtf epub "

@@ -7,26 +7,27 @@ removes from prompts, are ignored. Every span is in the characters of the origin
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.patterns import compile_late
 from bookwheel.text.sanitize import sanitize
 from bookwheel.text.sentences import find_ends
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Sequence
 
 # Scripts without blanks between words: each character is a word, and pairs are looked up, as they say more.
 UNSPACED: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD: Final = re.compile(rf"[{UNSPACED}]|\d+(?:[.,:]\d+)+|(?:(?![{UNSPACED}])[^\W_])+")
-_IS_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
-_BULLET: Final = re.compile(r"\s*(?:[-*•·]+|\(?\d{1,2}[.)、])\s+")
-_LABEL: Final = re.compile(r"[^:：]{1,40}[:：]\s")
-_SENTENCE_START: Final = re.compile(r"(?:^|[.!?。！？:：\n])[\s\"'“‘«(*]*$")
-_HEADING: Final = re.compile(r"\s*#|.*[:：][\s*]*$")
+_WORD: Final = compile_late(rf"[{UNSPACED}]|\d+(?:[.,:]\d+)+|(?:(?![{UNSPACED}])[^\W_])+")
+_IS_UNSPACED: Final = compile_late(f"[{UNSPACED}]")
+_BULLET: Final = compile_late(r"\s*(?:[-*•·]+|\(?\d{1,2}[.)、])\s+")
+_LABEL: Final = compile_late(r"[^:：]{1,40}[:：]\s")
+_SENTENCE_START: Final = compile_late(r"(?:^|[.!?。！？:：\n])[\s\"'“‘«(*]*$")
+_HEADING: Final = compile_late(r"\s*#|.*[:：][\s*]*$")
 # Characters that a sentence may have on either side of the words searched for.
 _MOST_CONTEXT: Final = 240
 _LEAST_WORDS: Final = 3

@@ -17,13 +17,13 @@ Punctuation only separates. English articles are dropped unless nothing else is 
 ['北', '京', '2008', '年']
 """
 
-import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from typing import Final
 
+from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import FUNCTION_WORDS
 from bookwheel.text.numbers import compose_numbers, order_dates, parse_chinese_numbers
 from bookwheel.text.quantities import UNITS, name_units, same_quantity, spell_quantities
@@ -33,25 +33,25 @@ BREAK: Final = "\x1f"
 """The token of `split_clauses` between two clauses."""
 
 _SINGLE: Final = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_TOKEN: Final = re.compile(
+_TOKEN: Final = compile_late(
     rf"{BREAK}|(?<![\w.])-\d+(?:\.\d+)?(?!\w)|\d+\.\d+(?!\w)|[{_SINGLE}]|[^\W{_SINGLE}]+(?:\+\+|#)?"
 )
-_APOSTROPHE: Final = re.compile("['’‘`ʼ]")
-_DOTTED: Final = re.compile(r"\b(?:[^\W\d_]\.){2,}")
-_THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_APOSTROPHE: Final = compile_late("['’‘`ʼ]")
+_DOTTED: Final = compile_late(r"\b(?:[^\W\d_]\.){2,}")
+_THOUSANDS: Final = compile_late(r"(?<=\d),(?=\d{3}(?!\d))")
 # Blanks that typographers set between thousands; an ordinary blank may stand between two numbers.
-_THIN_THOUSANDS: Final = re.compile("(?<=\\d)[\u00a0\u2007\u2009\u202f](?=\\d{3}(?!\\d))")
+_THIN_THOUSANDS: Final = compile_late("(?<=\\d)[\u00a0\u2007\u2009\u202f](?=\\d{3}(?!\\d))")
 # "4 821 907": three groups with one or two digits first are one number.
-_WIDE_THOUSANDS: Final = re.compile(r"(?<![\d.,] )(?<![\d.,])\d{1,2}(?: \d{3}){2,}(?! ?\d)")
-_WHOLE: Final = re.compile(r"(?<![\d.,])(\d+)\.0+(?![\d.])")
-_INVISIBLE: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_ACCENTS: Final = re.compile("(?<=[a-z])[\u0300-\u036f]+")
+_WIDE_THOUSANDS: Final = compile_late(r"(?<![\d.,] )(?<![\d.,])\d{1,2}(?: \d{3}){2,}(?! ?\d)")
+_WHOLE: Final = compile_late(r"(?<![\d.,])(\d+)\.0+(?![\d.])")
+_INVISIBLE: Final = compile_late("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_ACCENTS: Final = compile_late("(?<=[a-z])[\u0300-\u036f]+")
 _WITHOUT_ACCENT: Final = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "þ": "th"})
-_CLAUSE_END: Final = re.compile(r"[;:!?()\[\]\n。！？；：，、（）—–|]|(?<!\d),|,(?!\d)|\.(?=\s|$)|\s-{1,2}\s")
-_HAN: Final = re.compile("[\u3400-\u9fff]")
+_CLAUSE_END: Final = compile_late(r"[;:!?()\[\]\n。！？；：，、（）—–|]|(?<!\d),|,(?!\d)|\.(?=\s|$)|\s-{1,2}\s")
+_HAN: Final = compile_late("[\u3400-\u9fff]")
 # An answer of 10,000 tokens takes about a megabyte.
 _SPLITS_KEPT: Final = 256
-_DECIMAL_ZEROS: Final = re.compile(r"(?<=[$€£¥])(\d+\.\d*?)0+(?!\d)")
+_DECIMAL_ZEROS: Final = compile_late(r"(?<=[$€£¥])(\d+\.\d*?)0+(?!\d)")
 
 
 def words(text: str) -> list[str]:

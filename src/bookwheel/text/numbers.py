@@ -26,6 +26,7 @@ import unicodedata
 from datetime import date
 from typing import Final
 
+from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 
 _HUNDRED: Final = 100
@@ -44,10 +45,10 @@ _ORDINAL: Final = {
 } | {f"{word}th": f"{value}th" for word, value in _VALUE.items() if value in {4, 6, 7, 10, 11, *range(13, 20)}}
 # Only after a number: alone they are an adjective and a unit of time.
 _AFTER_TENS: Final = {"first": "1st", "second": "2nd"}
-_DIGITS: Final = re.compile(r"\d+(?:\.\d+)?")
-_DAY: Final = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
-_ISO: Final = re.compile(r"(\d{4})")
-_AMOUNT: Final = re.compile(
+_DIGITS: Final = compile_late(r"\d+(?:\.\d+)?")
+_DAY: Final = compile_late(r"(\d{1,2})(?:st|nd|rd|th)?")
+_ISO: Final = compile_late(r"(\d{4})")
+_AMOUNT: Final = compile_late(
     r"(?<![\w.,])(?P<sign>[-−])?\s?(?P<whole>\d[\d.,'’\u00a0]*(?! ?/)(?!\d))?\s*"
     r"(?:(?P<over>\d+)/(?P<under>\d+))?(?![\d/])"
 )
@@ -59,47 +60,50 @@ _SCALES: Final = {
     "万": 1e4,
     "亿": 1e8,
 }
-_SCALE: Final = re.compile(r"\s*(thousand|million|billion|trillion|k\b|bn\b|千|万|亿)", re.IGNORECASE)
+_SCALE: Final = compile_late(r"\s*(thousand|million|billion|trillion|k\b|bn\b|千|万|亿)", re.IGNORECASE)
 _LEAST_SPELLED: Final = 4
 _TEEN: Final = 10
 _LAST_DAY: Final = 31
 _MONTHS_A_YEAR: Final = 12
 # One sign alone is part of too many words (一定, 三明治); it counts before a word of measure.
-_CHINESE: Final = re.compile(
+_CHINESE: Final = compile_late(
     r"[〇零一二三四五六七八九十百千万亿两]{2,}|[二三四五六七八九十两](?=[年月日号个次岁人位名天条只本枚颗根尾辆栋棵株匹幅册项种类])|"
     r"(?<=月)一(?=[日号])|(?<=年)一(?=月)"
 )
 _MONTH: Final = rf"({'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in lexicon.MONTH_NAMES)}|sept)\.?"
 _DATES: Final = (
-    (re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)"), "ymd"),
-    (re.compile(r"(\d{4})\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]"), "ymd"),
-    (re.compile(rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+{_MONTH},?\s+(\d{{4}})(?!\d)", re.IGNORECASE), "dmy"),
-    (re.compile(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(\d{{4}})(?!\d)", re.IGNORECASE), "mdy"),
-    (re.compile(r"(?<!\d)(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)"), "dmy"),
-    (re.compile(r"(?<!\d)(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)"), "d/m/y"),
+    (compile_late(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)"), "ymd"),
+    (compile_late(r"(\d{4})\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]"), "ymd"),
+    (
+        compile_late(rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+{_MONTH},?\s+(\d{{4}})(?!\d)", re.IGNORECASE),
+        "dmy",
+    ),
+    (compile_late(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(\d{{4}})(?!\d)", re.IGNORECASE), "mdy"),
+    (compile_late(r"(?<!\d)(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)"), "dmy"),
+    (compile_late(r"(?<!\d)(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)"), "d/m/y"),
 )
 _DAYS: Final = (
-    re.compile(rf"(?<!\d)(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+(?P<m>{_MONTH[1:-4]})\b", re.IGNORECASE),
-    re.compile(rf"\b(?P<m>{_MONTH[1:-4]})\.?\s+(?P<d>\d{{1,2}})(?!\d)", re.IGNORECASE),
-    re.compile(r"(?<!\d)(?P<m>\d{1,2})\s*月\s*(?P<d>\d{1,2})\s*[日号]"),
+    compile_late(rf"(?<!\d)(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+(?P<m>{_MONTH[1:-4]})\b", re.IGNORECASE),
+    compile_late(rf"\b(?P<m>{_MONTH[1:-4]})\.?\s+(?P<d>\d{{1,2}})(?!\d)", re.IGNORECASE),
+    compile_late(r"(?<!\d)(?P<m>\d{1,2})\s*月\s*(?P<d>\d{1,2})\s*[日号]"),
 )
 _SIGNS_OF_FINANCE: Final = "壹贰叁肆伍陆柒捌玖拾佰仟萬億"
 _PLAIN_SIGNS: Final = str.maketrans(_SIGNS_OF_FINANCE, "一二三四五六七八九十百千万亿")
-_FINANCIAL: Final = re.compile(f"[{_SIGNS_OF_FINANCE}零〇万亿]{{2,}}|[{_SIGNS_OF_FINANCE}](?=[元圆])")
+_FINANCIAL: Final = compile_late(f"[{_SIGNS_OF_FINANCE}零〇万亿]{{2,}}|[{_SIGNS_OF_FINANCE}](?=[元圆])")
 # A count of things; "一" before 定 or 般 is none.
-_BEFORE_MEASURE: Final = re.compile(
+_BEFORE_MEASURE: Final = compile_late(
     r"(?<![一二三四五六七八九十百千万亿两第])[一二三四五六七八九十两]"
     r"(?=[箱斤袋把台支件瓶盒包套吨枚份张辆块桶公米克元角分秒小户间栋页项笔升])"
 )
-_ALONE: Final = re.compile(r"\s*(one|[〇零一二三四五六七八九十两])\s*", re.IGNORECASE)
+_ALONE: Final = compile_late(r"\s*(one|[〇零一二三四五六七八九十两])\s*", re.IGNORECASE)
 _NUMBER_WORD: Final = "|".join(sorted({*_VALUE, *_POWER, *_ORDINAL, *_AFTER_TENS}, key=len, reverse=True))
-_SPELLED: Final = re.compile(
+_SPELLED: Final = compile_late(
     rf"\b(?!(?:second|{'|'.join(_POWER)})\b)(?:{_NUMBER_WORD})(?:(?:\s+and\s+|[\s-]+)(?:{_NUMBER_WORD}))*\b",
     re.IGNORECASE,
 )
-_SPELLED_WORD: Final = re.compile(r"[a-z]+")
-_FIRST_OF_MONTH: Final = re.compile(rf"\b(?:first|second)\b(?=\s+(?:of\s+)?{_MONTH})", re.IGNORECASE)
-_AFTER_HAN: Final = re.compile(r"(?<=[\u2e80-\u9fff])(?=\d)")
+_SPELLED_WORD: Final = compile_late(r"[a-z]+")
+_FIRST_OF_MONTH: Final = compile_late(rf"\b(?:first|second)\b(?=\s+(?:of\s+)?{_MONTH})", re.IGNORECASE)
+_AFTER_HAN: Final = compile_late(r"(?<=[\u2e80-\u9fff])(?=\d)")
 _NO_NUMBER: Final = frozenset({"万一", "千万", "百万", "十万", "万千", "一一", "万万", "千百", "百十"})
 
 

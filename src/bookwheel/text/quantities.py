@@ -16,6 +16,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
+from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.numbers import find_dates, parse_cjk_number
 
@@ -51,7 +52,7 @@ _FORMS: Final = {
 _CANONICAL: Final = {form: unit for unit, forms in _FORMS.items() for form in forms.split()}
 UNITS: Final = frozenset(_FORMS)
 """The tokens of units."""
-_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
+_NUMBER: Final = compile_late(r"\d+(?:\.\d+)?")
 _SMALLER: Final[dict[str, tuple[int | str, str]]] = {
     "km": (1000, "m"),
     "cm": ("0.01", "m"),
@@ -68,40 +69,40 @@ _SCALES: Final = {"k": "thousand", "m": "million", "mn": "million", "bn": "billi
 # Possessive, and only from the beginning of a number: a row of digits is walked once.
 _AMOUNT: Final = r"(?<![\d.,])(\d++(?:[.,]\d++)*+)"
 _SCALE: Final = r"(?:\s?(k|mn?|bn?|thousand|million|billion|trillion)\b)?"
-_BEFORE: Final = re.compile(rf"(us\$|[$€£¥]|\b(?:usd|eur|gbp)\b)\s?{_AMOUNT}{_SCALE}")
-_AFTER: Final = re.compile(rf"{_AMOUNT}{_SCALE}\s?(us\$|us dollars\b|[$€£¥])")
-_HALF_DAY: Final = re.compile(r"\b(\d{1,2})(?:[:.](\d{2}))?\s?([ap])(?:\.\s?m\.|m\b)")
+_BEFORE: Final = compile_late(rf"(us\$|[$€£¥]|\b(?:usd|eur|gbp)\b)\s?{_AMOUNT}{_SCALE}")
+_AFTER: Final = compile_late(rf"{_AMOUNT}{_SCALE}\s?(us\$|us dollars\b|[$€£¥])")
+_HALF_DAY: Final = compile_late(r"\b(\d{1,2})(?:[:.](\d{2}))?\s?([ap])(?:\.\s?m\.|m\b)")
 # "Quarter past nine in the evening", with the number as a word.
 _HOURS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_PAST: Final = re.compile(
+_PAST: Final = compile_late(
     rf"\b(?:a )?(quarter|half|ten|twenty|five) (past|to) (\d{{1,2}}|{'|'.join(_HOURS)})\b"
     r"(?: (?:o.?clock )?(?:in the (morning|afternoon|evening)|at (night)|([ap])\.?m\.?))?"
 )
 _PAST_MINUTES: Final = {"quarter": 15, "half": 30, "five": 5, "ten": 10, "twenty": 20}
-_CLOCK: Final = re.compile(r"(?<![\d:.])(\d{1,2}):(\d{2})(?![\d:])")
-_SLASH: Final = re.compile(r"(?<![\d/.])\d{1,2}([/.])\d{1,2}\1\d{4}(?![\d/])")
-_MONTH_YEAR: Final = re.compile(r"(?<![\d/.])(0?[1-9]|1[0-2])/([12]\d{3})(?![\d/])")
-_CHINESE_DATE: Final = re.compile(r"(\d{4})年(\d{1,2})月(\d{1,2})[日号]")
+_CLOCK: Final = compile_late(r"(?<![\d:.])(\d{1,2}):(\d{2})(?![\d:])")
+_SLASH: Final = compile_late(r"(?<![\d/.])\d{1,2}([/.])\d{1,2}\1\d{4}(?![\d/])")
+_MONTH_YEAR: Final = compile_late(r"(?<![\d/.])(0?[1-9]|1[0-2])/([12]\d{3})(?![\d/])")
+_CHINESE_DATE: Final = compile_late(r"(\d{4})年(\d{1,2})月(\d{1,2})[日号]")
 _MONTH: Final = rf"(?:{'|'.join(lexicon.MONTH_NAMES)})"
-_OF_MONTH: Final = re.compile(rf"(\d(?:st|nd|rd|th)?) of (?={_MONTH}\b)")
-_MONTH_COMMA: Final = re.compile(rf"\b({_MONTH}),\s+(?=\d{{4}}\b)")
+_OF_MONTH: Final = compile_late(rf"(\d(?:st|nd|rd|th)?) of (?={_MONTH}\b)")
+_MONTH_COMMA: Final = compile_late(rf"\b({_MONTH}),\s+(?=\d{{4}}\b)")
 _SHORT_MONTHS: Final = {name[:3]: name for name in lexicon.MONTH_NAMES if name != "may"} | {"sept": "september"}
-_SHORT_MONTH: Final = re.compile(rf"\b({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?(?=\s+\d)")
-_SHORT_AFTER: Final = re.compile(rf"(?<=\d)\s+({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?")
-_DECIMAL_COMMA: Final = re.compile(r"(?<![\d.,])(\d++),(\d{1,2})(?=\s?(?:%|€|eur\b|celsius|km\b|kg\b))")
+_SHORT_MONTH: Final = compile_late(rf"\b({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?(?=\s+\d)")
+_SHORT_AFTER: Final = compile_late(rf"(?<=\d)\s+({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?")
+_DECIMAL_COMMA: Final = compile_late(r"(?<![\d.,])(\d++),(\d{1,2})(?=\s?(?:%|€|eur\b|celsius|km\b|kg\b))")
 _COUNTS: Final = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _PARTS: Final = {"half": 2, "halve": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "tenth": 10}
-_FRACTION: Final = re.compile(
+_FRACTION: Final = compile_late(
     r"\b(a|one|two|three|four|five|six)[\s-](half|halves|thirds?|quarters?|fourths?|fifths?|sixths?|tenths?)\b"
     r"(?!\s(?:past|to|an?|hours?|dozen|of an?\b))"
 )
-_SLASH_FRACTION: Final = re.compile(r"(?<![\d/.])([1-9])/([2-9]|10)(?![\d/])")
-_HALF: Final = re.compile(
+_SLASH_FRACTION: Final = compile_late(r"(?<![\d/.])([1-9])/([2-9]|10)(?![\d/])")
+_HALF: Final = compile_late(
     r"(?<!first )(?<!second )(?<!other )(?<!and a )(?<!-)\bhalf\b(?!\s(?:past|an?|hours?|dozen|way)\b|-)"
 )
-_DOZEN: Final = re.compile(r"\b(half a|a half|a|one|two|three|four|five|six|\d++)\s?dozen\b")
+_DOZEN: Final = compile_late(r"\b(half a|a half|a|one|two|three|four|five|six|\d++)\s?dozen\b")
 _HAN_SCALES: Final = {"千": 1000, "万": 10_000, "百万": 1_000_000, "千万": 10_000_000, "亿": 100_000_000}
-_HAN_NUMBER: Final = re.compile(r"(?<![\d.,])(\d++(?:,\d{3})*+(?:\.\d++)?+)\s?(百万|千万|[千万亿])(?!克|米|瓦)")
+_HAN_NUMBER: Final = compile_late(r"(?<![\d.,])(\d++(?:,\d{3})*+(?:\.\d++)?+)\s?(百万|千万|[千万亿])(?!克|米|瓦)")
 _HAN_UNITS: Final = {
     "美元": "usd",
     "欧元": "eur",
@@ -121,13 +122,15 @@ _HAN_UNITS: Final = {
     "升": "l",
     "摄氏度": "celsius",
 }
-_HAN_UNIT: Final = re.compile(rf"(?<=\d)\s?({'|'.join(sorted(_HAN_UNITS, key=len, reverse=True))})整?")
-_GLUED: Final = re.compile(r"(?<=\d)(?=(?:km|kg|cm|mm|mg|ml|ft|[mglt]|am|pm|mph|gb|mb|tb|hz|kwh|hrs?|mins?|secs?)\b)")
+_HAN_UNIT: Final = compile_late(rf"(?<=\d)\s?({'|'.join(sorted(_HAN_UNITS, key=len, reverse=True))})整?")
+_GLUED: Final = compile_late(r"(?<=\d)(?=(?:km|kg|cm|mm|mg|ml|ft|[mglt]|am|pm|mph|gb|mb|tb|hz|kwh|hrs?|mins?|secs?)\b)")
 _HAN_LATE: Final = ("下午", "晚上", "傍晚", "中午")
-_HAN_TIME: Final = re.compile(
+_HAN_TIME: Final = compile_late(
     "(凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上)([一二三四五六七八九十两]{1,3}|\\d{1,2})[点时](?:(半)|(\\d{1,2})分)?整?"
 )
-_DEGREES: Final = re.compile(r"(?<=\d)\s?(?:°\s?|degrees?\s)(c(?:elsius|entigrade)?|f(?:ahrenheit)?)\b|(?<=\d) (c|f)\b")
+_DEGREES: Final = compile_late(
+    r"(?<=\d)\s?(?:°\s?|degrees?\s)(c(?:elsius|entigrade)?|f(?:ahrenheit)?)\b|(?<=\d) (c|f)\b"
+)
 
 
 def spell_quantities(text: str) -> str:

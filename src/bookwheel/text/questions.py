@@ -20,13 +20,14 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_HOW_WHY: Final = re.compile(
+_HOW_WHY: Final = compile_late(
     r"^\s*(?:and |so )?(?:why|how (?!many|much|long|far|old|often|big|large|high|deep|soon|late|early|"
     r"tall|heavy)|what (?:happens|should|must i)|reason\b)|为什么|为啥|为何|怎么|咋|如何|怎样|原因",
     re.IGNORECASE,
@@ -34,34 +35,34 @@ _HOW_WHY: Final = re.compile(
 _ENDING_IN_S: Final = (
     r"is|was|has|does|takes|costs|needs|comes|opens|closes|shuts|starts|ends|lasts|leaves|pays|holds|stays"
 )
-_LIST: Final = re.compile(
+_LIST: Final = compile_late(
     rf"(?:^|\bplease|\band)\s*list\b|\b(?:list (?:all|every|the|of)|name all|which (?!(?:{_ENDING_IN_S})\b)\w+s|"
     r"what are|what \w+s are|who all|all the)\b|哪些|哪几|有什么|有哪",
     re.IGNORECASE,
 )
-_EITHER: Final = re.compile(r"\bor\b|还是", re.IGNORECASE)
-_FIRST_ASKED: Final = re.compile(
+_EITHER: Final = compile_late(r"\bor\b|还是", re.IGNORECASE)
+_FIRST_ASKED: Final = compile_late(
     r"\b(?:w?hat|w?h?ich|who(?:se|m)?|when|where|why|how)\b|什么|哪|谁|几|多少|多[久高宽重深远快大长]|何|怎",
     re.IGNORECASE,
 )
-_PART: Final = re.compile(r"\{([a-z_]+)\}")
-_CHOICE: Final = re.compile(r"\bor\b|\b(?:w?h?ich|whose)\b|还是|哪", re.IGNORECASE)
-_POLAR: Final = re.compile(
+_PART: Final = compile_late(r"\{([a-z_]+)\}")
+_CHOICE: Final = compile_late(r"\bor\b|\b(?:w?h?ich|whose)\b|还是|哪", re.IGNORECASE)
+_POLAR: Final = compile_late(
     r"^\s*(?:is|are|was|were|do|does|did|can|could|may|must|has|have|had|will|would|should|am)\b|"
     r"吗[？?]?\s*$|是否|能不能|可不可以|有没有|会不会|要不要",
     re.IGNORECASE,
 )
-COUNTS: Final = re.compile(r"\bhow many\b|(?:多少|几)[个位家种款门项]", re.IGNORECASE)
-_COUNTED: Final = re.compile(
+COUNTS: Final = compile_late(r"\bhow many\b|(?:多少|几)[个位家种款门项]", re.IGNORECASE)
+_COUNTED: Final = compile_late(
     r"\bhow many (?:of the |more |other )?([a-z]+)|(?:多少|几)[个名位只条张本次]?([\u4e00-\u9fff]{2})"
 )
-_ITEMS: Final = re.compile(
+_ITEMS: Final = compile_late(
     r"\b(?:enumerate|name (?:each|every|the)|every|how many|which of|(?:(?:the|what|total) )number of (?!the\b|an?\b)|"
     r"which (?:\w+ ){1,4}(?:are|were|have|had)(?!.*\b(?:most|least|\w{2,}est)\b))\b|"
     r"列出|列举|所有|全部|多少[个次份条项人家笔]|几[个次份条项笔]",
     re.IGNORECASE,
 )
-_OVER_ALL: Final = re.compile(
+_OVER_ALL: Final = compile_late(
     r"\b(?:all|each|both|count|how (?:much|often|frequently)|total|overall|most|least|longest|first|last|latest|"
     r"final(?:ly)?|summar\w+|throughout|never|any(?:one|thing)? else|which .* are)\b|"
     r"每[个一]|多少|几[处人]|总[共计]|最|概括|总结|分别",

@@ -9,7 +9,6 @@ words. `QuestionWords` knows the forms of a word, and asks only whether a text h
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import Counter
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from math import log
 from operator import sub
 from typing import TYPE_CHECKING, Final, Self
 
+from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.lexicon import FORMS, stem
 from bookwheel.text.matching import Passage, parse_words
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from bookwheel.types import Document
 
 _HAN: Final = "\u4e00-\u9fff\u3400-\u4dbf"
-_WORD: Final = re.compile(f"[{_HAN}]|[^\\W{_HAN}]+")
-_LETTER: Final = re.compile(f"[^\\W{_HAN}]")
-_NOTHING: Final = re.compile("(?!)")
+_WORD: Final = compile_late(f"[{_HAN}]|[^\\W{_HAN}]+")
+_LETTER: Final = compile_late(f"[^\\W{_HAN}]")
+_NOTHING: Final = compile_late("(?!)")
 # Words of English questions and statements that say nothing about where an answer stands.
 _STOP_WORDS: Final = lexicon.words(
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
@@ -41,8 +41,8 @@ _STOP_WORDS: Final = lexicon.words(
 # Words that ask, whatever is asked for.
 _ASKING: Final = frozenset(map(stem, lexicon.ASKING)) | lexicon.LIGHT
 # A name with a capital inside, as programs have them: "maxRedirects", "HTTPClient"; a word in capitals is none.
-_NAME: Final = re.compile(r"\b[A-Za-z]*[a-z][A-Z]\w*|\b[A-Z]{2,}[a-z]{2}\w*")
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_NAME: Final = compile_late(r"\b[A-Za-z]*[a-z][A-Z]\w*|\b[A-Z]{2,}[a-z]{2}\w*")
+_HUMP: Final = compile_late(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _K1: Final = 1.2
 _B: Final = 0.75
 

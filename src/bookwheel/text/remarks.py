@@ -13,9 +13,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import MONTHS
 
-_REFUSAL: Final = re.compile(
+_REFUSAL: Final = compile_late(
     r"(?:i(?:'| a)?m sorry|sorry,|i apologi[sz]e|i can(?:not|'t)|i(?: am|'m) (?:unable|not able)|as an ai\b|"
     r"抱歉|对不起|很抱歉|我无法|我不能|作为(?:一个)?(?:ai|人工智能))",
     re.IGNORECASE,
@@ -46,8 +47,8 @@ _REMARKS: Final = (
     r"无需(?:更新|修改)[^。\n]{0,10}",
     "无",
 )
-_REMARK: Final = re.compile("|".join(rf"\W*(?:{remark})\W*" for remark in _REMARKS), re.IGNORECASE)
-_ABSENCE: Final = re.compile(
+_REMARK: Final = compile_late("|".join(rf"\W*(?:{remark})\W*" for remark in _REMARKS), re.IGNORECASE)
+_ABSENCE: Final = compile_late(
     r"""
     (?:not|never|nowhere|n't)\s(?:\w+\s){0,2}?
         (?:given|said|stated|mentioned|specified|provided|available|recorded|answerable|answered|disclosed|listed)\b
@@ -69,16 +70,16 @@ _ABSENCE: Final = re.compile(
     re.VERBOSE,
 )
 # A denial that speaks of the document or of knowing, unlike "Ada was not given the key".
-_ABOUT_DOCUMENT: Final = re.compile(
+_ABOUT_DOCUMENT: Final = compile_late(
     r"\b(?:documents?|text|book|passages?|sections?|memory|notes?|information|details?|answer\w*|mention\w*|evidence|"
     r"records?|context|source|know|determined?|tell|say|find|found|indication|unanswerable)\b"
     r"|文中|文章|文本|文档|原文|资料|记忆|书中|答案|信息|提到|提及|回答|确定|得知|不知道|未知"
 )
 _SHORTEST_DENIAL: Final = 4
-_CLAUSE: Final = re.compile(r"[.!。！;,，；()（）]")
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|[\n;；。！？]+")
-_ASKS: Final = re.compile(r"[?？]\s*$")
-_OPENING: Final = re.compile(
+_CLAUSE: Final = compile_late(r"[.!。！;,，；()（）]")
+_SENTENCE_END: Final = compile_late(r"(?<=[.!?])\s+|[\n;；。！？]+")
+_ASKS: Final = compile_late(r"[?？]\s*$")
+_OPENING: Final = compile_late(
     r"^\W*(?:(?:the|this|your|you)\s+(?:question|query|user)?\s*(?:asks?|asked|wants?|is asking|is about|concerns)\b|"
     r"(?:let me|i (?:have |'ve )?(?:read|checked|searched|looked|reviewed|went)|after (?:reading|reviewing|checking))\b"
     r"(?!.*\b(?:no|not|nothing|n't)\b)|sorry\W*$|i(?:'m| am) sorry\W*$|unfortunately\W*$|hm+\W*$|based on the[^,]*\W*$|"
@@ -90,7 +91,7 @@ _NAMED_DOCUMENT: Final = (
     r"policy|invoice|minutes|manual|clause|warranty)"
 )
 _DOCUMENT: Final = rf"(?:{_NAMED_DOCUMENT}|it|author)"
-_DECLINES: Final = re.compile(
+_DECLINES: Final = compile_late(
     rf"""
     (?:^\W*|\b(?:is|are|was|were|be|been|as|remains?|stays?|left|it's)\s(?:\w+\s){{0,2}})
         (?:un|in)(?:answerable|known|specified|stated|mentioned|disclosed|clear|available|determined|certain|
@@ -128,34 +129,34 @@ _DECLINES: Final = re.compile(
     re.VERBOSE,
 )
 # A denial of a fact: "Ada did not sign", "it is not 7 but 8". Its subject is no document and nobody who reads one.
-_ABOUT_READING: Final = re.compile(
+_ABOUT_READING: Final = compile_late(
     rf"\b{_DOCUMENT}\b|\b(?:i|we|you|one|there|this|that|answer|question|unanswerable|unknown|unclear|unspecified|"
     r"unstated|nowhere|mention\w*|stated|given|known|specified|determin\w*|indicat\w*|provided|disclosed|recorded|reveal\w*|n/?a|none|"
     r"possible|nothing|nobody|found|listed|insufficient|available|undisclosed|named?|detailed|said)\b|"
     r"文|书|资料|记忆|笔记|材料|原著|答案|信息|提|说|知|确定|回答|不详|清楚|找|查|记载|透露|无|相关"
 )
-_GUESS: Final = re.compile(
+_GUESS: Final = compile_late(
     r"\b(?:but|however|though|although|still|nevertheless|yet|that said|even so|"
     r"i(?:'d| would)?\s+(?:guess|say|assume|think|believe)|my (?:best )?guess|presumably|probably|likely|perhaps)\b"
     r"[^.!?\n]*?\b(?:is|was|were|are|be|been|in|by|on|"
     r"guess|say|believe|think|assume|probably|likely|suggests?|points? to|impl(?:y|ies))\b\s+(?P<answer>[^.!?\n]+)"
 )
-_LIKELY: Final = re.compile(
+_LIKELY: Final = compile_late(
     r"\bbut (?:it|he|she|they|that) (?:is|was|were|are) (?:most |very )?(?:probably|likely|presumably) an?\b"
 )
-_CHINESE_GUESS: Final = re.compile(
+_CHINESE_GUESS: Final = compile_late(
     r"(?:但|不过|然而|只是)[^。！？\n]*?(?:应该|可能|大概|估计|我猜|就是|答案是|推测)(?P<answer>[^。！？\n]+)"
 )
 # "Ada Quill, though the year is not given."
-_ANSWER_FIRST: Final = re.compile(
+_ANSWER_FIRST: Final = compile_late(
     r"^(?![^,]*\b(?:is|are|was|were|has|have|mentions?|describes?|says?|sorry|afraid)\b)[A-Z0-9][\w'.-]*+(?:\s[\w'.-]++){0,3},\s"
     r"(?:though|although|but)\b"
 )
-_CONCESSION: Final = re.compile(r"^\W*(?:although|though|even though|while|whilst)\b[^,.]*,\s*(?=\S)", re.IGNORECASE)
-_HOLLOW: Final = re.compile(
+_CONCESSION: Final = compile_late(r"^\W*(?:although|though|even though|while|whilst)\b[^,.]*,\s*(?=\S)", re.IGNORECASE)
+_HOLLOW: Final = compile_late(
     r"\b(?:not|no|nothing|never|n't|only|unclear|unknown|mention\w*|other|different|elsewhere|say|said|tell|told)\b"
 )
-_NAME: Final = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-z]+\b|\d")
+_NAME: Final = compile_late(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-z]+\b|\d")
 
 
 def is_refusal(text: str) -> bool:

@@ -23,6 +23,8 @@ import unicodedata
 from functools import cache
 from typing import Final
 
+from bookwheel.patterns import compile_late
+
 TAGS: Final = (
     *("question", "memory", "section", "document", "instructions", "notes", "problem", "system", "user", "assistant"),
 )
@@ -47,16 +49,16 @@ _SHAPES: Final = {
 }
 _NAME: Final = rf"(?P<name>(?:[\w:=.@~!|-]|[{_IGNORED}])*+)"
 # Possessive throughout: no character is looked at twice, whatever the text.
-_ANGLE: Final = re.compile(
+_ANGLE: Final = compile_late(
     rf"(?P<open><[\s/\\<{_IGNORED}]*+){_NAME}"
     # A token is a fixed string, but a model may also take one with an attribute for it.
     rf"(?P<close>[\s/\\{_IGNORED}]*+(?:[\w:-]++(?:\s*+=[^><]*+)?)?>?)"
 )
-_BRACKET: Final = re.compile(rf"(?P<open>\[[\s/\\\[{_IGNORED}]*+){_NAME}(?P<close>[\s/\\{_IGNORED}]*+\]?)")
+_BRACKET: Final = compile_late(rf"(?P<open>\[[\s/\\\[{_IGNORED}]*+){_NAME}(?P<close>[\s/\\{_IGNORED}]*+\]?)")
 # The tags above, and template tokens that begin with a bar or hold a value.
-_TAG: Final = re.compile(rf"(?:{'|'.join(TAGS)})(?!\w)|(?:function|parameter|role)=|\|")
+_TAG: Final = compile_late(rf"(?:{'|'.join(TAGS)})(?!\w)|(?:function|parameter|role)=|\|")
 # Tokens between < and >, in lower case. Each was seen in templates or tokenizers; tests/fixtures lists them by family.
-_ANGLE_TOKEN: Final = re.compile(
+_ANGLE_TOKEN: Final = compile_late(
     r"roles?|developer|ipython|observation|environment|agent|moderator|narrator|(?:chat)?gpt|claude|assistant_\w+|user_\w+"
     r"|s|e|ai|bot|human|model|用户|sys|inst|sop|eop|so[ht]|bo[spthima]|eo[sptdhfma]|eosys|bosys|co|pad|unk|mask|cls|sep"
     r"|blank|(?:bos|eos|pad|unk|mask|cls|sep|eop)_token|(?:start|end|begin|beginning)_of_\w+|\w+_of_(?:turn|text)"
@@ -68,26 +70,26 @@ _ANGLE_TOKEN: Final = re.compile(
     r"|audio|quad|ref|box|patch|object_ref\w*|points?|new_memory|updated_memory|\w+\|"
 )
 # Names in capitals are taken for tokens of models that nobody has listed: they are rare in code and prose.
-_CAPITALS: Final = re.compile(r"[A-Z][A-Z0-9_]+")
+_CAPITALS: Final = compile_late(r"[A-Z][A-Z0-9_]+")
 # Tokens between [ and ], in their own case: lower-case words in brackets are indices of code.
-_SQUARE_TOKEN: Final = re.compile(
+_SQUARE_TOKEN: Final = compile_late(
     r"INST|inst|SYS|SYSTEM(?:_PROMPT)?|USER|ASSISTANT|AVAILABLE_TOOLS|TOOL_\w+|IMG\w*|ARGS|CALL_ID|THINK|PREFIX|MIDDLE"
     r"|SUFFIX|[gs]?MASK|CLS|SEP|PAD|UNK|BO[STM]|EO[STMDP]|UNUSED\w*|unused\d+|control_\d+|CONTROL_\d+|AUDIO|BEGIN_AUDIO"
     r"|OUTPUT_AUDIO|TRANSCRIBE|STREAMING_\w+|REPEAT_\w+|NEXT_\w+|REF|MODEL_SETTINGS|SPECIAL_\d+|multimodal|@BOS@|e~"
 )
 # Falcon's >>QUESTION<< and MiniMax's ]~b] open with the brackets that close elsewhere.
-_REVERSED: Final = re.compile(r">(?=>[A-Z]+<<)|(?<=>)>(?=[A-Z]+<<)|\](?=~)")
+_REVERSED: Final = compile_late(r">(?=>[A-Z]+<<)|(?<=>)>(?=[A-Z]+<<)|\](?=~)")
 
-_INVISIBLE: Final = re.compile(
+_INVISIBLE: Final = compile_late(
     "[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\u00ad\u061c\u180e\U000e0000-\U000e007f]"
 )
-_CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-_NEEDS_ESCAPE: Final = re.compile(
+_CONTROLS: Final = compile_late("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_NEEDS_ESCAPE: Final = compile_late(
     f"{_INVISIBLE.pattern}|{_CONTROLS.pattern}|[<\\[{_SHAPES['<']}{_SHAPES['[']}\r]|>>[A-Z]|\\]~"
 )
 # ASCII that never needs it: bytes are looked at a hundred times faster than by a pattern.
 _HARMLESS: Final = bytes(byte for byte in range(0x20, 0x7F) if byte not in b"<>[]") + b"\t\n"
-_IGNORED_ONE: Final = re.compile(f"[{_IGNORED}]")
+_IGNORED_ONE: Final = compile_late(f"[{_IGNORED}]")
 _ESCAPES: Final = str.maketrans("<>[]", "‹›〔〕")
 
 

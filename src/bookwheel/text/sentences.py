@@ -15,10 +15,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.patterns import compile_late
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_END: Final = re.compile(
+_END: Final = compile_late(
     r"^(?:={5} [^\n]+ ={5}|#{1,6} [^\n]+)\n"
     r"|(?P<mark>[.!?…])(?P<closed>[\"'”’»)\]]*)\s+"
     r"|[。！？；][”’」』）》]*\s*"
@@ -39,17 +41,17 @@ _SHORT_WORDS: Final = (
 )
 _SHORT: Final = frozenset(_SHORT_WORDS.split())
 # The letter before the dot of "J. Quill" or "U.S. Navy".
-_INITIAL: Final = re.compile(r"(?<![^\W_])[A-ZÀ-ÖØ-Þ]\Z|[\u2e80-\uffef][A-Z]\Z")
-_DOTTED: Final = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
+_INITIAL: Final = compile_late(r"(?<![^\W_])[A-ZÀ-ÖØ-Þ]\Z|[\u2e80-\uffef][A-Z]\Z")
+_DOTTED: Final = compile_late(r"(?:[^\W\d_]\.)+[^\W\d_]")
 # "1." at the beginning of a line is the number of an item.
-_ITEM_NUMBER: Final = re.compile(r"^[ \t]*\(?\d{1,3}\Z", re.MULTILINE)
+_ITEM_NUMBER: Final = compile_late(r"^[ \t]*\(?\d{1,3}\Z", re.MULTILINE)
 # Characters of the longest word in these lists, with an opening quote or bracket.
 _LONGEST_SHORT: Final = 10
 # A match that begins before a limit may end this much behind it.
 _MARGIN: Final = 64
 # A longer piece without an end is cut at a comma, a line or a blank.
 LONGEST: Final = 400
-_SOFT_END: Final = (re.compile(r"[;，、：]\s*|[,:](?!\d)\s*"), re.compile(r"\s+"))
+_SOFT_END: Final = (compile_late(r"[;，、：]\s*|[,:](?!\d)\s*"), compile_late(r"\s+"))
 
 
 def split_sentences(text: str, longest: int = LONGEST) -> list[tuple[int, int]]:

@@ -22,6 +22,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from bookwheel.errors import TokenizerError
+from bookwheel.patterns import compile_late
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -35,10 +36,10 @@ _TOKENS_PER_BYTE: Final = 0.3125
 # Counts that are kept, so that a reply, a question or a template is tokenized once.
 _COUNTS_KEPT: Final = 256
 # What one token can stand for in any number, and characters that are words or syllables.
-_RUN: Final = re.compile(r"(\W)\1+|\s+")
-_SYLLABLE: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_RUN: Final = compile_late(r"(\W)\1+|\s+")
+_SYLLABLE: Final = compile_late("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 # A letter of ASCII, because no normalizer joins it with the blank or with what stands before.
-_WORD_START: Final = re.compile(r" (?=[A-Za-z])(?<!\s )(?<!\A )")
+_WORD_START: Final = compile_late(r" (?=[A-Za-z])(?<!\s )(?<!\A )")
 # What may stand before the blank: of each kind of character, and what tokenizers treat apart.
 _BEFORE: Final = (
     *("a", "A", "é", "e\u0301", "中", "я", "א", "ก", "'s", "’s", "7", "1234", "²", "Ⅷ"),
@@ -362,7 +363,7 @@ class CountedWords:
         return self._letters[at] + max(0, at - 1)
 
 
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = compile_late("[\ud800-\udfff]")
 
 
 def replace_surrogates(text: str) -> str:

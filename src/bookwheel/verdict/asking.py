@@ -5,9 +5,9 @@ Nothing here decides, and nothing here asks whether the sentence is true. The ta
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.patterns import compile_late
 from bookwheel.text.questions import AnswerKind, Style, can_answer, find_counted, find_kind, find_style, shows_kind
 from bookwheel.verdict.marks import CAUSE, NOT
 from bookwheel.verdict.parsing import Sentence, share_terms
@@ -36,9 +36,9 @@ _GROUPS: Final[Mapping[str, Collection[AnswerKind | None]]] = {
     "yes or no": (),
 }
 """What a question can want, as the weights know it."""
-_WHY: Final = re.compile(r"\b(?:why|what (?:is|was) the reason|how come)\b|为什么|为何|原因|怎么会")
-_PRICE: Final = re.compile(r"(?<![\d.,])\d[\d.,]*[.,]\d\d(?!\d)")
-_MONEY_ASKED: Final = re.compile(
+_WHY: Final = compile_late(r"\b(?:why|what (?:is|was) the reason|how come)\b|为什么|为何|原因|怎么会")
+_PRICE: Final = compile_late(r"(?<![\d.,])\d[\d.,]*[.,]\d\d(?!\d)")
+_MONEY_ASKED: Final = compile_late(
     r"\b(?:cost|costs|price|fee|pay|spend|salary|rent|charge)\b|多少[钱錢]|价格|费用|工资|花多少|經費|经费"
 )
 _MONEY: Final = frozenset({"usd", "eur", "gbp", "jpy", "cny", "元", "free", "免", "crown", "crowns", "francs"})

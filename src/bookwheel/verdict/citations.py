@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import Fit, Verdict
+from bookwheel.patterns import compile_late
 from bookwheel.text.lines import FILE_HEADER, has_lines
 from bookwheel.verdict.search import LocatedSentence
 
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 _PLACE: Final = (
     r"(?:in (?P<scope>[\w.$]+), )?(?P<source>[^\s:][^:\n]{0,250}):(?P<first>\d{1,7})(?:-(?P<last>\d{1,7}))?:"
 )
-_LINE: Final = re.compile(rf"{_PLACE} +(?P<words>\S[^\n]*)\Z")
-_BLOCK: Final = re.compile(rf"{_PLACE}\n(?P<words>.+)\Z", re.DOTALL)
-_HEAD: Final = re.compile(rf"{_PLACE}\Z")
+_LINE: Final = compile_late(rf"{_PLACE} +(?P<words>\S[^\n]*)\Z")
+_BLOCK: Final = compile_late(rf"{_PLACE}\n(?P<words>.+)\Z", re.DOTALL)
+_HEAD: Final = compile_late(rf"{_PLACE}\Z")
 _CUT: Final = "…"
 # Lines of a file that one citation may have.
 _MOST_LINES: Final = 400

@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.patterns import compile_late
 from bookwheel.text.matching import drop_invisible
 from bookwheel.text.sentences import find_ends
 from bookwheel.verdict.search import LocatedSentence, list_blocks
@@ -30,11 +31,11 @@ _MOST_SEEDS: Final = 32
 _MOST_PLACES: Final = 16
 _LEAST_SEED: Final = 8
 _QUOTES: Final = "\"'“”‘’«»「」"
-_BETWEEN: Final = re.compile(rf"(?:[-*•·>#{_QUOTES}]+|\(?\d{{1,2}}[.)、])*")
+_BETWEEN: Final = compile_late(rf"(?:[-*•·>#{_QUOTES}]+|\(?\d{{1,2}}[.)、])*")
 _BETWEEN_LENGTH: Final = 8
-_BULLETS: Final = re.compile(rf"\s*(?:(?:[-*•·>]+|#+|\(?\d{{1,2}}[.)、])\s+)*[{_QUOTES}]*")
-_CLOSING: Final = re.compile(rf"[.!?。！？…{_QUOTES})\]]*")
-_HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s.*\n\s*", re.MULTILINE)
+_BULLETS: Final = compile_late(rf"\s*(?:(?:[-*•·>]+|#+|\(?\d{{1,2}}[.)、])\s+)*[{_QUOTES}]*")
+_CLOSING: Final = compile_late(rf"[.!?。！？…{_QUOTES})\]]*")
+_HEADING: Final = compile_late(r"^\s{0,3}#{1,6}\s.*\n\s*", re.MULTILINE)
 
 
 def find_copies(

@@ -30,6 +30,7 @@ from math import exp
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import Claim, Fit, Verdict
+from bookwheel.patterns import compile_late
 from bookwheel.text.remarks import says_absent
 from bookwheel.text.sentences import list_sentences
 from bookwheel.verdict.asking import is_misfit, measure_fit
@@ -47,9 +48,9 @@ if TYPE_CHECKING:
     from bookwheel.types import Part, Step
     from bookwheel.verdict.sources import SupportsParts
 
-_BULLETS: Final = re.compile(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")
-_CHOICE: Final = re.compile(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)
-_NO: Final = re.compile(r"\s*(?:no|不|否)", re.IGNORECASE)
+_BULLETS: Final = compile_late(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")
+_CHOICE: Final = compile_late(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)
+_NO: Final = compile_late(r"\s*(?:no|不|否)", re.IGNORECASE)
 # Terms of a sentence that says something by itself.
 _LEAST_SENTENCE: Final = 4
 # A passage that has less of a sentence than this is not quoted for it.
@@ -58,7 +59,7 @@ _LEAST_CONTRADICTED: Final = 0.4
 _MOST_CONTRADICTED: Final = 0.5
 # Characters between a heading and what stands under it.
 _HEADING_GAP: Final = 4
-_CLAUSES: Final = re.compile(r"[;:()，；：（）—–]|,(?!\d)")
+_CLAUSES: Final = compile_late(r"[;:()，；：（）—–]|,(?!\d)")
 _MARKS: Final = " ,;:，；：。.!！?？"
 
 

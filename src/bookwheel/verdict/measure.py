@@ -6,12 +6,12 @@ Shares are from 0 to 1; a feature that is named after a fault ("foreign", "not l
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from itertools import combinations, pairwise
 from math import log
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.patterns import compile_late
 from bookwheel.text.quantities import same_quantity
 from bookwheel.verdict.marks import BOUNDS, CAUSE, HEDGE, NOT, OPPOSITES, SAID, find_marks
 from bookwheel.verdict.parsing import Sentence, Term, parse, share_terms
@@ -19,7 +19,7 @@ from bookwheel.verdict.parsing import Sentence, Term, parse, share_terms
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
-_NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
+_NUMBER: Final = compile_late(r"-?\d+(?:\.\d+)?")
 # Terms of a short answer, and counts from which on more changes nothing.
 _SHORT: Final = 3
 _MOST_LOST: Final = 6

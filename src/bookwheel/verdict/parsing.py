@@ -9,13 +9,13 @@ neighbouring signs are a term.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
@@ -26,7 +26,7 @@ from bookwheel.verdict.marks import find_marks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_SIGN: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+_SIGN: Final = compile_late("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _EMPTY: Final = lexicon.FUNCTION_WORDS | lexicon.words("provided document text passage section page according")
 _ASKING_PAIRS: Final = lexicon.words(
     "什么 为什 怎么 多少 哪里 哪个 哪些 哪家 哪天 几点 是谁 如何 是否 多久 多大 哪一 几个"

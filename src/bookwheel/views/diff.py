@@ -8,18 +8,19 @@ Every view of a reading shows this difference: the HTML, the terminal, MCP and, 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
+
+from bookwheel.patterns import compile_late
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _SCRIPTS_WITHOUT_BLANKS: Final = "\u3040-\u30ff\u3400-\u9fff\U00020000-\U000323af"
 # A number is one piece: 7,850 did not become 8,120 in two places, and 十八 grew no 二.
-_PIECE: Final = re.compile(
+_PIECE: Final = compile_late(
     rf"\d+(?:[.,:]\d+)+|[〇零一二两三四五六七八九十百千万亿]{{2,}}|[{_SCRIPTS_WITHOUT_BLANKS}]|[^\W{_SCRIPTS_WITHOUT_BLANKS}]+|\s+|[^\w\s]"
 )
 # Two lines that share fewer of their words count as one gone and one new line.

@@ -73,7 +73,7 @@ async def calibrate(
         scorers, samples = await list_scorers(model), _make_samples(calibration, model, chosen)
         measured: list[tuple[Calibration, list[ScoredChunk]]] = []
         for scorer in scorers:
-            with stderr().status("") as status:
+            with stderr().open_rich().status("") as status:
                 show = _make_watch(status, f"{model.name} judges by {scorer}")
                 rows = await score_samples(model, chosen, samples, scorer, at_once=calibration.at_once, watch=show)
             scores, labels = [row.score for row in rows], [row.matters for row in rows]
@@ -99,7 +99,7 @@ async def _calibrate_verdict(wanted: CalibrationOptions, model: Model, plan: Pla
     from bookwheel.lab.evaluation.verdict_calibration import choose_answers, make_verdict_calibration, score_answers
 
     answers = choose_answers(None)
-    with stderr().status("") as status:
+    with stderr().open_rich().status("") as status:
         show = _make_watch(status, f"{model.name} judges", "answers")
         scores = await score_answers(model, plan, answers, at_once=wanted.at_once, watch=show)
     command = shlex.join(("bookwheel", "calibrate", "--verdict", f"--model={model.name}"))

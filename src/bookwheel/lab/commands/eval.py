@@ -76,8 +76,7 @@ def evaluate(
             results = run_command(_run_evaluation(evaluation, path.parent, options, retry_failed=retry_failed))
         except (asyncio.CancelledError, KeyboardInterrupt):
             stderr().print(
-                f"interrupted; the results so far are in {path.parent}, and the same command goes on from there",
-                markup=False,
+                f"interrupted; the results so far are in {path.parent}, and the same command goes on from there"
             )
             return EXIT_CODES[Status.CANCELLED]
     _print_report(results, path, options, also_official=also_official)
@@ -182,7 +181,7 @@ def _print_report(results: Results, path: Path, options: EvalOptions, *, also_of
     else:
         print_line(to_markdown("Scores", build_sections(built)[:1]))
         if not options.output.quiet:
-            stderr().print(f"the whole report: {written[0]} and {written[1]}", markup=False)
+            stderr().print(f"the whole report: {written[0]} and {written[1]}")
 
 
 def _choose_exit_code(results: Results, *, allow_failures: bool) -> int:

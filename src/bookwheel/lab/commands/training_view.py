@@ -36,7 +36,7 @@ class RunView:
 
     def __init__(self, title: str, *, warm: int, steps: int, console: Console | None = None) -> None:
         """Prepare the view of at most `warm` supervised and then `steps` reinforcement steps."""
-        self._console = console or stderr()
+        self._console = console or stderr().open_rich()
         self._title = title
         self._warm, self._steps = warm, steps
         self._rewards: list[float] = []

@@ -50,7 +50,6 @@ class AccompaniedModel(ModelWrapper):
     def __init__(self, model: Model, companions: Companions) -> None:
         super().__init__(model)
         self.companions = companions
-        self.default_way: str = getattr(model, "default_way", "")
         self.endpoint: object = getattr(model, "endpoint", None)
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:

@@ -10,18 +10,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import PlanError, PromptError
+from bookwheel.models.base import Model, unwrap
 from bookwheel.reading.ways.whole import load_if_fits, text_budget
 from bookwheel.types import WayChoice
 
 if TYPE_CHECKING:
-    from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.types import Document
 
 
 def find_default_way(model: Model) -> str:
     """Return the way that reads in chunks for this model: its own, its attribute `default_way`, or the loop."""
-    return getattr(model, "default_way", "") or "sequential"
+    return _find_own_way(model) or "sequential"
+
+
+def _find_own_way(model: Model) -> str:
+    # Of the model itself: what a server wraps around it has no way of its own.
+    return getattr(unwrap(model), "default_way", "")
 
 
 def choose_way(model: Model, document: Document, plan: Plan, question: str = "") -> WayChoice:
@@ -29,7 +34,7 @@ def choose_way(model: Model, document: Document, plan: Plan, question: str = "")
 
     Without a question, the longest that the plan allows is assumed.
     """
-    if own := getattr(model, "default_way", ""):
+    if own := _find_own_way(model):
         return WayChoice(way=own, reason=f"{model.name} reads best this way")
     if model.window is None:
         return WayChoice(way="sequential", reason=f"the window of {model.name} is unknown")

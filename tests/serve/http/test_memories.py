@@ -126,6 +126,13 @@ def test_correct_forget_and_export(client, tmp_path) -> None:
     assert client.get("/memories/bo").status_code == 404
 
 
+def test_it_is_read_into_by_the_way_of_its_model(tmp_path) -> None:
+    model = ScriptedModel(note_values, plan=PLAN)
+    model.default_way = "edits"
+    with running(tmp_path, model) as up, up.client() as client:
+        assert client.post("/memories", json={"name": "ada", "about": "Ada"}).json()["way"] == "edits"
+
+
 def test_an_agent_keeps_files_in_it(client) -> None:
     def run(**command):
         answer = client.post("/memories/ada/files", json=command)

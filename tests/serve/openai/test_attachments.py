@@ -83,6 +83,7 @@ def test_a_chat_never_renames_an_uploaded_document(up, ai) -> None:
         )
         for part in (file_part(TEXT, "text/plain"), file_part(TEXT, filename="other.txt")):
             ask(ai, part)
+        client.post("/readings", json={"question": QUESTION, "text": TEXT}).raise_for_status()
         assert client.get(f"/documents/{sha}").json()["name"] == "lease.txt"
     assert up.journal.reading(said.reading).document.name == "lease.txt"
 

@@ -164,6 +164,32 @@ def test_anthropics_client_gets_an_answer_whole_and_in_pieces(start, words) -> N
 
 
 @pytest.mark.slow
+def test_anthropics_tool_runner_calls_a_tool_and_then_replies(start, words) -> None:
+    anthropic = pytest.importorskip("anthropic")
+    beta_tool = getattr(anthropic, "beta_tool", None) or pytest.skip("needs a newer anthropic")
+    text, question = words
+    greeted = []
+
+    @beta_tool
+    def greet(name: str) -> str:
+        """Greet a person by name."""
+        greeted.append(name)
+        return f"{name} was greeted"
+
+    asked = [{"role": "user", "content": f"{text}\n\nGreet her. {question}"}]
+    call = json.dumps({"tool": "greet", "arguments": {"name": "Ada Quill"}})
+    with (
+        start(call, '{"reply": "I greeted Ada Quill."}') as up,
+        anthropic.Anthropic(base_url=up.url, api_key="none", max_retries=0) as client,
+    ):
+        said = client.beta.messages.tool_runner(
+            model="bookwheel/scripted", max_tokens=100, tools=[greet], messages=asked
+        ).until_done()
+    assert greeted == ["Ada Quill"]
+    assert said.content[0].text == "I greeted Ada Quill."
+
+
+@pytest.mark.slow
 def test_ollamas_client_lists_the_models_and_gets_an_answer(start, words) -> None:
     client_of = pytest.importorskip("ollama").Client
     text, question = words

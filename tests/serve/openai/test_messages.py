@@ -59,6 +59,12 @@ def test_a_message_is_counted_with_its_document(up) -> None:
         assert client.post("/v1/messages/count_tokens", json=asked).json()["input_tokens"] > 100
 
 
+def test_who_asks_for_a_thread_is_told_to_send_all_messages(up) -> None:
+    said = post(up, messages=[{"role": USER, "content": "Hello there"}], thread={"type": "create"})
+    assert said.status_code == 400
+    assert said.json()["error"]["details"]["error_code"] == "thread_unsupported_request"
+
+
 def test_a_document_is_called_by_its_title(up) -> None:
     source = {"type": "text", "media_type": "text/plain", "data": TEXT}
     content = [{"type": "document", "title": "The mill", "source": source}, {"type": "text", "text": QUESTION}]

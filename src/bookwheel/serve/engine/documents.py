@@ -100,7 +100,8 @@ class DocumentStore:
         if not text.strip():
             raise SourceError("the text is empty: give a document with text in it")
         await self.check_disk()
-        return await self._store(TextDocument(text, safe_name(name or shorten_name(text) or "text")), client)
+        document = TextDocument(text, safe_name(name or shorten_name(text) or "text"))
+        return await self._store(document, client, renames=bool(name))
 
     async def store_path(self, path: Path, client: str) -> StoredDocument:
         return await self.store_paths([path], client)

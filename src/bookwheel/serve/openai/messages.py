@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 
 _STOPS: Final = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
+_NO_THREADS: Final = {
+    "type": "error",
+    "error": {
+        "type": "invalid_request_error",
+        "message": "this server keeps no threads: send all messages, without the field thread",
+        "details": {"error_code": "thread_unsupported_request", "unsupported": ["thread"]},
+    },
+}
 # A delta's kind, by the kind of its block.
 _DELTAS: Final = {"thinking": "thinking_delta", "text": "text_delta", "tool_use": "input_json_delta"}
 
@@ -56,6 +64,8 @@ class MessagesShape(ChatBody):
     tool_choice: dict[str, Any] | None = None
     thinking: dict[str, Any] | None = None
     """The memory is sent as thinking where this is enabled."""
+    thread: dict[str, Any] | None = None
+    """How the SDK's tool runner asks for messages to be kept here; told that they are not, it sends all of them."""
 
     @property
     def has_thinking(self) -> bool:
@@ -97,6 +107,8 @@ class MessageRoutes:
     @operation("POST", "/v1/messages", "Anthropic: a message", MessageJson, body=MessagesShape, headers=IDEMPOTENCY)
     async def create_message(self, request: Request) -> Response:
         shape = await parse_body(MessagesShape, request)
+        if shape.thread:
+            return JsonResponse(_NO_THREADS, 400)
         chat, raw_body = to_chat_request(shape)
         result = await self._chats.answer(request, chat, raw_body)
         if result.chunks is not None:

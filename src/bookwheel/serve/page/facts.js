@@ -72,13 +72,15 @@ function listMissed(reading, trace) {
   const flagged = (flag) => trace.own.filter(({ flags, start, end }) => end > start && flags.includes(flag)).length;
   const left = Math.round(100 * (1 - share(reading, trace)));
   const isLookedUp = reading.answer_turn?.flags.includes("looked-up");
-  const told = [["missed.gaps", gaps.length], ["missed.skipped", flagged("skipped")], ["missed.unread", flagged("unread")]];
+  // Of an answer that found nothing, nobody can say that it was found before.
+  const unread = reading.verdict === "absent" ? "missed.unread.absent" : "missed.unread";
+  const told = [["missed.gaps", gaps.length], ["missed.skipped", flagged("skipped")], [unread, flagged("unread")]];
   const where = gaps.slice(0, 3).map(({ start, end, pages: on }) => pages(on) || t("source.span", { start: number(start), end: number(end) }));
   return [
     isFromMemory(reading) && t("missed.carried"),
     ...(reading.cautions ?? []).map(({ kind }) => t(`missed.${kind}`, { tokens: number(reading.plan.memory_tokens) })),
     isLookedUp && t("flag.looked-up"),
-    ...told.filter(([key, count]) => count && !(isLookedUp && key === "missed.unread")).map(([key, count]) => t(key, { count: number(count), all, where: where.join(t("list.comma")) })),
+    ...told.filter(([key, count]) => count && !(isLookedUp && key === unread)).map(([key, count]) => t(key, { count: number(count), all, where: where.join(t("list.comma")) })),
     trace.own.length && left > 0 && !isLookedUp && t(reading.status === "answered" ? "missed.share" : "missed.rest", { share: `${number(left)} %` }),
     ...(reading.document.notes ?? []).map(explain),
   ].filter(Boolean);

@@ -68,6 +68,7 @@ export default {
   "missed.gaps": "{count} of {all} sections were not taken in whole ({where}).|One of {all} sections was not taken in whole ({where}).",
   "missed.skipped": "{count} of {all} sections were judged not to matter and left out.|One of {all} sections was judged not to matter and left out.",
   "missed.unread": "{count} of {all} sections were not read: the answer was found before.|One of {all} sections was not read: the answer was found before.",
+  "missed.unread.absent": "{count} of {all} sections were not read.|One of {all} sections was not read.",
   "missed.list": "This asks for a list, and one memory of {tokens} tokens holds only so much.",
   "missed.full": "The memory of {tokens} tokens was full: something was cut off.",
   "missed.collect": "Collect every item in a table",

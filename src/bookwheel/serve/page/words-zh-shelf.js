@@ -68,6 +68,7 @@ export default {
   "missed.gaps": "{all} 节中有 {count} 节没有完整读入（{where}）。",
   "missed.skipped": "{all} 节中有 {count} 节被判断为无关而略过。",
   "missed.unread": "{all} 节中有 {count} 节没有读：之前已找到答案。",
+  "missed.unread.absent": "{all} 节中有 {count} 节没有读。",
   "missed.list": "这个问题要的是一份清单，而一份 {tokens} 个词元的笔记容纳有限。",
   "missed.full": "{tokens} 个词元的笔记已满：有内容被截去。",
   "missed.collect": "把每一项收进表格",

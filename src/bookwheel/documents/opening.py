@@ -250,7 +250,7 @@ def _open_source(
     try:
         return open_path(Path(source), notes, "" if alone else Path(source).resolve().name)
     except (OSError, ValueError) as error:
-        name = to_printable(str(source))
+        name = to_printable(" ".join(str(source).split("\n")))
         if len(name) > _LONGEST_PATH or "\n" in str(source) or _SENTENCE.search(name):
             shown = name if len(name) <= _SHOWN_PATH else f"{name[:_SHOWN_PATH]}…"
             raise SourceError(

@@ -33,7 +33,9 @@ export class Answer {
     this.question.title = reading.question;
     this.text.classList.toggle("none", !reading.answer);
     refill(this.text, reading.answer ? this.#marked(reading) : t(`none.${reading.status}`));
-    refill(this.flags, (reading.answer_turn?.flags ?? []).map(flagChip));
+    // The badge of an answer that may be wrong says so already.
+    const flags = (reading.answer_turn?.flags ?? []).filter((flag) => flag !== "unsure" || reading.sign === "green");
+    refill(this.flags, flags.map(flagChip));
     refill(this.earned, judged(reading));
     refill(this.problem, reading.status === "cancelled" ? "" : why);
     const { claims = [], evidence = [] } = reading;

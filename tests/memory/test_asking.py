@@ -9,6 +9,7 @@ from bookwheel.memory.append import append
 from bookwheel.memory.asking import ask
 from bookwheel.memory.forgetting import forget
 from bookwheel.memory.opened import begin_memory, open_memory
+from bookwheel.memory.searching import rank_passages
 from bookwheel.models.patience import Patience
 from bookwheel.models.scripted import ScriptedModel, keyword_likelihood
 from bookwheel.plan import Plan
@@ -61,6 +62,18 @@ async def test_a_quote_of_a_talk_has_its_own_time_and_who_says_it(session, begin
     (quote,) = (await ask(opened, "room?")).evidence
     assert (quote.quote.strip(), quote.speaker, quote.at) == ("room = 12", "Ada", "2026-01-01T10:00:00+02:00")
     assert quote.describe_place() == "chat · Ada · 2026-01-01T10:00:00+02:00"
+
+
+async def test_a_line_that_a_reply_repeats_is_no_newer_for_it(session, begin):
+    opened = await begin(session)
+    await append(opened, "From: Ada\nThe meeting is on Thursday.\nroom = 12\n", source="mail-1", at="2026-01-01")
+    await append(opened, "From: Bo\nThe room changes:\nroom = 14\n", source="mail-2", at="2026-01-02")
+    reply = "From: Cy\n> The meeting is on\n> Thursday.\n> room = 12\n> room = 99\nThursday is fine.\n"
+    await append(opened, reply, source="mail-3", at="2026-01-03")
+    found = [one.words for one in rank_passages(opened, "room on Thursday", opened.newest(), None)]
+    assert sum("room = 12" in words for words in found) == 1
+    assert any("> room = 99" in words for words in found)
+    assert any("Thursday is fine." in words for words in found)
 
 
 async def test_an_answer_from_a_full_memory_says_so(session, begin):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,8 @@ _PASSAGE: Final = {"en": 1200, "zh": 400}
 # Who quotes needs few words around an answer, and passages of many dates.
 _QUOTED: Final = 4
 _ASKS: Final = ("?", "？")
+# A line of an older mail in a reply.
+_REPEATED: Final = re.compile(r"^[ \t]*>[ \t>]*(?P<words>[^\n]*)(?:\n|\Z)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +149,25 @@ def leave_out_others(passages: Sequence[MemoryPassage], question: str) -> list[M
         for one in passages
         for start, end in keep_spans(one.words, question, speakers)
     ]
+
+
+def leave_out_repeated(passages: Sequence[MemoryPassage]) -> list[MemoryPassage]:
+    """Return the passages without the lines that a reply repeats of an older mail, where one has them from that mail.
+
+    Who replies does not say them again: they are no newer for it, nor theirs.
+    """
+    own = " ".join(word for one in passages for word in _REPEATED.sub("\n", one.words).split())
+    left = list[MemoryPassage]()
+    for one in passages:
+        start = 0
+        for line in (*_REPEATED.finditer(one.words), None):
+            if line and not ((said := " ".join(line["words"].split())) and said in own):
+                continue
+            end = line.start() if line else len(one.words)
+            if one.words[start:end].strip():
+                left.append(replace(one, start=one.start + start, words=one.words[start:end]))
+            start = line.end() if line else end
+    return left
 
 
 def cut_passages(content: str, *, is_quoted: bool = False) -> Iterator[tuple[int, str]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bookwheel.journal.memory_rows import BY_HAND, MemoryText
 from bookwheel.memory.files import split_line
-from bookwheel.memory.passages import MemoryPassage, cut_passages
+from bookwheel.memory.passages import MemoryPassage, cut_passages, leave_out_repeated
 from bookwheel.memory.pieces import format_header
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.ranking import QuestionWords
@@ -52,7 +52,7 @@ def rank_passages(
         if room < 0 and chosen:
             break
         chosen.append(passage)
-    return chosen
+    return leave_out_repeated(chosen)
 
 
 def _list_written(opened: OpenMemory, version: MemoryVersion) -> list[MemoryPassage]:

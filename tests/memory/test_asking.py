@@ -9,6 +9,7 @@ from bookwheel.memory.append import append
 from bookwheel.memory.asking import ask
 from bookwheel.memory.forgetting import forget
 from bookwheel.memory.opened import begin_memory, open_memory
+from bookwheel.memory.passages import PassageDocument
 from bookwheel.memory.searching import rank_passages
 from bookwheel.models.patience import Patience
 from bookwheel.models.scripted import ScriptedModel, keyword_likelihood
@@ -62,6 +63,12 @@ async def test_a_quote_of_a_talk_has_its_own_time_and_who_says_it(session, begin
     (quote,) = (await ask(opened, "room?")).evidence
     assert (quote.quote.strip(), quote.speaker, quote.at) == ("room = 12", "Ada", "2026-01-01T10:00:00+02:00")
     assert quote.describe_place() == "chat · Ada · 2026-01-01T10:00:00+02:00"
+    await append(opened, "Due: now\nPaid out: hall = 31\n", source="note", at="2026-01-02")
+    note = PassageDocument(rank_passages(opened, "hall", opened.newest(), None), has_headers=False)
+    start = note.slice(0, note.length).index("Paid out")
+    quote = note.quote(start, start + len("Paid out: hall = 31"))
+    assert quote is not None
+    assert (quote.speaker, note.find_speaker(quote)) == ("", "Paid out")
 
 
 async def test_a_line_that_a_reply_repeats_is_no_newer_for_it(session, begin):

@@ -120,6 +120,12 @@ class PassageDocument:
         """All who speak in the passages, where they are of a talk."""
         return list_speakers(one.words for one in self.passages)
 
+    def find_speaker(self, quote: DatedQuote) -> str:
+        """Return who says a quote, by a name before its line where there are no times."""
+        homes = (one for one in self.passages if (one.text.source, one.text.number) == (quote.source, quote.text))
+        home = next((one for one in homes if one.start <= quote.start < one.start + len(one.words)), None)
+        return find_turn(home.words, quote.start - home.start)[0] if home else ""
+
     def quote(self, start: int, end: int) -> DatedQuote | None:
         """Return a span of the document as words of a text."""
         # A sentence may begin in the header line above its passage.
@@ -137,7 +143,8 @@ class PassageDocument:
             start=at,
             end=at + len(words),
             text=passage.text.number,
-            speaker=speaker,
+            # A label before a colon is a name in a talk alone, which has times.
+            speaker=speaker if said else "",
         )
 
 

@@ -171,6 +171,7 @@ def find_rivals(
     rivals: list[DatedQuote] = []
     for quote in quotes:
         mine, wanted = _list_stems(quote.quote), asked.find(quote.quote)
+        speaker = document.find_speaker(quote)
         if not wanted:
             continue
         for passage in document.passages:
@@ -188,7 +189,7 @@ def find_rivals(
                 if is_alike and wanted <= asked.find(words) and mine - theirs and theirs - mine - said:
                     at = passage.place + passage.words.find(words, start)
                     rival = document.quote(at, at + len(words))
-                    if rival and (rival.speaker in {quote.speaker, ""} or not quote.speaker):
+                    if rival and (not speaker or document.find_speaker(rival) in {speaker, ""}):
                         rivals.append(rival)
     return list(dict.fromkeys(rivals))
 

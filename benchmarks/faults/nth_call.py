@@ -215,7 +215,9 @@ async def main() -> None:
     print(f"{count.calls:,} calls at {len(count.places):,} places, {len(chosen):,} of them fail; {whole}", flush=True)
     for error in options.errors:
         ends: Counter[str] = Counter()
-        for at in chosen:
+        for number, at in enumerate(chosen):
+            if number % 50 == 49:  # a run that is ended tells how far it came
+                print(f"  {error}: {dict(ends)} so far", flush=True)
             fault = Fault(at, ERRORS[error], places)
             end = await judge(port, fault, whole, stream=options.stream)
             ends[end.split(":", maxsplit=1)[0]] += 1

@@ -164,6 +164,18 @@ def test_what_nobody_foresaw_is_kept_and_told_in_our_words_and_the_reading_goes_
     assert read(tmp_path, ScriptedModel(keyword_reader), go_on="last").status is Status.ANSWERED
 
 
+def test_a_fault_of_the_machine_is_told_but_one_of_whoever_watches_is_theirs(tmp_path: Path, monkeypatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    with pytest.raises(OSError, match="Too many open files"):
+        read(tmp_path, ScriptedModel(keyword_reader), watch=fail)
+    monkeypatch.setattr(runner.PatientModel, "reply", fail)
+    with pytest.raises(BrokenReading, match=r"nobody foresaw \(Too many open files in test_runner.py"):
+        read(tmp_path, ScriptedModel(keyword_reader))
+    assert (kept(tmp_path).status, kept(tmp_path).error_kind) == (Status.FAILED, "BrokenReading")
+
+
 @pytest.mark.parametrize("place", ["judge", "judge_by_sight", "doubt"])
 def test_what_nobody_foresaw_in_a_verdict_is_told_as_well(tmp_path, monkeypatch, place: str) -> None:
     def break_there(*_: object, **__: object) -> None:

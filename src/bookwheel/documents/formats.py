@@ -284,6 +284,16 @@ def explain_damage(name: str, kind: str, advice: str = "Save it again.") -> Iter
         raise SourceError(f"{name} is a damaged {kind}: {reason}. {advice}") from error
 
 
+@contextmanager
+def skip_damage(warnings: SourceWarnings, what: str, place: str) -> Iterator[None]:
+    """Name a leaf that cannot be read, so that one bad leaf does not cost the others of its container."""
+    try:
+        with explain_damage(place, "part"):
+            yield
+    except SourceError:
+        warnings.add(f"{what} left out, damaged or too deep", place)
+
+
 _READERS: Final = {
     Format.PDF: "pdf:read_pdf",
     Format.HTML: "html:read_html",

@@ -134,7 +134,7 @@ def parse_sent(date: str) -> str:
     """Return the time of a mail's header, as ISO 8601; empty for what is none."""
     try:
         return parsedate_to_datetime(date).isoformat(timespec="seconds")
-    except ValueError:
+    except (ValueError, OverflowError, RecursionError):  # the last of brackets in brackets
         return ""
 
 

@@ -125,10 +125,12 @@ async def run_reading(
     except InputError as fault:
         await run.end(Status.FAILED, fault)
         raise
-    except (BookwheelError, AssertionError, OSError):
-        # Whoever watches may be a pipe that was closed, or a full disk: that is told where it is known.
+    except (BookwheelError, AssertionError):
         raise
     except Exception as fault:
+        if fault is run.unshown:
+            # Whoever watches may be a pipe that was closed, or a full disk: that is told where it is known.
+            raise
         broken = BrokenReading(_describe_break(fault))
         await run.end(Status.FAILED, broken)
         raise broken from fault
@@ -141,8 +143,9 @@ async def run_reading(
 def _describe_break(fault: Exception) -> str:
     """Return what a person can do, and where it broke, for whoever mends it."""
     *_, last = traceback.extract_tb(fault.__traceback__)
+    what = (isinstance(fault, OSError) and fault.strerror) or type(fault).__name__
     return (
-        f"the reading broke in a way that nobody foresaw ({type(fault).__name__} in {Path(last.filename).name}, line "
+        f"the reading broke in a way that nobody foresaw ({what} in {Path(last.filename).name}, line "
         f"{last.lineno}). Resume goes on from its last step; if it breaks again, report that, with what "
         f"`bookwheel doctor` prints"
     )
@@ -157,6 +160,8 @@ class _Run:
         self.answer = reading.answer
         self.evidence = reading.evidence
         self.claims = reading.claims
+        self.unshown: OSError | None = None
+        """What kept an event from whoever watches."""
         self._reading = reading
         self._journal = journal
         self._watch = watch
@@ -229,12 +234,19 @@ class _Run:
                 else:
                     is_planned_anew = not self.steps and await self._scale_tokens(event)
                     await self._store(complete)
-                shown = self._watch(complete)
-                if isawaitable(shown):
-                    await shown
+                await self._show(complete)
                 if is_planned_anew:
                     return True
         return False
+
+    async def _show(self, event: Step | Answer) -> None:
+        try:
+            shown = self._watch(event)
+            if isawaitable(shown):
+                await shown
+        except OSError as fault:
+            self.unshown = fault
+            raise
 
     async def _scale_tokens(self, first: Step | Answer) -> bool:
         """Correct the plan's estimate of tokens by the first step, if that is possible."""

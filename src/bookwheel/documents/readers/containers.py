@@ -10,28 +10,27 @@ from __future__ import annotations
 import json
 import mailbox
 import re
-from collections import Counter
 from contextlib import closing, suppress
 from dataclasses import replace
 from email.header import decode_header, make_header
-from email.parser import BytesParser
+from email.message import Message
+from email.parser import BytesFeedParser, BytesParser
 from email.policy import compat32
 from email.utils import parseaddr
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.formats import explain_damage, read_parts
+from bookwheel.documents.formats import explain_damage, read_parts, skip_damage
 from bookwheel.documents.readers.html import find_charset, parse_html, render_tree
 from bookwheel.documents.sources import spool, to_printable
-from bookwheel.documents.transcripts import name_turn, parse_sent
+from bookwheel.documents.transcripts import get_object, name_turn, parse_sent
 from bookwheel.errors import InputError
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from email.message import Message
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
@@ -41,13 +40,14 @@ _HEADERS: Final = ("From", "To", "Cc", "Date", "Subject")
 # Messages in messages, and parts in parts.
 _MOST_LEVELS: Final = 40
 _MOST_PARTS: Final = 10_000
-_BOUNDARY: Final = re.compile(rb"boundary\s*=\s*(?:\"([^\"\r\n]{1,80})\"|([^\s;\"]{1,80}))", re.IGNORECASE)
-_BOUNDARY_LINE: Final = re.compile(rb"^--([^\r\n]{1,82})", re.MULTILINE)
+_BOUNDARY_LINE: Final = re.compile(rb"^(?=--)", re.MULTILINE)
 _SIGNATURES: Final = ("application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature")
-# Characters of the line that tells old programs that there are parts.
-_MOST_PREAMBLE: Final = 160
-# The share of a text's words that another wording of it may lack.
-_LACKING: Final = 0.05
+# The line that tells old programs that there are parts.
+_PREAMBLE: Final = re.compile(r"[^.]{0,80}\b(?:MIME|multi-?part|several parts)\b[^.]{0,80}\.?", re.IGNORECASE)
+# Characters of a header that are decoded and looked through: both take time by the square.
+_MOST_HEADER: Final = 10_000
+_MBOX_BEGIN: Final = re.compile(rb"^From ", re.MULTILINE)
+_BLOCK: Final = 1 << 20
 
 
 def read_email(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
@@ -59,7 +59,10 @@ def read_email(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
 
 def read_mailbox(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield the messages in order, each under its sender, time and number, its attachments under `team.mbox#12`."""
-    source.open().close()  # which sees that it has not changed
+    with source.open() as file:  # which sees that it has not changed
+        head = file.read(_BLOCK)
+    if _MBOX_BEGIN.split(head, maxsplit=1)[0].strip():
+        warnings.add("lines before the first message that are not read", source.name)
     with explain_damage(source.name, "mailbox"), closing(mailbox.mbox(source.path, create=False)) as box:
         for number, key in enumerate(box.iterkeys(), 1):
             name = f"{source.name}#{number}"
@@ -70,30 +73,38 @@ def read_mailbox(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]
             sender, at = _find_sender(data)
             label = name_turn(source.name, f"message {number}", sender, at.replace("T", " "))
             yield Part(text=f"===== message {number} =====\n", source=label, at=at, entry=name)
-            for part in _read_bytes(data, name, warnings, 0):
-                yield replace(part, source=label if part.source == name else part.source, at=at, entry=name)
+            with skip_damage(warnings, "messages", name):
+                for part in _read_bytes(data, name, warnings, 0):
+                    yield replace(part, source=label if part.source == name else part.source, at=at, entry=name)
 
 
 def _find_sender(data: bytes) -> tuple[str, str]:
     """Return who sent a message, and when; empty where it does not say so."""
     message = BytesParser(policy=compat32).parsebytes(re.split(rb"\r?\n\r?\n", data, maxsplit=1)[0], headersonly=True)
-    name, address = parseaddr(_decode_words(message.get("From") or ""))
-    return name or address, parse_sent(str(message.get("Date") or ""))
+    sender = _decode_words(message.get("From") or "")[:_MOST_HEADER]
+    with suppress(RecursionError):  # brackets in brackets
+        sender = next(filter(None, parseaddr(sender)), "")
+    return sender, parse_sent(str(message.get("Date") or "")[:_MOST_HEADER])
 
 
 def _read_bytes(data: bytes, name: str, warnings: SourceWarnings, level: int) -> Iterator[Part]:
-    boundaries = {quoted or plain for quoted, plain in _BOUNDARY.findall(data)}
     parts = 0
-    for found in _BOUNDARY_LINE.finditer(data) if boundaries else ():
-        line = found[1].rstrip()
-        parts += line in boundaries or line.removesuffix(b"--") in boundaries
-        if parts > _MOST_PARTS:
-            warnings.add(f"parts of messages left out, after the first {_MOST_PARTS:,}", name)
-            data = data[: found.start()]
-            break
+
+    def make_part(**settings: Any) -> Message:
+        nonlocal parts
+        parts += 1
+        return Message(**settings)
+
     with explain_damage(name, "message"):
         # Not the newer policy, whose parser of headers fails on some that are malformed.
-        yield from _read_message(BytesParser(policy=compat32).parsebytes(data), name, warnings, level)
+        parser = BytesFeedParser(make_part, policy=compat32)
+        # A part begins where a line does, whatever its boundary is called.
+        for piece in _BOUNDARY_LINE.split(data):
+            if parts > _MOST_PARTS + 1:  # the whole is one too
+                warnings.add(f"parts of messages left out, after the first {_MOST_PARTS:,}", name)
+                break
+            parser.feed(piece)
+        yield from _read_message(parser.close(), name, warnings, level)
 
 
 def _read_message(message: Message, name: str, warnings: SourceWarnings, level: int) -> Iterator[Part]:
@@ -116,7 +127,7 @@ def _decode_words(value: Any) -> str:
     """Return a header's text on one line."""
     text = str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     with suppress(LookupError, ValueError):  # it declares what it is not
-        text = str(make_header(decode_header(text)))
+        text = str(make_header(decode_header(text[:_MOST_HEADER]))) + text[_MOST_HEADER:]
     return to_printable(" ".join(text.split()))
 
 
@@ -129,25 +140,23 @@ class _Leaves:
         self._name = name
         self._warnings = warnings
 
-    def add(self, part: Message, level: int, twins: Counter[str] | None = None) -> None:
-        """Add the leaves of a part. `twins` has the words that another wording of it has had."""
+    def add(self, part: Message, level: int, twins: set[str] | None = None) -> None:
+        """Add the leaves of a part. `twins` has the words of its other wordings so far."""
         payload: Any = part.get_payload()
         kind = part.get_content_type()
         if level > _MOST_LEVELS:
             self._warnings.add("parts of messages left out, nested too deeply", self._name)
         elif isinstance(payload, list) and part.get_content_maintype() == "multipart":
-            if part.preamble and len(part.preamble.strip()) > _MOST_PREAMBLE:
-                self.texts.append(part.preamble.strip())
+            if (preamble := (part.preamble or "").strip()) and not _PREAMBLE.fullmatch(preamble):
+                self.texts.append(preamble)
             if kind == "multipart/alternative" and twins is None:
-                twins = Counter()
+                twins = set()
             for inner in payload:
                 self.add(inner, level + 1, twins)
             if part.epilogue and part.epilogue.strip():
                 self.texts.append(part.epilogue.strip())
         elif isinstance(payload, list) and kind not in {"message/rfc822", "message/global"}:
-            # A report of a delivery, or a message that is elsewhere: headers, which say so.
-            data = b"\n\n".join(inner.as_bytes() for inner in payload)
-            self.texts.append(decode_bytes(data, self._name, self._warnings).strip())
+            self._add_headers(kind, payload)
         elif kind in _SIGNATURES:
             self._warnings.add("signatures of messages, which are not checked", self._name)
         elif kind.startswith("multipart/") or (
@@ -155,11 +164,19 @@ class _Leaves:
             and part.get_content_disposition() != "attachment"
             and not part.get_filename()
         ):
-            self._add_text(part, twins)
+            with skip_damage(self._warnings, "texts of messages", self._name):
+                self._add_text(part, twins)
         else:
             self.attachments.append(part)
 
-    def _add_text(self, part: Message, twins: Counter[str] | None) -> None:
+    def _add_headers(self, kind: str, payload: list[Message]) -> None:
+        """Add a report of a delivery, or a message that is elsewhere: headers, which say so."""
+        if kind in {"message/external-body", "message/partial"}:
+            self._warnings.add("parts that are in other messages or elsewhere", self._name)
+        data = b"\n\n".join(inner.as_bytes() for inner in payload)
+        self.texts.append(decode_bytes(data, self._name, self._warnings).strip())
+
+    def _add_text(self, part: Message, twins: set[str] | None) -> None:
         content = part.get_payload(decode=True)
         data = content if isinstance(content, bytes) else b""
         charset = part.get_content_charset() or ""
@@ -169,15 +186,24 @@ class _Leaves:
         if is_html:
             root = parse_html(text, self._name)
             text = render_tree(root, self._name) if root is not None else ""
-        words = Counter(re.findall(r"\w+", text.lower()))
+        words = _find_words(text)
         if twins:
-            lacking = words - twins
-            # A number that only one of them has is not another wording.
-            if lacking.total() <= _LACKING * words.total() and not any(any(map(str.isdigit, w)) for w in lacking):
-                return
+            text = _keep_new_lines(text, words - twins)
         if twins is not None:
-            twins.update(words)
-        self.texts.append(text)
+            twins |= words
+        if text:
+            self.texts.append(text)
+
+
+def _find_words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
+
+
+def _keep_new_lines(text: str, new: set[str]) -> str:
+    """Return the lines of another wording of a text that have words of their own; all if most have."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    kept = [line for line in lines if not new.isdisjoint(_find_words(line))]
+    return text if len(kept) > len(lines) / 2 else "\n".join(kept)
 
 
 def _read_attachment(part: Message, name: str, warnings: SourceWarnings, level: int) -> Iterator[Part]:
@@ -215,6 +241,9 @@ def _read_attachment(part: Message, name: str, warnings: SourceWarnings, level: 
 
 
 _MOST_NOTEBOOK: Final = 128 << 20
+# What Python shows of an object, and what colours a trace in a terminal.
+_REPR: Final = re.compile(r"<[^<>]*>")
+_TERMINAL: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def read_notebook(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
@@ -224,12 +253,12 @@ def read_notebook(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part
         notebook = json.loads(decode_bytes(data, source.name, warnings))
         sheets = notebook.get("worksheets") or [notebook]  # notebooks before version 4 have sheets of cells
         cells = [cell for sheet in sheets for cell in sheet["cells"]]
-        language = str(((notebook.get("metadata") or {}).get("language_info") or {}).get("name") or "python")
-        texts = [
-            "\n\n".join(_read_cell(cell, language, f"{source.name}#cell {number}", warnings))
-            for number, cell in enumerate(cells, 1)
-        ]
-    yield from (Part(text=f"{text}\n\n", source=source.name) for text in texts if text)
+    language = str(get_object(get_object(notebook, "metadata"), "language_info").get("name") or "python")
+    for number, cell in enumerate(cells, 1):
+        with skip_damage(warnings, "cells", f"{source.name}#cell {number}"):
+            texts = _read_cell(cell, language, f"{source.name}#cell {number}", warnings)
+            if text := "\n\n".join(texts):
+                yield Part(text=f"{text}\n\n", source=source.name)
 
 
 def _read_cell(cell: dict[str, Any], language: str, name: str, warnings: SourceWarnings) -> Iterator[str]:
@@ -242,26 +271,33 @@ def _read_cell(cell: dict[str, Any], language: str, name: str, warnings: SourceW
     if cell.get("attachments"):
         warnings.add("pictures that are not read", name)
     for output in cell.get("outputs") or ():
-        formats = output.get("data") or output
-        shown = _read_output(output, formats, name)
-        if shown:
-            yield shown
-        if any(key.startswith("image/") or key in {"png", "jpeg", "svg"} for key in formats):
-            warnings.add("pictures that are not read", name)
-        elif not shown and formats and output.get("output_type") != "stream":
-            warnings.add("outputs of a notebook without text", name)
+        with skip_damage(warnings, "outputs", name):
+            formats = output.get("data") or output
+            shown = _read_output(output, formats, name)
+            if shown:
+                yield shown
+            if any(key.startswith("image/") or key in {"png", "jpeg", "svg"} for key in formats):
+                warnings.add("pictures that are not read", name)
+            elif not shown and formats and output.get("output_type") != "stream":
+                warnings.add("outputs of a notebook without text", name)
+            for kind in sorted(key for key in formats if shown and key.startswith("application/")):
+                warnings.add("other formats of outputs that are not read", f"{name} ({to_printable(kind)[:80]})")
 
 
 def _read_output(output: dict[str, Any], formats: dict[str, Any], name: str) -> str:
     """Return what an output shows: of several formats the plainest that has words."""
     if output.get("output_type") in {"error", "pyerr"}:
-        return f"{output.get('ename', '')}: {output.get('evalue', '')}".strip(": ")
-    if markup := _join_lines(formats.get("text/html", formats.get("html", ""))):
-        root = parse_html(markup, name)
-        if root is not None and (text := render_tree(root, name)):
-            return text
+        trace = _TERMINAL.sub("", "\n".join(map(str, output.get("traceback") or ())))
+        return f"{output.get('ename', '')}: {output.get('evalue', '')}\n{sanitize(trace)}".strip(": \n")
     found = (_join_lines(formats.get(key, "")) for key in ("text/markdown", "text/latex", "text/plain", "text"))
     text = next((piece for piece in found if piece), "")
+    if markup := _join_lines(formats.get("text/html", formats.get("html", ""))):
+        root = parse_html(markup, name)
+        shown = render_tree(root, name) if root is not None else ""
+        # A page that a script would fill says less than the plain words.
+        if shown and (_REPR.fullmatch(text) or not _find_words(text) - _find_words(shown)):
+            return shown
+        text = f"{shown}\n\n{text}".strip()
     return f"```\n{sanitize(text)}\n```" if text else ""
 
 

@@ -35,6 +35,11 @@ _XML_DECLARATION: Final = re.compile(r"\A\s*<\?xml[^>]*\?>")
 _ENTITY: Final = re.compile(r"&(\w+;)")
 _XML_ENTITIES: Final = frozenset(("amp;", "lt;", "gt;", "quot;", "apos;"))
 _DATA_ADDRESS: Final = re.compile(r"data:image/(?!svg)[\w.+-]+(?:;[\w=-]+)*;base64,", re.IGNORECASE)
+_UNREAD: Final = {
+    "fields of forms that are not read": ("input", "select"),
+    "pages in frames that are not read": ("frame", "iframe"),
+}
+_BUTTONS: Final = frozenset(("hidden", "submit", "button", "image", "reset", "checkbox", "radio", "search"))
 _IN_HEAD: Final = frozenset(("title", "meta", "link", "base", "style", "script", "noscript", "template"))
 _HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"))
 
@@ -48,6 +53,9 @@ def read_html(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
         return
     if not source.everything:
         _drop_boilerplate(root, source.name, warnings)
+    for what, tags in _UNREAD.items():
+        if any(element.get("type") not in _BUTTONS and element.attrib for element in root.iter(*tags)):
+            warnings.add(what, source.name)
     figures = Figures(source, warnings)
     embed_pictures(root, figures, read_data_address)
     text = render_tree(root, source.name)

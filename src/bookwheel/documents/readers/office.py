@@ -16,14 +16,14 @@ from io import BytesIO
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.documents.formats import PICTURE_SUFFIXES, import_extra, name_unread, open_package
+from bookwheel.documents.formats import PICTURE_SUFFIXES, import_extra, name_unread, open_package, skip_damage
 from bookwheel.documents.readers.html import embed_pictures, parse_html, parse_xml, render_tree
 from bookwheel.documents.readers.markup import format_rows
 from bookwheel.documents.readers.pictures import DRAWINGS, Figures
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
@@ -36,6 +36,9 @@ _R: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationship
 _A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _C: Final = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _IMAGE_DATA: Final = "{urn:schemas-microsoft-com:vml}imagedata"
+# Fields, directions, the reading of a word: the converter leaves them out with what they hold.
+_WRAPPERS: Final = tuple(f"{_W}{name}" for name in ("customXml", "fldSimple", "dir", "bdo"))
+_ABOUT_WRAPPERS: Final = frozenset((f"{_W}customXmlPr", f"{_W}fldData"))
 _STYLE_FACTS: Final = frozenset(f"{_W}{name}" for name in ("name", "basedOn", "pPr"))
 _SPACE: Final = "{http://www.w3.org/XML/1998/namespace}space"
 _DRAWINGS: Final = re.compile(r"word/(?:diagrams/data|charts/chart)\d*\.xml")
@@ -46,11 +49,11 @@ _KNOWN_IN_BOTH: Final = (
 _KNOWN_IN_WORD: Final = re.compile(
     _KNOWN_IN_BOTH + r"|word/(?:document|styles|settings|webSettings|fontTable|numbering|stylesWithEffects|people|"
     r"comments\w*|footnotes|endnotes|vbaData|header\d*|footer\d*)\.xml|word/(?:glossary|fonts|printerSettings)/|"
-    r"word/(?:diagrams|charts)/[^/]*\.xml|word/vbaProject"
+    r"word/(?:diagrams|charts)/(?!chartEx)[^/]*\.xml|word/vbaProject"
 )
 _KNOWN_IN_SLIDES: Final = re.compile(
     _KNOWN_IN_BOTH + r"|ppt/(?:presentation|presProps|viewProps|tableStyles|commentAuthors|authors|revisionInfo)\.xml|"
-    r"ppt/(?:slides|notesSlides|slideMasters|slideLayouts|notesMasters|handoutMasters|charts|diagrams|comments|tags|"
+    r"ppt/(?:slides|notesSlides|slideMasters|slideLayouts|notesMasters|handoutMasters|charts(?!/chartEx)|diagrams|comments|tags|"
     r"fonts|changesInfos|printerSettings)/|ppt/vbaProject"
 )
 _CHART_DATA: Final = re.compile(r"(?:word|ppt)/charts/_rels/")
@@ -117,10 +120,8 @@ def _complete(archive: zipfile.ZipFile, *, keeps_pictures: bool) -> bytes:
 
     document = parse_xml(archive.read(_MAIN))
     body = document.find(f"{_W}body")
-    for wrapper in list(body.iter(f"{_W}customXml")):
-        parent = wrapper.getparent()
-        at = parent.index(wrapper)
-        parent[at : at + 1] = [child for child in wrapper if child.tag != f"{_W}customXmlPr"]
+    for wrapper in list(body.iter(*_WRAPPERS)):
+        _unwrap(wrapper)
     headers, footers = _read_margins(archive)
     body[:0] = headers
     at = len(body) - 1 if len(body) and body[-1].tag == f"{_W}sectPr" else len(body)
@@ -142,6 +143,13 @@ def _complete(archive: zipfile.ZipFile, *, keeps_pictures: bool) -> bytes:
             elif entry.filename.endswith((".xml", ".rels")) or (keeps_pictures and _is_picture(entry.filename)):
                 copy.writestr(entry.filename, archive.read(entry))
     return packed.getvalue()
+
+
+def _unwrap(wrapper: Any) -> None:
+    """Put what an element holds in its place."""
+    parent = wrapper.getparent()
+    at = parent.index(wrapper)
+    parent[at : at + 1] = [child for child in wrapper if child.tag not in _ABOUT_WRAPPERS]
 
 
 def _slim_styles(styles: Any) -> bytes:
@@ -206,8 +214,13 @@ def _make_run(text: str) -> Any:
     return run
 
 
-# Placeholders that repeat the layout: date, footer, slide number.
-_FURNITURE: Final = frozenset((13, 15, 16))
+_MC: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_A14: Final = "{http://schemas.microsoft.com/office/drawing/2010/main}"
+_SLIDE_NUMBER: Final = 13
+# A sheet has no more columns; a place beyond would fill the memory.
+_MOST_POINTS: Final = 16_384
+# Placeholders that repeat on every slide: header, footer, date.
+_FURNITURE: Final = frozenset((14, 15, 16))
 
 
 def read_pptx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
@@ -216,28 +229,61 @@ def read_pptx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     with open_package(source, "presentation", "Save it again as .pptx.") as archive:
         figures = Figures(source, warnings)
         names = _name_pictures(archive) if figures.is_read else {}
+        furniture: set[str] = set()
         for number, slide in enumerate(pptx.Presentation(archive.fp).slides, 1):
+            texts: list[str] = []
+            with skip_damage(warnings, "slides, or parts of them,", f"{source.name}#slide {number}"):
+                for image in _read_slide(slide, texts, furniture):
+                    texts += [figures.add(image, names.get(hash(image), ""), number)] if names else []
             if slide._element.get("show") == "0":  # noqa: SLF001 - python-pptx has no name for it
                 warnings.add(f"slides of {source.name} that are hidden, and are read too", str(number))
-            title = slide.shapes.title
-            heading = " ".join(title.text_frame.text.split()) if title is not None else ""
-            texts = [f"# {heading}"] if heading else []
-            for shape in slide.shapes:
-                if title is None or shape.shape_id != title.shape_id:
-                    texts += _read_shape(shape, everything=source.everything)
-                    texts += (
-                        [figures.add(data, names.get(hash(data), ""), number) for data in _find_images(shape)]
-                        if names
-                        else []
-                    )
-            if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
-                notes = slide.notes_slide.notes_text_frame.text.replace("\v", "\n").strip()
-                texts += [f"Notes: {notes}"] if notes else []
-            texts += _read_comments(slide)
             if text := "\n\n".join(text for text in texts if text):
                 yield Part(text=f"{text}\n\n", source=source.name, page=number, pictures=figures.take())
         looked_at = {f"ppt/media/{name}" for name in names.values()}
         name_unread(archive, source.name, warnings, _KNOWN_IN_SLIDES, _find_chart_data(archive) | looked_at)
+
+
+def _read_slide(slide: Any, texts: list[str], furniture: set[str]) -> Iterator[bytes]:
+    """Add the texts of a slide, and yield each picture when its place has come."""
+    for wrapper in list(slide._element.iter(f"{_MC}AlternateContent")):  # noqa: SLF001 - python-pptx has no name for it
+        for other in wrapper[1:]:
+            wrapper.remove(other)
+        for choice in [*wrapper, wrapper]:
+            _unwrap(choice)
+    for formula in list(slide._element.iter(f"{_A14}m")):  # noqa: SLF001
+        run = formula.makeelement(f"{_A}r")
+        formula.getparent().replace(formula, run)
+        run.append(run.makeelement(f"{_A}t"))
+        run[0].text = "".join(t.text or "" for t in formula.iter(f"{_M}t"))
+    title = slide.shapes.title
+    heading = " ".join(title.text_frame.text.split()) if title is not None else ""
+    texts += [f"# {heading}"] if heading else []
+    for shape in slide.shapes:
+        if title is None or shape.shape_id != title.shape_id:
+            texts += _read_shape(shape, furniture)
+            yield from _find_images(shape)
+    layout = slide.slide_layout
+    for shape in (*layout.shapes, *layout.slide_master.shapes):
+        if not shape.is_placeholder:
+            texts += _read_once(_read_shape(shape, furniture), furniture)
+    if slide.has_notes_slide:
+        frames = [shape.text_frame for shape in slide.notes_slide.shapes if _is_note(shape)]
+        notes = "\n".join(frame.text.replace("\v", "\n").strip() for frame in frames).strip()
+        texts += [f"Notes: {notes}"] if notes else []
+    texts += _read_comments(slide)
+
+
+def _read_once(texts: Iterable[str], known: set[str]) -> Iterator[str]:
+    """Yield what repeats on every slide where it stands first."""
+    for text in texts:
+        if text.strip() and text not in known:
+            known.add(text)
+            yield text
+
+
+def _is_note(shape: Any) -> bool:
+    kind = int(shape.placeholder_format.type or 0) if shape.is_placeholder else 0
+    return shape.has_text_frame and kind not in _FURNITURE and kind != _SLIDE_NUMBER
 
 
 def _read_comments(slide: Any) -> Iterator[str]:
@@ -248,12 +294,15 @@ def _read_comments(slide: Any) -> Iterator[str]:
                 yield f"[Comment: {' '.join(words.split())}]"
 
 
-def _read_shape(shape: Any, *, everything: bool) -> Iterator[str]:
-    if shape.is_placeholder and int(shape.placeholder_format.type or 0) in _FURNITURE and not everything:
+def _read_shape(shape: Any, furniture: set[str]) -> Iterator[str]:
+    kind = int(shape.placeholder_format.type or 0) if shape.is_placeholder else 0
+    if kind == _SLIDE_NUMBER:
         return
-    if hasattr(shape, "shapes"):  # a group
+    if kind in _FURNITURE:
+        yield from _read_once([shape.text_frame.text], furniture)
+    elif hasattr(shape, "shapes"):  # a group
         for inner in shape.shapes:
-            yield from _read_shape(inner, everything=everything)
+            yield from _read_shape(inner, furniture)
     elif getattr(shape, "has_table", False):
         yield "\n".join(format_rows([cell.text for cell in row.cells] for row in shape.table.rows))
     elif getattr(shape, "has_chart", False):
@@ -277,12 +326,35 @@ def _find_images(shape: Any) -> Iterator[bytes]:
 
 
 def _read_chart(chart: Any) -> Iterator[str]:
-    if chart.has_title and chart.chart_title.has_text_frame:
-        yield chart.chart_title.text_frame.text
-    for plot in chart.plots:
-        categories = [str(category) for category in plot.categories]
-        series = [[one.name or "", *("" if v is None else f"{v:g}" for v in one.values)] for one in plot.series]
-        yield "\n".join(format_rows(iter([["", *categories], *series])))
+    """Yield a chart's titles, then its values as tables: python-pptx knows not all kinds of charts."""
+    space = chart._chartSpace  # noqa: SLF001 - python-pptx has no name for it
+    yield from filter(None, ("".join(t.text or "" for t in title.iter(f"{_A}t")) for title in space.iter(f"{_C}title")))
+    rows: dict[tuple[str, ...], None] = {}
+    for series in space.iter(f"{_C}ser"):
+        name = " ".join(v.text or "" for tx in series.iterfind(f"{_C}tx") for v in tx.iter(f"{_C}v"))
+        found = {
+            kind: _read_points(series.find(f"{_C}{kind}")) for kind in ("cat", "xVal", "val", "yVal", "bubbleSize")
+        }
+        width = max((place + 1 for points in found.values() for place in points), default=0)
+        for kind, points in found.items():
+            row = ("" if kind in {"cat", "xVal"} else name, *(points.get(place, "") for place in range(width)))
+            # The categories of the first series are mostly those of all.
+            if points:
+                rows[row] = None
+    if rows:
+        yield "\n".join(format_rows(map(list, rows)))
+
+
+def _read_points(values: Any) -> dict[int, str]:
+    """Return the values that a chart keeps, by their places; the levels of a category are joined."""
+    points: dict[int, list[str]] = {}
+    for point in values.iter(f"{_C}pt") if values is not None else ():
+        place, text = int(point.get("idx", 0)), point.findtext(f"{_C}v", "")
+        with suppress(ValueError):
+            text = f"{float(text):.15g}"
+        if place < _MOST_POINTS:
+            points.setdefault(place, []).append(text)
+    return {place: ", ".join(texts) for place, texts in points.items()}
 
 
 def _read_graphic(shape: Any) -> Iterator[str]:

@@ -67,6 +67,8 @@ def read_pdf(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             raise SourceError(f"{name} is a damaged PDF: it is not built as it should be. {advice}") from error
         with closing(document):
             yield from _read_pages(document, source, warnings)
+            if document.get_formtype() in {pypdfium2.raw.FORMTYPE_XFA_FULL, pypdfium2.raw.FORMTYPE_XFA_FOREGROUND}:
+                warnings.add("a form in XFA, whose fields may not be read", name)
             for at in range(document.count_attachments()):
                 warnings.add("embedded files that are not read", f"{name}#{document.get_attachment(at).get_name()}")
 

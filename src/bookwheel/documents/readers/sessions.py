@@ -14,7 +14,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.formats import explain_damage, name_unread, open_package
+from bookwheel.documents.formats import name_unread, open_package, skip_damage
 from bookwheel.documents.sources import to_printable
 from bookwheel.documents.transcripts import CHATS_FILE, format_instant, get_object, make_turn
 from bookwheel.types import Part
@@ -243,9 +243,8 @@ def _read_chats(data: bytes, name: str, warnings: SourceWarnings) -> Iterator[Pa
             warnings.add("the rest of an export, which is broken", f"{name}#character {at}")
             return
         if isinstance(chat, dict):
-            with explain_damage(name, "export", "Download it again."):
-                turns = list(_read_chat(chat, name, warnings))
-            yield from turns
+            with skip_damage(warnings, "conversations", f"{name}#{to_printable(str(chat.get('title')))[:80]}"):
+                yield from _read_chat(chat, name, warnings)
 
 
 def _read_chat(chat: dict[str, Any], name: str, warnings: SourceWarnings) -> Iterator[Part]:

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.formats import explain_damage, name_unread, open_package
+from bookwheel.documents.formats import explain_damage, name_unread, open_package, skip_damage
 from bookwheel.documents.transcripts import format_instant, get_object, make_turn
 from bookwheel.types import Part
 
@@ -59,12 +59,9 @@ def _read_archive(archive: zipfile.ZipFile, name: str, warnings: SourceWarnings)
     days = sorted(path for path in files if _DAY_FILE.fullmatch(path.name))
     for path in (*(PurePosixPath(roots[one]) for one in _CHANNELS if one in roots), *days):
         read.add(files[path])
-        try:
+        with skip_damage(warnings, "days of a channel", f"{name}#{path}"):
             records = json.loads(decode_bytes(archive.read(files[path]), name, warnings))
-        except (ValueError, RecursionError):
-            warnings.add("days of a channel that are broken", f"{name}#{path}")
-            continue
-        yield from _read_day(records, path.parent.name, name, names, warnings)
+            yield from _read_day(records, path.parent.name, name, names, warnings)
     name_unread(archive, name, warnings, re.compile(r"\Z"), read)
 
 
@@ -99,14 +96,15 @@ def _read_day(
         if not isinstance(one, dict):
             warnings.add("messages that are no record", f"{name}#{number}")
         elif "ts" in one:
-            if any(isinstance(file, dict) for file in one.get("files") or ()):
-                warnings.add("files of messages that are not read", f"{name}#{channel}")
-            if words := _read_message(one, names):
-                place = f"#{names.get(channel, channel)}"
-                place += " (thread)" if one.get("thread_ts", one["ts"]) != one["ts"] else ""
-                yield make_turn(name, place, _find_speaker(one, names), format_instant(one["ts"]), words)
-            else:
-                warnings.add("messages without words", f"{name}#{channel}")
+            with skip_damage(warnings, "messages", f"{name}#{channel}"):
+                if any(isinstance(file, dict) for file in one.get("files") or ()):
+                    warnings.add("files of messages that are not read", f"{name}#{channel}")
+                if words := _read_message(one, names):
+                    place = f"#{names.get(channel, channel)}"
+                    place += " (thread)" if one.get("thread_ts", one["ts"]) != one["ts"] else ""
+                    yield make_turn(name, place, _find_speaker(one, names), format_instant(one["ts"]), words)
+                else:
+                    warnings.add("messages without words", f"{name}#{channel}")
         elif "profile" in one:
             profile = get_object(one, "profile")
             facts = (*_name_all([one], names).values(), profile.get("real_name"), profile.get("title"))

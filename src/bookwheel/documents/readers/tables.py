@@ -7,16 +7,26 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import html
 import re
 from io import IncrementalNewlineDecoder
 from itertools import chain, islice
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.decoding import decode
-from bookwheel.documents.formats import Format, explain_damage, import_extra, look_at, name_unread, open_package
+from bookwheel.documents.formats import (
+    Format,
+    explain_damage,
+    import_extra,
+    look_at,
+    name_unread,
+    open_package,
+    skip_damage,
+)
 from bookwheel.documents.readers.html import parse_xml
 from bookwheel.documents.readers.markup import format_rows
-from bookwheel.documents.readers.texts import KNOWN_IN_OPENDOCUMENT
+from bookwheel.documents.readers.texts import KNOWN_IN_OPENDOCUMENT, OFFICE, TEXT, read_margins
 from bookwheel.documents.sources import to_printable
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
@@ -112,10 +122,17 @@ def _iterate_lines(head: str, pieces: Iterable[str]) -> Iterator[str]:
 _KNOWN_IN_WORKBOOKS: Final = re.compile(
     r"\[Content_Types\]|(?:.+/)?_rels/|docProps/|docMetadata/|customXml/|xl/(?:workbook|styles|sharedStrings|calcChain|"
     r"metadata|connections|volatileDependencies)\.(?:xml|bin)|xl/(?:worksheets|chartsheets|dialogsheets|macrosheets|"
-    r"tables|theme|pivot\w*|externalLinks|queryTables|printerSettings|persons|threadedComments|ctrlProps|slicer\w*|"
-    r"timeline\w*|drawings|charts|richData|activeX|revisions|diagrams)/|xl/(?:comments\d*\.xml|vbaProject)"
+    r"tables|theme|pivotTables|queryTables|printerSettings|persons|threadedComments|ctrlProps|slicer\w*|"
+    r"timeline\w*|drawings|charts(?!/chartEx)|richData|activeX|revisions|diagrams)/|xl/(?:comments\d*\.xml|vbaProject)"
 )
-_COMMENTS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:comments/)?comment[^/]*\.xml")
+_COMMENTS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:comments/|threadedComments/)?(?:threadedC|c)omment[^/]*\.xml")
+_SHEETS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:worksheets|chartsheets)/[^/]*\.xml")
+_UNSAVED_FORMULA: Final = re.compile(rb"(?:</f>|<f\b[^>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
+_SHEET_MARGIN: Final = re.compile(rb"<(?:odd|even|first)(?:Header|Footer)>([^<]*)<")
+# A font, a size, a side, a field such as the page.
+_MARGIN_CODE: Final = re.compile(r'&(?:"[^"]*"|\d+|K[\dA-Fa-f]{6}|[A-Za-z])')
+_BESIDE_OPEN_CELLS: Final = re.compile(rb":annotation|:shapes")
+_A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _DRAWINGS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:drawings/drawing|charts/chart|diagrams/data)[^/]*\.xml")
 
 
@@ -136,9 +153,10 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
                 continue
             if sheet.visible is not calamine.SheetVisibleEnum.Visible:
                 warnings.add("sheets that are hidden, and are read too", f"{source.name}#{name}")
-            rows = workbook.get_sheet_by_name(sheet.name).to_python()
-            if table := "\n".join(format_rows([_to_text(value) for value in row] for row in rows)):
-                yield Part(text=f"## {name}\n\n{table}\n\n", source=f"{source.name}#{name}")
+            with skip_damage(warnings, "sheets", f"{source.name}#{name}"):
+                rows = workbook.get_sheet_by_name(sheet.name).to_python()
+                if table := "\n".join(format_rows([_to_text(value) for value in row] for row in rows)):
+                    yield Part(text=f"## {name}\n\n{table}\n\n", source=f"{source.name}#{name}")
     if look_at(source) is Format.ZIP:
         with open_package(source, "workbook", "Save it again as .xlsx.") as archive:
             yield from _read_beside_cells(archive, source.name, warnings)
@@ -147,19 +165,61 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
 def _read_beside_cells(archive: zipfile.ZipFile, name: str, warnings: SourceWarnings) -> Iterator[Part]:
     is_office = "[Content_Types].xml" in archive.NameToInfo
     name_unread(archive, name, warnings, _KNOWN_IN_WORKBOOKS if is_office else KNOWN_IN_OPENDOCUMENT)
-    texts: dict[str, list[str]] = {"Comments": [], "Drawings": []}
+    beside = _BesideCells(name, warnings)
     for path in archive.namelist():
+        with skip_damage(warnings, "texts beside cells", f"{name}#{to_printable(path)}"):
+            beside.add(path, archive)
+    with skip_damage(warnings, "headers and footers", name):
+        beside.margins += read_margins(archive, name)
+    titles = {"Comments": beside.comments, "Drawings": beside.drawings, "Headers and footers": beside.margins}
+    for title, lines in titles.items():
+        if unique := list(dict.fromkeys(filter(None, lines))):
+            text = "\n".join([f"## {title}", "", *(f"- {one}" for one in unique), "", ""])
+            yield Part(text=text, source=f"{name}#{title}")
+
+
+class _BesideCells:
+    """The texts that stand beside the cells of a workbook."""
+
+    def __init__(self, name: str, warnings: SourceWarnings) -> None:
+        self.comments: list[str] = []
+        self.drawings: list[str] = []
+        self.margins: list[str] = []
+        self._said: set[str] = set()
+        self._name, self._warnings = name, warnings
+
+    def add(self, path: str, archive: zipfile.ZipFile) -> None:
+        """Add the texts of one part of the package."""
         if _COMMENTS_IN_WORKBOOKS.fullmatch(path):
-            for comment in parse_xml(archive.read(path)).iter("{*}comment"):
-                words = " ".join("".join(t.text or "" for t in comment.iter("{*}t")).split())
-                texts["Comments"].append(f"- {comment.get('ref')}: {words}")
+            self._add_comments(parse_xml(archive.read(path)))
         elif _DRAWINGS_IN_WORKBOOKS.fullmatch(path):
-            paragraphs = parse_xml(archive.read(path)).iter("{http://schemas.openxmlformats.org/drawingml/2006/main}p")
-            found = (" ".join("".join(t.text or "" for t in p.iter("{*}t")).split()) for p in paragraphs)
-            texts["Drawings"] += [f"- {words}" for words in found if words]
-    for title, lines in texts.items():
-        if lines:
-            yield Part(text="\n".join([f"## {title}", "", *lines, "", ""]), source=f"{name}#{title}")
+            self.drawings += [_join_words(one, "{*}t") for one in parse_xml(archive.read(path)).iter(f"{_A}p")]
+        elif _SHEETS_IN_WORKBOOKS.fullmatch(path):
+            self._add_sheet(PurePath(path).name, archive.read(path))
+        elif path == "content.xml" and _BESIDE_OPEN_CELLS.search(content := archive.read(path)):
+            root = parse_xml(content)
+            self.comments += [_join_words(one, f"{TEXT}p") for one in root.iter(f"{OFFICE}annotation")]
+            self.drawings += [_join_words(one, f"{TEXT}p") for one in root.iter("{*}shapes")]
+
+    def _add_comments(self, root: Any) -> None:
+        for comment in root.iter("{*}comment", "{*}threadedComment"):
+            words = _join_words(comment, "{*}text")
+            # What has a thread stands a second time as a plain comment, behind words about old programs.
+            if words not in self._said:
+                self.comments.append(f"{comment.get('ref')}: {words}")
+            if words.startswith("["):
+                self._said.add(words.partition("Comment: ")[2])
+
+    def _add_sheet(self, place: str, sheet: bytes) -> None:
+        if count := len(_UNSAVED_FORMULA.findall(sheet)):
+            what = "formulas without a saved value, which are shown empty"
+            self._warnings.add(what, f"{self._name}#{to_printable(place)} ({count})")
+        for found in _SHEET_MARGIN.findall(sheet):
+            self.margins.append(_MARGIN_CODE.sub(" ", html.unescape(found.decode("utf-8", "replace"))).strip())
+
+
+def _join_words(element: Any, *tags: str) -> str:
+    return " ".join(" ".join("".join(inner.itertext()) for inner in element.iter(*tags)).split())
 
 
 def _to_text(value: Any) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.formats import explain_damage, import_extra, name_unread, open_package
+from bookwheel.documents.formats import explain_damage, import_extra, name_unread, open_package, skip_damage
 from bookwheel.documents.readers.html import (
     embed_pictures,
     find_charset,
@@ -75,16 +75,17 @@ def read_epub(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             if path not in archive.NameToInfo:
                 warnings.add(f"chapters that {source.name} lists but does not contain", path)
                 continue
-            data = archive.read(path)
-            page = decode_bytes(data, source.name, warnings, find_charset(data))
-            chapter = parse_xhtml(page, source.name)
-            if chapter is not None:
-                embed_pictures(chapter, figures, partial(_load_picture, archive, path, pictures))
-            if chapter is not None and (text := render_tree(chapter, source.name)):
-                first = text.partition("\n")[0]
-                heading = to_printable(first.lstrip("#").strip()) if first.startswith("#") else ""
-                title = titles.get(path) or heading or f"Chapter {number}"
-                yield Part(text=f"{text}\n\n", source=f"{source.name}#{title}", pictures=figures.take())
+            with skip_damage(warnings, "chapters", f"{source.name}#{to_printable(path)}"):
+                data = archive.read(path)
+                page = decode_bytes(data, source.name, warnings, find_charset(data))
+                chapter = parse_xhtml(page, source.name)
+                if chapter is not None:
+                    embed_pictures(chapter, figures, partial(_load_picture, archive, path, pictures))
+                if chapter is not None and (text := render_tree(chapter, source.name)):
+                    first = text.partition("\n")[0]
+                    heading = to_printable(first.lstrip("#").strip()) if first.startswith("#") else ""
+                    title = titles.get(path) or heading or f"Chapter {number}"
+                    yield Part(text=f"{text}\n\n", source=f"{source.name}#{title}", pictures=figures.take())
         name_unread(archive, source.name, warnings, _KNOWN_IN_BOOKS, {*chapters, *listings, package, *pictures})
 
 
@@ -119,20 +120,20 @@ def _read_titles(archive: zipfile.ZipFile, listings: list[str]) -> dict[str, str
     return titles
 
 
-_OFFICE: Final = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
+OFFICE: Final = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _STYLE: Final = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
-_TEXT: Final = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+TEXT: Final = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE: Final = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _DRAW: Final = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
 _PRESENTATION: Final = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}"
 _DRAWINGS: Final = ("{http://www.w3.org/2000/svg}", "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}")
 _NAMES: Final = {
-    f"{_TEXT}p": "p",
-    f"{_TEXT}list": "ul",
-    f"{_TEXT}list-header": "li",
-    f"{_TEXT}list-item": "li",
-    f"{_TEXT}line-break": "br",
-    f"{_TEXT}note-body": "div",
+    f"{TEXT}p": "p",
+    f"{TEXT}list": "ul",
+    f"{TEXT}list-header": "li",
+    f"{TEXT}list-item": "li",
+    f"{TEXT}line-break": "br",
+    f"{TEXT}note-body": "div",
     f"{_TABLE}table": "table",
     f"{_TABLE}table-header-rows": "thead",
     f"{_TABLE}table-rows": "tbody",
@@ -146,11 +147,15 @@ _NAMES: Final = {
 }
 # Text that the document does not show: what was deleted, and what its styles are called.
 _UNSEEN: Final = (
-    *(f"{_TEXT}{name}" for name in ("tracked-changes", "sequence-decls", "variable-decls", "user-field-decls")),
-    f"{_TEXT}note-citation",
-    f"{_OFFICE}forms",
+    *(f"{TEXT}{name}" for name in ("tracked-changes", "sequence-decls", "variable-decls", "user-field-decls")),
+    f"{TEXT}note-citation",
+    f"{_PRESENTATION}date-time-decl",
     "{http://www.w3.org/1998/Math/MathML}annotation",
 )
+_FORM: Final = "{urn:oasis:names:tc:opendocument:xmlns:form:1.0}"
+# What a control of a form shows: its label, then what was filled in.
+_FILLED: Final = tuple(f"{_FORM}{name}" for name in ("label", "current-value", "value"))
+_OBJECT: Final = re.compile(r"Object [^/]*/content\.xml")
 _MARGINS: Final = tuple(
     f"{_STYLE}{name}" for name in ("header", "header-first", "header-left", "footer", "footer-left")
 )
@@ -168,27 +173,38 @@ def read_opendocument(source: SourceFile, warnings: SourceWarnings) -> Iterator[
     import_extra("lxml.etree", "reading ODT and ODP")
     name = source.name
     with open_package(source, "OpenDocument file") as archive:
-        body = parse_xml(archive.read("content.xml")).find(f"{_OFFICE}body")
+        body = parse_xml(archive.read("content.xml")).find(f"{OFFICE}body")
         if body is None:
             raise SourceError(f"{name} is a damaged OpenDocument file: it has no text part. Save it again.")
-        name_unread(archive, name, warnings, KNOWN_IN_OPENDOCUMENT)
-        if pages := list(body.iter(f"{_DRAW}page")):
-            for number, page in enumerate(pages, 1):
-                if text := _render(page, name):
-                    yield Part(text=f"{text}\n\n", source=name, page=number)
-            return
-        # The words of headers and footers, each wording once.
-        margins: dict[str, None] = {}
-        if "styles.xml" in archive.NameToInfo:
-            styles = parse_xml(archive.read("styles.xml"))
-            margins = dict.fromkeys(_render(part, name) for part in styles.iter(*_MARGINS))
-        if text := "\n\n".join(piece for piece in (*margins, _render(body, name)) if piece):
+        objects = list(filter(_OBJECT.fullmatch, archive.namelist()))
+        name_unread(archive, name, warnings, KNOWN_IN_OPENDOCUMENT, objects)
+        pages = list(body.iterfind(f"*/{_DRAW}page"))
+        for number, page in enumerate(pages, 1):
+            if text := _render(page, name):
+                yield Part(text=f"{text}\n\n", source=name, page=number)
+            page.getparent().remove(page)
+        inner = [_render(parse_xml(archive.read(path)), name) for path in objects]
+        if text := "\n\n".join(filter(None, (*read_margins(archive, name), _render(body, name), *inner))):
             yield Part(text=f"{text}\n", source=name)
+
+
+def read_margins(archive: zipfile.ZipFile, name: str) -> list[str]:
+    """Return the words of a package's headers, footers and master pages, each wording once."""
+    if "styles.xml" not in archive.NameToInfo:
+        return []
+    styles = parse_xml(archive.read("styles.xml"))
+    for field in list(styles.iter(*(f"{TEXT}{kind}" for kind in ("page-number", "page-count", "sheet-name")))):
+        _remove(field)
+    parts = (*styles.iter(*_MARGINS), *styles.iterfind(f".//{_STYLE}master-page/{_DRAW}frame"))
+    return list(dict.fromkeys(_render(part, name) for part in parts))
 
 
 def _render(root: Any, name: str) -> str:
     for hidden in list(root.iter(*_UNSEEN)):
         _remove(hidden)
+    for control in list(root.iter(f"{_FORM}*")):
+        if words := list(dict.fromkeys(filter(None, map(control.get, _FILLED)))):
+            control.tag, control.text = "p", ": ".join(words)
     for element in list(root.iter()):
         _rename(element)
     return render_tree(root, name)
@@ -203,20 +219,20 @@ def _rename(element: Any) -> None:
         # Blank cells fill a sheet to its edge and are left alone.
         for _ in range(min(int(repeats), _MOST_REPEATS) - 1 if len(element) and repeats.isdecimal() else 0):
             element.addnext(deepcopy(element))
-    elif tag == f"{_TEXT}h":
-        level = element.get(f"{_TEXT}outline-level") or "1"
+    elif tag == f"{TEXT}h":
+        level = element.get(f"{TEXT}outline-level") or "1"
         element.tag = f"h{max(1, min(int(level), 6)) if level.isdecimal() else 1}"
-    elif tag in {f"{_TEXT}s", f"{_TEXT}tab"}:
+    elif tag in {f"{TEXT}s", f"{TEXT}tab"}:
         element.tag, element.text = "span", " "
-    elif tag == f"{_TEXT}note":
+    elif tag == f"{TEXT}note":
         _wrap(element, " [", "]")
-    elif tag == f"{_OFFICE}annotation":
+    elif tag == f"{OFFICE}annotation":
         _wrap(element, " [Comment: ", "] ")
 
 
 def _wrap(element: Any, before: str, after: str) -> None:
     """Turn a note inside a paragraph into a run of that paragraph's text."""
-    text = " ".join(" ".join(p.itertext()) for p in element.iter(f"{_TEXT}p"))
+    text = " ".join(" ".join(p.itertext()) for p in element.iter(f"{TEXT}p"))
     element.tail = f"{before}{' '.join(text.split())}{after}{element.tail or ''}"
     del element[:]
     element.tag, element.text = "span", ""
@@ -237,6 +253,9 @@ def _remove(element: Any) -> None:
 _MOST_RTF: Final = 64 << 20
 # The converter drops these groups with their words. Without their names they are text of the place where they stand.
 _NAMED_GROUPS: Final = re.compile(r"\{(?:\\\*)?\\(?:footnote|header[lrf]?|footer[lrf]?|annotation|shptxt)\b ?")
+_NUMBERS: Final = re.compile(r"\{\\(?:listtext|pntext)\b ?")
+_BOX: Final = re.compile(r"\{\\shptxt\b")
+_BRACE: Final = re.compile(r"\\.|[{}]", re.DOTALL)
 _ROW: Final = re.compile(r"^([^|\n]+\|.*)\|\s*$", re.MULTILINE)
 _BLANK_LINES: Final = re.compile(r"\n\s*\n+")
 
@@ -250,7 +269,27 @@ def read_rtf(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
         if mark in markup:
             warnings.add(f"{kind} that are not read", source.name)
     with explain_damage(source.name, "RTF file", "Save it again, or save it as text."):
+        markup = _NUMBERS.sub("{", _move_boxes(markup))
         text = str(converter.rtf_to_text(_NAMED_GROUPS.sub(r"{\\par ", markup), errors="replace"))
     text = _ROW.sub(lambda row: " | ".join(cell.strip() for cell in row[1].split("|")), text.replace("\xa0", " "))
     if text := _BLANK_LINES.sub("\n\n", text).strip():
         yield Part(text=f"{text}\n", source=source.name)
+
+
+def _move_boxes(markup: str) -> str:
+    """Put the texts of drawn boxes at the end: they stand in groups that the converter drops."""
+    outside, boxes, at = [], [], 0
+    for found in _BOX.finditer(markup):
+        if found.start() < at:  # a box in a box
+            continue
+        depth, end = 0, len(markup)
+        for brace in _BRACE.finditer(markup, found.start()):
+            depth += {"{": 1, "}": -1}.get(brace[0], 0)
+            if not depth:
+                end = brace.end()
+                break
+        outside.append(markup[at : found.start()])
+        boxes.append(markup[found.start() : end])
+        at = end
+    body = "".join((*outside, markup[at:])).rstrip("\0\r\n\t ")
+    return f"{body.removesuffix('}')}{''.join(boxes)}}}" if boxes else markup

@@ -85,6 +85,18 @@ def _content(text: str) -> bytes:
     return _good(choices=[{"message": {"content": text}, "finish_reason": "stop"}])
 
 
+def _whole_chunks(body: bytes, more: bytes = b"") -> Callable[[], Iterator[bytes]]:
+    return lambda: iter((HEAD + more + b"transfer-encoding: chunked\r\n" + CLOSE, body))
+
+
+def _whole_events(body: bytes) -> Callable[[], Iterator[bytes]]:
+    return lambda: iter((EVENTS, body))
+
+
+_TOOL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+_CALLS = {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, **_TOOL}]}}]}
+
+
 REPLIES: dict[str, Callable[[], Iterator[bytes]]] = {
     "300 MB of gzip": lambda: _packed(_repeat(b" ", 300 << 20)),
     "300 MB of gzip, JSON": lambda: _packed(_repeat(b"[],", 300 << 20)),
@@ -120,6 +132,24 @@ REPLIES: dict[str, Callable[[], Iterator[bytes]]] = {
     "stream: no choices for ever": _then(EVENTS, lambda: _repeat(b"data: {}\n\n")),
     "stream: after its end": _then(EVENTS + _event("ok", "stop") + b"data: [DONE]\n\n", lambda: _repeat(b"a")),
     "stream: 100,000 levels": _then(EVENTS + b"data: " + b"[" * 100_000 + b"\n\n", lambda: iter(())),
+    "100,000 calls of tools": _whole(_good(choices=[{"message": {"content": None, "tool_calls": [_TOOL] * 100_000}}])),
+    "another protocol": _then(b"HTTP/1.1 101 Switching Protocols\r\nupgrade: h2c\r\n\r\n", lambda: _repeat(b"\0")),
+    "no status line": _then(b'{"choices": []}', lambda: _repeat(b" ")),
+    "a chunk of 2^63": _whole_chunks(b"7fffffffffffffff\r\n{"),
+    "chunks and a length": _whole_chunks(b"2\r\n{}\r\n0\r\n\r\n", b"content-length: 9000000000\r\n"),
+    "packed by Brotli": _then(HEAD + b"content-encoding: br\r\n" + CLOSE, lambda: _repeat(b"\x0b", 1 << 20)),
+    "packed by Zstandard": _then(
+        HEAD + b"content-encoding: zstd\r\n" + CLOSE, lambda: _repeat(b"\x28\xb5\x2f\xfd", 1 << 20)
+    ),
+    "1,000,000 times one name": _whole(b'{"choices": [{' + b'"a":1,' * 1_000_000 + b'"b":1}]}'),
+    "stream: calls of tools for ever": _then(
+        EVENTS, lambda: _repeat(b"data: " + json.dumps(_CALLS).encode() + b"\n\n")
+    ),
+    "stream: ends of lines by CR": _whole_events(_event("ok", "stop").replace(b"\n", b"\r") + b"data: [DONE]\r\r"),
+    "stream: names and waits": _whole_events(
+        b"retry: 9" + b"9" * 4000 + b"\nid: " + b"x" * 100_000 + b"\n" + _event("ok", "stop")
+    ),
+    "stream: UTF-16": _whole_events(_event("ok", "stop").decode().encode("utf-16")),
     "stream: 900 levels in an error": _then(
         EVENTS + b'data: {"error": ' + b'{"message":' * 900 + b"1" + b"}" * 900 + b"}\n\n", lambda: iter(())
     ),

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bookwheel.text.numbers import find_dates, read_amount
 from bookwheel.text.ranking import find_stems
-from bookwheel.text.rows import choose_columns, read_row, split_cells
+from bookwheel.text.rows import BRACKETS, choose_columns, read_row, split_cells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,6 @@ _SERIAL: Final = re.compile(r"[A-Za-z]+[-–]\d+|[A-Za-z]*\d{3,}")
 _CODE: Final = re.compile(r"[A-Za-z]+[-–/]?\d+(?:[-–/]\d+)*")
 _SUBJECT: Final = re.compile(r"\bwhich (\w+)|哪(?:些|几[个种家款]?)([^\W\d_]{1,3})", re.IGNORECASE)
 HAN: Final = re.compile("[\u3400-\u9fff]")
-_BRACKETS: Final = re.compile(r"\s*[（(\[][^()（）\[\]]*[)）\]]")
 _LEAST_ROWS: Final = 2
 _DISTINCT: Final = 0.8
 """Share of a column's cells that differ, where it tells the rows apart; two chairs may have one name."""
@@ -241,7 +240,7 @@ def _find_key(
 def _find_named(question: str, names: Sequence[str]) -> list[int]:
     """Return the places of the names that the question has, whole, or by words that no other name has."""
     asked = find_stems(question)
-    names = [_BRACKETS.sub("", name).strip() or name for name in names]
+    names = [BRACKETS.sub("", name).strip() or name for name in names]
     stems = [set[str]() if HAN.search(name) else find_stems(name) for name in names]
     pair = [find_stems(one) for one in _find_pair(question)]
     holders = [[at for at, some in enumerate(stems) if wanted and wanted <= some] for wanted in pair]

@@ -31,7 +31,7 @@ _WORDS: Final = re.compile(r"\S+(?: \S+)*")
 _ASKS: Final = re.compile(
     "(?:是|有|要)?(?:多少|什么|哪[里儿个位天年]|谁|几|多久|何时|怎么)钱?|[的呢吗？?]|价[格钱]|费用|合计|总共"
 )
-_BRACKETS: Final = re.compile(r"\s*[（(\[][^()（）\[\]]*[)）\]]")
+BRACKETS: Final = re.compile(r"\s*[（(\[][^()（）\[\]]*[)）\]]")
 _SHORT: Final = re.compile(r"[A-Za-z]{2,4}")
 """A name that may be short for a word: Pts, Qty."""
 _LIGHT: Final = words("per for of the a an it is each every and or in on to")
@@ -204,7 +204,7 @@ def _list_stems(name: str, question: str) -> set[str]:
 
     One sign of a longer Chinese word tells nothing.
     """
-    bare = _BRACKETS.sub("", name) or name
+    bare = BRACKETS.sub("", name) or name
     stems = find_stems(bare)
     stems = {_PERIODS.get(stem, stem) for stem in stems - _LIGHT if stem.isascii() or len(stem) > 1} or stems
     if _SHORT.fullmatch(bare):

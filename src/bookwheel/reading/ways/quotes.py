@@ -249,26 +249,31 @@ async def _answer(
 ) -> Answer:
     """Return the passages that answer, or that the document has nothing on the question."""
     best = kept[0] if kept else None
-    is_own = best is not None and best.chunk == inf and not second
+    is_by_hand = best is not None and best.chunk == inf and not second
     is_enough = best is not None and bool(best.chunk == inf or scorer.answers(best, plan.least_gain) or second)
     told = None
-    if scorer.prompts.quotes and not is_own:
-        told = await asyncio.to_thread(find_table_answer, scorer.question, best.text if best else "", document)
-        if not (told and told.is_looked_up) and best and not second:
-            is_enough &= not await asyncio.to_thread(names_other_row, scorer.question, best.text, document)
-    if plan.least_gain and not is_enough and not (told and told.is_looked_up):
+    if scorer.prompts.quotes and not is_by_hand:
+        seen = best.text if best else ""
+        told = await asyncio.to_thread(find_table_answer, scorer.question, seen, document)
+        if told and told.is_looked_up:
+            return _conclude_told(scorer, told)
+        if best and not second:
+            is_enough &= not await asyncio.to_thread(names_other_row, scorer.question, seen, document)
+    if plan.least_gain and not is_enough:
         reply = Reply(text=scorer.prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(memory.text), reply=reply))
     if told:
         return _conclude_told(scorer, told)
-    if best and scorer.prompts.quotes:
-        passage = "" if is_own else f"{best.text}\n{second}" if second else best.text
-        short = ShortAnswer(best.text) if is_own else await scorer.answer(best.text, second or "")
-        code = "" if is_own else await asyncio.to_thread(cite_passage, best.text, document)
-        short = ShortAnswer(code, short.is_sure) if code and best.text.endswith(short.text) else short
-        return _conclude(scorer, short, code or passage, best.text)
-    answer = await loop.answer(scorer.question, memory, model, plan, scorer.prompts)
-    return replace(answer, conversation=answer.conversation.add_usage(scorer.take_usage()))
+    if best is None or not scorer.prompts.quotes:
+        answer = await loop.answer(scorer.question, memory, model, plan, scorer.prompts)
+        return replace(answer, conversation=answer.conversation.add_usage(scorer.take_usage()))
+    if is_by_hand:
+        return _conclude(scorer, ShortAnswer(best.text), "", best.text)
+    short = await scorer.answer(best.text, second or "")
+    code = await asyncio.to_thread(cite_passage, best.text, document)
+    if code and best.text.endswith(short.text):
+        short = ShortAnswer(code, short.is_sure)
+    return _conclude(scorer, short, code or (f"{best.text}\n{second}" if second else best.text), best.text)
 
 
 def _conclude_told(scorer: QuestionScorer, told: ToldAnswer) -> Answer:

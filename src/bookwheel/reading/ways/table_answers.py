@@ -58,31 +58,64 @@ class ToldAnswer(NamedTuple):
     """Whether the whole table or program tells it; else the passage alone."""
 
 
+class _Wanted(NamedTuple):
+    """What a question wants of a table; with nothing of it, one cell of the row that was found."""
+
+    is_list: bool
+    """The rows that a bound or a word tells, or their number."""
+    is_bound: bool
+    is_compared: bool
+    """The row or column with the most, the least, the first."""
+    is_amount: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the whole table answers, and not one row."""
+        return self.is_list or self.is_compared
+
+    @classmethod
+    def find(cls, question: str) -> _Wanted | None:
+        """Return what a question wants; None for a question that no cell answers."""
+        style, is_bound = find_style(question), asks_bound(question)
+        if style not in (Style.SPAN, Style.LIST):
+            return None
+        counts = (is_bound or find_counted(question)) and not _WANTS_OTHER.search(question)
+        is_list, is_span = style is Style.LIST or bool(counts), style is Style.SPAN
+        return cls(
+            is_list=is_list,
+            is_bound=is_bound,
+            is_compared=is_span and asks_comparison(question),
+            is_amount=is_span and find_kind(question) in _AMOUNT_KINDS,
+        )
+
+
 def find_table_answer(question: str, passage: str, document: Document) -> ToldAnswer | None:
     """Return what a table says: that of which the passage is a row, or any where rows are compared.
 
     A list has the rows that the question tells by a bound or a word; else one row is meant.
     """
-    style, is_bound = find_style(question), asks_bound(question)
-    is_list = style is Style.LIST or ((is_bound or find_counted(question)) and not _WANTS_OTHER.search(question))
-    is_whole = (style is Style.SPAN and asks_comparison(question)) or is_list
-    is_amount = style is Style.SPAN and find_kind(question) in _AMOUNT_KINDS
-    if style not in (Style.SPAN, Style.LIST) or (GAP not in passage and not is_whole and not is_amount):
+    wanted = _Wanted.find(question)
+    if wanted is None or not (GAP in passage or any(wanted)):
         return None
     every, own = index_passages(document).list_windows(Shape.ROW), _find_row(passage, document)
-    if is_whole:
-        tables = _group(every)
-        tables.sort(key=lambda rows: own is None or rows[0].lead_spans[-1] != own.lead_spans[-1])
-        # A word of the question may stand in any table.
-        wide = tables if is_bound or not is_list else tables[: own is not None]
-        ask = _list_rows if is_list else _compare
-        told = next(filter(None, (ask(question, rows) for rows in wide if len(rows) <= _MOST_ROWS)), None)
+    if wanted.is_whole:
+        told = _ask_tables(question, wanted, every, own)
         # "How many beds did East have?" may count rows, or be about one; "Which supplier sent R-25180?" is about one.
         is_one = own is not None and any(code in _read_line(own) for code in _CODES.findall(question))
-        if told or is_bound or style is Style.LIST or (asks_comparison(question) and not is_one):
+        if told or wanted.is_bound or find_style(question) is Style.LIST or (wanted.is_compared and not is_one):
             return told
-    named = _find_named_value(question, every) if is_amount else None
+    named = _find_named_value(question, every) if wanted.is_amount else None
     return named or (_find_in_row(question, own, passage) if own else None)
+
+
+def _ask_tables(question: str, wanted: _Wanted, rows: Sequence[Window], own: Window | None) -> ToldAnswer | None:
+    """Return what the first table says that can; the table of the passage's row is asked first."""
+    tables = _group(rows)
+    tables.sort(key=lambda table: own is None or table[0].lead_spans[-1] != own.lead_spans[-1])
+    # A word of the question may stand in any table.
+    asked = tables if wanted.is_bound or not wanted.is_list else tables[: own is not None]
+    ask = _list_rows if wanted.is_list else _compare
+    return next(filter(None, (ask(question, table) for table in asked if len(table) <= _MOST_ROWS)), None)
 
 
 def _find_row(passage: str, document: Document) -> Window | None:

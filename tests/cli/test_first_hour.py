@@ -275,6 +275,19 @@ def test_a_full_disk_under_the_output_is_a_sentence() -> None:
     assert done.stderr == "error: cannot write the output: No space left on device\n"
 
 
+def test_an_error_of_a_file_names_the_file(monkeypatch, capsys) -> None:
+    def fail(_words: object) -> int:
+        raise PermissionError(13, "Permission denied", "book.txt")
+
+    monkeypatch.setattr("bookwheel.cli.main._run", fail)
+    monkeypatch.setattr("bookwheel.cli.main._discard_output", lambda: None)
+    from bookwheel.cli.main import main
+
+    with pytest.raises(SystemExit, match="2"):
+        main(["ask"])
+    assert capsys.readouterr().err == "error: book.txt: Permission denied; what was read is kept: bookwheel list\n"
+
+
 @pytest.mark.parametrize(
     ("words", "missing", "extra"),
     [

@@ -132,3 +132,10 @@ def test_a_flood_of_one_kind_of_line_is_counted_and_not_written() -> None:
     again = make_record("reading %s broke", 1062.0, 8)
     assert limit.filter(again)
     assert again.getMessage() == "reading 8 broke"
+
+
+def test_a_long_line_is_cut_so_that_a_long_address_fills_no_log() -> None:
+    record = make_record('"GET %s HTTP/1.1" 404', 1000.0, "/" + "a" * 60_000)
+    assert LineLimit().filter(record)
+    assert len(record.getMessage()) < 1100
+    assert record.getMessage().endswith("… (60,020 characters)")

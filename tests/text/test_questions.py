@@ -98,3 +98,17 @@ def test_lists_and_counts_are_asked_of_all_that_there_is():
     assert not asks_for_list("What was the last fee?")
     assert all(map(asks_for_all, ("What was the last fee?", "Summarise the minutes.", "总共多少钱？")))
     assert not asks_for_all("Who wound the clock?")
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "is_answer"),
+    [
+        ("In which drawer is the handover sheet?", "the drawer", False),
+        ("In which drawer is the handover sheet?", "the left one", True),
+        ("Which boat is longer, the Heron or the Teal?", "the Heron", True),
+        ("What colour is the door?", "colour", False),
+        ("Which of the two doors is open, front or back?", "front", True),
+    ],
+)
+def test_the_thing_that_is_asked_for_is_no_answer(question, words, is_answer):
+    assert can_answer(question, words) is is_answer

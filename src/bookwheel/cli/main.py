@@ -56,7 +56,7 @@ def main(arguments: "list[str] | None" = None) -> None:
         _discard_output()
         code = INTERRUPTED
     except OSError as error:
-        code = _report_unwritable(error, words)
+        code = _report_os_error(error, words)
     except RuntimeError as error:
         if not _is_interrupt(error):
             raise
@@ -227,13 +227,14 @@ def _refuse_command(name: str) -> int:
     raise InputError(f"no command {name!r}; there are: {', '.join(commands)}. See bookwheel --help.")
 
 
-def _report_unwritable(error: OSError, words: "Sequence[str]") -> int:
-    """Say that the output cannot be written, as on a full disk, and return the exit code."""
+def _report_os_error(error: OSError, words: "Sequence[str]") -> int:
+    """Say which file failed, or that the output cannot be written, as on a full disk, and return the exit code."""
     from contextlib import suppress
 
     kept = "; what was read is kept: bookwheel list" if {"ask", "resume"} & {*words[:1]} else ""
     with suppress(OSError):
-        sys.stderr.write(f"error: cannot write the output: {error.strerror or error}{kept}\n")
+        what = f"{error.filename}" if error.filename else "cannot write the output"
+        sys.stderr.write(f"error: {what}: {error.strerror or error}{kept}\n")
         sys.stderr.flush()
     _discard_output()
     return 2

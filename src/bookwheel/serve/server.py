@@ -37,6 +37,8 @@ _LEAST_CONNECTIONS: Final = 32
 # Lines of the log of one kind in a minute; the rest are counted.
 _MOST_LINES: Final = 60
 _SECONDS_PER_MINUTE: Final = 60.0
+# Characters of a line: whoever asks for a long address writes no long log.
+_LONGEST_LINE: Final = 1000
 
 
 class Server(uvicorn.Server):
@@ -107,7 +109,10 @@ class Server(uvicorn.Server):
 
 
 class LineLimit(logging.Filter):
-    """Lets so many lines of one kind a minute through; the first one of a later minute says how many were left out."""
+    """Lets so many lines of one kind a minute through; the first one of a later minute says how many were left out.
+
+    A long line is cut.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,6 +130,9 @@ class LineLimit(logging.Filter):
         self._seen[kind] += 1
         if self._seen[kind] > _MOST_LINES:
             return False
+        text = record.getMessage()
+        if len(text) > _LONGEST_LINE:
+            record.msg, record.args = f"{text[:_LONGEST_LINE]} … ({len(text):,} characters)", ()
         if (missed := self._left_out.pop(kind, 0) - _MOST_LINES) > 0:
             record.msg, record.args = f"{record.getMessage()} ({missed} more like it in an earlier minute)", ()
         return True
@@ -183,6 +191,9 @@ class TimedProtocol(_Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_watch()
         super().connection_lost(exc)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: a request to become a WebSocket is answered as any other, and no package would help."""
 
     def _watch(self) -> None:
         has_request = self.cycle is not None and not self.cycle.response_complete

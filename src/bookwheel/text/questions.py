@@ -46,6 +46,7 @@ _FIRST_ASKED: Final = compile_late(
     re.IGNORECASE,
 )
 _PART: Final = compile_late(r"\{([a-z_]+)\}")
+_ASKED_THING: Final = compile_late(r"\b(?:w?h?ich|w?hat)\s+([a-z]+)", re.IGNORECASE)
 _CHOICE: Final = compile_late(r"\bor\b|\b(?:w?h?ich|whose)\b|还是|哪", re.IGNORECASE)
 _POLAR: Final = compile_late(
     r"^\s*(?:is|are|was|were|do|does|did|can|could|may|must|has|have|had|will|would|should|am)\b|"
@@ -183,7 +184,12 @@ def can_answer(question: str, text: str) -> bool:
     kind = find_kind(question)
     pattern = kind and _find_pattern(kind, "held")
     has_kind = not pattern or bool(pattern.search(text))
-    return has_kind and (bool(_CHOICE.search(question)) or not _repeats(question, text))
+    if not has_kind or not _repeats(question, text):
+        return has_kind
+    # Of a choice the question has the answer; "the drawer" is none to "In which drawer?".
+    asked = {stem(found[1].casefold()) for found in _ASKED_THING.finditer(question)}
+    said = {stem(word.index_key) for word in parse_words(text) if word.is_distinctive}
+    return bool(_CHOICE.search(question)) and not (said and said <= asked)
 
 
 def find_columns(question: str, names: Sequence[str]) -> Iterator[list[int]]:

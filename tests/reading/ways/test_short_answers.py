@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookwheel.reading.ways.short_answers import choose_answer, find_polarity, is_clause_number
+from bookwheel.reading.ways.short_answers import choose_answer, find_polarity, is_label
 from bookwheel.text.ranking import QuestionWords
 
 PASSAGE = "## Customs … A boat came at noon. The customs men counted sixty-four barrels in the cellar."
@@ -37,4 +37,19 @@ def test_why_keeps_its_sentence():
 def test_the_number_of_a_clause_is_no_answer(words, is_number):
     passage = "561. Bond … 561.1 Within 30 days the Operator pays 2.5 million. 561.2 It is returned."
     at = passage.index(words)
-    assert is_clause_number(passage, at, at + len(words)) is is_number
+    assert is_label("How many?", passage, at, at + len(words)) is is_number
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "is_time"),
+    [
+        ("What is the claim number?", "08:20:48Z", True),
+        ("What is the claim number?", "H-77120", False),
+        ("When did Ana call the insurance?", "2025-08-29", False),
+        ("How many boxes came?", "2025-08-29", True),
+    ],
+)
+def test_the_time_of_a_turn_answers_nothing_but_when(question, words, is_time):
+    passage = "general … [2025-08-29 08:20:48Z] ana: Insurance, claim no. H-77120, four boxes"
+    at = passage.index(words)
+    assert is_label(question, passage, at, at + len(words)) is is_time

@@ -86,6 +86,17 @@ def test_a_page_from_elsewhere_cannot_reach_the_server(tmp_path: Path, header: d
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("last", ["3", "9" * 5000])
+def test_a_client_that_comes_back_with_its_last_event_listens_from_here_on(tmp_path: Path, last: str) -> None:
+    async def main() -> None:
+        async with served(tmp_path) as url, httpx2.AsyncClient() as client:
+            asked = {"Accept": "text/event-stream", "Last-Event-ID": last}
+            async with client.stream("GET", url, headers=asked) as answer:
+                assert (answer.status_code, answer.headers["content-type"][:17]) == (200, "text/event-stream")
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "example.org"])
 def test_others_are_not_served_without_a_key(host: str) -> None:
     with pytest.raises(InputError, match="BOOKWHEEL_MCP_KEY"):

@@ -33,7 +33,7 @@ from bookwheel.models.base import Ability, Copies, copy_spans, find_abilities
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.gates import ask_judgement, score_question
 from bookwheel.reading.ways.passages import GAP, overlaps, split_windows
-from bookwheel.reading.ways.short_answers import choose_answer, find_polarity, is_clause_number
+from bookwheel.reading.ways.short_answers import choose_answer, find_polarity, is_label
 from bookwheel.text.questions import Style, can_answer, find_style
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Usage
@@ -166,7 +166,8 @@ class QuestionScorer:
         fit = (
             one
             for one in copies.spans
-            if can_answer(self.question, whole[one.start : one.end]) and not is_clause_number(whole, one.start, one.end)
+            if can_answer(self.question, whole[one.start : one.end])
+            and not is_label(self.question, whole, one.start, one.end)
         )
         best = next(fit, None)
         if best is None or best.logprob < SURE:

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.ways.passages import GAP
-from bookwheel.text.questions import Style, find_style
+from bookwheel.text.questions import AnswerKind, Style, find_kind, find_style
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.sentences import split_sentences
 from bookwheel.verdict.marks import NOT
@@ -28,6 +28,10 @@ _LEAST_POLAR: Final = 0.5
 _CLAUSE_NUMBER: Final = re.compile(
     rf"(?:^|(?<={GAP})|(?<=[。.;] ))\s*(?:\d{{1,3}}(?:\.\d{{1,3}})+|\d{{1,3}}\.)(?=\s+[^\W\d_a-z])", re.MULTILINE
 )
+
+# "[2025-08-29 08:20:48Z] ana: Insurance, claim no. H-77120": when a turn was said, and nothing of what.
+_STAMP: Final = re.compile(rf"(?:^|(?<={GAP}))\s*\[[^\]\n]{{4,40}}\]", re.MULTILINE)
+_OF_TIME: Final = frozenset({AnswerKind.WHEN, AnswerKind.DAY, AnswerKind.CLOCK, AnswerKind.HOURS})
 
 
 def choose_answer(passage: str, words: QuestionWords) -> str:
@@ -50,6 +54,11 @@ def find_polarity(passages: Sequence[str], words: QuestionWords) -> bool | None:
     return None if words.share(best) < _LEAST_POLAR else not parse(best).marks[NOT]
 
 
-def is_clause_number(passage: str, start: int, end: int) -> bool:
-    """Tell if a span is no more than a clause's number: "561.1" before "Within thirty days the Operator pays …"."""
-    return any(found.start() <= start and end <= found.end() for found in _CLAUSE_NUMBER.finditer(passage))
+def is_label(question: str, passage: str, start: int, end: int) -> bool:
+    """Tell if a span is no more than what stands before the words: the number of a clause, the time of a turn.
+
+    "561.1" is one before "Within thirty days the Operator pays …"; a turn's time is none where a time is asked for.
+    """
+    labels = [_CLAUSE_NUMBER] if find_kind(question) in _OF_TIME else [_CLAUSE_NUMBER, _STAMP]
+    found = (one.span() for label in labels for one in label.finditer(passage))
+    return any(first <= start and end <= last for first, last in found)

@@ -14,7 +14,8 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp_types import Resource, Tool, ToolAnnotations
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bookwheel.errors import BookwheelError, InputError
 from bookwheel.record import reading_to_json
@@ -229,7 +230,20 @@ def mount_tools(
             await service.readings.close()
             await task
 
-    return app.routes, run_sessions
+    return [
+        Route(route.path, _FreshStream(route.app)) for route in app.routes if isinstance(route, Route)
+    ], run_sessions
+
+
+class _FreshStream:
+    """The route for clients that come back with their last event: none is kept, so they listen from here on."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [header for header in scope["headers"] if header[0] != b"last-event-id"]
+        await self._app({**scope, "headers": headers}, receive, send)
 
 
 def make_key_ring(host: str, key: str | None) -> KeyRing:

@@ -18,6 +18,10 @@ from bookwheel.text.questions import (
     ("question", "style"),
     [
         ("Is it open?", Style.POLAR),
+        ("专项资金批下来没有?", Style.POLAR),
+        ("他吃了没", Style.POLAR),
+        ("为什么没有？", Style.SENTENCE),
+        ("谁没有签字", Style.SPAN),
         ("Why is it open?", Style.SENTENCE),
         ("How many are open?", Style.SPAN),
         ("Which boats are open?", Style.LIST),

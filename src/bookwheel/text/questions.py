@@ -50,7 +50,8 @@ _ASKED_THING: Final = compile_late(r"\b(?:w?h?ich|w?hat)\s+([a-z]+)", re.IGNOREC
 _CHOICE: Final = compile_late(r"\bor\b|\b(?:w?h?ich|whose)\b|还是|哪", re.IGNORECASE)
 _POLAR: Final = compile_late(
     r"^\s*(?:is|are|was|were|do|does|did|can|could|may|must|has|have|had|will|would|should|am)\b|"
-    r"吗[？?]?\s*$|是否|能不能|可不可以|有没有|会不会|要不要",
+    r"吗[？?]?\s*$|是否|能不能|可不可以|有没有|会不会|要不要|"
+    r"^(?!.*(?:什么|哪|谁|几|多少|怎|何|啥)).*没有?[？?]?\s*$",
     re.IGNORECASE,
 )
 COUNTS: Final = compile_late(r"\bhow many\b|(?:多少|几)[个位家种款门项]", re.IGNORECASE)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookwheel.reading.ways.short_answers import choose_answer, find_polarity, is_label
+from bookwheel.reading.ways.short_answers import choose_answer, find_figure_end, find_polarity, is_label
 from bookwheel.text.ranking import QuestionWords
 
 PASSAGE = "## Customs … A boat came at noon. The customs men counted sixty-four barrels in the cellar."
@@ -53,3 +53,17 @@ def test_the_time_of_a_turn_answers_nothing_but_when(question, words, is_time):
     passage = "general … [2025-08-29 08:20:48Z] ana: Insurance, claim no. H-77120, four boxes"
     at = passage.index(words)
     assert is_label(question, passage, at, at + len(words)) is is_time
+
+
+@pytest.mark.parametrize(
+    ("passage", "said", "whole"),
+    [
+        ("借出11.5万册次", "11.5", "11.5万"),
+        ("up 12% a year", "12", "12%"),
+        ("24 boats", "24", "24"),
+        ("千山万水", "千山", "千山"),
+    ],
+)
+def test_a_figure_keeps_its_power(passage, said, whole):
+    at = passage.index(said)
+    assert passage[at : find_figure_end(passage, at + len(said))] == whole

@@ -33,7 +33,7 @@ from bookwheel.models.base import Ability, Copies, copy_spans, find_abilities
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.gates import ask_judgement, score_question
 from bookwheel.reading.ways.passages import GAP, overlaps, split_windows
-from bookwheel.reading.ways.short_answers import choose_answer, find_polarity, is_label
+from bookwheel.reading.ways.short_answers import choose_answer, find_figure_end, find_polarity, is_label
 from bookwheel.text.questions import Style, can_answer, find_style
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Usage
@@ -172,7 +172,8 @@ class QuestionScorer:
         best = next(fit, None)
         if best is None or best.logprob < SURE:
             return ShortAnswer(unsure, is_sure=False)
-        return ShortAnswer(whole[best.start : best.end], is_sure=best.logprob >= CERTAIN)
+        end = find_figure_end(whole, best.end)
+        return ShortAnswer(whole[best.start : end], is_sure=best.logprob >= CERTAIN)
 
     async def _judge_polarity(self, passage: str) -> bool | None:
         """Return whether a passage answers yes, by a model that was taught to say so; None where it is not sure."""

@@ -31,6 +31,7 @@ _CLAUSE_NUMBER: Final = re.compile(
 
 # "[2025-08-29 08:20:48Z] ana: Insurance, claim no. H-77120": when a turn was said, and nothing of what.
 _STAMP: Final = re.compile(rf"(?:^|(?<={GAP}))\s*\[[^\]\n]{{4,40}}\]", re.MULTILINE)
+_POWER: Final = re.compile(r"[百千万亿]+|[%％‰]")
 _OF_TIME: Final = frozenset({AnswerKind.WHEN, AnswerKind.DAY, AnswerKind.CLOCK, AnswerKind.HOURS})
 
 
@@ -52,6 +53,12 @@ def find_polarity(passages: Sequence[str], words: QuestionWords) -> bool | None:
     sentences = [body[start:end] for body in bodies for start, end in split_sentences(body)]
     best = max(sentences, key=words.share, default="")
     return None if words.share(best) < _LEAST_POLAR else not parse(best).marks[NOT]
+
+
+def find_figure_end(passage: str, end: int) -> int:
+    """Return where a figure ends of which a span has the digits: of "11.5万册次", "11.5" is another number."""
+    rest = _POWER.match(passage, end) if passage[end - 1 : end].isdigit() else None
+    return rest.end() if rest else end
 
 
 def is_label(question: str, passage: str, start: int, end: int) -> bool:

@@ -29,6 +29,8 @@ from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.types import Document
 
 _LONGEST_STEM: Final = 120
+# A busy machine gives a conversion a part of its time: so much longer it may take on the clock.
+_BUSY: Final = 4
 # Characters of a text that become its name.
 _LONGEST_OPENING: Final = 60
 _LONGEST_SUFFIX: Final = 16
@@ -77,7 +79,7 @@ class DocumentStore:
         self._usage = usage
         self._limits = limits
         self._child_limits = ChildLimits(
-            seconds=limits.conversion_seconds,
+            seconds=_BUSY * limits.conversion_seconds,
             cpu_seconds=limits.conversion_seconds,
             memory_bytes=limits.conversion_memory,
             output_bytes=limits.text_bytes + _PICTURES_AS_TEXT,

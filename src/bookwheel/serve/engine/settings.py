@@ -33,7 +33,7 @@ class Limits:
     waiting_documents: int = 64
     """Documents that wait for a conversion or a fetch; beyond them, requests are declined with 429."""
     conversion_seconds: int = 120
-    """Of one document, and its processor time."""
+    """Of the processor's time for one document; on the clock it may take four times as long."""
     conversion_memory: int = 2 << 30
     """Address space of the process that converts it."""
     text_bytes: int = 512 << 20

@@ -19,7 +19,7 @@
     ├── WorkCancelled     130      work in a thread was cancelled; async code sees CancelledError instead
     └── ModelError        3        the model did not give a usable reply                        tries
         ├── Unreachable            no server at that address, or the connection broke          any
-        ├── Overloaded             the server is busy (429)                                    any
+        ├── Overloaded             the server is busy (429, 529)                               any
         ├── TimedOut               no byte, or no whole reply, within the limit                any
         ├── BadReply               a reply without choices, or with broken JSON                any
         │   └── EmptyReply         a reply without text                                        4

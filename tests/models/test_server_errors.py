@@ -339,3 +339,8 @@ def test_a_servers_message_is_quoted_up_to_400_characters(length, end):
 def test_no_server_makes_a_reading_wait_for_ever():
     assert find_retry_after({"retry-after": "10000000000000000000"}) == 3600
     assert find_retry_after({"retry-after": "7"}) == 7
+
+
+def test_an_overloaded_provider_is_told_by_its_own_status(server, acts, model):
+    server.plays(acts.fault(529, "Overloaded"))
+    assert "is overloaded (HTTP 529): Overloaded" in failure(acts, model, Overloaded)

@@ -60,6 +60,8 @@ _UNSUPPORTED: Final = compile_late(
     r"|(?:not|n't) (?:support|permit|allow)|not (?:supported|permitted|allowed)",
     re.IGNORECASE,
 )
+# 529 is said by a provider whose models are overloaded.
+_OVERLOADED: Final = frozenset({429, 529})
 _NO_ROUTE: Final = frozenset({404, 405, 501})
 _BAD_REQUEST: Final = frozenset({400, 413, 422})
 _NO_KEY: Final = frozenset({401, 403, 407})
@@ -173,7 +175,7 @@ def _translate_status_error(error: StatusError, endpoint: Endpoint, model: str) 
     is_proxy = status < HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     if status in _NO_ROUTE or (is_proxy and is_html(error.response.text)):
         return wrong_address_error(endpoint, f"HTTP {status}")
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
+    if status in _OVERLOADED:
         return _overload_error(error, endpoint, message)
     if status in _BAD_REQUEST and _TOO_LONG.search(f"{message} {error.code} {error.type}"):
         return window_error(message)
@@ -202,7 +204,7 @@ def _overload_error(error: StatusError, endpoint: Endpoint, message: str) -> Ove
     seconds = " s" if re.fullmatch(r"[0-9.]+", after) else ""
     wait = f"It asks to wait: {sanitize(after)[:_LONGEST_WISH]}{seconds}." if after else "Try again later."
     return Overloaded(
-        f"{endpoint.display_url} is overloaded (HTTP 429): {message} {wait} Ask it for less at once, then resume.",
+        f"{endpoint.display_url} is overloaded (HTTP {error.status_code}): {message} {wait} Ask it for less at once, then resume.",
         retry_after=find_retry_after(error.response.headers),
     )
 

@@ -48,7 +48,7 @@ _NEUTRAL: Final = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
 # A restart of the server's front takes a few seconds; a rollout that fails after these is recorded as failed.
 _TRIES: Final = 5
 _LONGEST_WAIT: Final = 20.0
-_TOO_BUSY: Final = (429, 503)
+_TOO_BUSY: Final = (429, 503, 529)
 _FIRST_ERROR: Final = 400
 _FIRST_FAULT: Final = 500
 _Answer = TypeVar("_Answer")

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DRAWING = ROOT / "docs" / "architecture.svg"
 WORDS = {
-    "lab": "tasks, scoring, baselines · evaluation · training · commands, desk",
+    "lab": "tasks, scoring, baselines · evaluation · training · commands, desk, verifiers",
     "cli": "ask, memory …",
     "notebook": "HTML",
     "integrations": "LangChain …",
@@ -27,6 +27,7 @@ WORDS = {
     "batch": "many documents",
     "memory": "goes on: append, ask, correct, forget",
     "session": "the one way in: opens, plans, prepares, resumes",
+    "arguments": "what the Python API is given",
     "companions": "embedder, judge, cheaper reader beside a model",
     "configuration": "files, options, connections",
     "journal": "SQLite",
@@ -47,6 +48,8 @@ WORDS = {
     "environment": "BOOKWHEEL_…",
     "background": "tasks",
     "errors": "what to do",
+    "bounds": "of numbers",
+    "patterns": "compiled when they are used",
 }
 WIDTH, LEFT, HEIGHT, GAP, TOP = 720, 52, 46, 6, 12
 LAB, CORE = ("#fbf3e6", "#b5803f"), ("#eef1fb", "#4051b5")

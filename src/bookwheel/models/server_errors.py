@@ -204,7 +204,8 @@ def _overload_error(error: StatusError, endpoint: Endpoint, message: str) -> Ove
     seconds = " s" if re.fullmatch(r"[0-9.]+", after) else ""
     wait = f"It asks to wait: {sanitize(after)[:_LONGEST_WISH]}{seconds}." if after else "Try again later."
     return Overloaded(
-        f"{endpoint.display_url} is overloaded (HTTP {error.status_code}): {message} {wait} Ask it for less at once, then resume.",
+        f"{endpoint.display_url} is overloaded (HTTP {error.status_code}): {message} {wait} "
+        "Ask it for less at once, then resume.",
         retry_after=find_retry_after(error.response.headers),
     )
 

@@ -34,7 +34,7 @@ export class Answer {
     this.text.classList.toggle("none", !reading.answer);
     refill(this.text, reading.answer ? this.#marked(reading) : t(`none.${reading.status}`));
     // The badge of an answer that may be wrong says so already.
-    const flags = (reading.answer_turn?.flags ?? []).filter((flag) => flag !== "unsure" || reading.sign === "green");
+    const flags = (reading.answer_turn?.flags ?? []).filter((flag) => flag !== "unsure" || !["amber", "red"].includes(reading.sign));
     refill(this.flags, flags.map(flagChip));
     refill(this.earned, judged(reading));
     refill(this.problem, reading.status === "cancelled" ? "" : why);

@@ -19,23 +19,15 @@ const ADDRESS = /^https?:\/\/\S+$/i;
 export const sourceOf = (file) => ({ file, name: file.name });
 
 // A file is sent as soon as it is chosen, so that it is converted while the question is typed; one at a time, as the server
-// takes a few. What failed is sent again with the question.
+// takes a few. What failed is sent again with the question; one that was taken out is not read, and goes after a day.
 let line = Promise.resolve();
 function upload(source) {
   const send = async () => {
-    if (!source.out) Object.assign(source, await service.upload(source.file).then(({ document: id, length }) => ({ id, length })));
+    if (!source.out) Object.assign(source, await service.upload(source.file).then(({ document: id, length }) => ({ id, length, problem: "" })));
   };
   source.sent ??= line = line.catch(() => {}).then(send);
   source.sent.catch(() => (source.sent = null));
   return source.sent;
-}
-
-// A file that is taken out again is forgotten, unless the document is known otherwise.
-async function withdraw(source) {
-  source.out = true;
-  await source.sent;
-  const book = source.file && source.id && (await service.document(source.id));
-  if (book && !book.readings && !book.starred && !book.collections.length) await service.removeDocument(source.id);
 }
 
 // What the answer is shown by is fetched while somebody is busy with the form.
@@ -77,9 +69,12 @@ export class AskForm {
     this.sources.push(...sources);
     this.#list();
     if (sources.length) prepare();
-    for (const source of sources) {
-      const told = () => this.sources.includes(source);
-      upload(source).then(() => told() && this.#tellCost(), (problem) => told() && refill(this.problem, problem.message));
+    for (const source of sources.filter(({ file, id }) => file && !id)) {
+      const told = (problem) => {
+        source.problem = problem?.message;
+        this.#list();
+      };
+      upload(source).then(() => told(), told);
     }
   }
 
@@ -210,14 +205,14 @@ export class AskForm {
   #list() {
     this.#tellCost();
     const out = (source) => {
+      source.out = !this.button.disabled; // what is under way is sent all the same
       this.sources = this.sources.filter((other) => other !== source);
-      refill(this.problem);
       this.#list();
-      withdraw(source).catch(() => {}); // it goes after a day
     };
+    refill(this.problem, this.sources.map(({ problem }) => problem).filter(Boolean).join(" "));
     refill(
       this.chosen,
-      this.sources.map((source) => h("li", {}, source.file ? t("ask.chosen", { name: source.name, size: size(source.file.size) }) : source.name, h("button", { type: "button", class: "quiet", "aria-label": t("ask.take-out", { name: source.name }), onclick: () => out(source) }, "×"))),
+      this.sources.map((source) => h("li", { "aria-busy": String(Boolean(source.file && !source.id && !source.problem)) }, source.file ? t("ask.chosen", { name: source.name, size: size(source.file.size) }) : source.name, h("button", { type: "button", class: "quiet", "aria-label": t("ask.take-out", { name: source.name }), onclick: () => out(source) }, "×"))),
     );
   }
 

@@ -329,6 +329,20 @@ def test_zsh_completes_commands_and_options(run, tmp_path: Path, load: str) -> N
     subprocess.run(["zsh", "-f", "-c", script], check=True, timeout=60, env={**os.environ, "TERM": "xterm"})
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("bash"), reason="no bash here")
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [("ask ''", ""), ("collect --out ''", ""), ("ask --chu", "--chunk-tokens"), ("completion ''", "bash zsh fish")],
+)
+def test_bash_completes_options_after_a_hyphen_and_leaves_files_to_the_shell(run, words: str, offered: str) -> None:
+    count = len(words.split())
+    lines = [run("completion", "bash").out, f"COMP_WORDS=(bookwheel {words})", f"COMP_CWORD={count}"]
+    script = "\n".join((*lines, "_bookwheel", 'echo "${COMPREPLY[*]}"'))
+    done = subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == offered
+
+
 @pytest.mark.parametrize("shell", ["bash", *(pytest.param(name, marks=pytest.mark.slow) for name in ("zsh", "fish"))])
 @pytest.mark.slow
 def test_the_completion_script_knows_the_commands_and_is_valid(run, shell: str, tmp_path: Path) -> None:

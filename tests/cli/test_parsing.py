@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -55,7 +56,9 @@ def needy(name: Text, *, about: Text) -> None: ...
         (["x", "--no-link"], ["x"], {"link": False}),
         (["x", "--share", "-0.1"], ["x"], {"share": -0.1}),
         (["x", "--size", "9", "--note", "- one"], ["x"], {"outer": Outer(inner=Inner(size=9, note="- one"))}),
-        (["x", "--note", "--out"], ["x"], {"outer": Outer(inner=Inner(note="--out"))}),
+        (["x", "--note=--out"], ["x"], {"outer": Outer(inner=Inner(note="--out"))}),
+        (["x", "--kind", "B"], ["x"], {"kind": "b"}),
+        (["x", "--note", "--dash"], ["x"], {"outer": Outer(inner=Inner(note="--dash"))}),
         (["x", "--tags", "a", "--tags", "b"], ["x"], {"outer": Outer(tags=("a", "b"))}),
         (["x", "--pair", "a", "b"], ["x"], {"outer": Outer(pair=(Path("a"), Path("b")))}),
     ],
@@ -78,6 +81,8 @@ def test_words_and_options_find_their_places(words, positional, given) -> None:
         (["x", "--out"], "--out/-o: a value is missing"),
         (["x", "--quiet=maybe"], "--quiet"),
         (["x", "--pair", "a"], "--pair"),
+        (["x", "--pair", "a", "b", "--pair", "c", "d"], "--pair: it takes 2 values, not 4"),
+        (["x", "--note", "--out"], "--note: a value is missing"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -96,6 +101,14 @@ def test_a_variable_gives_what_no_word_does(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("BOOKWHEEL_SIZE", "many")
     with pytest.raises(UsageError, match="BOOKWHEEL_SIZE: 'many' is not a whole number"):
         parse(command, ["x"])
+
+
+def test_a_variable_with_paths_is_divided_as_path_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def serve(*, root: tuple[Path, ...] = (), link: bool = True) -> None: ...
+
+    monkeypatch.setenv("BOOKWHEEL_ROOT", os.pathsep.join(("/a b", "/c")))
+    monkeypatch.setenv("BOOKWHEEL_LINK", "n")
+    assert parse(serve, []) == ([], {"root": (Path("/a b"), Path("/c")), "link": False})
 
 
 def test_what_must_be_given_is_asked_for_and_nothing_else_is_taken() -> None:

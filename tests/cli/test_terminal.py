@@ -38,6 +38,14 @@ def test_colour_is_left_out_where_it_is_not_wanted(screen, monkeypatch, name, va
     assert screen.getvalue() == f"bold [red] words {expected} ones\n"
 
 
+def test_a_pipe_has_colour_where_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "")
+    pipe = io.StringIO()
+    Terminal(pipe).print(LINE)
+    assert pipe.getvalue().startswith("\x1b[1m")
+
+
 def test_a_pipe_has_whole_lines_without_codes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "24")
     pipe = io.StringIO()

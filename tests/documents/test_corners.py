@@ -70,6 +70,15 @@ def test_forms_and_objects_of_a_text_are_read(tmp_path):
     assert lose(path, ["labelleaf: filledleaf", "bodyleaf", "objectleaf"]) == []
 
 
+@pytest.mark.parametrize("broken", ["Object 1/content.xml", "styles.xml"])
+def test_a_broken_object_or_margin_of_a_text_costs_nothing_else(tmp_path, broken):
+    body = "<office:text><text:p>bodyleaf</text:p></office:text>"
+    path = open_document(tmp_path / "a.odt", "text", body, **{"Object 2/content.xml": "<m><i>objectleaf</i></m>"})
+    change(path, "content.xml", **{broken: "<a><b></a>"})
+    assert lose(path, ["bodyleaf", "objectleaf"]) == []
+    assert any("damaged" in note for note in convert(path)[1])
+
+
 def test_what_stands_on_every_page_of_a_presentation_is_read_once(tmp_path):
     footer = "<presentation:footer-decl>footleaf</presentation:footer-decl>"
     pages = f"<draw:page>{BOX.format('oneleaf')}</draw:page><draw:page>{BOX.format('twoleaf')}</draw:page>"
@@ -135,6 +144,14 @@ def test_every_kind_of_chart_is_read_with_all_its_numbers(tmp_path):
         part = next(name for name in archive.namelist() if name.startswith("ppt/charts/chart"))
     change(path, part, (b"c:barChart", b"c:surface3DChart"), **{"ppt/charts/chartEx1.xml": b"<a/>"})
     assert lose(path, ["catleaf", "serieleaf", "2.5", "chartEx1.xml"]) == []
+
+
+def test_the_names_of_a_charts_categories_stay_as_they_are_written(tmp_path):
+    bars = CategoryChartData()
+    bars.categories = ["007", "1E5", "Nan"]
+    bars.add_series("serieleaf", (2.50, 3, 4))
+    path = slides(tmp_path / "a.pptx", chart(XL_CHART_TYPE.BAR_CLUSTERED, bars))
+    assert lose(path, ["007", "1E5", "Nan", "2.5"]) == []
 
 
 def test_formulas_and_what_only_new_programs_show_are_read(tmp_path):

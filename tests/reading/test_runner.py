@@ -12,8 +12,9 @@ import pytest
 
 from bookwheel.claims import Sign
 from bookwheel.documents.opening import TextDocument
-from bookwheel.errors import BrokenReading, PlanError, Refused
+from bookwheel.errors import BrokenReading, Overloaded, PlanError, Refused
 from bookwheel.journal import Journal
+from bookwheel.models.patience import Patience
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading import loop, runner
@@ -32,6 +33,7 @@ def read(
     plan: Plan = PLAN,
     go_on: str | None = None,
     watch: object = runner.ignore_event,
+    patience: Patience | None = None,
 ) -> Reading:
     async def run(journal: Journal) -> Reading:
         kept = journal.keep(TextDocument(TEXT))
@@ -40,7 +42,7 @@ def read(
         else:
             reading = runner.new_reading(kept.info, QUESTION, model, plan)
             journal.begin(reading)
-        return await runner.run_reading(reading, kept, model, journal=journal, watch=watch)
+        return await runner.run_reading(reading, kept, model, journal=journal, watch=watch, patience=patience)
 
     with Journal(tmp_path / "journal.sqlite") as journal:
         return asyncio.run(run(journal))
@@ -174,6 +176,17 @@ def test_a_fault_of_the_machine_is_told_but_one_of_whoever_watches_is_theirs(tmp
     with pytest.raises(BrokenReading, match=r"nobody foresaw \(Too many open files in test_runner.py"):
         read(tmp_path, ScriptedModel(keyword_reader))
     assert (kept(tmp_path).status, kept(tmp_path).error_kind) == (Status.FAILED, "BrokenReading")
+
+
+def test_a_retry_that_cannot_be_told_is_theirs_too(tmp_path: Path) -> None:
+    def refuse(_messages: Sequence[Message]) -> str:
+        raise Overloaded("busy")
+
+    def fail(_retry: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    with pytest.raises(BrokenPipeError):
+        read(tmp_path, ScriptedModel(refuse), patience=Patience(on_retry=fail))
 
 
 @pytest.mark.parametrize("place", ["judge", "judge_by_sight", "doubt"])

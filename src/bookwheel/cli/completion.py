@@ -28,6 +28,8 @@ VALUES
     case "${COMP_WORDS[1]} ${COMP_WORDS[2]} " in
 CASES
     esac
+    # Beside options stand files.
+    [[ $current == -* || ${names[0]} != -* ]] || names=()
   fi
   COMPREPLY=($(compgen -W "${names[*]}" -- "$current"))
 }
@@ -46,6 +48,7 @@ VALUES
     case "${words[2]} ${words[3]} " in
 CASES
     esac
+    [[ ${words[CURRENT]} == -* || $names[1] != -* ]] || names=()
   fi
   _describe -o bookwheel names || _files
 }
@@ -93,9 +96,17 @@ def _list_completions(name: str, command: Command) -> Iterator[ShellWords]:
 
 def _list_options(command: tuple[str, ...], function: Callable[..., Any]) -> ShellWords:
     _, described = parse_doc(function)
-    options = [one for one in list_arguments(function) if not one.is_word]
-    names = {one.name: describe(one, described).replace("`", "") for one in options}
-    return ShellWords(command, names, {one.name: (*filter(None, one.choices),) for one in options if one.choices})
+    names, choices = dict[str, str](), dict[str, tuple[str, ...]]()
+    for one in list_arguments(function):
+        values, about = (*filter(None, one.choices),), describe(one, described).replace("`", "")
+        if one.is_word:
+            # What a word can be stands beside nothing else.
+            names |= dict.fromkeys(values, about)
+            continue
+        spellings = (one.name, one.option.short, f"--no-{one.name[2:]}" if one.has_no else "")
+        names |= dict.fromkeys(filter(None, spellings), about)
+        choices |= dict.fromkeys(filter(None, spellings[:2]), values) if values else {}
+    return ShellWords(command, names, choices)
 
 
 def _write_cases(found: Sequence[ShellWords], shell: str) -> str:
@@ -126,7 +137,8 @@ def _write_fish(found: Sequence[ShellWords]) -> str:
     for one in found:
         seen = _quote("; and ".join(f"__fish_seen_subcommand_from {word}" for word in one.command))
         for name, about in one.names.items():
-            what = f"-l {name[2:]}" if name.startswith("--") else f"-f -a {name}"
+            is_long, is_short = name.startswith("--"), name.startswith("-")
+            what = f"-l {name[2:]}" if is_long else f"-s {name[1:]}" if is_short else f"-f -a {name}"
             values = f" -x -a {_quote(' '.join(one.choices[name]))}" if name in one.choices else ""
             lines.append(f"complete -c bookwheel -n {seen} {what}{values} -d {_quote(about)}")
     return "\n".join(lines)

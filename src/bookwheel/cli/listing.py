@@ -53,6 +53,7 @@ def print_json_list(path: Path, *, limit: int | None = None, search: str | None 
 
 def _format_table(rows: list[ListedReading]) -> Iterator[str]:
     """Yield the lines of the table. Not by rich, which takes seconds for 10,000 rows."""
+    from bookwheel.cli.terminal import has_colour
     from bookwheel.text.sanitize import sanitize
 
     has_costs = any(row.cost for row in rows)
@@ -68,7 +69,7 @@ def _format_table(rows: list[ListedReading]) -> Iterator[str]:
     ]
     if sys.stdout.isatty():
         _shrink(widths, [_COLUMNS[head] for head in heads], os.get_terminal_size(sys.stdout.fileno()).columns)
-    is_coloured = (sys.stdout.isatty() or "FORCE_COLOR" in os.environ) and "NO_COLOR" not in os.environ
+    is_coloured = has_colour(sys.stdout)
     yield _colour(_GAP.join(map(_fit, heads, widths)).rstrip(), _BOLD if is_coloured else 0)
     at = heads.index("status")
     for line in cells:

@@ -29,9 +29,9 @@ from bookwheel.patterns import compile_late
 
 # A word that argparse, too, takes for a number and not for an option.
 _NUMBER: Final = compile_late(r"-\d+|-\d*\.\d+")
-_SWITCH_WORDS: Final = {"1": True, "true": True, "yes": True, "on": True} | {
-    "0": False, "false": False, "no": False, "off": False, "": False
-}  # fmt: skip
+_SWITCH_WORDS: Final = dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True) | dict.fromkeys(
+    ("0", "false", "f", "no", "n", "off", ""), False
+)
 _TYPE_WORDS: Final = {int: "a whole number", float: "a number"}
 
 
@@ -276,7 +276,7 @@ def _split(options: Sequence[Argument], words: Sequence[str]) -> tuple[dict[str,
         parser.add_argument(*names, **settings)
         if argument.option.takes_hyphen:
             hyphened.update(names)
-    found, rest = parser.parse_known_args(_join_values(words, hyphened))
+    found, rest = parser.parse_known_args(_join_values(words, hyphened, {one.name for one in options}))
     loose, fixed = rest, []
     if "--" in rest:
         at = rest.index("--")
@@ -301,11 +301,11 @@ def _narrow(prog: str) -> HelpFormatter:
     return HelpFormatter(prog, width=80)
 
 
-def _join_values(words: Sequence[str], names: set[str]) -> list[str]:
-    """Return the words with `--memory "- one"` as one, where the value may begin with a hyphen."""
+def _join_values(words: Sequence[str], names: set[str], others: set[str]) -> list[str]:
+    """Return the words with `--memory "- one"` as one, where the value may begin with a hyphen and is no option."""
     joined: list[str] = []
     for word in words:
-        if joined and joined[-1] in names and "--" not in joined:
+        if joined and joined[-1] in names and word.partition("=")[0] not in others and "--" not in joined:
             joined[-1] += f"={word}"
         else:
             joined.append(word)
@@ -313,9 +313,12 @@ def _join_values(words: Sequence[str], names: set[str]) -> list[str]:
 
 
 def _read_variable(argument: Argument, name: str) -> list[str] | None:
-    """Return what the environment gives an option; of one that can be given again, each word."""
+    """Return what the environment gives an option; of one that can be given again, each word or path."""
     text = os.environ.get(name)
-    return text if text is None else text.split() if argument.parts else [text]
+    if text is None or not argument.parts:
+        return text if text is None else [text]
+    # Paths have blanks in them, and are joined as in PATH.
+    return text.split(os.pathsep if argument.parts[0] is Path else None)
 
 
 def _convert_all(argument: Argument, texts: Sequence[str], source: str) -> Any:
@@ -325,6 +328,8 @@ def _convert_all(argument: Argument, texts: Sequence[str], source: str) -> Any:
             return [_convert(argument.type_, argument.notes, text) for text in texts]
         if argument.parts:
             types = argument.parts[:1] * len(texts) if argument.is_many else argument.parts
+            if len(types) != len(texts):
+                raise ValueError(f"it takes {len(types)} values, not {len(texts)}")  # noqa: TRY301
             return tuple(_convert(*_unwrap(part)[:2], text) for part, text in zip(types, texts, strict=True))
         if len(set(texts)) > 1:
             raise ValueError(f"it is given twice: {' and '.join(texts)}")  # noqa: TRY301
@@ -358,6 +363,7 @@ def _convert_plain(type_: Any, text: str) -> Any:
     if type_ is Path and not text.strip():
         raise ValueError("it must not be empty")  # an empty path would be the current folder
     choices = get_args(type_) if get_origin(type_) is Literal else tuple(type_) if issubclass(type_, Enum) else ()
+    text = next((str(one) for one in choices if one == text.lower().replace("_", "-")), text)
     if choices and text not in choices:
         allowed = ", ".join(f'"{choice}"' for choice in choices if choice)
         raise ValueError(f"{text!r} is none of {allowed}")

@@ -46,13 +46,19 @@ class StyledLine:
         return Text.assemble(*self.pieces)
 
 
+def has_colour(stream: TextIO) -> bool:
+    """Return whether a stream is written to in colour: a terminal, or where FORCE_COLOR says so; NO_COLOR says no."""
+    is_terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
+    return (is_terminal or bool(os.environ.get("FORCE_COLOR"))) and not os.environ.get("NO_COLOR")
+
+
 class Terminal:
     """A stream that lines are printed to, in colour and folded between words if a person sees it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self.is_terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
-        self.has_colour = self.is_terminal and "NO_COLOR" not in os.environ
+        self.has_colour = has_colour(stream)
 
     def print(self, *lines: StyledLine | str) -> None:
         """Print the lines, each by itself."""

@@ -1,7 +1,7 @@
-"""Where the words of a memory's texts stand: a text is looked through once, and a question only where its words are.
+"""Where the words of a memory's texts stand: a question looks only where its words are.
 
     block    the passages of some texts in order of arrival, and the words of each     kept with the texts
-    rest     the newest texts, too few yet for a block                                  in this program's memory
+    rest     the newest texts, too few yet for a block          looked through again by whoever opens the memory
 
 What is forgotten of a text takes its block along (journal/memory_indexes.py); what is left of it is then indexed anew.
 """

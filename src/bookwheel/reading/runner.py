@@ -13,6 +13,7 @@ import traceback
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from bookwheel.models.base import Model
+    from bookwheel.models.patience import Retry
     from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way
     from bookwheel.types import Document, DocumentInfo, Usage
@@ -171,6 +173,7 @@ class _Run:
 
         A server's tokenizer fails that way: it is asked between the calls.
         """
+        patience = replace(patience, on_retry=partial(self._tell, patience.on_retry))
         model = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
 
         async def consume() -> None:
@@ -244,6 +247,13 @@ class _Run:
             shown = self._watch(event)
             if isawaitable(shown):
                 await shown
+        except OSError as fault:
+            self.unshown = fault
+            raise
+
+    def _tell(self, told: Callable[[Retry], None], retry: Retry) -> None:
+        try:
+            told(retry)
         except OSError as fault:
             self.unshown = fault
             raise

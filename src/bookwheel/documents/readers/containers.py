@@ -17,6 +17,7 @@ from email.message import Message
 from email.parser import BytesFeedParser, BytesParser
 from email.policy import compat32
 from email.utils import parseaddr
+from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,6 +42,8 @@ _HEADERS: Final = ("From", "To", "Cc", "Date", "Subject")
 _MOST_LEVELS: Final = 40
 _MOST_PARTS: Final = 10_000
 _BOUNDARY_LINE: Final = re.compile(rb"^(?=--)", re.MULTILINE)
+# A message without one can be a dump of a database, each line of which begins so.
+_HAS_PARTS: Final = re.compile(rb"boundary", re.IGNORECASE)
 _SIGNATURES: Final = ("application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature")
 # The line that tells old programs that there are parts.
 _PREAMBLE: Final = re.compile(r"[^.]{0,80}\b(?:MIME|multi-?part|several parts)\b[^.]{0,80}\.?", re.IGNORECASE)
@@ -99,11 +102,12 @@ def _read_bytes(data: bytes, name: str, warnings: SourceWarnings, level: int) ->
         # Not the newer policy, whose parser of headers fails on some that are malformed.
         parser = BytesFeedParser(make_part, policy=compat32)
         # A part begins where a line does, whatever its boundary is called.
-        for piece in _BOUNDARY_LINE.split(data):
+        starts = [line.start() for line in _BOUNDARY_LINE.finditer(data)] if _HAS_PARTS.search(data) else []
+        for start, end in pairwise((0, *starts, len(data))):
             if parts > _MOST_PARTS + 1:  # the whole is one too
                 warnings.add(f"parts of messages left out, after the first {_MOST_PARTS:,}", name)
                 break
-            parser.feed(piece)
+            parser.feed(data[start:end])
         yield from _read_message(parser.close(), name, warnings, level)
 
 

@@ -345,13 +345,18 @@ def _read_chart(chart: Any) -> Iterator[str]:
         yield "\n".join(format_rows(map(list, rows)))
 
 
+_NUMBERS: Final = frozenset({f"{_C}numCache", f"{_C}numLit"})
+
+
 def _read_points(values: Any) -> dict[int, str]:
     """Return the values that a chart keeps, by their places; the levels of a category are joined."""
     points: dict[int, list[str]] = {}
     for point in values.iter(f"{_C}pt") if values is not None else ():
         place, text = int(point.get("idx", 0)), point.findtext(f"{_C}v", "")
-        with suppress(ValueError):
-            text = f"{float(text):.15g}"
+        # Words such as 007 are kept in caches of words.
+        if point.getparent().tag in _NUMBERS:
+            with suppress(ValueError):
+                text = f"{float(text):.15g}"
         if place < _MOST_POINTS:
             points.setdefault(place, []).append(text)
     return {place: ", ".join(texts) for place, texts in points.items()}

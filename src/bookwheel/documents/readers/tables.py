@@ -127,7 +127,8 @@ _KNOWN_IN_WORKBOOKS: Final = re.compile(
 )
 _COMMENTS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:comments/|threadedComments/)?(?:threadedC|c)omment[^/]*\.xml")
 _SHEETS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:worksheets|chartsheets)/[^/]*\.xml")
-_UNSAVED_FORMULA: Final = re.compile(rb"(?:</f>|<f\b[^>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
+# Possessive: a comment or a run of blanks is walked once.
+_UNSAVED_FORMULA: Final = re.compile(rb"(?:</f>|<f\b[^<>]*+>(?<=/>))\s*+(?:<v\s*+/>|<v>\s*+</v>)?+\s*+</c>")
 _SHEET_MARGIN: Final = re.compile(rb"<(?:odd|even|first)(?:Header|Footer)>([^<]*)<")
 # A font, a size, a side, a field such as the page.
 _MARGIN_CODE: Final = re.compile(r'&(?:"[^"]*"|\d+|K[\dA-Fa-f]{6}|[A-Za-z])')

@@ -183,8 +183,13 @@ def read_opendocument(source: SourceFile, warnings: SourceWarnings) -> Iterator[
             if text := _render(page, name):
                 yield Part(text=f"{text}\n\n", source=name, page=number)
             page.getparent().remove(page)
-        inner = [_render(parse_xml(archive.read(path)), name) for path in objects]
-        if text := "\n\n".join(filter(None, (*read_margins(archive, name), _render(body, name), *inner))):
+        margins, inner = list[str](), list[str]()
+        with skip_damage(warnings, "headers and footers", name):
+            margins = read_margins(archive, name)
+        for path in objects:
+            with skip_damage(warnings, "objects", f"{name}#{path}"):
+                inner.append(_render(parse_xml(archive.read(path)), name))
+        if text := "\n\n".join(filter(None, (*margins, _render(body, name), *inner))):
             yield Part(text=f"{text}\n", source=name)
 
 

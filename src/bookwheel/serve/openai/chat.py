@@ -6,6 +6,7 @@ The versions of the memory are sent as reasoning and the answer as content; the 
 from __future__ import annotations
 
 import asyncio
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import WindowExceeded
@@ -146,18 +147,22 @@ class OpenAIRoutes:
         return self.service.readings.get_model(name.removeprefix(READING_PREFIX))
 
     def find_window(self, name: str) -> int:
-        """Return the tokens that a model's window is known to have. A memory is asked by the first model."""
-        name = next(iter(self.service.models)) if name.startswith(MEMORY_PREFIX) else name
-        return window_tokens(self.find_model(name))
+        """Return the tokens that a model's window is known to have."""
+        return window_tokens(self.find_model(self._find_reader(name)))
+
+    def _find_reader(self, name: str) -> str:
+        """Return the model's name; a memory is asked by the first one."""
+        return next(iter(self.service.models)) if name.startswith(MEMORY_PREFIX) else name
 
     async def count_tokens(self, request: Request, chat: ChatShape) -> int:
         """Return the tokens of all texts of a chat, with those of its documents."""
         chat = await store_attachments(self.service, request, chat)
-        contents, count = parse_messages(chat.messages), self.find_model(chat.model).tokenizer.count
+        contents = parse_messages(chat.messages)
+        count = self.find_model(self._find_reader(chat.model)).tokenizer.count
         documents = [
             await self.service.get_document(id_.removeprefix(FILE_PREFIX), request.state.key) for id_ in contents.files
         ]
-        texts = (*(text.text for text in contents.texts), *(one.slice(0, one.length) for one in documents))
+        texts = chain((text.text for text in contents.texts), (part.text for one in documents for part in one.parts()))
         return await asyncio.to_thread(lambda: sum(map(count, texts)))
 
     async def answer(self, request: Request, chat: ChatShape, raw_body: bytes) -> ChatResult:

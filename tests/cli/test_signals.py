@@ -61,7 +61,9 @@ def interrupt(kind: signal.Signals, module: str, *words: object) -> subprocess.C
 
 
 @KINDS
-@pytest.mark.parametrize("module", ["bookwheel.cli", "argparse", "bookwheel.cli.ask", "rich.console", "rich.text"])
+@pytest.mark.parametrize(
+    "module", ["bookwheel.cli", "argparse", "bookwheel.cli.ask", "bookwheel.cli.runner", "bookwheel.verdict.judge"]
+)
 @pytest.mark.slow
 def test_a_signal_in_an_import_ends_with_130_and_no_traceback(book: Path, question: str, kind, module: str) -> None:
     done = interrupt(kind, module, "ask", book, question, "--model", "scripted")

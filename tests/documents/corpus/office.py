@@ -264,7 +264,10 @@ def notebooks() -> Iterator[Sample]:
             "cell_type": "code",
             "source": [],
             "outputs": [
-                {"output_type": "execute_result", "data": {"text/html": [pages.html_table(rows)], "text/plain": "x"}}
+                {
+                    "output_type": "execute_result",
+                    "data": {"text/html": [pages.html_table(rows)], "text/plain": " ".join(rows[0])},
+                }
             ],
         },
     ]

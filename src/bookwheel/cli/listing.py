@@ -53,7 +53,7 @@ def print_json_list(path: Path, *, limit: int | None = None, search: str | None 
 
 def _format_table(rows: list[ListedReading]) -> Iterator[str]:
     """Yield the lines of the table. Not by rich, which takes seconds for 10,000 rows."""
-    from bookwheel.cli.terminal import has_colour
+    from bookwheel.cli.terminal import has_colour, measure
     from bookwheel.text.sanitize import sanitize
 
     has_costs = any(row.cost for row in rows)
@@ -64,7 +64,7 @@ def _format_table(rows: list[ListedReading]) -> Iterator[str]:
         cost = ["" if row.cost is None else f"{row.cost:.4g}"] if has_costs else []
         cells.append([row.id[:8], row.created[:16].replace("T", " "), row.status, *cost, *texts])
     widths = [
-        min(max(_COLUMNS[head], *map(_measure, column)), max(_COLUMNS[head], _MAX_WIDTH))
+        min(max(_COLUMNS[head], *map(measure, column)), max(_COLUMNS[head], _MAX_WIDTH))
         for head, column in zip(heads, zip(*cells, strict=True), strict=True)
     ]
     if sys.stdout.isatty():
@@ -87,21 +87,14 @@ def _shrink(widths: list[int], least: list[int], most: int) -> None:
         widths[at] -= 1
 
 
-def _measure(text: str) -> int:
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len
-
-    return cell_len(text)
-
-
 def _fit(text: str, width: int) -> str:
     """Return the text as wide as its column, its end left out where it is wider."""
-    if text.isascii():
-        return text.ljust(width) if len(text) <= width else f"{text[: width - 1]}…"
-    from rich.cells import cell_len, set_cell_size
+    from bookwheel.cli.terminal import measure
 
-    return set_cell_size(text, width) if cell_len(text) <= width else f"{set_cell_size(text, width - 1)}…"
+    end = "…" if measure(text) > width else ""
+    while measure(text) > width - len(end):
+        text = text[:-1]
+    return text + " " * (width - len(end) - measure(text)) + end
 
 
 def _colour(text: str, code: int) -> str:

@@ -139,17 +139,18 @@ class TextIndex:
         Those of the newest texts come first, of one text those of its newest day.
         """
         with self._changing:
+            # The newest texts are added to while others ask.
             blocks = self._refresh(tables, memory, is_quoted=is_quoted)
-        searched: list[tuple[_TextBlock, datetime | None]] = [(block, until) for block in blocks]
-        if until and (numbers := sorted(number for block in blocks for number in block.list_cut(until))):
-            cut = _TextBlock()
-            for number, content in tables.load_texts(memory, numbers):
-                cut.add(tables.find_text(memory, number), content, is_quoted=is_quoted, until=until)
-            searched.append((cut, None))
-        found = [place for block, limit in searched for place in block.find(asked.stems, limit)]
-        found = found or [place for block, limit in searched for place in block.list_all(limit)]
-        found.sort(key=lambda place: (place.instant, place.text), reverse=True)
-        return found, sum(block.count(limit) for block, limit in searched)
+            searched: list[tuple[_TextBlock, datetime | None]] = [(block, until) for block in blocks]
+            if until and (numbers := sorted(number for block in blocks for number in block.list_cut(until))):
+                cut = _TextBlock()
+                for number, content in tables.load_texts(memory, numbers):
+                    cut.add(tables.find_text(memory, number), content, is_quoted=is_quoted, until=until)
+                searched.append((cut, None))
+            found = [place for block, limit in searched for place in block.find(asked.stems, limit)]
+            found = found or [place for block, limit in searched for place in block.list_all(limit)]
+            found.sort(key=lambda place: (place.instant, place.text), reverse=True)
+            return found, sum(block.count(limit) for block, limit in searched)
 
     def keep(self, tables: MemoryTables, memory: int, *, is_quoted: bool) -> None:
         """Index what has come since the last block, if it is enough for one; questions then find it there."""

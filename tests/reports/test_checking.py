@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bookwheel.claims import Verdict
@@ -105,6 +107,14 @@ def test_an_invention_is_left_out(text: str) -> None:
 def test_what_a_row_says_under_a_condition_is_not_said_without_a_mark(quote: str, text: str) -> None:
     one = check(text, SourceLine(number=1, said="who: Ada", quote=quote, document="d"))
     assert one.is_marked or not one.is_kept
+
+
+def test_a_row_that_a_person_changed_bears_out_its_values_and_no_longer_its_quote() -> None:
+    changed = replace(PAYMENT, said=PAYMENT.said.replace("12 crowns", "9 crowns"), is_by_hand=True)
+    assert "12 crowns" not in changed.format()
+    assert not check("Ada Quill pays 12 crowns by 3 June 2027 [1].", changed).is_kept
+    assert check("Ada Quill pays 9 crowns by 3 June 2027 [1].", changed).is_kept
+    assert check("Ada Quill: 9 crowns, 3 June 2027 [1].", changed).verdict is Verdict.SUPPORTED
 
 
 def test_a_number_or_date_may_be_spelled_otherwise() -> None:

@@ -179,6 +179,29 @@ def test_a_matrix_asks_every_document_and_its_syntheses_name_the_rows(tmp_path: 
     assert "left out: Both are drunk" in text
 
 
+def test_an_updated_matrix_takes_answers_and_goes_on_with_readings_of_before(tmp_path: Path) -> None:
+    from bookwheel.models.scripted import ScriptedModel
+
+    asked: list[str] = []
+
+    def reply(messages) -> str:
+        text = messages[0].content
+        asked.append("write" if "Write one section of a report" in text else text)
+        return "\\boxed{Ada keeps the light}" if "<section>" not in text else "Ada keeps the light"
+
+    settings = {"model": ScriptedModel(reply), "journal": tmp_path / "j", "chunk_tokens": 60, "memory_tokens": 20}
+    first, second = (TextDocument(f"Ada keeps the light. {FILLER * 20} {n}", f"{n}") for n in "ab")
+    begun = matrix([first], ["Who keeps the light?"], max_tokens_total=400, **settings)
+    assert [one.status for one in begun.unread] == ["stopped"]
+    ended = matrix([first, second], ["Who keeps the light?"], update=True, **settings)
+    assert ended.rows[0][0].id == begun.rows[0][0].id
+    assert not ended.unread
+    asked.clear()
+    again = matrix([first, second], ["Who keeps the light?"], update=True, **settings)
+    assert [row[0].id for row in again.rows] == [row[0].id for row in ended.rows]
+    assert asked == ["write"]
+
+
 def test_a_model_that_only_quotes_gives_each_answer_once_with_its_documents(tmp_path: Path) -> None:
     from bookwheel.models.scripted import ScriptedModel
 

@@ -13,7 +13,9 @@ from bookwheel.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bookwheel.cli.options import OutputOptions
     from bookwheel.plan import Plan
+    from bookwheel.reports.matrix import Matrix
     from bookwheel.reports.report import ReportState, WrittenReport
     from bookwheel.session import Session
     from bookwheel.types import Document
@@ -32,7 +34,7 @@ class ReportOptions:
     outline_only: bool = False
     "Write the outline that the model proposes beside the report, and stop; edit it, and give it with --outline."
     update: bool = False
-    "Read only documents that the report does not know yet, and write it anew from all of them."
+    "Read only documents that the report does not know yet, and write it anew; with --matrix, take answers of before."
     matrix: Path | None = None
     "A file of questions, one a line: a table of documents by questions, with a synthesis of each column."
 
@@ -52,7 +54,7 @@ async def report(
         What to read, each source a document of its own, then what the report is to say.
 
     """
-    from bookwheel.reports.matrix import list_matrix_blocks, read_matrix
+    from bookwheel.reports.matrix import read_matrix
     from bookwheel.reports.output import check_target, list_blocks, write_blocks
     from bookwheel.session import WayRequest
 
@@ -67,10 +69,8 @@ async def report(
             plan = session.build_plan(options.given)
             if questions:
                 request = WayRequest.from_settings(options.way, options.given, session.configuration)
-                table = await read_matrix(session, documents, questions, plan, request)
-                write_blocks(list(list_matrix_blocks(table, brief)), wanted.out)
-                print_line(str(wanted.out))
-                return 0
+                table = await read_matrix(session, documents, questions, plan, request, is_update=wanted.update)
+                return _show_matrix(table, brief, wanted.out, options.output)
             state = await _find_state(session, brief, wanted, plan)
             if wanted.outline_only:
                 return 0
@@ -81,6 +81,22 @@ async def report(
         for note in _list_notes(made):
             print_note(f"note: {note}")
     return _INCOMPLETE if made.marked or made.left_out or any(one.unread for one in made.coverage) else 0
+
+
+def _show_matrix(matrix: Matrix, brief: str, out: Path, output: OutputOptions) -> int:
+    """Write a matrix, and tell what of it needs a look; return the exit code."""
+    from bookwheel.reports.matrix import list_matrix_blocks
+    from bookwheel.reports.output import write_blocks
+
+    write_blocks(list(list_matrix_blocks(matrix, brief)), out)
+    print_line(str(out))
+    sentences = [one for some in matrix.syntheses for one in some]
+    marked, left_out = sum(one.is_marked for one in sentences), sum(not one.is_kept for one in sentences)
+    unread = [f"{one.document.name}: {one.question} ({one.error or one.status})" for one in matrix.unread]
+    notes = [*_describe_sentences(marked, left_out), *(f"not read to its end: {one}" for one in unread)]
+    for note in () if output.quiet else notes:
+        print_note(f"note: {note}")
+    return _INCOMPLETE if notes else 0
 
 
 async def _find_state(session: Session, brief: str, wanted: ReportOptions, plan: Plan) -> ReportState:
@@ -113,12 +129,14 @@ def _list_notes(made: WrittenReport) -> list[str]:
     unread = [one for one in made.coverage if one.unread]
     return [
         f"{sum(len(one.sentences) for one in made.sections)} sentences, {len(made.sources)} sources",
-        *(
-            [f"{made.marked} sentences, marked ≈, say their sources in other words: compare them"]
-            if made.marked
-            else []
-        ),
-        *([f"{made.left_out} sentences were left out: no row bears them out"] if made.left_out else []),
+        *_describe_sentences(made.marked, made.left_out),
         *(f"{one.name}: {one.unread:,} of {one.length:,} characters were not read" for one in unread),
         *made.notes,
+    ]
+
+
+def _describe_sentences(marked: int, left_out: int) -> list[str]:
+    return [
+        *([f"{marked} sentences, marked ≈, say their sources in other words: compare them"] if marked else []),
+        *([f"{left_out} sentences were left out: no row bears them out"] if left_out else []),
     ]

@@ -69,18 +69,23 @@ async def amatrix(
     *,
     out: str | Path | None = None,
     title: str = "Documents by questions",
+    update: bool = False,
     way: str = "",
     model: str | Model | None = None,
     journal: str | Path | None = None,
     **settings: Any,
 ) -> Matrix:
-    """Ask every document every question; return the table with a synthesis of each column."""
+    """Ask every document every question; return the table with a synthesis of each column.
+
+    With `update`, answers that the journal has are taken, and readings that stopped go on.
+    """
     if out:
         check_target(Path(out))
     documents = [await run_cancellable(partial(open_source, source)) for source in sources]
     async with open_python_session(model, journal, settings) as (session, _):
         request = WayRequest.from_settings(way, {*settings}, session.configuration)
-        made = await read_matrix(session, documents, questions, session.build_plan(settings), request)
+        plan = session.build_plan(settings)
+        made = await read_matrix(session, documents, questions, plan, request, is_update=update)
     if out:
         write_blocks(list(list_matrix_blocks(made, title)), out)
     return made

@@ -76,6 +76,18 @@ class SourceLine:
     end: int | None = None
     step: int = 0
     reading: str = ""
+    is_by_hand: bool = False
+    """A person has changed the row: its values count, and no longer the words that it was found in."""
+
+    @property
+    def words(self) -> str:
+        """What a sentence must say: the row's words in the document; the row itself where a person changed it."""
+        return self.said if self.is_by_hand else self.quote
+
+    def format(self) -> str:
+        """Return the row as it is written from."""
+        quoted = "" if self.is_by_hand else f': "{self.quote}"'
+        return f"[{self.number}] {self.said}{quoted}"
 
     @property
     def named(self) -> str:
@@ -145,7 +157,7 @@ def _split(text: str) -> Iterator[str]:
 
 def _find_nearest(sentence: str, sources: Sequence[SourceLine]) -> str:
     keys = parse(sentence).keys
-    return max((one.quote for one in sources), key=lambda quote: len(keys & parse(quote).keys), default="")
+    return max((one.words for one in sources), key=lambda words: len(keys & parse(words).keys), default="")
 
 
 def _judge(sentence: str, sources: Sequence[SourceLine]) -> Verdict:
@@ -164,7 +176,7 @@ def _judge_whole(sentence: str, sources: Sequence[SourceLine]) -> Verdict:
     """Return the best that one source says to a sentence: its numbers and names must all stand in the same one."""
     said, verdicts = _spell_bounds(sentence), [Verdict.NOT_FOUND]
     for one in sources:
-        words = _spell_bounds(f"{one.quote}.\n{one.said}.\n{one.named}: {one.quote}.")
+        words = _spell_bounds(f"{one.words}.\n{one.said}.\n{one.named}: {one.words}.")
         if _has_exact_words(said, words):
             parts = PlacedParts(TextDocument(words))
             findings = examine(said, "", parts)
@@ -190,7 +202,7 @@ def _has_exact_words(sentence: str, words: str) -> bool:
 
 def _judge_claim(finding: Finding, claim: Claim, source: SourceLine) -> Verdict:
     """Return the verdict on one statement, no better than "partly" for other words than the source's."""
-    mine, theirs = parse(finding.text), parse(_spell_bounds(source.quote))
+    mine, theirs = parse(finding.text), parse(_spell_bounds(source.words))
     is_free = not any(theirs.marks[mark] and not mine.marks[mark] for mark in _UNDER)
     if claim.verdict is Verdict.QUOTED and is_free:
         return Verdict.QUOTED
@@ -235,7 +247,7 @@ def _turns_round(mine: Sentence, theirs: Sentence) -> bool:
 def _has_own_words(sentence: str, source: SourceLine) -> bool:
     """Tell if a sentence has the words of a quote side by side, or all of them with their end first."""
     mine = _list_stems(sentence)
-    for quote in (source.quote, f"{source.named}: {source.quote}"):
+    for quote in (source.words, f"{source.named}: {source.words}"):
         theirs = _list_stems(quote)
         if _adds_duty(sentence, quote):
             return False

@@ -5,7 +5,9 @@ The sentences of a synthesis name the documents that they rest on by number, and
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
@@ -16,6 +18,7 @@ from bookwheel.reports.checking import SourceLine, WrittenSentence
 from bookwheel.reports.output import Block
 from bookwheel.reports.writing import write_sentences
 from bookwheel.text.normalization import words
+from bookwheel.types import Status
 from bookwheel.views.verdicts import VERDICT_WORDS
 
 if TYPE_CHECKING:
@@ -36,17 +39,51 @@ class Matrix:
     syntheses: tuple[tuple[WrittenSentence, ...], ...]
     """For each question, the sentences that were written, also those that are left out."""
 
+    @property
+    def unread(self) -> tuple[Reading, ...]:
+        """The readings that did not come to their end, or have gaps."""
+        return tuple(one for row in self.rows for one in row if one.status is not Status.ANSWERED or one.gaps)
+
 
 async def read_matrix(
-    session: Session, documents: Sequence[Document], questions: Sequence[str], plan: Plan, request: WayRequest
+    session: Session,
+    documents: Sequence[Document],
+    questions: Sequence[str],
+    plan: Plan,
+    request: WayRequest,
+    *,
+    is_update: bool = False,
 ) -> Matrix:
-    """Ask every document every question, and write what each column comes to."""
+    """Ask every document every question, and write what each column comes to; an update takes answers of before."""
     rows: list[tuple[Reading, ...]] = []
     for document in documents:
         kept = await session.keep(document)
-        prepared = await session.prepare(kept, list(questions), plan, request)
-        rows.append(tuple(await session.run(prepared)))
+        found = await _read_on(session, kept.info.id, questions, request.name) if is_update else {}
+        if missing := [question for question in dict.fromkeys(questions) if question not in found]:
+            prepared = await session.prepare(kept, missing, plan, request)
+            found |= {one.question: one for one in await session.run(prepared)}
+        rows.append(tuple(found[question] for question in questions))
     return await write_matrix(session, rows, questions, plan)
+
+
+async def _read_on(session: Session, document: str, questions: Sequence[str], way: str) -> dict[str, Reading]:
+    """Return the readings of a document that were begun for these questions, read to their ends."""
+    journal = session.journal
+    assert journal is not None  # A document was kept in it.
+    listed = await asyncio.to_thread(partial(journal.readings, document=document))
+    found: dict[str, Reading] = {}
+    for question, one in match_readings(listed, session.model.name, way).items():
+        if question in questions:
+            whole = journal.reading(one.id)
+            is_whole = whole.status is Status.ANSWERED
+            found[question] = whole if is_whole else (await session.read_on(session.renew(whole, {})))[0]
+    return found
+
+
+def match_readings(listed: Sequence[Reading], model: str, way: str) -> dict[str, Reading]:
+    """Return by its question the newest of these readings by a model and a way; without a way, by any."""
+    mine = [one for one in listed if one.model == model and way in {"", one.way} and not one.parent]
+    return {one.question: one for one in reversed(mine)}
 
 
 async def write_matrix(

@@ -52,7 +52,8 @@ def list_blocks(report: WrittenReport) -> Iterator[Block]:
             yield Block(kind="text", text=nothing)
     yield Block(kind="heading", text="Sources")
     for one in report.sources:
-        yield Block(kind="item", text=f"[{one.number}] {one.describe()}: “{one.quote}”")
+        by_hand = f", by hand: {one.said}" if one.is_by_hand else ""
+        yield Block(kind="item", text=f"[{one.number}] {one.describe()}: “{one.quote}”{by_hand}")
     marked = [one for section in report.sections for one in section.sentences if one.is_marked]
     yield from _list_compared("In other words", "Compare these sentences, marked ≈, with what they rest on:", marked)
     left = [one for section in report.sections for one in section.left_out]

@@ -204,6 +204,7 @@ def _list_lines(table: Table, first: int) -> list[SourceLine]:
             end=row.places[0].end,
             step=row.places[0].step,
             reading=table.reading.id,
+            is_by_hand=row.is_by_hand,
         )
         for number, row in enumerate(rows, start=first)
     ]

@@ -26,7 +26,7 @@ async def write_sentences(
     prompts, known = prompts_for(plan, brief), {one.number: one for one in sources}
     written: list[WrittenSentence] = []
     for group in _group(sources, model, plan):
-        lines = "\n".join(f'[{one.number}] {one.said}: "{one.quote}"' for one in group)
+        lines = "\n".join(one.format() for one in group)
         messages = prompts.turn(_TURN, question=f"{brief}\n{title}", section=lines)
         said = await converse(messages, model, plan.answer_tokens, plan.sampling)
         written += check_sentences(said.reply.text, known)
@@ -44,7 +44,7 @@ def _group(sources: Sequence[SourceLine], model: Model, plan: Plan) -> Iterator[
     group: list[SourceLine] = []
     used = 0
     for one in sources:
-        tokens = model.tokenizer.count(f'[{one.number}] {one.said}: "{one.quote}"\n')
+        tokens = model.tokenizer.count(f"{one.format()}\n")
         if group and used + tokens > plan.chunk_tokens:
             yield group
             group, used = [], 0

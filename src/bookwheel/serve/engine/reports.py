@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from bookwheel.background import let_leave
-from bookwheel.reports.matrix import Matrix, write_matrix
+from bookwheel.reports.matrix import Matrix, match_readings, write_matrix
 from bookwheel.reports.outline import Outline, propose_outline
 from bookwheel.reports.report import ReportState, WrittenReport, write_report
 from bookwheel.serve.engine.errors import ApiError
@@ -154,7 +154,7 @@ class ServedReports:
     async def _begin(self, order: ReportOrder | MatrixOrder, sha: str, caller: Caller, *, goes_on: bool) -> list[str]:
         """Return the readings of a document, begun where there are none; fewer where there is no place."""
         listed = await self._service.list_readings(caller.key, limit=_MOST_READINGS, document=sha)
-        mine = {one.question: one for one in reversed(listed) if _is_of(one, order)}
+        mine = match_readings(listed, order.spec.model, order.spec.way)
         sentences = list(dict.fromkeys(order.questions))
         missing = [sentence for sentence in sentences if sentence not in mine]
         ids = {sentence: one.id for sentence, one in mine.items()}
@@ -206,11 +206,6 @@ class ServedReports:
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _is_of(reading: Reading, order: ReportOrder | MatrixOrder) -> bool:
-    """Return whether a reading was made as an order wants it; one without a way takes each."""
-    return reading.model == order.spec.model and order.spec.way in {"", reading.way} and not reading.parent
 
 
 def _has_failed(task: asyncio.Task[WrittenReport | Matrix]) -> bool:

@@ -34,6 +34,12 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(scope="module")
+def policy():
+    """Return the weights as transformers runs them."""
+    return load_policy(PolicySettings(path="local"))
+
+
 def score_by_transformers(policy, prompt: list[int], ids: list[int]) -> list[float]:
     with torch.no_grad():
         logits = policy.model(input_ids=torch.tensor([[*prompt, *ids]])).logits[0]
@@ -41,9 +47,7 @@ def score_by_transformers(policy, prompt: list[int], ids: list[int]) -> list[flo
     return [float(logprobs[len(prompt) - 1 + at, id_]) for at, id_ in enumerate(ids)]
 
 
-def test_a_continuation_is_as_likely_for_llama_cpp_as_for_transformers():
-    policy = load_policy(PolicySettings(path="local"))
-
+def test_a_continuation_is_as_likely_for_llama_cpp_as_for_transformers(policy):
     async def run():
         model = await LocalModel.open(FILE, threads=1)
         try:
@@ -66,8 +70,7 @@ def test_a_continuation_is_as_likely_for_llama_cpp_as_for_transformers():
     asyncio.run(run())
 
 
-def test_the_forward_pass_scores_as_transformers():
-    policy = load_policy(PolicySettings(path="local"))
+def test_the_forward_pass_scores_as_transformers(policy):
     prompt, ids = list(range(1000, 1200)), [314, 1592, 6535, 8979]
     scored = Llama(load_gguf(FILE)).score(prompt, ids, lambda: False)
     assert list(scored) == pytest.approx(score_by_transformers(policy, prompt, ids), abs=1e-3)

@@ -142,6 +142,7 @@ class _PageReader:
         self._name = source.name
         self._warnings = warnings
         self._recogniser = choose_recogniser(source.ocr)
+        self._whole: set[str] = set()
 
     def read(self, number: int) -> tuple[list[Fragment], float, _Beside]:
         """Return the words of a page, its height as it is read, and what it has beside its text."""
@@ -151,7 +152,7 @@ class _PageReader:
         page = None
         try:
             page = self._document[number - 1]
-            fragments, height = read_fragments(page)
+            fragments, height = read_fragments(page, self._whole)
             comments = "\n".join(_read_annotations(page))
             figures = list(self._read_pictures(page, number, fragments))
             fragments, drawn = set_figures_aside(fragments, find_drawings(page), partial(_draw_part, page))
@@ -329,21 +330,26 @@ def find_running_lines(pages: Sequence[Sequence[Fragment]], heights: Sequence[fl
 
 def _add_changing_halves(pages: Sequence[Sequence[Fragment]], heights: Sequence[float], found: list[set[int]]) -> None:
     """Add the titles of sections that stand beside what repeats, if the text below has the same words."""
+    halves = [
+        (repeated, at, _margin_key(fragment))
+        for fragments, height, repeated in zip(pages, heights, found, strict=True)
+        for at, fragment in enumerate(fragments if repeated else ())
+        if at not in repeated
+        and _is_in_margin(fragment, height)
+        and any(fragment.is_level(fragments[other]) for other in repeated)
+    ]
+    wanted = {key for _, _, key in halves}
     written = {
-        _margin_key(fragment)
+        key
         for fragments, repeated in zip(pages, found, strict=True)
-        for at, fragment in enumerate(fragments)
-        if at not in repeated and not any(fragment.is_level(fragments[other]) for other in repeated)
+        for at, fragment in enumerate(fragments if wanted else ())
+        if at not in repeated
+        and (key := _margin_key(fragment)) in wanted
+        and not any(fragment.is_level(fragments[other]) for other in repeated)
     }
-    for fragments, height, repeated in zip(pages, heights, found, strict=True):
-        beside = [fragments[at] for at in repeated]
-        repeated |= {
-            at
-            for at, fragment in enumerate(fragments)
-            if _is_in_margin(fragment, height)
-            and _margin_key(fragment) in written
-            and any(fragment.is_level(other) for other in beside)
-        }
+    for repeated, at, key in halves:
+        if key in written:
+            repeated.add(at)
 
 
 def _margin_key(fragment: Fragment) -> str:

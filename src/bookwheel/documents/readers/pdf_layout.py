@@ -252,6 +252,9 @@ _NUMBERING: Final = 12
 _NUMERAL: Final = re.compile(r"\d|\b[IVXLC]+\b|^\W*[A-Z]\W*$")
 
 
+_NO_LETTERS: Final = re.compile(r"[\W_]+")
+
+
 def mark_headings(lines: Sequence[TextLine], outline: Iterable[tuple[int, str]], hyphens: Hyphens) -> list[TextLine]:
     """Return the lines with those of the outline marked as headings."""
     result = list(lines)
@@ -288,4 +291,4 @@ def _find_titles(lines: Sequence[TextLine], title: str, start: int) -> Iterator[
 
 
 def _title_key(text: str) -> str:
-    return "".join(c for c in text.lower() if c.isalnum())
+    return _NO_LETTERS.sub("", text.lower())

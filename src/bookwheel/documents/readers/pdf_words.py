@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+import struct
 from collections import Counter
 from itertools import pairwise
 from statistics import median
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 # PDFium's own signs for a hyphen at a line's end, and the one that is seen only there.
 _HYPHENS: Final = "\x02\ufffe\N{SOFT HYPHEN}"
 _LINE_END_HYPHENS: Final = frozenset("\x02\ufffe")
+_LINE_ENDS: Final = frozenset("\r\n")
 _TOKEN: Final = re.compile(r"[\r\n]|[^\s\x02\ufffe]*[\x02\ufffe]|[^\s\x02\ufffe]+")
 # Stands for the second half of a pair.
 _NOTHING: Final = "\x00"
@@ -40,18 +42,26 @@ _LETTERS: Final = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u052f]{6,}")
 # The gaps between letters, in line heights, of two words and of one. A blank of justified text has 0.15 at least.
 _WORD_GAP: Final = 0.14
 _LETTER_GAP: Final = 0.03
+# Characters of a page whose angle is looked at.
+_ANGLES: Final = 80
 # Words at which a page is judged, and the shares of odd ones that make it doubtful.
 _ENOUGH_WORDS: Final = 20
 _LONG_WORD: Final = 25
 _GLUED_SHARE: Final = 0.04
 _GARBLED_SHARE: Final = 0.02
+_STRANGE: Final = re.compile("[\N{REPLACEMENT CHARACTER}\ue000-\uf8ff]")
+_VOWEL: Final = re.compile("[aeiouy]", re.IGNORECASE)
 
 
 _Box = tuple[float, float, float, float]
+_SIDES: Final = struct.Struct("4f")
 
 
-def read_fragments(page: Any) -> tuple[list[Fragment], float]:
-    """Return the fragments of a page in the order they were drawn, upright, and the page's height."""
+def read_fragments(page: Any, whole: set[str]) -> tuple[list[Fragment], float]:
+    """Return the fragments of a page in the order they were drawn, upright, and the page's height.
+
+    `whole` is kept for a document: the words that were looked at and have no gap. Most of a text is such words again.
+    """
     from pypdfium2 import raw
 
     text_page = raw.FPDFText_LoadPage(page)
@@ -61,7 +71,7 @@ def read_fragments(page: Any) -> tuple[list[Fragment], float]:
         left, bottom, right, top = page.get_mediabox()
         turn = _find_turn(text_page, text)
         boxes = _Boxes(text_page, turn, (left, bottom, right, top))
-        return list(_split_lines(text, boxes)), (right - left if turn % 2 else top - bottom)
+        return list(_split_lines(text, boxes, whole)), (right - left if turn % 2 else top - bottom)
     finally:
         raw.FPDFText_ClosePage(text_page)
 
@@ -91,10 +101,10 @@ def _find_turn(text_page: Any, text: str) -> int:
     """Return by how many quarters of a circle most of the text is turned."""
     from pypdfium2 import raw
 
-    places = [at for at, c in enumerate(text) if c.isalnum()]
     angles = Counter(
         round(raw.FPDFText_GetCharAngle(text_page, at) / (math.pi / 2)) % 4
-        for at in places[:: max(1, len(places) // 50)]
+        for at in range(0, len(text), max(1, len(text) // _ANGLES))
+        if text[at].isalnum()
     )
     return angles.most_common(1)[0][0] if angles else 0
 
@@ -116,8 +126,7 @@ class _Boxes:
         """Return left, bottom, right and top of a character."""
         if not self._get(self._text_page, at, self._pointer):
             return None
-        rect = self._rect
-        left, bottom, right, top = rect.left, rect.bottom, rect.right, rect.top
+        left, top, right, bottom = _SIDES.unpack(self._rect)
         x, y, width, height = self._frame
         if self._turn == 0:
             return left - x, bottom - y, right - x, top - y
@@ -128,11 +137,11 @@ class _Boxes:
         return height - top, left - x, height - bottom, right - x
 
 
-def _split_lines(text: str, boxes: _Boxes) -> Iterator[Fragment]:
+def _split_lines(text: str, boxes: _Boxes, whole: set[str]) -> Iterator[Fragment]:
     """Yield the fragments of all lines: words without a wide gap between them."""
     words: list[str] = []
     box: _Box | None = None
-    for word, here in _iterate_words(text, boxes):
+    for word, here in _iterate_words(text, boxes, whole):
         if words and (not word or (box and here and _is_apart(box, here))):
             yield _make_fragment(words, box)
             words, box = [], None
@@ -143,27 +152,31 @@ def _split_lines(text: str, boxes: _Boxes) -> Iterator[Fragment]:
         yield _make_fragment(words, box)
 
 
-def _iterate_words(text: str, boxes: _Boxes) -> Iterator[tuple[str, _Box | None]]:
+def _iterate_words(text: str, boxes: _Boxes, whole: set[str]) -> Iterator[tuple[str, _Box | None]]:
     """Yield the words and their boxes, and an empty word at each line's end."""
     for found in _TOKEN.finditer(text):
         token = found[0]
-        if token in {"\r", "\n"}:
+        if token in _LINE_ENDS:
             yield "", None
             continue
         is_cut = token[-1] in _LINE_END_HYPHENS
-        start = found.start()
-        for end in (*_find_gaps(found, boxes), found.end()):
+        start, stop = found.span()
+        gaps = () if token in whole else _find_gaps(found, boxes)
+        if not gaps:
+            whole.add(token)
+        for end in (*gaps, stop):
             if word := _clean(text[start:end]):
-                first, last = boxes.read(start), boxes.read(max(start, end - 1 - (is_cut and end == found.end())))
+                first, last = boxes.read(start), boxes.read(max(start, end - 1 - (is_cut and end == stop)))
                 box = _join_boxes(first, last)
-                yield from ((piece, box) for piece in _part_raised(word, first, last))
+                for piece in _part_raised(word, first, last):
+                    yield piece, box
             start = end
         # PDFium joins the halves of a cut word, which leaves the line end where the hyphen stands.
         if is_cut:
             yield "", None
 
 
-def _find_gaps(token: re.Match[str], boxes: _Boxes) -> list[int]:
+def _find_gaps(token: re.Match[str], boxes: _Boxes) -> Sequence[int]:
     """Return where words stand apart that PDFium takes for one, as it does where italics end: `rules` `file`."""
     places: list[int] = []
     for letters in _LETTERS.finditer(token[0]):
@@ -178,14 +191,14 @@ def _find_gaps(token: re.Match[str], boxes: _Boxes) -> list[int]:
     return places
 
 
-def _part_raised(word: str, first: _Box | None, last: _Box | None) -> Iterator[str]:
-    """Yield a raised number, which is a note's or an exponent, apart from the word that it stands at."""
-    if (first and last and word[-1:].isdigit() and _is_raised(last, first) and (found := _NUMBER_END.match(word))) or (
-        first and last and word[:1].isdigit() and _is_raised(first, last) and (found := _NUMBER_START.match(word))
-    ):
-        yield from found.groups()
-    else:
-        yield word
+def _part_raised(word: str, first: _Box | None, last: _Box | None) -> tuple[str, ...]:
+    """Return a raised number, which is a note's or an exponent, apart from the word that it stands at."""
+    found = None
+    if first and last and word[-1].isdigit() and _is_raised(last, first):
+        found = _NUMBER_END.match(word)
+    if not found and first and last and word[0].isdigit() and _is_raised(first, last):
+        found = _NUMBER_START.match(word)
+    return found.groups() if found else (word,)
 
 
 def _is_raised(box: _Box, other: _Box) -> bool:
@@ -212,6 +225,8 @@ def _make_fragment(words: list[str], box: _Box | None) -> Fragment:
 
 
 def _clean(word: str) -> str:
+    if word.isascii() and word.isprintable():
+        return word
     mark = word[-1] if word[-1] in _HYPHENS else ""
     return _UNSEEN.sub("", word.translate(_LIGATURES).replace("\ufffe", "").replace("\N{SOFT HYPHEN}", "")) + mark
 
@@ -224,10 +239,11 @@ def find_doubts(texts: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
         glued = sum(len(word) for word in words if len(word) > _LONG_WORD)
         if len(words) + glued // 5 >= _ENOUGH_WORDS and glued > _GLUED_SHARE * sum(map(len, words)) * 2:
             doubts.setdefault("whose words look glued together", []).append(number)
-        strange = sum(c == "\N{REPLACEMENT CHARACTER}" or "\ue000" <= c <= "\uf8ff" for c in text)
-        vowelless = sum(not set(word.lower()) & set("aeiouy") for word in words if len(word) > 3)  # noqa: PLR2004
-        long_words = sum(len(word) > 3 for word in words)  # noqa: PLR2004
-        if strange > _GARBLED_SHARE * len(text) or (long_words >= _ENOUGH_WORDS and vowelless > 0.4 * long_words):
+        strange = len(_STRANGE.findall(text))
+        long_words = [word for word in words if len(word) > 3]  # noqa: PLR2004
+        vowelless = sum(not _VOWEL.search(word) for word in long_words)
+        few = len(long_words) < _ENOUGH_WORDS
+        if strange > _GARBLED_SHARE * len(text) or (not few and vowelless > 0.4 * len(long_words)):
             doubts.setdefault("whose text looks garbled", []).append(number)
     return doubts
 

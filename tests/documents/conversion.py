@@ -1,6 +1,6 @@
 """Files converted inside this process, where a test can take a package or a program away."""
 
-from bookwheel.documents.formats import read_parts
+from bookwheel.documents.dispatch import read_parts
 from bookwheel.documents.sources import SourceFile, SourceWarnings, take_fingerprint
 
 

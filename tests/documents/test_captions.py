@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bookwheel.documents.formats import Format, detect_format
+from bookwheel.documents.dispatch import detect_format
+from bookwheel.documents.formats import Format
 from bookwheel.documents.opening import open_document
 
 from .test_formats import volume

@@ -6,8 +6,9 @@ import zipfile
 import pytest
 from conversion import convert
 
-from bookwheel.documents import formats, sources
-from bookwheel.documents.formats import Format, describe_binary, detect_format
+from bookwheel.documents import sources
+from bookwheel.documents.dispatch import detect_format
+from bookwheel.documents.formats import Format, describe_binary
 from bookwheel.documents.opening import open_document
 from bookwheel.documents.sources import SourceFile, take_fingerprint
 from bookwheel.errors import SourceError
@@ -122,7 +123,7 @@ def test_a_damaged_archive_is_told_so(tmp_path):
 
 def test_hostile_comments_are_looked_through_in_no_time(tmp_path):
     data = b"<!---->" * 9000 + b"<p>"
-    assert formats.detect_format(volume(tmp_path, "page", data)) is Format.TEXT
+    assert detect_format(volume(tmp_path, "page", data)) is Format.TEXT
 
 
 CHINESE = "渡口的老人说，磨坊去年秋天就停了。\r\n" * 30

@@ -6,7 +6,8 @@ import json
 
 from exports import pack
 
-from bookwheel.documents.formats import Format, detect_format
+from bookwheel.documents.dispatch import detect_format
+from bookwheel.documents.formats import Format
 from bookwheel.documents.opening import open_document
 
 from .test_formats import volume

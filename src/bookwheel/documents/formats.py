@@ -1,36 +1,21 @@
-"""Detect a file's format by its first bytes, then by its name, reject what holds no text, and read the rest.
+"""Detect a file's format by its first bytes, then by its name, and reject what holds no text.
 
-`look_at` needs no parser, so any process may call it. What it finds to be packed is opened by `unpack`, in a child. A
-small table of signatures is enough: it only names what users give by mistake. To add a format, write a reader in
-`documents.readers`, name it in `_READERS`, and teach `look_at` its signs.
+No parser is needed, so any process may look. What is packed is looked into by `dispatch`, in a child. A small table of
+signatures is enough: it only names what users give by mistake.
 """
 
 from __future__ import annotations
 
-import gzip
 import re
-import zipfile
-import zlib
-from contextlib import contextmanager
-from dataclasses import replace
 from enum import StrEnum
-from importlib import import_module
-from pathlib import PurePath
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from bookwheel.documents.decoding import SAMPLE, decode, detect_wide_encoding, guess_encoding, is_mostly_utf8
-from bookwheel.documents.sources import max_unpacked_size, spool, to_printable
-from bookwheel.documents.transcripts import find_packed_transcript, find_transcript
-from bookwheel.errors import BookwheelError, MissingExtra, SourceError
-from bookwheel.types import Part
+from bookwheel.documents.decoding import SAMPLE, detect_wide_encoding, guess_encoding, is_mostly_utf8
+from bookwheel.documents.transcripts import find_transcript
+from bookwheel.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-
-    from bookwheel.documents.sources import SourceFile, SourceWarnings
-
-    Reader = Callable[[SourceFile, SourceWarnings], Iterator[Part]]
+    from bookwheel.documents.sources import SourceFile
 
 
 class Format(StrEnum):
@@ -163,23 +148,6 @@ def _look_at_text(source: SourceFile, head: bytes) -> Format:
     return Format.MAILBOX if head.startswith(b"From ") else Format.EMAIL
 
 
-def detect_format(source: SourceFile) -> Format:
-    """Return the file's format, of an archive that of the document that it is. Raise SourceError if it has no text."""
-    format_ = look_at(source)
-    if format_ is not Format.ZIP:
-        return format_
-    with open_package(source, "archive") as archive:
-        names = set(archive.namelist())
-        if found := next((found for inside, found in _ZIP_FORMATS.items() if inside in names), None):
-            return found
-        if "content.xml" in names:
-            kind = archive.read("mimetype") if "mimetype" in names else b""
-            return Format.SHEETS if b"spreadsheet" in kind else Format.OPENDOCUMENT
-        if transcript := find_packed_transcript(names):
-            return Format(transcript)
-    raise SourceError(f"{source.name} is not a text: it looks like a ZIP archive; unpack it first and give the folder")
-
-
 def is_picture(head: bytes) -> bool:
     """Return True for the first bytes of a picture of a known format."""
     return any(kind is Format.PICTURE and head.startswith(mark, at) for at, mark, kind in _FORMAT_SIGNATURES)
@@ -197,174 +165,3 @@ def describe_binary(head: bytes) -> str:
     if is_mostly_utf8(head):
         return "binary data" if share > 0.3 else ""  # noqa: PLR2004
     return "binary data" if share > 0.02 and guess_encoding(head) not in {"utf_16_le", "utf_16_be"} else ""  # noqa: PLR2004
-
-
-_ZIP_FORMATS: Final = {
-    "word/document.xml": Format.DOCX,
-    "META-INF/container.xml": Format.EPUB,
-    "xl/workbook.xml": Format.SHEETS,
-    "xl/workbook.bin": Format.SHEETS,
-    "ppt/presentation.xml": Format.PPTX,
-}
-# What a parser's exceptions mean, in words for who gave the file.
-_DAMAGES: Final = (
-    ((zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError), "its packed data is broken or ends too soon"),
-    ((KeyError, IndexError), "a part of it is missing"),
-    (NotImplementedError, "it is packed in a way that cannot be read"),
-    (RecursionError, "it is nested too deeply"),
-)
-_MARKUP_SUFFIXES: Final = (".xml", ".rels", "html", ".htm", ".opf", ".ncx")
-# Bytes of markup in one archive at most: it is parsed in memory.
-_MOST_MARKUP: Final = 256 << 20
-
-
-@contextmanager
-def open_package(source: SourceFile, kind: str, advice: str = "Save it again.") -> Iterator[zipfile.ZipFile]:
-    """Open a document that is a zip archive. Raise SourceError for one that is damaged, encrypted or a zip bomb."""
-    with source.open() as file, explain_damage(source.name, kind, advice), zipfile.ZipFile(file) as archive:
-        entries = archive.infolist()
-        markup = sum(e.file_size for e in entries if e.filename.endswith(_MARKUP_SUFFIXES))
-        packed = sum(e.compress_size for e in entries)
-        if markup > _MOST_MARKUP or sum(e.file_size for e in entries) > max_unpacked_size(packed):
-            raise SourceError(f"{source.name} unpacks to far more than a document holds: it is rejected as a zip bomb")
-        if any(e.flag_bits & 1 for e in entries):
-            raise SourceError(f"{source.name} needs a password: save it without one")
-        yield archive
-
-
-PICTURE_SUFFIXES: Final = frozenset(
-    [
-        ".png",
-        ".jpg",
-        ".jpeg",
-        ".gif",
-        ".bmp",
-        ".tif",
-        ".tiff",
-        ".svg",
-        ".emf",
-        ".wmf",
-        ".webp",
-        ".jp2",
-        ".heic",
-        ".pict",
-        ".wdp",
-        ".eps",
-        ".avif",
-    ]
-)
-"""The ends of the names of pictures."""
-
-
-def name_unread(
-    archive: zipfile.ZipFile, name: str, warnings: SourceWarnings, known: re.Pattern[str], read: Collection[str] = ()
-) -> None:
-    """Name what an archive holds beside what was read and what has no text by its place (`known`)."""
-    for path in archive.namelist():
-        if path.endswith("/") or path in read or known.match(path):
-            continue
-        what = "pictures" if PurePath(path).suffix.lower() in PICTURE_SUFFIXES else "embedded files"
-        warnings.add(f"{what} that are not read", f"{name}#{to_printable(PurePath(path).name)}")
-
-
-@contextmanager
-def explain_damage(name: str, kind: str, advice: str = "Save it again.") -> Iterator[None]:
-    """Turn what a parser raises on damaged input, which can be anything, into a SourceError with advice."""
-    try:
-        yield
-    except (BookwheelError, MemoryError):
-        raise
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno:  # the disk's fault; without a number it is a parser's
-            raise
-        reason = next((words for types, words in _DAMAGES if isinstance(error, types)), "")
-        if not reason and (line := getattr(error, "lineno", None)):
-            reason = f"its markup is broken in line {line}"
-        reason = reason or "it is not built as it should be"
-        raise SourceError(f"{name} is a damaged {kind}: {reason}. {advice}") from error
-
-
-@contextmanager
-def skip_damage(warnings: SourceWarnings, what: str, place: str) -> Iterator[None]:
-    """Name a leaf that cannot be read, so that one bad leaf does not cost the others of its container."""
-    try:
-        with explain_damage(place, "part"):
-            yield
-    except SourceError:
-        warnings.add(f"{what} left out, damaged or too deep", place)
-
-
-_READERS: Final = {
-    Format.PDF: "pdf:read_pdf",
-    Format.HTML: "html:read_html",
-    Format.DOCX: "office:read_docx",
-    Format.EPUB: "texts:read_epub",
-    Format.PPTX: "office:read_pptx",
-    Format.SHEETS: "tables:read_sheets",
-    Format.CSV: "tables:read_csv",
-    Format.OPENDOCUMENT: "texts:read_opendocument",
-    Format.RTF: "texts:read_rtf",
-    Format.EMAIL: "containers:read_email",
-    Format.MAILBOX: "containers:read_mailbox",
-    Format.NOTEBOOK: "containers:read_notebook",
-    Format.SESSION: "sessions:read_session",
-    Format.CHATS: "sessions:read_chats",
-    Format.SLACK: "slack:read_slack",
-    Format.WHATSAPP: "chats:read_whatsapp",
-    Format.CAPTIONS: "chats:read_captions",
-    Format.PICTURE: "pictures:read_image",
-}
-STREAMED: Final = frozenset({Format.TEXT, Format.CSV})
-"""Formats that are read line by line; the others are converted whole."""
-_BLOCK: Final = 1 << 20
-
-
-def read_parts(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield the file's text. Raise SourceError, at the latest at its end, if it has none."""
-    file, format_ = unpack(source)
-    yield from read_as(format_, file, warnings)
-
-
-def read_as(format_: Format, source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield the text of a file of this format."""
-    if format_ is Format.TEXT:
-        with source.open() as file:
-            for text in decode(file.read, source.name, warnings, source.charset):
-                yield Part(text=text, source=source.name)
-    else:
-        read: Reader = resolve_name(f"bookwheel.documents.readers.{_READERS[format_]}")
-        yield from read(source, warnings)
-
-
-def import_extra(module: str, purpose: str) -> Any:
-    """Import a package that reading needs. Raise MissingExtra if it is not installed."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise MissingExtra(purpose, "documents") from error
-
-
-def unpack(source: SourceFile) -> tuple[SourceFile, Format]:
-    """Return a file and its format; if it is a gzip file, what it holds. Raise SourceError if that is far too much."""
-    format_ = detect_format(source)
-    if format_ is not Format.GZIP:
-        return source, format_
-    suffix = PurePath(source.name.removesuffix(".gz")).suffix.lower() if source.suffix == ".gz" else ""
-    inside = spool(_iterate_unpacked(source), source.name, charset=source.charset, suffix=suffix)
-    format_ = detect_format(inside)
-    if format_ is Format.GZIP:
-        raise SourceError(f"{source.name} is packed twice: unpack it first")
-    return replace(inside, everything=source.everything, ocr=source.ocr), format_
-
-
-def _iterate_unpacked(source: SourceFile) -> Iterator[bytes]:
-    # Here, because whoever stores the blocks takes an OSError for a full disk.
-    damage = explain_damage(source.name, "gzip file", "Download or compress it again.")
-    with damage, source.open() as file, gzip.open(file) as packed:
-        most = left = max_unpacked_size(source.fingerprint.size)
-        while block := packed.read(_BLOCK):
-            left -= len(block)
-            if left < 0:
-                size = f"{most >> 20} MiB"
-                raise SourceError(f"{source.name} unpacks to more than {size}: unpack it yourself if you trust it")
-            yield block

@@ -1,1 +1,1 @@
-"""Readers of file formats, one file a format; `bookwheel.documents.formats` chooses among them."""
+"""Readers of file formats, one file a format; `bookwheel.documents.dispatch` chooses among them."""

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.formats import name_unread, open_package
+from bookwheel.documents.packages import name_unread, open_package
 from bookwheel.documents.transcripts import WHATSAPP_FILE, is_instant, make_turn, match_whatsapp, to_plain
 from bookwheel.types import Part
 

@@ -21,8 +21,9 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.documents.damage import explain_damage, skip_damage
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.formats import explain_damage, read_parts, skip_damage
+from bookwheel.documents.dispatch import read_parts
 from bookwheel.documents.readers.html import find_charset, parse_html, render_tree
 from bookwheel.documents.sources import spool, to_printable
 from bookwheel.documents.transcripts import get_object, name_turn, parse_sent

@@ -13,8 +13,8 @@ from html.entities import html5
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
+from bookwheel.documents.damage import import_extra
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.formats import import_extra
 from bookwheel.documents.readers.markup import tag_of, to_markdown
 from bookwheel.documents.readers.pictures import Figures
 from bookwheel.errors import SourceError

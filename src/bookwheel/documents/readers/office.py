@@ -16,7 +16,8 @@ from io import BytesIO
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.documents.formats import PICTURE_SUFFIXES, import_extra, name_unread, open_package, skip_damage
+from bookwheel.documents.damage import import_extra, skip_damage
+from bookwheel.documents.packages import PICTURE_SUFFIXES, name_unread, open_package
 from bookwheel.documents.readers.html import embed_pictures, parse_html, parse_xml, render_tree
 from bookwheel.documents.readers.markup import format_rows
 from bookwheel.documents.readers.pictures import DRAWINGS, Figures

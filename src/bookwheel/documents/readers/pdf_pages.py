@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.documents.formats import import_extra
+from bookwheel.documents.damage import import_extra
 from bookwheel.documents.readers.pdf_words import read_characters
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.documents.damage import skip_damage
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.formats import name_unread, open_package, skip_damage
+from bookwheel.documents.packages import name_unread, open_package
 from bookwheel.documents.sources import to_printable
 from bookwheel.documents.transcripts import CHATS_FILE, format_instant, get_object, make_turn
 from bookwheel.types import Part

@@ -12,8 +12,9 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.documents.damage import explain_damage, skip_damage
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.formats import explain_damage, name_unread, open_package, skip_damage
+from bookwheel.documents.packages import name_unread, open_package
 from bookwheel.documents.transcripts import format_instant, get_object, make_turn
 from bookwheel.types import Part
 

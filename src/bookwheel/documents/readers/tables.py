@@ -14,16 +14,10 @@ from itertools import chain, islice
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.documents.damage import explain_damage, import_extra, skip_damage
 from bookwheel.documents.decoding import decode
-from bookwheel.documents.formats import (
-    Format,
-    explain_damage,
-    import_extra,
-    look_at,
-    name_unread,
-    open_package,
-    skip_damage,
-)
+from bookwheel.documents.formats import Format, look_at
+from bookwheel.documents.packages import name_unread, open_package
 from bookwheel.documents.readers.html import parse_xml
 from bookwheel.documents.readers.markup import format_rows
 from bookwheel.documents.readers.texts import KNOWN_IN_OPENDOCUMENT, OFFICE, TEXT, read_margins

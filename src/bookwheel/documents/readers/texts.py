@@ -14,8 +14,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
+from bookwheel.documents.damage import explain_damage, import_extra, skip_damage
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.formats import explain_damage, import_extra, name_unread, open_package, skip_damage
+from bookwheel.documents.packages import name_unread, open_package
 from bookwheel.documents.readers.html import (
     embed_pictures,
     find_charset,

@@ -1,0 +1,119 @@
+"""Which reader reads which format. An archive is opened to see what it is, so this works in a child process.
+
+To add a format, write a reader in `documents.readers`, name it in `_READERS`, and teach `formats.look_at` its signs.
+"""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import PurePath
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.documents.damage import explain_damage
+from bookwheel.documents.decoding import decode
+from bookwheel.documents.formats import Format, look_at
+from bookwheel.documents.packages import open_package
+from bookwheel.documents.sources import max_unpacked_size, spool
+from bookwheel.documents.transcripts import find_packed_transcript
+from bookwheel.errors import SourceError
+from bookwheel.types import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bookwheel.documents.sources import SourceFile, SourceWarnings
+
+    Reader = Callable[[SourceFile, SourceWarnings], Iterator[Part]]
+
+_ZIP_FORMATS: Final = {
+    "word/document.xml": Format.DOCX,
+    "META-INF/container.xml": Format.EPUB,
+    "xl/workbook.xml": Format.SHEETS,
+    "xl/workbook.bin": Format.SHEETS,
+    "ppt/presentation.xml": Format.PPTX,
+}
+_READERS: Final = {
+    Format.PDF: "pdf:read_pdf",
+    Format.HTML: "html:read_html",
+    Format.DOCX: "office:read_docx",
+    Format.EPUB: "texts:read_epub",
+    Format.PPTX: "office:read_pptx",
+    Format.SHEETS: "tables:read_sheets",
+    Format.CSV: "tables:read_csv",
+    Format.OPENDOCUMENT: "texts:read_opendocument",
+    Format.RTF: "texts:read_rtf",
+    Format.EMAIL: "containers:read_email",
+    Format.MAILBOX: "containers:read_mailbox",
+    Format.NOTEBOOK: "containers:read_notebook",
+    Format.SESSION: "sessions:read_session",
+    Format.CHATS: "sessions:read_chats",
+    Format.SLACK: "slack:read_slack",
+    Format.WHATSAPP: "chats:read_whatsapp",
+    Format.CAPTIONS: "chats:read_captions",
+    Format.PICTURE: "pictures:read_image",
+}
+STREAMED: Final = frozenset({Format.TEXT, Format.CSV})
+"""Formats that are read line by line; the others are converted whole."""
+_BLOCK: Final = 1 << 20
+
+
+def detect_format(source: SourceFile) -> Format:
+    """Return the file's format, of an archive that of the document that it is. Raise SourceError if it has no text."""
+    format_ = look_at(source)
+    if format_ is not Format.ZIP:
+        return format_
+    with open_package(source, "archive") as archive:
+        names = set(archive.namelist())
+        if found := next((found for inside, found in _ZIP_FORMATS.items() if inside in names), None):
+            return found
+        if "content.xml" in names:
+            kind = archive.read("mimetype") if "mimetype" in names else b""
+            return Format.SHEETS if b"spreadsheet" in kind else Format.OPENDOCUMENT
+        if transcript := find_packed_transcript(names):
+            return Format(transcript)
+    raise SourceError(f"{source.name} is not a text: it looks like a ZIP archive; unpack it first and give the folder")
+
+
+def read_parts(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the file's text. Raise SourceError, at the latest at its end, if it has none."""
+    file, format_ = unpack(source)
+    yield from read_as(format_, file, warnings)
+
+
+def read_as(format_: Format, source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the text of a file of this format."""
+    if format_ is Format.TEXT:
+        with source.open() as file:
+            for text in decode(file.read, source.name, warnings, source.charset):
+                yield Part(text=text, source=source.name)
+    else:
+        read: Reader = resolve_name(f"bookwheel.documents.readers.{_READERS[format_]}")
+        yield from read(source, warnings)
+
+
+def unpack(source: SourceFile) -> tuple[SourceFile, Format]:
+    """Return a file and its format; if it is a gzip file, what it holds. Raise SourceError if that is far too much."""
+    format_ = detect_format(source)
+    if format_ is not Format.GZIP:
+        return source, format_
+    suffix = PurePath(source.name.removesuffix(".gz")).suffix.lower() if source.suffix == ".gz" else ""
+    inside = spool(_iterate_unpacked(source), source.name, charset=source.charset, suffix=suffix)
+    format_ = detect_format(inside)
+    if format_ is Format.GZIP:
+        raise SourceError(f"{source.name} is packed twice: unpack it first")
+    return replace(inside, everything=source.everything, ocr=source.ocr), format_
+
+
+def _iterate_unpacked(source: SourceFile) -> Iterator[bytes]:
+    # Here, because whoever stores the blocks takes an OSError for a full disk.
+    damage = explain_damage(source.name, "gzip file", "Download or compress it again.")
+    with damage, source.open() as file, gzip.open(file) as packed:
+        most = left = max_unpacked_size(source.fingerprint.size)
+        while block := packed.read(_BLOCK):
+            left -= len(block)
+            if left < 0:
+                size = f"{most >> 20} MiB"
+                raise SourceError(f"{source.name} unpacks to more than {size}: unpack it yourself if you trust it")
+            yield block

@@ -1,0 +1,71 @@
+"""A document that is a zip archive: opened within bounds, and whatever of it is not read is named."""
+
+from __future__ import annotations
+
+import zipfile
+from contextlib import contextmanager
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.documents.damage import explain_damage
+from bookwheel.documents.sources import max_unpacked_size, to_printable
+from bookwheel.errors import SourceError
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Collection, Iterator
+
+    from bookwheel.documents.sources import SourceFile, SourceWarnings
+
+_MARKUP_SUFFIXES: Final = (".xml", ".rels", "html", ".htm", ".opf", ".ncx")
+# Bytes of markup in one archive at most: it is parsed in memory.
+_MOST_MARKUP: Final = 256 << 20
+
+
+@contextmanager
+def open_package(source: SourceFile, kind: str, advice: str = "Save it again.") -> Iterator[zipfile.ZipFile]:
+    """Open a document that is a zip archive. Raise SourceError for one that is damaged, encrypted or a zip bomb."""
+    with source.open() as file, explain_damage(source.name, kind, advice), zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        markup = sum(e.file_size for e in entries if e.filename.endswith(_MARKUP_SUFFIXES))
+        packed = sum(e.compress_size for e in entries)
+        if markup > _MOST_MARKUP or sum(e.file_size for e in entries) > max_unpacked_size(packed):
+            raise SourceError(f"{source.name} unpacks to far more than a document holds: it is rejected as a zip bomb")
+        if any(e.flag_bits & 1 for e in entries):
+            raise SourceError(f"{source.name} needs a password: save it without one")
+        yield archive
+
+
+PICTURE_SUFFIXES: Final = frozenset(
+    [
+        ".png",
+        ".jpg",
+        ".jpeg",
+        ".gif",
+        ".bmp",
+        ".tif",
+        ".tiff",
+        ".svg",
+        ".emf",
+        ".wmf",
+        ".webp",
+        ".jp2",
+        ".heic",
+        ".pict",
+        ".wdp",
+        ".eps",
+        ".avif",
+    ]
+)
+"""The ends of the names of pictures."""
+
+
+def name_unread(
+    archive: zipfile.ZipFile, name: str, warnings: SourceWarnings, known: re.Pattern[str], read: Collection[str] = ()
+) -> None:
+    """Name what an archive holds beside what was read and what has no text by its place (`known`)."""
+    for path in archive.namelist():
+        if path.endswith("/") or path in read or known.match(path):
+            continue
+        what = "pictures" if PurePath(path).suffix.lower() in PICTURE_SUFFIXES else "embedded files"
+        warnings.add(f"{what} that are not read", f"{name}#{to_printable(PurePath(path).name)}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from bookwheel.claims import Verdict
@@ -11,10 +13,17 @@ from bookwheel.memory.forgetting import forget
 from bookwheel.memory.opened import begin_memory, open_memory
 from bookwheel.memory.passages import PassageDocument
 from bookwheel.memory.searching import rank_passages
+from bookwheel.models.base import Copies
+from bookwheel.models.copying import CopiedSpan
 from bookwheel.models.patience import Patience
 from bookwheel.models.scripted import ScriptedModel, keyword_likelihood
 from bookwheel.plan import Plan
 from bookwheel.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.types import Message
 
 QUOTING = Plan(prompts="small", chunk_tokens=200, memory_tokens=120, answer_tokens=60, question_tokens=60)
 
@@ -139,6 +148,30 @@ async def test_the_newest_that_answers_holds_and_not_what_only_shares_its_words(
     answer = await ask(opened, "When does the kitchen start?")
     assert answer.answer == "The kitchen starts on 23 March, a week later."
     assert [quote.quote for quote in answer.superseded] == ["The kitchen starts on 16 March."]
+
+
+class CopyingModel(ScriptedModel):
+    """Copies the first name that it was told to."""
+
+    async def copy(self, messages: Sequence[Message], passage: str, gap: str = "") -> Copies:
+        del messages, gap
+        start = passage.find("Orm")
+        return Copies(spans=(CopiedSpan(start=start, end=start + 3, logprob=-0.1),) if start >= 0 else ())
+
+
+async def test_of_the_newest_statement_the_short_answer_is_given(journal):
+    model = CopyingModel(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
+    model.default_way = "quotes"
+    quoting = Session(model=model, journal=journal, patience=Patience(seconds=0))
+    await begin_memory(quoting, "talk", "what they say", QUOTING)
+    opened = open_memory(quoting, "talk")
+    await append(opened, "[2026-01-05 09:00] Dorian: My doctor is called Vix.", source="a", at="2026-01-05T09:00")
+    await append(opened, "[2026-03-05 09:00] Dorian: My doctor is called Orm now.", source="b", at="2026-03-05T09:00")
+    answer = await ask(opened, "What is the name of Dorian's doctor?")
+    assert answer.answer == "Orm"
+    (quote,) = answer.evidence
+    assert (quote.speaker, quote.at[:10], "called Orm now" in quote.quote) == ("Dorian", "2026-03-05", True)
+    assert ["Vix" in one.quote for one in answer.superseded] == [True]
 
 
 TALK = (

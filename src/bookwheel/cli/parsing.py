@@ -276,7 +276,10 @@ def _split(options: Sequence[Argument], words: Sequence[str]) -> tuple[dict[str,
         parser.add_argument(*names, **settings)
         if argument.option.takes_hyphen:
             hyphened.update(names)
-    found, rest = parser.parse_known_args(_join_values(words, hyphened, {one.name for one in options}))
+    names = {one.name for one in options}
+    at = words.index("--") if "--" in words else len(words)
+    spelled = [_spell(word, names) for word in words[:at]]
+    found, rest = parser.parse_known_args(_join_values([*spelled, *words[at:]], hyphened, names))
     loose, fixed = rest, []
     if "--" in rest:
         at = rest.index("--")
@@ -286,6 +289,13 @@ def _split(options: Sequence[Argument], words: Sequence[str]) -> tuple[dict[str,
             name = word.partition("=")[0]
             raise UsageError(f"there is no option {name}{_suggest(name, [one.name for one in options])}")
     return {key: texts for key, texts in vars(found).items() if texts is not None}, [*loose, *fixed]
+
+
+def _spell(word: str, names: set[str]) -> str:
+    """Return an option that is written as in Python with hyphens, as it is called here; any other word as it is."""
+    name, equals, value = word.partition("=")
+    hyphened = name[:2] + name[2:].replace("_", "-")
+    return hyphened + equals + value if hyphened in names else word
 
 
 class _Splitter(ArgumentParser):

@@ -27,12 +27,13 @@ from bookwheel.memory.pieces import read_time, subtract_usage
 from bookwheel.memory.searching import rank_passages
 from bookwheel.memory.seeing import see
 from bookwheel.memory.values import find_rivals, find_told, list_newest, says_more
-from bookwheel.models.base import find_wrapper
+from bookwheel.models.base import Ability, find_wrapper, require_ability
 from bookwheel.reading import loop
 from bookwheel.reading.follow_up import asks_for_more
 from bookwheel.reading.pictures import SeeingModel
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.runner import new_reading, run_reading
+from bookwheel.reading.ways.question_scorer import QuestionScorer
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.session import WayRequest, settle_way
 from bookwheel.text.lexicon import stem
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from bookwheel.journal.memory_rows import MemoryVersion
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.plan import Plan
+    from bookwheel.reading.prompts import Prompts
 
 
 _EMPTY: Final = "The memory is empty."
@@ -177,7 +179,7 @@ async def _ask_memory(
         # The words of the answer may stand where none of the question's do.
         more = rank_passages(opened, f"{question}\n{said.text}", version, until)
         wider = PassageDocument(more, has_headers=True)
-        return _add_seen(opened, _judge(said.text, question, version, wider, "memory"), marks)
+        return _add_seen(opened, _judge(said.text, question, version.version, wider, "memory"), marks)
 
     answer = await asyncio.to_thread(judge)
     is_borne_out = bool(answer.claims) and not any(
@@ -212,15 +214,16 @@ async def _ask_texts(
     marks = [ended.evidence[at].quote for at in sorted(cited)]
     prompts = prompts_for(plan, question)
     if not prompts.quotes:
-        judged = await asyncio.to_thread(_judge, text, question, version, document, "texts")
+        judged = await asyncio.to_thread(_judge, text, question, version.version, document, "texts")
         return await asyncio.to_thread(_add_seen, opened, judged, marks)
     if not is_absence(text.casefold()):
         # A short answer has none of the question's words; the passage that it is from has.
         passage = ended.answer.passage or text
         if answer := await asyncio.to_thread(_choose_newest, text, passage, question, version, document):
-            return answer
+            return answer if answer.answer == text else await _shorten(opened, answer, prompts, document)
     if told := find_told(question, document):
-        return await asyncio.to_thread(_judge, told, question, version, document, "texts")
+        answer = await asyncio.to_thread(_judge, told, question, version.version, document, "texts")
+        return await _shorten(opened, answer, prompts, document)
     # The nearest words are of another matter: what was asked for is not there, or no longer.
     return await asyncio.to_thread(_say_absent, prompts.not_found, question, version, document)
 
@@ -231,20 +234,33 @@ def _choose_newest(
     """Return the newest statement in the matter of a passage that answers the question; None where none does."""
     *newest, own = list_newest(passage, question, document)
     for statement in (*newest[:_MOST_STATEMENTS], own):
-        answer = _judge(text if statement == passage else statement, question, version, document, "texts")
+        answer = _judge(text if statement == passage else statement, question, version.version, document, "texts")
         candidates = [answer]
         if answer.newer:
             # Who quotes cannot weigh: of sentences that say the same of another value, the newest holds.
             newer = max(answer.newer, key=lambda quote: datetime.fromisoformat(quote.at))
-            candidates.insert(0, _judge(newer.quote, question, version, document, "texts"))
+            candidates.insert(0, _judge(newer.quote, question, version.version, document, "texts"))
         for one in candidates:
             if one.answers is not Fit.NO and _is_of_matter(one, question, document):
                 return one
     return None
 
 
+async def _shorten(
+    opened: OpenMemory, answer: MemoryAnswer, prompts: Prompts, document: PassageDocument
+) -> MemoryAnswer:
+    """Return the short answer out of an answer that is a statement of a text, which is its quote then."""
+    home = document.cut_out(answer.answer)
+    if home is None:
+        return answer
+    judge = await require_ability(opened.model, Ability.LIKELIHOOD, "quotes")
+    short = await QuestionScorer(judge, prompts, answer.question).answer(answer.answer)
+    found = await asyncio.to_thread(_judge, short.text, answer.question, answer.version, home, "texts")
+    return replace(found, superseded=answer.superseded, newer=answer.newer)
+
+
 def _say_absent(words: str, question: str, version: MemoryVersion, document: PassageDocument) -> MemoryAnswer:
-    answer = _judge(words, question, version, document, "texts")
+    answer = _judge(words, question, version.version, document, "texts")
     return replace(answer, verdict=Verdict.ABSENT, claims=(), evidence=(), superseded=(), newer=())
 
 
@@ -267,7 +283,7 @@ def _is_of_matter(answer: MemoryAnswer, question: str, document: PassageDocument
     return not own or any((asked.find(quote.quote) & asked.stems) - own for quote in answer.evidence)
 
 
-def _judge(text: str, question: str, version: MemoryVersion, document: PassageDocument, origin: str) -> MemoryAnswer:
+def _judge(text: str, question: str, version: int, document: PassageDocument, origin: str) -> MemoryAnswer:
     """Return the answer with its verdict, its quotes, and what other texts say in its place."""
     evidence, claims = judge_answer(text, question, (), document)
     quotes = [document.quote(piece.start, piece.end) for piece in evidence]
@@ -280,7 +296,7 @@ def _judge(text: str, question: str, version: MemoryVersion, document: PassageDo
         question=question,
         answer=text,
         origin=origin,
-        version=version.version,
+        version=version,
         verdict=sum_up_verdicts(claims),
         answers=sum_up_fits(claims),
         claims=claims,

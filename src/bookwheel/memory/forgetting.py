@@ -61,7 +61,7 @@ def preview(
     given = {"source": source, "before": before, "text": text}
     scopes = [name for name, value in given.items() if value]
     if len(scopes) != 1:
-        raise InputError("say what to forget: one of --source, --before and --text")
+        raise InputError("say what to forget: a source, words of a text, or a time that it is from before")
     scope, memory = scopes[0], opened.record.number
     texts = opened.tables.list_texts(memory)
     masks: dict[int, str | None] = {}

@@ -26,6 +26,7 @@ from bookwheel.memory.entries import NewFile
 from bookwheel.memory.files import FileCommand, run_command
 from bookwheel.memory.opened import WRITTEN_ABOUT, begin_memory, open_memory
 from bookwheel.memory.pieces import read_time
+from bookwheel.memory.record import find_version
 from bookwheel.plan import LIMITS
 from bookwheel.schema import parse
 from bookwheel.session import open_session, refuse_unknown
@@ -93,8 +94,9 @@ class LastingMemory:
         with Journal(self._path) as journal:
             tables = journal.memories
             record = tables.find(self.name)
-            limit = record.plan.memory_tokens
-            until = tables.find_known(record.number, read_time(when)) if isinstance(when, datetime) else when
+            if not isinstance(when, datetime):
+                return find_version(tables, record, when)
+            limit, until = record.plan.memory_tokens, tables.find_known(record.number, read_time(when))
             return tables.newest_version(record.number, limit, until) or blank_version(limit)
 
     def diff(self, old: int, new: int) -> tuple[LineChange, ...]:

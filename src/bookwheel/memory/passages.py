@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.memory.days import find_time
+from bookwheel.memory.days import TURN, find_time
 from bookwheel.memory.pieces import format_header
 from bookwheel.memory.speakers import find_turn, keep_spans, list_speakers
 from bookwheel.reading.prompts import language_of
@@ -114,6 +114,17 @@ class PassageDocument:
     def find(self, place: int) -> MemoryPassage | None:
         """Return the passage at a character."""
         return next((one for one in reversed(self.passages) if one.place <= place), None)
+
+    def cut_out(self, words: str) -> PassageDocument | None:
+        """Return a document of these words of a passage alone, in a talk with who says them and when."""
+        for passage in self.passages:
+            place = passage.words.find(words)
+            if place >= 0:
+                turns = [turn.start() for turn in TURN.finditer(passage.words, 0, place + 1)]
+                start = max(turns, default=passage.words.rfind("\n", 0, place) + 1)
+                own = replace(passage, start=passage.start + start, words=passage.words[start : place + len(words)])
+                return PassageDocument([own], has_headers=False)
+        return None
 
     @property
     def speakers(self) -> set[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, cast
 from typing_extensions import TypedDict
 
 from bookwheel.claims import Claim, choose_sign
+from bookwheel.errors import InputError
 from bookwheel.journal.memory_rows import BY_HAND, blank_version
 from bookwheel.memory.pictures import MemoryPictureJson, picture_to_json
 from bookwheel.schema import to_plain
@@ -301,8 +302,13 @@ def preview_to_json(name: str, found: ForgetPreview) -> ForgetPreviewJson:
 
 
 def find_version(tables: MemoryTables, record: MemoryRecord, number: int | None = None) -> MemoryVersion:
-    """Return the newest version up to a number; version 0 is blank."""
+    """Return the newest version up to a number; version 0 is blank. InputError for a number that is still to come."""
     limit = record.plan.memory_tokens
+    newest = tables.newest_version(record.number, limit) or blank_version(limit)
+    if number is None or number == newest.version:
+        return newest
+    if number > newest.version:
+        raise InputError(f"{record.name!r} has no version {number} yet; the newest is {newest.version}")
     return tables.newest_version(record.number, limit, number) or blank_version(limit)
 
 

@@ -128,7 +128,7 @@ class CollectWay(ComposedWay):
                 steps.append(step.without_texts())
                 yield step
         count = sum(len(parse_stored(step.conversation.reply.text, request).rows) for step in steps)
-        noun = "行" if prompts.language == "zh" else "rows"
+        noun = "行" if prompts.language == "zh" else "row" if count == 1 else "rows"
         yield Answer(text=f"{count} {noun}", conversation=Conversation(messages=(), reply=Reply(text=str(count))))
 
     async def _read_sections(

@@ -7,11 +7,11 @@ import logging
 import tempfile
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from http import HTTPStatus
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bookwheel.documents.transcripts import find_instant, find_message
 from bookwheel.errors import InputError
@@ -26,6 +26,7 @@ from bookwheel.memory.graph import Graph, change_graph
 from bookwheel.memory.lasting import export_memory
 from bookwheel.memory.opened import WRITTEN_ABOUT, OpenMemory, begin_memory, check_name, open_memory
 from bookwheel.memory.pieces import read_time
+from bookwheel.memory.text_index import TextIndex
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.types import Part
 
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
+# Memories whose newest texts, which are in no kept index yet, are held looked through.
+_INDEXED: Final = 64
 
 
 class ServedMemories:
@@ -50,6 +53,7 @@ class ServedMemories:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._tables = service.journal.memories
+        self._index_of = lru_cache(_INDEXED)(_make_index)
 
     async def list_all(self, key: Key | None) -> list[records.MemorySummaryJson]:
         """Return the client's memories, newest first."""
@@ -183,7 +187,9 @@ class ServedMemories:
         if is_preview:
             opened = await self._open(key, name)
             return records.preview_to_json(name, await asyncio.to_thread(preview, opened, **scope))
-        return records.tombstone_to_json(name, await self._run(key, name, partial(forget, **scope)))
+        forgotten = await self._run(key, name, partial(forget, **scope))
+        self._index_of.cache_clear()
+        return records.tombstone_to_json(name, forgotten)
 
     async def run_command(self, key: Key | None, name: str, command: FileCommand) -> str:
         """Run a command on the files that an agent keeps in a memory; one that is not there has none."""
@@ -228,6 +234,7 @@ class ServedMemories:
         opened = await self._open(key, name)
         async with opened.hold():
             await asyncio.to_thread(self._tables.delete, record.number)
+        self._index_of.cache_clear()
 
     async def export(self, key: Key | None, name: str) -> bytes:
         """Return a memory as a journal of its own."""
@@ -261,7 +268,13 @@ class ServedMemories:
             raise ApiError(409, message, kind="model_not_found")
         session = self._service.make_session(key, record.model)
         budget = self._service.plans[record.model].budget
-        return open_memory(session, name, owner=self._service.owner(key), budget=budget)
+        opened = open_memory(session, name, owner=self._service.owner(key), budget=budget)
+        return replace(opened, index=self._index_of(record.number))
+
+
+def _make_index(memory: int) -> TextIndex:
+    del memory
+    return TextIndex()
 
 
 def _load_parts(document: StoredDocument) -> tuple[Part, ...]:

@@ -3,7 +3,7 @@
 
 import { against } from "./differences.js";
 import { eachFrame, h, refill } from "./dom.js";
-import { readable, titleOf, trustBadge } from "./marks.js";
+import { answerOf, readable, titleOf, trustBadge } from "./marks.js";
 import { Ribbon, stepOfKey } from "./ribbon.js";
 import * as service from "./service.js";
 import { Trace } from "./trace.js";
@@ -113,7 +113,8 @@ class Side {
   }
 
   #tell() {
-    const { model, way, answer } = this.reading;
+    const { model, way } = this.reading;
+    const answer = answerOf(this.reading);
     refill(this.eyebrow, trustBadge(this.reading), h("span", {}, `${model} · ${way}`));
     this.answer.className = answer ? "answer" : "answer none";
     refill(this.answer, readable(answer || t(`none.${this.reading.status}`)));

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { explainScore } from "./reasons.js";
-import { percent, signed, t } from "./words.js";
+import { number, percent, signed, t } from "./words.js";
 
 const BORNE_OUT = ["quoted", "supported"];
 
@@ -28,6 +28,12 @@ export const readable = (quote) =>
     .map((line) => line.replace(/^\s*#{1,6}\s+/, "").replace(/\*\*(.+?)\*\*/g, "$1"))
     .map((line) => (/^\s*\|.*\|\s*$/.test(line) ? line.split("|").map((cell) => cell.trim()).filter(Boolean).join(" · ") : line))
     .join("\n");
+
+// What a reading answers, in words; the number of a table's rows in those of the page.
+export function answerOf({ answer, way }) {
+  const rows = way?.split("+").includes("collect") && answer?.match(/^\d+(?= (?:rows?|行)$)/);
+  return rows ? t("table.rows", { count: number(Number(rows[0])) }) : answer;
+}
 
 // A file or a chapter within the open document, in as few words as tell it.
 export const placeIn = (source, name) => source && source !== name && source.replace(`${name}#`, "");

@@ -41,6 +41,12 @@ def gather(*entries: str) -> PassageDocument:
         ),
         ("外婆的生日宴在哪里？", ("外婆的生日宴在聚福楼。", "没有包间了，生日宴改到荷风轩。"), "荷风轩"),
         ("What is Ada Quill's address?", ("Ada Quill sent two photos.", "Ada Quill signed."), "photos"),
+        (
+            "Which membrane is to be laid?",
+            ("We lay the membrane EVALON.", "Subject: change of the membrane for Este\n\nThe scaffold goes up."),
+            "EVALON",
+        ),
+        ("What does the boat cost?", ("The boat costs EUR 40.", "The boat is new and white now."), "EUR 40"),
         ("Who leads the choir?", ("Ada leads the choir.", "The choir sang in Este."), "Ada"),
     ],
 )

@@ -276,10 +276,10 @@ def _split(options: Sequence[Argument], words: Sequence[str]) -> tuple[dict[str,
         parser.add_argument(*names, **settings)
         if argument.option.takes_hyphen:
             hyphened.update(names)
-    names = {one.name for one in options}
+    known = {one.name for one in options} | {f"--no-{one.name[2:]}" for one in options if one.has_no}
     at = words.index("--") if "--" in words else len(words)
-    spelled = [_spell(word, names) for word in words[:at]]
-    found, rest = parser.parse_known_args(_join_values([*spelled, *words[at:]], hyphened, names))
+    spelled = [_spell(word, known) for word in words[:at]]
+    found, rest = parser.parse_known_args(_join_values([*spelled, *words[at:]], hyphened, known))
     loose, fixed = rest, []
     if "--" in rest:
         at = rest.index("--")

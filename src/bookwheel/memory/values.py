@@ -17,6 +17,7 @@ from bookwheel.memory.speakers import FIRST, find_turn
 from bookwheel.reading.prompts import language_of
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
+from bookwheel.text.questions import can_answer
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
 from bookwheel.text.sentences import split_sentences
@@ -69,7 +70,8 @@ def list_newest(best: str, question: str, document: PassageDocument) -> list[str
     for line in _list_later(document, home, home.start + place - home.place):
         found = asked.find(line)
         is_change = bool(_CHANGE.search(line)) and part * len(found & wanted) >= len(wanted)
-        if (wanted <= found or is_change) and _list_stems(line) - mine - asked.stems:
+        is_new = bool(_list_stems(line) - mine - asked.stems) and can_answer(question, line)
+        if is_new and (wanted <= found or is_change):
             newest.append(_shorten(line, wanted, mine | asked.stems))
     return [*newest, best if best in text else own]
 
@@ -82,8 +84,12 @@ def _list_later(document: PassageDocument, home: MemoryPassage, place: int) -> l
         if not is_same and passage.text.instant <= home.text.instant:
             continue
         at = 0
-        for line in _split_lines(passage.words):
+        for whole in _split_lines(passage.words):
+            headers = _HEADERS.match(whole)
+            line = whole[headers.end() :] if headers else whole
             at = max(at, passage.words.find(line, at))
+            if not line:
+                continue
             if not is_same or (TURN.match(line) and passage.start + at > place):
                 found.append((passage.text.instant, passage.text.number, passage.start + at, line))
     return [line for *_, line in sorted(found, reverse=True)]

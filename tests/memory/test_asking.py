@@ -198,3 +198,16 @@ async def test_a_model_that_quotes_says_that_what_was_forgotten_is_not_there(jou
     else:
         assert "Vix" in answer.answer
     assert "Orm" in (await ask(opened, "What is the name of Dorian's doctor?")).answer
+
+
+async def test_the_title_of_a_mail_is_no_answer(journal):
+    model = ScriptedModel(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
+    model.default_way = "quotes"
+    quoting = Session(model=model, journal=journal, patience=Patience(seconds=0))
+    await begin_memory(quoting, "roof", "the roof", QUOTING)
+    opened = open_memory(quoting, "roof")
+    await append(opened, "The asbestos flag of the boiler house is AMBER.", source="a", at="2026-01-05")
+    mail = "From: Ada Quill\nDate: Mon, 2 Feb 2026\nSubject: Re: asbestos flag of the boiler house\n\nThanks, noted."
+    await append(opened, mail, source="b", at="2026-02-02")
+    answer = await ask(opened, "What is the asbestos flag of the boiler house?")
+    assert "AMBER" in answer.answer

@@ -25,6 +25,12 @@ _PASSAGE: Final = {"en": 1200, "zh": 400}
 # Who quotes needs few words around an answer, and passages of many dates.
 _QUOTED: Final = 4
 _ASKS: Final = ("?", "？")
+HEADERS: Final = re.compile(
+    r"\s*(?:=====[^\n]*\n\s*)?(?:(?:From|To|Cc|Date|Subject|发件人|收件人|主题|日期)[:：][^\n]*(?:\n\s*|\Z))+",
+    re.IGNORECASE,
+)
+"""Lines above a mail's own words, which have no full stop."""
+_SENDER: Final = re.compile(r"(?:From|发件人)[:：][^\n]*\n", re.IGNORECASE)
 # A line of an older mail in a reply.
 _REPEATED: Final = re.compile(r"^[ \t]*>[ \t>]*(?P<words>[^\n]*)(?:\n|\Z)", re.MULTILINE)
 
@@ -167,6 +173,24 @@ def leave_out_others(passages: Sequence[MemoryPassage], question: str) -> list[M
         for one in passages
         for start, end in keep_spans(one.words, question, speakers)
     ]
+
+
+def leave_out_headers(passages: Sequence[MemoryPassage]) -> list[MemoryPassage]:
+    """Return the passages without the lines above a mail's own words, but who sent it.
+
+    A title has the question's words more often than the sentence that answers it.
+    """
+    left = list[MemoryPassage]()
+    for one in passages:
+        headers = HEADERS.match(one.words)
+        if headers and headers.end() < len(one.words):
+            sender = _SENDER.search(headers[0])
+            spans = [sender.span()] if sender else []
+            spans.append((headers.end(), len(one.words)))
+            left += [replace(one, start=one.start + start, words=one.words[start:end]) for start, end in spans]
+        else:
+            left.append(one)
+    return left
 
 
 def leave_out_repeated(passages: Sequence[MemoryPassage]) -> list[MemoryPassage]:

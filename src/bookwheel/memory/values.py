@@ -13,7 +13,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.memory.days import TURN
-from bookwheel.memory.speakers import FIRST, find_turn
+from bookwheel.memory.passages import HEADERS
+from bookwheel.memory.speakers import FIRST, SPOKEN, find_turn
 from bookwheel.reading.prompts import language_of
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
 # Two sentences are about the same where they share these parts of the words of the shorter and the longer one.
 _SAME: Final = 0.5
 _SAME_LONGER: Final = 0.3
-# Lines above a mail's own words, which have no full stop.
-_HEADERS: Final = re.compile(
-    r"\s*(?:(?:From|To|Cc|Date|Subject|发件人|收件人|主题|日期)[:：][^\n]*(?:\n\s*|\Z))+", re.IGNORECASE
-)
 # Characters of the longest line that is one statement.
 _LINE: Final = 300
 # Of the question's words, where a word tells of a change: one in so many. In Chinese, pairs of signs are words.
@@ -70,8 +67,9 @@ def list_newest(best: str, question: str, document: PassageDocument) -> list[str
     for line in _list_later(document, home, home.start + place - home.place):
         found = asked.find(line)
         is_change = bool(_CHANGE.search(line)) and part * len(found & wanted) >= len(wanted)
-        is_new = bool(_list_stems(line) - mine - asked.stems) and can_answer(question, line)
-        if is_new and (wanted <= found or is_change):
+        theirs = _list_stems(SPOKEN.sub("", TURN.sub("", line)))
+        is_new = bool(theirs - mine - asked.stems) and can_answer(question, line)
+        if is_new and (is_change or (wanted <= found and _is_alike(mine, theirs))):
             newest.append(_shorten(line, wanted, mine | asked.stems))
     return [*newest, best if best in text else own]
 
@@ -85,7 +83,7 @@ def _list_later(document: PassageDocument, home: MemoryPassage, place: int) -> l
             continue
         at = 0
         for whole in _split_lines(passage.words):
-            headers = _HEADERS.match(whole)
+            headers = HEADERS.match(whole)
             line = whole[headers.end() :] if headers else whole
             at = max(at, passage.words.find(line, at))
             if not line:
@@ -184,20 +182,22 @@ def find_rivals(
             if _is_beside(quote, passage):
                 continue
             for first, end in split_sentences(passage.words):
-                headers = _HEADERS.match(passage.words, first, end)
+                headers = HEADERS.match(passage.words, first, end)
                 start = headers.end() if headers else first
                 words = passage.words[start:end].strip()
                 theirs = _list_stems(words)
-                shared = len(mine & theirs)
-                is_alike = shared >= max(
-                    _SAME * min(len(mine), len(theirs)), _SAME_LONGER * max(len(mine), len(theirs)), 1
-                )
-                if is_alike and wanted <= asked.find(words) and mine - theirs and theirs - mine - said:
+                if _is_alike(mine, theirs) and wanted <= asked.find(words) and mine - theirs and theirs - mine - said:
                     at = passage.place + passage.words.find(words, start)
                     rival = document.quote(at, at + len(words))
                     if rival and (not speaker or document.find_speaker(rival) in {speaker, ""}):
                         rivals.append(rival)
     return list(dict.fromkeys(rivals))
+
+
+def _is_alike(mine: set[str], theirs: set[str]) -> bool:
+    """Return whether two sentences are about the same, by their words."""
+    short, long = sorted((len(mine), len(theirs)))
+    return len(mine & theirs) >= max(_SAME * short, _SAME_LONGER * long, 1)
 
 
 def _is_beside(quote: DatedQuote, passage: MemoryPassage) -> bool:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.documents import child
+from bookwheel.documents import children
 from bookwheel.documents.cancellation import CancelScope, ChildLimits, run_cancellable
-from bookwheel.documents.child import close_children, run_in_child
+from bookwheel.documents.children import close_children, run_in_child
 from bookwheel.errors import ConversionLimit, ConverterCrash, MissingExtra, SourceError, WorkCancelled
 
 WORK = """
@@ -60,6 +60,14 @@ def tick(seconds):
     for _ in range(1000):
         time.sleep(seconds)
         yield "tick"
+
+def read_pictures(seconds, more):
+    from resource import RLIMIT_CPU, getrlimit
+    from bookwheel.documents.child import allow_more
+    before, _ = getrlimit(RLIMIT_CPU)
+    allow_more(more)
+    time.sleep(seconds)
+    yield getrlimit(RLIMIT_CPU)[0] - before
 
 def sleep(seconds):
     yield os.getpid()
@@ -198,7 +206,7 @@ def test_a_cancelled_task_kills_its_child_and_ends_at_once(work) -> None:
 
 
 def test_a_caller_in_line_can_be_cancelled(work, monkeypatch) -> None:
-    monkeypatch.setattr(child._pool, "_slots", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(children._pool, "_slots", threading.BoundedSemaphore(1))
     first = run_in_child(work.sleep, 600, name="a.pdf")
     next(first)
     with CancelScope() as scope:
@@ -230,7 +238,7 @@ def test_a_process_that_cannot_start_is_a_true_sentence(work, monkeypatch, tmp_p
 def test_a_child_ends_with_a_killed_parent(work, tmp_path) -> None:
     script = (
         "import hostile_work, signal, os\n"
-        "from bookwheel.documents.child import run_in_child\n"
+        "from bookwheel.documents.children import run_in_child\n"
         "for pid in run_in_child(hostile_work.sleep, 600, name='a'):\n"
         "    print(pid, flush=True)\n"
     )
@@ -262,3 +270,9 @@ def test_several_waits_count_together(work) -> None:
     items = run_in_child(work.tick, 0.02, name="a.pdf", limits=ChildLimits(seconds=0.3))
     with pytest.raises(ConversionLimit, match=r"a\.pdf takes more than 0\.3 seconds"):
         list(items)
+
+
+def test_time_for_pictures_is_added_to_both_limits(work) -> None:
+    assert run(work.read_pictures, 0.6, 7.5, seconds=0.3) == [8]
+    with pytest.raises(ConversionLimit):
+        run(work.read_pictures, 60, 7.5, seconds=0.1, picture_seconds=0.1)

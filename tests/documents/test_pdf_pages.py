@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
 
-from bookwheel.documents.child import run_in_child
+from bookwheel.documents.children import run_in_child
 from bookwheel.documents.readers.pdf_pages import draw_page, find_boxes, find_characters, join_lines, measure_pages
 
 LINES = ("The keeper wrote: eleven barrels of", "lamp oil came with the ferry.")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.documents.child import run_in_child
+from bookwheel.documents.children import run_in_child
 from bookwheel.serve.engine.settings import Limits, ServerSettings
 
 

@@ -1,8 +1,8 @@
 """Cancel blocking work: `await run_cancellable(function, *arguments)` ends at once when its task is cancelled.
 
 The function runs in a thread of its own. Cancellation kills the child processes that it waits for
-(`documents.child`), and its next `check_cancelled` raises WorkCancelled. A thread that hangs in the system (a pipe that
-nobody writes to) is left behind; it is a daemon, so it does not keep the process alive.
+(`documents.children`), and its next `check_cancelled` raises WorkCancelled. A thread that hangs in the system (a pipe
+that nobody writes to) is left behind; it is a daemon, so it does not keep the process alive.
 
     document = await run_cancellable(open_document, ["report.pdf"])
 

@@ -1,31 +1,6 @@
-"""Run untrusted work, such as the conversion of a document, in a child process with limits, which can be killed.
+"""What a child process does: it takes work from its parent (`documents.children`), and sends back what that yields.
 
-    def convert(path: str) -> Iterator[list[str]]:      # a function of a module that the child can import
-        yield ["part", "Some text"]
-
-    for kind, text in run_in_child(convert, "report.pdf", name="report.pdf"): ...
-
-The arguments and the items that `convert` yields are JSON values; any str survives, lone surrogates too. Items arrive
-as they are made. Errors of bookwheel and of the system that the function raises are raised here with their type and
-message; what else ends it is a SourceError that begins with `name`:
-
-    ConversionLimit    it took more time, processor time, memory or output than its ChildLimits; the child was killed
-    ConverterCrash     the child died, or the function raised another exception
-
-Call it from any thread. Async code calls it through `await run_cancellable(function, …)`, and gets CancelledError: then
-the child is killed at once. A generator that is closed before its end kills its child as well. Limits come from the
-caller, else from the scope around it (`run_cancellable(…, limits=…)`), else from `ChildLimits()`.
-
-At most MOST_CHILDREN run at once; the next caller waits, and the wait can be cancelled. So take all items of one
-conversion before you begin another in the same thread: two generators that wait for a second child each would wait for
-ever. Children are started by exec, never forked from this process and its threads, and serve several conversions: the
-first takes an interpreter's start more, later ones about a millisecond. Plain text needs no child.
-
-A child is `python -m` with this module. It has no keys of ours in its environment, no signals of the terminal, a low
-priority and a temporary folder of its own that goes with it, and it ends with this process, however this ends. It is
-not a sandbox: it can read files. Called in a child, `run_in_child` does the work right there.
-
-Frames go both ways over pipes: four bytes of length, then JSON. This process sends one frame for each piece of work.
+Frames go both ways over pipes: four bytes of length, then JSON. The parent sends one frame for each piece of work.
 The answer is `["started"]`, any number of `["item", value]` and `["more", seconds]`, and `["done"]` or one of the
 failures. Reading a picture takes seconds, whatever document it is in: `allow_more` adds them to the limits, and who
 reads pictures keeps to `ChildLimits.picture_seconds`.
@@ -33,72 +8,35 @@ reads pictures keeps to `ChildLimits.picture_seconds`.
 
 from __future__ import annotations
 
-import atexit
 import json
 import math
 import os
 import pkgutil
-import shutil
-import signal
-import subprocess
 import sys
-import tempfile
 import threading
-import time
-from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
-from bookwheel import errors
-from bookwheel.documents.cancellation import CancelScope, ChildLimits, check_cancelled, current_scope
-from bookwheel.errors import BookwheelError, ConversionLimit, ConverterCrash, SourceError, WorkCancelled
+from bookwheel.documents.cancellation import CancelScope, ChildLimits
+from bookwheel.errors import BookwheelError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
-
-MOST_CHILDREN: Final = max(2, min(8, os.cpu_count() or 1))
-"""Children at work at once in this process."""
-
-# What a parser may need of the environment. Everything else stays here, above all keys.
-_ENVIRONMENT: Final = frozenset({"PATH", "HOME", "LANG", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH", "PYTHONHOME"})
-# Set in a child, which starts no children of its own: its limits hold for all that it does.
-_IS_CHILD: Final = "BOOKWHEEL_CHILD"
-# Conversions that one child serves: parsers leak, and a fresh one costs little among so many.
-_MOST_JOBS: Final = 200
-# Seconds between two looks at whether a waiting caller was cancelled.
-_LOOK: Final = 0.1
-_ADVICE: Final = "It may be damaged: save it again, or convert it to text yourself."
-
-# The exit status of a child without memory for a last message.
-_EXIT_MEMORY: Final = 70
+EXIT_MEMORY: Final = 70
+"""The exit status of a child without memory for a last message."""
 _HEADER: Final = 4
 # Seconds after which a child without work ends.
 _IDLE: Final = 60.0
 _NICENESS: Final = 10
-
-
-def run_in_child(
-    work: Callable[..., Iterable[Any]], *arguments: Any, name: str, limits: ChildLimits | None = None
-) -> Generator[Any]:
-    """Yield the items of `work(*arguments)`, run in a child process. `name` is what messages call the document."""
-    if _IS_CHILD in os.environ:
-        yield from work(*arguments)
-        return
-    scope = current_scope()
-    limits = limits or scope.limits or ChildLimits()
-    job = {"work": f"{work.__module__}:{work.__qualname__}", "arguments": arguments, "limits": asdict(limits)}
-    cancelled = WorkCancelled(f"the conversion of {name} was cancelled")
-    with _pool.lend(job, name) as child, scope.on_cancel(child.killer(cancelled)):
-        yield from child.items(name, limits)
+# Where a child writes to; None in every other process.
+_frames: IO[bytes] | None = None
 
 
 def allow_more(seconds: float) -> None:
     """Add seconds to the limits of the work that this child does; nothing happens in a process that is none."""
     if _frames is None:
         return
-    _write_frame(_frames, ["more", seconds])
+    write_frame(_frames, ["more", seconds])
     with suppress(ImportError, OSError, ValueError):
         import resource
 
@@ -107,12 +45,7 @@ def allow_more(seconds: float) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (more if most == resource.RLIM_INFINITY else min(more, most), most))
 
 
-def close_children() -> None:
-    """End the idle children; new work starts new ones."""
-    _pool.close()
-
-
-def _write_frame(stream: IO[bytes], value: Any) -> None:
+def write_frame(stream: IO[bytes], value: Any) -> None:
     # Not escaped to ASCII: on loading, the escapes of two lone surrogates would join to one character.
     content = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
     stream.write(len(content).to_bytes(_HEADER, "big"))
@@ -120,7 +53,7 @@ def _write_frame(stream: IO[bytes], value: Any) -> None:
     stream.flush()
 
 
-def _read_frame(stream: IO[bytes], most: int = 1 << 31) -> tuple[Any, int] | None:
+def read_frame(stream: IO[bytes], most: int = 1 << 31) -> tuple[Any, int] | None:
     """Return one value and its bytes, or None at the end. Raise OverflowError for more than `most` bytes."""
     header = stream.read(_HEADER)
     if len(header) < _HEADER:
@@ -134,198 +67,7 @@ def _read_frame(stream: IO[bytes], most: int = 1 << 31) -> tuple[Any, int] | Non
     return json.loads(content.decode("utf-8", "surrogatepass")), size
 
 
-class _Child:
-    """One process, which does one piece of work at a time."""
-
-    def __init__(self, name: str) -> None:
-        self.jobs = 0
-        self.is_idle = True
-        self._end: BookwheelError | None = None
-        self._lock = threading.Lock()
-        try:
-            self._folder = tempfile.mkdtemp(prefix="bookwheel-child-")
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "bookwheel.documents.child"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=_child_environment(self._folder),
-                # Ctrl-C in a terminal goes to a whole group; this process decides what happens to its children.
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise SourceError(
-                f"{name} cannot be converted: no process can be started for it ({error.strerror or error}). "
-                f"Free memory, or disk space in {tempfile.gettempdir()}, and try again."
-            ) from error
-        assert self._process.stdin
-        assert self._process.stdout
-        self._requests, self._frames = self._process.stdin, self._process.stdout
-
-    def begin(self, job: dict[str, Any]) -> bool:
-        """Send the work. Return False if the child has ended, as an idle one does after a while."""
-        with self._lock:
-            self.jobs += 1
-            self.is_idle = False
-        try:
-            _write_frame(self._requests, job)
-            return _read_frame(self._frames) is not None
-        except OSError:
-            return False
-
-    def items(self, name: str, limits: ChildLimits) -> Iterator[Any]:
-        """Yield the items; raise the error that ended the work."""
-        seconds, size = limits.seconds, limits.output_bytes
-        stop = self.killer(_limit_error(name, f"{limits.seconds:g} seconds"))
-        while True:
-            began = time.monotonic()
-            # The time that the caller takes for an item does not count.
-            timer = threading.Timer(max(0.0, seconds), stop)
-            timer.daemon = True
-            timer.start()
-            try:
-                frame = _read_frame(self._frames, size)
-            except OverflowError:
-                self.killer(_limit_error(name, f"{limits.output_bytes >> 20} MiB of text"))()
-                frame = None
-            finally:
-                timer.cancel()
-            if frame is None:
-                raise self._explain_end(name, limits)
-            (kind, *values), taken = frame
-            seconds -= time.monotonic() - began
-            size -= taken
-            if kind == "item":
-                yield values[0]
-                continue
-            if kind == "more":
-                seconds += min(float(values[0]), limits.picture_seconds)
-                continue
-            self.is_idle = kind in {"done", "bookwheel", "system"}
-            if kind == "done":
-                return
-            raise _rebuild_error(kind, values, name, limits)
-
-    def killer(self, reason: BookwheelError) -> Callable[[], None]:
-        """Return a function that kills the process, from any thread, unless it has gone on to other work."""
-        job = self.jobs
-
-        def kill() -> None:
-            with self._lock:
-                if job == self.jobs and not self.is_idle:
-                    self._end = self._end or reason
-                    self._process.kill()
-
-        return kill
-
-    def end(self) -> None:
-        """End the process and remove its temporary folder."""
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._requests, self._frames):
-            with suppress(OSError):  # closing flushes a request that the process did not take
-                stream.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _explain_end(self, name: str, limits: ChildLimits) -> BookwheelError:
-        """Return the error for a child that ended in the middle of its work."""
-        status = self._process.wait()
-        if self._end:
-            return self._end
-        if status == -getattr(signal, "SIGXCPU", 0):
-            return _limit_error(name, f"{limits.cpu_seconds} seconds of processor time")
-        if status == _EXIT_MEMORY or status == -getattr(signal, "SIGKILL", 0):
-            return _limit_error(name, f"{limits.memory_bytes >> 20} MiB of memory")
-        reason = signal.Signals(-status).name if status < 0 else f"status {status}"
-        return ConverterCrash(f"{name} cannot be converted: its converter died of it ({reason}). {_ADVICE}")
-
-
-def _limit_error(name: str, what: str) -> ConversionLimit:
-    return ConversionLimit(f"{name} takes more than {what} to convert: convert it to text yourself if you trust it")
-
-
-def _rebuild_error(kind: str, values: list[Any], name: str, limits: ChildLimits) -> Exception:
-    """Return the exception that ended the work in the child."""
-    if kind == "memory":
-        return _limit_error(name, f"{limits.memory_bytes >> 20} MiB of memory")
-    if kind == "system":
-        number, message, filename = values
-        return OSError(number, message, filename or None)
-    type_name, message = values
-    if kind == "bookwheel":
-        known = getattr(errors, type_name, SourceError)
-        # Not by a call: some of these types make their message from other arguments.
-        error: BookwheelError = known.__new__(known)
-        error.args = (message,)
-        return error
-    crash = ConverterCrash(f"{name} cannot be converted: its converter did not expect what it holds. {_ADVICE}")
-    crash.add_note(f"{type_name}: {message}")  # for who mends the converter; users are shown the message alone
-    return crash
-
-
-class _Pool:
-    """The children of this process: a bounded number at work, as many idle."""
-
-    def __init__(self) -> None:
-        self.forget()
-
-    def forget(self) -> None:
-        """Begin without children; a process that was forked leaves them to its parent."""
-        self._slots = threading.BoundedSemaphore(MOST_CHILDREN)
-        self._lock = threading.Lock()
-        self._idle: list[_Child] = []
-
-    @contextmanager
-    def lend(self, job: dict[str, Any], name: str) -> Iterator[_Child]:
-        """Hold a child that has begun the work. Raise WorkCancelled if the caller is cancelled while it waits."""
-        check_cancelled()
-        while not self._slots.acquire(timeout=_LOOK):
-            check_cancelled()
-        try:
-            child = self._begin(job, name)
-            try:
-                yield child
-            finally:
-                if child.is_idle and child.jobs < _MOST_JOBS:
-                    with self._lock:
-                        self._idle.append(child)
-                else:
-                    child.end()
-        finally:
-            self._slots.release()
-
-    def _begin(self, job: dict[str, Any], name: str) -> _Child:
-        """Return an idle child, or a new one, that has begun the work."""
-        while True:
-            with self._lock:
-                idle = self._idle.pop() if self._idle else None
-            child = idle or _Child(name)
-            if child.begin(job):
-                return child
-            child.end()
-            if idle is None:
-                raise ConverterCrash(f"{name} cannot be converted: the process for it does not start")
-
-    def close(self) -> None:
-        """End the idle children."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for child in idle:
-            child.end()
-
-
-def _child_environment(folder: str) -> dict[str, str]:
-    """Return the child's environment: what a parser needs, the import path of this process, and its folder."""
-    kept = {name: value for name, value in os.environ.items() if name.upper() in _ENVIRONMENT or name.startswith("LC_")}
-    path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
-    return {**kept, _IS_CHILD: "1", "PYTHONPATH": path, "TMPDIR": folder, "TEMP": folder, "TMP": folder}
-
-
-# Where a child writes to; None in every other process.
-_frames: IO[bytes] | None = None
-
-
-def _main() -> None:
+def main() -> None:
     """Work until the parent is gone, or for some time has had nothing to do."""
     global _frames  # noqa: PLW0603 - one for the process
     frames = os.fdopen(os.dup(1), "wb")
@@ -349,18 +91,18 @@ def _main() -> None:
 
 def _receive(stream: IO[bytes], jobs: SimpleQueue[Any]) -> None:
     """Receive work. The end of the stream is the end of the parent, and there is nobody left to work for."""
-    while frame := _read_frame(stream):
+    while frame := read_frame(stream):
         jobs.put(frame[0])
     os._exit(0)
 
 
 def _work(job: dict[str, Any], frames: IO[bytes]) -> None:
-    _write_frame(frames, ["started"])
+    write_frame(frames, ["started"])
     try:
         _set_limits(**job["limits"])
         with CancelScope(ChildLimits(**job["limits"])):
             for item in pkgutil.resolve_name(job["work"])(*job["arguments"]):
-                _write_frame(frames, ["item", item])
+                write_frame(frames, ["item", item])
         last: list[Any] = ["done"]
     except BrokenPipeError:
         os._exit(0)
@@ -369,9 +111,9 @@ def _work(job: dict[str, Any], frames: IO[bytes]) -> None:
     except Exception as error:  # noqa: BLE001  whatever ends the work is reported
         last = _describe_error(error)
     try:
-        _write_frame(frames, last)
+        write_frame(frames, last)
     except MemoryError:
-        os._exit(_EXIT_MEMORY)
+        os._exit(EXIT_MEMORY)
 
 
 def _describe_error(error: Exception) -> list[Any]:
@@ -403,9 +145,8 @@ def _set_limits(*, cpu_seconds: int, memory_bytes: int, output_bytes: int, **_: 
             resource.setrlimit(limit, (soft, most))
 
 
-_pool: Final = _Pool()
-atexit.register(close_children)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.forget)
 if __name__ == "__main__":
-    _main()
+    # The module that readers import: this one, which runs as `__main__`, is a copy of it.
+    from bookwheel.documents.child import main
+
+    main()

@@ -28,7 +28,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.cancellation import CancelScope, check_cancelled, current_scope
-from bookwheel.documents.child import MOST_CHILDREN, run_in_child
+from bookwheel.documents.children import MOST_CHILDREN, run_in_child
 from bookwheel.documents.dispatch import STREAMED, read_as, read_parts, unpack
 from bookwheel.documents.formats import Format, look_at
 from bookwheel.documents.readers.ocr import describe_ocr

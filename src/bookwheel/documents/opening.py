@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.cancellation import check_cancelled
-from bookwheel.documents.child import run_in_child
+from bookwheel.documents.children import run_in_child
 from bookwheel.documents.conversions import ConversionStore, SourceItem, part_from_row, part_to_row, prepare_items
 from bookwheel.documents.sources import SourceFile, SourceWarnings, open_path, spool_stream, to_printable
 from bookwheel.errors import InputError, SourceError

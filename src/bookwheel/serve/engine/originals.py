@@ -16,7 +16,7 @@ from typing import Any, Final
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.documents.cancellation import ChildLimits, run_cancellable
-from bookwheel.documents.child import run_in_child
+from bookwheel.documents.children import run_in_child
 from bookwheel.documents.readers import pdf_pages, pictures
 from bookwheel.journal import StoredDocument
 from bookwheel.journal.originals import Original

@@ -55,6 +55,20 @@ def test_relations_that_hold_for_many_at_once_supersede_nothing(tmp_path: Path) 
     assert [fact.until for fact in graph.facts] == ["", ""]
 
 
+@pytest.mark.parametrize(
+    ("relation", "is_ended"), [("chairs", True), ("owns", True), ("mayor of", True), ("built", False)]
+)
+def test_a_thing_that_has_one_head_at_a_time_changes_hands(relation: str, *, is_ended: bool, tmp_path: Path) -> None:
+    rows = [
+        {"subject": who, "relation": relation, "object": thing, "since": year, "quote": f"{year} {who} {thing}"}
+        for who, thing, year in (("Ada", "Este", "1911"), ("Odo", "Este", "1920"), ("Ada", "Lowmark", "1930"))
+    ]
+    text = ". ".join(row["quote"] for row in rows)
+    model = make_graph_model(lambda _: json.dumps({"rows": rows}))
+    graph = collect_graph(TextDocument(text), model=model, journal=tmp_path / "j")
+    assert [fact.until for fact in graph.facts] == ["1920" if is_ended else "", "", ""]
+
+
 def test_graphml_opens_in_networkx_with_every_edge_and_its_quote(graph: FactGraph, tmp_path: Path) -> None:
     (file,) = write_graph(graph, tmp_path / "g.graphml")
     opened = nx.read_graphml(file)

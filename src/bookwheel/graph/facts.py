@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tables.columns import Column, Kind, TableRequest
+from bookwheel.text.ranking import find_stems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,12 +39,20 @@ _SAME: Final = re.compile(
     r"short for|stands for|nicknamed)|即|又[名称]|简称|也叫|同一人",
     re.IGNORECASE,
 )
-_ONE_AT_A_TIME: Final = re.compile(
-    r"\b(?:live[sd]?|living|reside[sd]?|based|headquartered|work(?:s|ed|ing)? (?:for|at|as)|employed|head(?:s|ed)?|"
-    r"leads?|led|chair(?:s|ed)?|costs?|priced?|status|position|office|rank|title|married|spouse|owned by|managed by|"
-    r"keeper|mayor|president|director|chief)\b|住在|位于|任职|担任|现任|价格|状态|配偶",
+_OFFICES: Final = r"(?:keeper|mayor|president|director|chief|captain|head|chair(?:man|woman|person)?|owner)"
+_OF_OBJECT: Final = re.compile(
+    rf"\b(?:heads?|headed|leads?|led|chairs?|chaired|captain(?:s|ed)|manage[sd]?|runs?|ran|owns?|owned(?! by)|"
+    rf"presid(?:es|ed) over|{_OFFICES} (?:of|at))\b(?! by\b)|主管|领导|拥有",
     re.IGNORECASE,
 )
+"""Who is the one: the committee has one at a time who chairs it, and somebody may chair two."""
+_OF_SUBJECT: Final = re.compile(
+    rf"\b(?:live[sd]?|living|reside[sd]?|based|headquartered|work(?:s|ed|ing)? (?:for|at|as)|employed|costs?|priced?|"
+    rf"status|position|office|rank|title|married|spouse|(?:owned|managed|headed|led|chaired|run) by|{_OFFICES})\b|"
+    r"住在|位于|任职|担任|现任|价格|状态|配偶",
+    re.IGNORECASE,
+)
+"""Whose one it is: somebody lives in one place at a time, and a committee is chaired by one."""
 _ARTICLE: Final = re.compile(r"^(?:the|a|an)\s+")
 _YEAR: Final = re.compile(r"\b(1\d{3}|20\d{2})\b")
 
@@ -148,18 +157,27 @@ def _join(one: GraphFact, other: GraphFact) -> GraphFact:
 
 def _end_superseded(facts: Sequence[GraphFact]) -> Iterator[GraphFact]:
     """Yield the facts; one whose place a later one takes has its end."""
-    groups: dict[tuple[str, str], list[tuple[str, GraphFact]]] = {}
+    groups: dict[tuple[str, ...], list[tuple[str, GraphFact]]] = {}
     for fact in facts:
-        if fact.since and _ONE_AT_A_TIME.search(fact.relation):
-            groups.setdefault((fact.subject, fact.relation.casefold()), []).append((_read_time(fact.since), fact))
+        if fact.since and (key := _find_place(fact)):
+            groups.setdefault(key, []).append((_read_time(fact.since), fact))
     for fact in facts:
-        begins, group = _read_time(fact.since), groups.get((fact.subject, fact.relation.casefold()), ())
-        later = [(time, one.since) for time, one in group if one.object != fact.object and time > begins]
+        begins, group = _read_time(fact.since), groups.get(_find_place(fact), ())
+        ends = (fact.subject, fact.object)
+        later = [(time, one.since) for time, one in group if (one.subject, one.object) != ends and time > begins]
         takes_over = min(later, default=None)
         if takes_over and not (fact.until and _read_time(fact.until) <= takes_over[0]):
             yield replace(fact, until=fact.until or takes_over[1], is_superseded=True)
         else:
             yield fact
+
+
+def _find_place(fact: GraphFact) -> tuple[str, ...]:
+    """Return what only one fact holds at a time: a thing that has one head, somebody who has one home; else nothing."""
+    words = " ".join(sorted(find_stems(fact.relation))) or fact.relation.casefold()
+    if _OF_OBJECT.search(fact.relation):
+        return (fact.object, words, "of")
+    return (fact.subject, words) if _OF_SUBJECT.search(fact.relation) else ()
 
 
 def _read_time(text: str) -> str:

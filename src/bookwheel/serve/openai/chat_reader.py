@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -36,7 +37,7 @@ from bookwheel.serve.openai.completions import (
     make_first_chunks,
     make_reply,
 )
-from bookwheel.serve.openai.conversation import USER, ChatContents, ChatParts
+from bookwheel.serve.openai.conversation import USER, ChatContents, ChatParts, find_conversation
 from bookwheel.serve.openai.requests import (
     FILE_PREFIX,
     ChatShape,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 
 
 _SHA_LENGTH: Final = 64
+_TABLE: Final = re.compile(r"\s*(\d+ (?:rows|行))\s*\n\s*\|")
 # Tokens that an answer has room for at least; a client that allows fewer gets the beginning of its own cut.
 _LEAST_ANSWER: Final = 8
 
@@ -108,6 +110,19 @@ class ChatReader:
                 format_first_rows, self._service, reading.id
             )
         return ChatResult(payload=payload, headers=headers)
+
+    async def count(self, request: Request, chat: ChatShape, contents: ChatContents, name: str) -> ChatResult | None:
+        """Return what the table that this chat was given says to its question; None where none is, or it cannot.
+
+        A chat that fits the window is for the model to answer, but not to count in a table.
+        """
+        texts = [replace(turn, text=_cut_table(turn.text)) if turn.role != USER else turn for turn in contents.texts]
+        if tuple(texts) == contents.texts or chat.follow_up == "read":
+            return None
+        parts = find_conversation(replace(contents, texts=tuple(texts)), chat.document)
+        _, sha = _find_text(chat, contents, parts)
+        counted = await self._count(parts, sha, name, await identify_caller(request))
+        return make_reply(chat, chat.model, counted[0], usage=counted[1].usage) if counted else None
 
     async def _count(
         self, conversation: ChatParts, sha: str, name: str, caller: Caller
@@ -185,6 +200,12 @@ def _find_text(chat: ChatShape, contents: ChatContents, conversation: ChatParts)
         return text, hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     name = chat.document if chat.document is not None else contents.files[0]
     return None, name.removeprefix(FILE_PREFIX)
+
+
+def _cut_table(text: str) -> str:
+    """Return the number of rows alone where a text is a table as a reading gives it; else the text."""
+    found = _TABLE.match(text)
+    return found[1] if found else text
 
 
 def _list_notes(chat: ChatShape, contents: ChatContents) -> Iterator[str]:

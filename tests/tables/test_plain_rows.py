@@ -64,3 +64,17 @@ def test_a_date_is_found_beside_a_number() -> None:
 def test_prose_with_numbers_has_no_list() -> None:
     text = "In 1911 the inn had 12 rooms.\nThe cook paid 3 crowns in 1920.\nIt burned on 4 May 1921, 11 p.m.\n"
     assert find(text, "every whale: name, weight") == []
+
+
+def test_a_list_in_blocks_of_one_layout_is_one_list_whose_cells_stand_in_the_columns_order() -> None:
+    text = (
+        "TRADE LIST no. 31\n\nCABLE\nFS-1001   twin grey      100m    48.90\nFS-1003   ditto, white   100m    83.00\n\n"
+        "BOXES\nFS-2001   box 32mm       each     0.88\nFS-2011   box 100mm      each     5.15   (was 4.75)\n"
+        "FS-2012   dimmer         each     POA\n"
+    )
+    assert find(text, "every article: number, name, unit, price") == [
+        ("FS-1001", "twin grey", "100m", "48.90"),
+        ("FS-1003", "ditto, white", "100m", "83.00"),
+        ("FS-2001", "box 32mm", "each", "0.88"),
+        ("FS-2011", "box 100mm", "each", "5.15"),
+    ]

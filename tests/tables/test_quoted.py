@@ -70,3 +70,45 @@ def test_an_amount_has_its_currency_and_is_no_number_of_a_clause_a_house_or_a_da
     assert what
     assert what.startswith("On 3 May")
     assert amount == "GBP 23,550"
+
+
+LEASE = (
+    "This lease is between Corbridge LLP (the Landlord) and Marrow Ltd (the Tenant).\n\n"
+    "1.1 The Tenant shall pay a rent of £14,400 a year on the first day of each month.\n\n"
+    "1.2 Before any work is begun, and in any case by 31 January 2026, Marrow & Sons shall fit a damper.\n\n"
+    "1.3 The Tenant may, but need not, put up a sign. It is hoped that the Tenant will come to the open days.\n\n"
+    "1.4 The Landlord must insure the building, and show the policy on request.\n\n"
+    "| party | duty | date |\n|---|---|---|\n| Tenant | damper | 31 January 2026 |\n"
+)
+
+
+def test_duties_are_rows_with_who_bears_them_and_until_when() -> None:
+    assert find(LEASE, "every obligation: who, what, until when, amount") == [
+        (
+            "The Tenant",
+            "pay a rent of £14,400 a year on the first day of each month",
+            "on the first day of each month",
+            "£14,400",
+        ),
+        ("Marrow & Sons", "fit a damper", "31 January 2026", None),
+        ("The Landlord", "insure the building, and show the policy on request", "on request", None),
+    ]
+
+
+def test_actions_of_minutes_are_rows_and_what_only_says_more_of_one_is_none() -> None:
+    text = (
+        "2. Bins. Clerk still has to ring the District. He will do so by Friday 13 March 2026.\n\n"
+        "3. Seats. Cllr Bhatt will order two, not over £180. RB suggested that somebody might look into panels.\n\n"
+        "4. Hedge. T Oduya to get quotes by the April meeting. Correction to item 3: the limit is £160.\n"
+    )
+    assert find(text, "every action: who, what, by when, amount") == [
+        ("Clerk", "ring the District", "13 March 2026", None),
+        ("Cllr Bhatt", "order two, not over £180", None, "£180"),
+        ("T Oduya", "get quotes by the April meeting", "by the April meeting", None),
+    ]
+
+
+def test_duties_in_chinese() -> None:
+    text = "第一条 乙方应于2026年3月5日前支付租金。\n\n第二条 甲方负责修缮屋顶。\n\n第三条 本合同一式两份。\n"
+    found = find(text, "每一项义务：谁，什么，期限")
+    assert [(who, what) for who, what, _ in found] == [("乙方", "于2026年3月5日前支付租金"), ("甲方", "修缮屋顶")]

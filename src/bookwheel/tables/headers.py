@@ -40,7 +40,7 @@ OF_COUNTS: Final = re.compile(r"quantity|qty|count|number|pieces|数量|数目|�
 CURRENCY: Final = r"(?:[€$£¥￥]|EUR|USD|GBP|CHF|RMB|CNY|Fr\.?|Rs\.?)"
 AMOUNT: Final = rf"{CURRENCY}?\s?[-−]?\d[\d.,']*\s?{CURRENCY}?"
 IS_NUMBER: Final = re.compile(rf"[-−+]?{AMOUNT}\s?(?:%|[^\W\d]{{1,8}}(?:\s?/?\s?[^\W\d]{{1,8}})?)?\.?")
-_CODES: Final = re.compile(r"\b(?:cent(?:re|er)|code|id|no|nr|number)s?\b|编号|代码|号$", re.IGNORECASE)
+CODES: Final = re.compile(r"\b(?:cent(?:re|er)|code|id|no|nr|number)s?\b|编号|代码|号$", re.IGNORECASE)
 """Names of numbers that are no amounts."""
 _MOST_OF: Final = 0.6
 """Of the cells that are filled, those of a kind, from which on the column is of it."""
@@ -107,7 +107,7 @@ def _suits(column: Column, name: str, cells: Sequence[str]) -> bool:
     """Tell if most cells under a name are of a column's kind; a date is no words, and a code no amount."""
     is_text = column.kind is Kind.TEXT
     held = sum(is_of(cell, column.kind) and not (is_text and is_of(cell, Kind.DATE)) for cell in cells)
-    is_code = column.kind is Kind.NUMBER and bool(_CODES.search(name))
+    is_code = column.kind is Kind.NUMBER and bool(CODES.search(name))
     return bool(cells) and held >= _MOST_OF * len(cells) and not is_code
 
 

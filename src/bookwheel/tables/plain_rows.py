@@ -15,10 +15,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import mode
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tables.columns import Column, Kind
-from bookwheel.tables.headers import AMOUNT, CURRENCY, IS_NUMBER, OF_COUNTS, is_of, map_columns
+from bookwheel.tables.headers import AMOUNT, CODES, CURRENCY, IS_NUMBER, OF_COUNTS, is_of, map_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +35,8 @@ _MONEY: Final = re.compile(
     rf"\s+(?P<one>{CURRENCY}\s?\d[\d.,']*|\d[\d,']*[.,]\d\d(?!\d)(?:\s?{CURRENCY})?|\d[\d.,']*\s?(?:{CURRENCY}|元|块))\s*$"
 )
 _COLON: Final = re.compile(rf"\s*[:：]\s*(?={AMOUNT}(?:\s?[^\W\d]{{1,8}})?\s*$)")
+_REMARK: Final = re.compile(r"[(（].*[)）]")
+"""Behind a line's last cell: "5.15   (was 4.75)"."""
 _RULE: Final = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|[\s:|-]*)?")
 TOTAL: Final = re.compile(
     r"(?:sub|grand )?totals?\b|sum\b|net\b|amount due|balance|to pay\b|vat\b|tax\b|"
@@ -60,6 +63,8 @@ class PlainList:
     rows: tuple[PlainRow, ...]
     words: str
     """Its block, and the line above."""
+    width: int
+    """Cells of most of its lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +87,16 @@ def find_lists(text: str, columns: Sequence[Column], asked: str) -> Iterator[Pla
         header = _find_header(kept)
         names = header.cells if header else []
         places = map_columns(columns, names, [line.cells for line in kept if len(line.cells) == len(names)])
+        in_order = _is_in_order([line.cells for line in kept if line is not header], columns)
         rows = [
             PlainRow(start=line.start, end=line.start + len(line.text), text=line.text.strip(), cells=cells)
             for line in kept
             if line is not header
-            and (cells := _fill(line.cells, places if len(line.cells) == len(names) else {}, columns))
+            and (cells := _fill(line.cells, _place(line.cells, names, places, columns, in_order=in_order), columns))
         ]
         if len(rows) >= least:
-            yield PlainList(rows=tuple(rows), words="\n".join((above, *(line.text for line in lines))))
+            width = mode(len(line.cells) for line in kept if line.cells)
+            yield PlainList(rows=tuple(rows), words="\n".join((above, *(line.text for line in lines))), width=width)
         above = lines[-1].text
 
 
@@ -115,6 +122,8 @@ def _split_cells(line: str) -> list[str]:
     cells = [cell for cell in (piece.strip() for piece in _GAP.split(line)) if cell]
     if len(cells) == 1 and (found := _COLON.search(line) or _MONEY.search(line)):
         cells = [line[: found.start()].strip(), line[found.start() :].strip(" :：")]
+    if len(cells) > _LEAST_ROWS and _REMARK.fullmatch(cells[-1]):
+        cells = cells[:-1]
     return cells if all(0 < len(cell) <= _LONGEST_CELL for cell in cells) else []
 
 
@@ -125,6 +134,31 @@ def _find_header(lines: Sequence[_ListLine]) -> _ListLine | None:
             has_names = not any(map(IS_NUMBER.fullmatch, line.cells)) and any(map(IS_NUMBER.fullmatch, below.cells))
             return line if has_names else None
     return None
+
+
+def _place(
+    cells: Sequence[str], names: Sequence[str], places: Mapping[int, int], columns: Sequence[Column], *, in_order: bool
+) -> Mapping[int, int]:
+    """Return which cell of a line is which column's, as far as the header or the order says."""
+    if names and len(cells) == len(names):
+        return places
+    return {at: at for at in range(len(columns))} if in_order and _fits(cells, columns) else {}
+
+
+def _is_in_order(lines: Sequence[Sequence[str]], columns: Sequence[Column]) -> bool:
+    """Tell if most lines with as many cells as there are columns have each cell where its column stands."""
+    whole = [cells for cells in lines if len(cells) == len(columns)]
+    return len(whole) >= _LEAST_ROWS and sum(_fits(cells, columns) for cells in whole) > len(whole) / 2
+
+
+def _fits(cells: Sequence[str], columns: Sequence[Column]) -> bool:
+    """Tell if a line has a cell for each column, of its kind; a number that counts nothing may be a code."""
+    return len(cells) == len(columns) and all(
+        column.kind is Kind.TEXT
+        or is_of(cell, column.kind)
+        or (bool(CODES.search(column.name)) and any(map(str.isdigit, cell)))
+        for cell, column in zip(cells, columns, strict=True)
+    )
 
 
 def _fill(cells: Sequence[str], places: Mapping[int, int], columns: Sequence[Column]) -> tuple[str | None, ...] | None:

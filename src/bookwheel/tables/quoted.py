@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.picture import LABEL, MARK
 from bookwheel.tables.columns import NUMBER, Column, Kind
+from bookwheel.tables.duties import asks_for_duties, find_deadline, find_duty, says_again
 from bookwheel.tables.framed_rows import fill_table
 from bookwheel.tables.headers import CURRENCY, OF_COUNTS, OF_PEOPLE, map_columns
 from bookwheel.tables.plain_rows import PlainRow, find_lists
@@ -119,14 +120,21 @@ class QuotedRows:
                 best = max(best, share)
         units = [unit for share, unit in chosen if share >= _NEAR * best]
         lines = [*_find_tables(document, request, words), *_find_lines(document, request, words)]
-        if lines:  # Beside a list, what only stands under the same heading is no row.
-            starts = {line.start for line in lines}
+        duties = _find_duties(document, request, labels)
+        if len(duties) > max(1, len(lines)):  # A table beside them sums them up.
+            units, lines = [], duties
+        elif lines:  # Beside a list, only what says itself, or under a heading of its own, that it is asked for.
+            starts, taken = {line.start for line in lines}, [(line.start, line.end) for line in lines]
             headings = {unit.heading for unit in _list_units(document, labels) if unit.start in starts}
-            taken = [(line.start, line.end) for line in lines]
+            asked = QuestionWords(re.split("[:：]", request.sentence)[0])
             units = [
                 unit
                 for unit in units
-                if not _is_in(unit, taken) and (unit.heading not in headings or words.share(unit.text) >= _BESIDE)
+                if not _is_in(unit, taken)
+                and (
+                    words.share(unit.text) >= _BESIDE
+                    or (unit.heading not in headings and asked.share(unit.leads) >= _BESIDE)
+                )
             ]
         found = [(unit.start, _fill_cells(unit, request.columns), unit.text) for unit in units]
         found = sorted([*found, *((line.start, line.cells, line.text) for line in lines)], key=lambda row: row[0])
@@ -159,12 +167,46 @@ def _find_lines(document: Document, request: TableRequest, words: QuestionWords)
     if len(request.columns) < _LEAST_COLUMNS:
         return []
     found = [
-        (words.share(one.words), [replace(row, start=start + row.start, end=start + row.end) for row in one.rows])
+        (
+            words.share(one.words),
+            one.width,
+            [replace(row, start=start + row.start, end=start + row.end) for row in one.rows],
+        )
         for start, piece in _list_pieces(document)
         for one in find_lists(_drop_marks(piece), request.columns, request.sentence.partition(":")[0])
     ]
-    best = max((share for share, _ in found), default=0.0)
-    return [row for share, rows in found if share >= _NEAR * best for row in rows]
+    best, width, _ = max(found, key=lambda one: one[0], default=(0.0, 0, []))
+    # A list goes on in blocks of the same layout, whatever stands above each.
+    return [
+        row
+        for share, wide, rows in found
+        if share >= _NEAR * best or (wide == width and width == len(request.columns) > _LEAST_COLUMNS)
+        for row in rows
+    ]
+
+
+def _find_duties(document: Document, request: TableRequest, words: QuestionWords | None) -> list[PlainRow]:
+    """Return what somebody is to do, where that is asked for and the columns have a place for who and for what."""
+    columns = request.columns
+    whose = next((at for at, one in enumerate(columns) if OF_PEOPLE.search(one.name)), None)
+    what = next((at for at, one in enumerate(columns) if one.kind is Kind.TEXT and at != whose), None)
+    if whose is None or what is None or not asks_for_duties(request.sentence):
+        return []
+    rows: list[PlainRow] = []
+    for unit in _list_units(document, words):
+        text = _NUMBERED.sub("", _MARK.sub("", unit.text))
+        values = [
+            _find_value(text, one) or (find_deadline(text) or None if one.kind is Kind.DATE else None)
+            for one in columns
+        ]
+        if rows and says_again(text):
+            last = rows[-1]
+            joined = tuple(old or new for old, new in zip(last.cells, values, strict=True))
+            rows[-1] = replace(last, cells=joined, text=f"{last.text} {unit.text}", end=unit.end)
+        elif not unit.header and (duty := find_duty(text, request.sentence)):
+            values[whose], values[what] = duty.who, duty.what[:_LONGEST_CELL]
+            rows.append(PlainRow(start=unit.start, end=unit.end, text=unit.text, cells=tuple(values)))
+    return rows
 
 
 def _is_in(unit: _Unit, spans: Sequence[tuple[int, int]]) -> bool:

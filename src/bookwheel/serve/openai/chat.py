@@ -190,8 +190,8 @@ class OpenAIRoutes:
         is_plain = chat.model == name and not chat.way  # Who names a way of reading wants it to be read.
         if fits and not has_document and is_passed_on and (is_plain or _has_one_text(contents)):
             _check_user_text(contents)
-            if is_plain and (counted := await self._reader.count(request, chat, contents, name)):
-                return counted
+            if is_plain and (told := await self._reader.count(request, chat, contents, name)):
+                return told
             try:
                 return await self.pass_through.answer(chat, contents, model, key, raw_body)
             except WindowExceeded:

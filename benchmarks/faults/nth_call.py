@@ -85,6 +85,13 @@ class _QuietServer(ThreadingHTTPServer):
         """Say nothing of a client that broke off."""
 
 
+def serve_replies() -> int:
+    """Start the model's server in a thread; return its port."""
+    server = _QuietServer(("127.0.0.1", 0), _Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return int(server.server_address[1])
+
+
 class Fault:
     """Raises an error in place of the n-th call; counts them where n is below 0."""
 
@@ -110,6 +117,12 @@ class Fault:
             what = frame.f_code.co_name if event == "call" else argument.__name__
             self.where = f"{Path(name).name}:{frame.f_lineno} {what}"
             raise self._error()
+
+    def choose(self, *, places: bool) -> list[int]:
+        """Return the calls that were counted; with `places`, the first, one between and the last of each place."""
+        if not places:
+            return list(range(self.calls))
+        return sorted({at for calls in self.places.values() for at in (calls[0], calls[len(calls) // 2], calls[-1])})
 
     def complain(self, _loop: Any, context: dict[str, Any]) -> None:
         """Keep what the event loop says of a task that nobody waits for."""
@@ -194,9 +207,7 @@ async def main() -> None:
     parser.add_argument("--offset", type=int, default=0, help="begin with this call")
     parser.add_argument("--errors", nargs="+", default=list(ERRORS), choices=list(ERRORS))
     options = parser.parse_args()
-    server = _QuietServer(("127.0.0.1", 0), _Server)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    port = server.server_address[1]
+    port = serve_replies()
     places = (_OURS, *_LIBRARY) if options.library else (_OURS,)
     for _ in range(2):  # The first reading imports.
         count = Fault(-1, None, places)
@@ -208,10 +219,7 @@ async def main() -> None:
     gc.collect()
     gc.freeze()
     whole, began = describe(good), time.monotonic()
-    chosen = range(count.calls)
-    if options.places:
-        chosen = sorted({at for calls in count.places.values() for at in (calls[0], calls[len(calls) // 2], calls[-1])})
-    chosen = chosen[options.offset :: options.every]
+    chosen = count.choose(places=options.places)[options.offset :: options.every]
     print(f"{count.calls:,} calls at {len(count.places):,} places, {len(chosen):,} of them fail; {whole}", flush=True)
     for error in options.errors:
         ends: Counter[str] = Counter()

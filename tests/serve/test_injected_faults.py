@@ -43,3 +43,31 @@ def test_a_reading_over_http_is_answered_all_the_same(monkeypatch, tmp_path, err
             assert "Ada" in answer.json()["choices"][0]["message"]["content"]
             assert client.get("/healthz").status_code == 200
     assert injected.points > fails_at
+
+
+def test_a_reading_that_breaks_before_its_first_call_does_not_stand_as_under_way(monkeypatch, tmp_path):
+    from bookwheel.models.scripted import ScriptedModel, keyword_reader
+    from bookwheel.serve.engine import reading_pool
+
+    made = []
+
+    def break_once(*arguments, **settings):
+        made.append(arguments)
+        if len(made) == 1:
+            raise OSError(24, "too many open files")
+        return SharedModel(*arguments, **settings)
+
+    SharedModel = reading_pool.SharedModel  # noqa: N806 - a class
+    monkeypatch.setattr(reading_pool, "SharedModel", break_once)
+    model = ScriptedModel(keyword_reader, plan=Plan(chunk_tokens=256, memory_tokens=64, answer_tokens=32))
+    with Journal(tmp_path / "j.sqlite") as journal:
+        app = build_app(journal=journal, models={model.name: model}, settings=ServerSettings())
+        with TestClient(app, base_url="http://127.0.0.1") as client:
+            id_ = client.post("/readings", json={"text": TEXT, "question": "Who wound it?"}).json()["reading"]
+            list(client.get(f"/readings/{id_}/events").iter_lines())
+            broken = client.get(f"/readings/{id_}").json()
+            assert (broken["status"], broken["error"]) == ("failed", "an error of the server; its log says more")
+            assert "bookwheel_readings_under_way 0.0" in client.get("/metrics").text
+            client.post(f"/readings/{id_}/resume", json={})
+            list(client.get(f"/readings/{id_}/events").iter_lines())
+            assert client.get(f"/readings/{id_}").json()["status"] == "answered"

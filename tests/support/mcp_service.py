@@ -11,9 +11,11 @@ from mcp import Client
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
+from bookwheel.serve.app import wrap_app
 from bookwheel.serve.engine.access import AccessPolicy
 from bookwheel.serve.engine.service import Service
-from bookwheel.serve.mcp.server import build_server
+from bookwheel.serve.mcp.server import build_server, make_key_ring, mount_tools
+from bookwheel.serve.server import Server, bind_socket
 
 QUESTION = "Who is the harbour master of Skarholm?"
 FILLER = "Gulls circle over the pier, and the keeper writes down the wind. " * 12 + "\n\n"
@@ -55,6 +57,20 @@ async def client_of(folder: Path, model=None, *, reach: AccessPolicy | None = No
         Client(build_server(service, reach or AccessPolicy()), mode=mode) as client,
     ):
         yield client
+
+
+@asynccontextmanager
+async def served(folder: Path, key: str | None = None):
+    """A listening socket takes connections before the server has started, and lets them wait."""
+    async with service_of(folder, keys=make_key_ring("127.0.0.1", key)) as service:
+        tools = mount_tools(service, AccessPolicy(), survives_restart=False)
+        server = Server(wrap_app(service, *tools), bind_socket("127.0.0.1", 0))
+        task = asyncio.create_task(server.serve())
+        try:
+            yield f"{server.address}/mcp"
+        finally:
+            server.should_exit = True
+            await task
 
 
 async def call(client: Client, tool: str, **arguments):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -13,29 +12,12 @@ pytest.importorskip("mcp")
 import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_service import QUESTION, TEXT, call, service_of
+from mcp_service import QUESTION, TEXT, call, served
 
 from bookwheel.errors import InputError
-from bookwheel.serve.app import wrap_app
-from bookwheel.serve.engine.access import AccessPolicy
-from bookwheel.serve.mcp.server import make_key_ring, mount_tools
-from bookwheel.serve.server import Server, bind_socket
+from bookwheel.serve.mcp.server import make_key_ring
 
 KEY = "a-key-that-nobody-guesses"
-
-
-@asynccontextmanager
-async def served(folder: Path, key: str | None = None):
-    """A listening socket takes connections before the server has started, and lets them wait."""
-    async with service_of(folder, keys=make_key_ring("127.0.0.1", key)) as service:
-        tools = mount_tools(service, AccessPolicy(), survives_restart=False)
-        server = Server(wrap_app(service, *tools), bind_socket("127.0.0.1", 0))
-        task = asyncio.create_task(server.serve())
-        try:
-            yield f"{server.address}/mcp"
-        finally:
-            server.should_exit = True
-            await task
 
 
 @pytest.mark.slow

@@ -194,9 +194,13 @@ class Library:
 
     def _find_id(self, name: str, owner: str) -> str:
         if not owner:
-            return self.journal.reading(name).id
-        owned = self.usage.list_owned(owner)
-        matches = owned[-1:] if name == "last" else [id_ for id_ in owned if name and id_.startswith(name)]
+            # The journal's own words tell its path.
+            with suppress(JournalError):
+                return self.journal.find_id(name)
+            matches = []
+        else:
+            owned = self.usage.list_owned(owner)
+            matches = owned[-1:] if name == "last" else [id_ for id_ in owned if name and id_.startswith(name)]
         if len(matches) != 1:
             raise not_found("reading of that name; list_readings lists what there is")
         return matches[0]

@@ -213,19 +213,29 @@ class ReadingRunner:
         id_, ended = running.reading.id, None
         try:
             with self.journal.claim(id_):
-                document = await self._start(running)
-                # Stands if the journal cannot be written any more.
-                ended = replace(running.reading, status=Status.FAILED, error="the server could not keep this reading")
-                ended = await self._read(running, document)
-        except BookwheelError as error:
-            running.error = error
-            _log.warning("reading %s: %s", id_, error)
-        except Exception:  # noqa: BLE001 - one reading is recorded as failed; the others continue
-            running.error = server_error()
-            _log.exception("reading %s broke", id_)
-        if ended:
+                try:
+                    ended = await self._read(running, await self._start(running))
+                except Exception as error:  # noqa: BLE001 - one reading is recorded as failed; the others continue
+                    _note(running, error)
+                    ended = await self._end_broken(running)
+        except Exception as error:  # noqa: BLE001 - another program has it
+            _note(running, error)
+        if ended and running.is_started:
             self.metrics.ended.labels(str(ended.status)).inc()
             self.metrics.running.dec()
+        return ended
+
+    async def _end_broken(self, running: RunningReading) -> Reading | None:
+        """Store the end of a reading that broke outside of its way, or it would stand as under way for ever."""
+        try:
+            stored = await asyncio.to_thread(self.journal.reading, running.reading.id)
+            if stored.status is not Status.READING:
+                return stored
+            ended = replace(stored, status=Status.FAILED, error=str(running.error), error_kind="")
+            await self.journal.end(ended)
+        except Exception:  # noqa: BLE001 - not begun, or the journal cannot be written any more
+            message = "the server could not keep this reading"
+            return replace(running.reading, status=Status.FAILED, error=message) if running.is_started else None
         return ended
 
     async def _start(self, running: RunningReading) -> StoredDocument:
@@ -330,6 +340,16 @@ class ReadingRunner:
         ended = replace(stored, status=status, error=message, error_kind="")
         await self.journal.end(ended)
         return ended
+
+
+def _note(running: RunningReading, error: Exception) -> None:
+    """Keep and log what ended a reading; of what nobody foresaw a client learns nothing more."""
+    if isinstance(error, BookwheelError):
+        running.error = error
+        _log.warning("reading %s: %s", running.reading.id, error)
+    else:
+        running.error = server_error()
+        _log.error("reading %s broke", running.reading.id, exc_info=error)
 
 
 def _make_patience(running: RunningReading, loop: asyncio.AbstractEventLoop) -> Patience:

@@ -13,7 +13,6 @@ from importlib.metadata import version
 from inspect import getdoc
 from typing import Annotated, Any, Final
 
-from mcp.server.mcpserver import MCPServer
 from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -28,6 +27,7 @@ from bookwheel.memory.graph import (
     RelationJson,
 )
 from bookwheel.serve.engine.service import Service
+from bookwheel.serve.mcp.protocol import ProtocolServer
 from bookwheel.serve.mcp.results import wrap_tool
 
 _URI: Final = "memory://knowledge-graph"
@@ -125,10 +125,10 @@ class GraphTools:
         return await self._memories.read_graph(None, self._memory)
 
 
-def build_graph_server(service: Service, memory: str) -> MCPServer:
+def build_graph_server(service: Service, memory: str) -> ProtocolServer:
     """Return the MCP server over one memory, without a transport."""
     tools = GraphTools(service, memory)
-    server = MCPServer(name="bookwheel", version=version("bookwheel"), log_level="WARNING")
+    server = ProtocolServer(name="bookwheel", version=version("bookwheel"), log_level="WARNING")
     offered: list[tuple[Callable[..., Awaitable[Any]], ToolAnnotations]] = [
         (tools.create_entities, _CREATES),
         (tools.create_relations, _CREATES),

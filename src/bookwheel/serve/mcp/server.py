@@ -10,12 +10,10 @@ from importlib.metadata import version
 from inspect import getdoc
 from typing import Any, Final
 
-from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp_types import Resource, Tool, ToolAnnotations
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bookwheel.errors import BookwheelError, InputError
 from bookwheel.record import reading_to_json
@@ -23,6 +21,7 @@ from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing, hash_secre
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.engine.settings import is_loopback
 from bookwheel.serve.mcp.memories import LastingMemoryTools
+from bookwheel.serve.mcp.protocol import CheckedRoute, ProtocolServer
 from bookwheel.serve.mcp.results import Json, reading_summary, reading_text, wrap_tool
 from bookwheel.serve.mcp.tables import TableTools
 from bookwheel.serve.mcp.tools import ReadingTools, get_key
@@ -46,7 +45,7 @@ _MOST_LISTED: Final = 50
 _KEY_LENGTH: Final = 16
 
 
-def build_server(service: Service, access: AccessPolicy, *, survives_restart: bool = False) -> MCPServer:
+def build_server(service: Service, access: AccessPolicy, *, survives_restart: bool = False) -> ProtocolServer:
     """Return the MCP server for a service's readings, without a transport.
 
     With `survives_restart`, readings that the end of the server interrupts continue when the service starts again.
@@ -142,7 +141,7 @@ def _slim(schema: Any) -> Any:
     }
 
 
-class _ReadingServer(MCPServer):
+class _ReadingServer(ProtocolServer):
     """Readings are resources too: as JSON, as text, and the list of the newest, to attach one to a conversation."""
 
     def __init__(self, service: Service) -> None:
@@ -230,20 +229,8 @@ def mount_tools(
             await service.readings.close()
             await task
 
-    return [
-        Route(route.path, _FreshStream(route.app)) for route in app.routes if isinstance(route, Route)
-    ], run_sessions
-
-
-class _FreshStream:
-    """The route for clients that come back with their last event: none is kept, so they listen from here on."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = [header for header in scope["headers"] if header[0] != b"last-event-id"]
-        await self._app({**scope, "headers": headers}, receive, send)
+    routes = [Route(route.path, CheckedRoute(route.app)) for route in app.routes if isinstance(route, Route)]
+    return routes, run_sessions
 
 
 def make_key_ring(host: str, key: str | None) -> KeyRing:

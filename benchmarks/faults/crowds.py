@@ -13,11 +13,12 @@ import argparse
 import json
 import resource
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,8 @@ INITIALIZE = {
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "crowd", "version": "1"}},
 }
 _SECONDS_TO_START = 180
+TEXT = "Ada wound the clock. " * 400
+CROWDS = ("unread pages", "missing bodies", "streams")
 MCP_HEADERS = {"Accept": "application/json, text/event-stream"}
 
 
@@ -88,8 +91,6 @@ class CrowdedServer:
 
 def open_half(server: CrowdedServer, count: int) -> dict[str, object]:
     """Open sockets that never finish their first request, and see whether others are still answered."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, count + 200)), hard))
     sockets = []
     try:
         for _ in range(count):
@@ -127,6 +128,71 @@ def memory_of(server: CrowdedServer) -> int:
     """Return the kibibytes that the server's process holds."""
     text = Path(f"/proc/{server.process.pid}/status").read_text()
     return int(text.partition("VmRSS:")[2].split()[0])
+
+
+def crowd(server: CrowdedServer, count: int, request: bytes) -> dict[str, object]:
+    """Send the same from so many connections and read nothing; see whether Ada still gets an answer."""
+    before = memory_of(server)
+    with ExitStack() as stack:
+        for _ in range(count):
+            one = stack.enter_context(socket.socket())
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.settimeout(5)
+            with suppress(OSError):
+                one.connect(("127.0.0.1", server.port))
+                one.sendall(request)
+        time.sleep(5)
+        seconds, grown = server.wait_until_healthy(60), memory_of(server) - before
+        answered = ask_while_crowded(server)
+    return {"sockets": count, "healthz_seconds": seconds, "grown_kib": grown, **answered, **server.count_log()}
+
+
+def list_crowds(server: CrowdedServer) -> dict[str, bytes]:
+    """Return what a crowd may send: pages that nobody reads, bodies that do not come, streams of one key for ever."""
+    host = b" HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    key = b"Authorization: Bearer " + server.eve.encode() + b"\r\nAccept: application/json, text/event-stream\r\n"
+    return {
+        "unread pages": (b"GET /page/reading.js" + host + b"\r\n") * 300,
+        "missing bodies": b"POST /session" + host + b"Content-Length: 1000\r\n\r\n{",
+        "streams": b"GET /mcp" + host + key + b"\r\n",
+    }
+
+
+def vanish(server: CrowdedServer, count: int) -> dict[str, object]:
+    """Leave in the middle of uploads and of chats, by a reset; see whether readings end and the rest goes on."""
+    head = b" HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n"
+    upload = b"POST /documents" + head + b"\r\nx"
+    said = [{"role": "user", "content": "Who?"}]
+    body = json.dumps({"model": "scripted", "messages": said, "document": TEXT}).encode()
+    chat = b"POST /v1/chat/completions" + head + b"Content-Type: application/json\r\n\r\n" + body
+    before, left = memory_of(server), 0
+    for number in range(count):
+        with suppress(OSError), socket.create_connection(("127.0.0.1", server.port), timeout=5) as one:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            key = server.eve.encode()
+            one.sendall(upload % (key, 900_000) if number % 2 else chat % (key, len(body)))
+            left += 1
+    began = time.monotonic()
+    with server.client(server.ada) as ada:
+        while time.monotonic() - began < 60 and "\nbookwheel_readings_under_way 0.0\n" not in ada.get("/metrics").text:
+            time.sleep(0.2)
+    found = {"left": left, "readings_end_seconds": round(time.monotonic() - began, 1)}
+    found["grown_kib"] = memory_of(server) - before
+    return {**found, **ask_while_crowded(server), **server.count_log()}
+
+
+def ask_while_crowded(server: CrowdedServer) -> dict[str, object]:
+    """Let Ada put a question; return how long it took, and whether it was answered."""
+    began = time.monotonic()
+    try:
+        with server.client(server.ada) as ada:
+            begun = ada.post("/readings", json={"text": TEXT, "question": "Who wound the clock?"})
+            if begun.is_error:
+                return {"ada": begun.text[:200]}
+            events = ada.get(f"/readings/{begun.json()['reading']}/events").text
+    except httpx2.HTTPError as error:
+        return {"ada": repr(error)}
+    return {"ada": '"answered"' in events, "ada_seconds": round(time.monotonic() - began, 2)}
 
 
 def send_bad_headers(server: CrowdedServer) -> dict[str, object]:
@@ -172,12 +238,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--descriptors", type=int, default=1024)
     parser.add_argument("--sockets", type=int, default=1500)
+    parser.add_argument("--readers", type=int, default=1000)
+    parser.add_argument("--vanishing", type=int, default=600)
     parser.add_argument("--sessions", type=int, default=10_001)
     parser.add_argument("--tools", type=int, default=2000)
     parser.add_argument("--floods", type=int, default=5000)
     options = parser.parse_args()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (min(hard, max(soft, max(options.sockets, options.readers) + 200)), hard)
+    )
     with serve(options.descriptors) as server:
         print("half-open", json.dumps(open_half(server, options.sockets)), flush=True)
+    for name in CROWDS:
+        with serve(options.descriptors) as server:
+            sent = list_crowds(server)[name]
+            print(name, json.dumps(crowd(server, options.readers, sent)), flush=True)
+    with serve(options.descriptors) as server:
+        print("vanish", json.dumps(vanish(server, options.vanishing)), flush=True)
     with serve(options.descriptors) as server:
         print("headers", json.dumps(send_bad_headers(server)), flush=True)
         print("logs", json.dumps(flood_logs(server, options.floods)), flush=True)

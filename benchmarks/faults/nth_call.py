@@ -108,7 +108,8 @@ class Fault:
         name = frame.f_code.co_filename
         if not any(place in name for place in self._places):
             return
-        if event == "call" and _is_resumed(frame):
+        # Nor does the release of a lock fail.
+        if _is_resumed(frame) if event == "call" else argument.__name__ in {"__exit__", "release"}:
             return
         self.calls += 1
         if self._at < 0:

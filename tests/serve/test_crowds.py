@@ -139,3 +139,46 @@ def test_a_long_line_is_cut_so_that_a_long_address_fills_no_log() -> None:
     assert LineLimit().filter(record)
     assert len(record.getMessage()) < 1100
     assert record.getMessage().endswith("… (60,020 characters)")
+
+
+def test_clients_whose_body_does_not_come_give_way_to_new_ones(serving) -> None:
+    limits = Limits(connections=16, header_seconds=60)
+    with serving(settings=ServerSettings(limits=limits)) as up, ExitStack() as stack:
+        for _ in range(60):
+            one = stack.enter_context(closing(connect(up)))
+            with suppress(OSError):
+                one.sendall(b"POST /session HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{")
+            time.sleep(0.02)  # until the server has it
+        for _ in range(3):
+            with up.client() as client:
+                assert client.get("/healthz").status_code == 200
+
+
+def test_a_reply_that_nobody_reads_is_given_up(serving) -> None:
+    with serving(settings=ServerSettings(limits=Limits(header_seconds=0.5))) as up, closing(connect(up)) as one:
+        one.sendall(b"GET /page/sample.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 400)
+        time.sleep(1.5)
+        received = 0
+        with suppress(OSError):
+            while piece := one.recv(1 << 20):
+                received += len(piece)
+        assert received < 400 * 40_000
+
+
+def test_the_streams_of_one_key_take_no_connection_from_another(serving, gated) -> None:
+    other = "bw-another-long-secret-that-nobody-guesses"
+    keys = KeyRing([Key(name="eve", sha256=hash_secret(SECRET)), Key(name="ada", sha256=hash_secret(other))])
+    model = gated()
+    model.after(0)
+    with serving(model, keys=keys, settings=ServerSettings(limits=Limits(connections=16))) as up, ExitStack() as stack:
+        eve = {"Authorization": f"Bearer {SECRET}"}
+        with up.client(headers=eve) as client:
+            id_ = client.post("/readings", json={"text": "Ada wound it. " * 99, "question": "Who?"}).json()["reading"]
+        statuses = []
+        for _ in range(12):
+            client = stack.enter_context(up.client(headers=eve))
+            statuses.append(stack.enter_context(client.stream("GET", f"/readings/{id_}/events")).status_code)
+        assert statuses == [200] * 8 + [429] * 4
+        with up.client(headers={"Authorization": f"Bearer {other}"}) as client:
+            assert client.get("/readings").status_code == 200
+        model.after(10**9)

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from starlette.types import Scope
@@ -192,8 +192,9 @@ class _PageFiles(StaticFiles):
     def __init__(self, folder: Path) -> None:
         super().__init__(directory=folder)
         digest = hashlib.sha256()
-        for file in sorted(folder.iterdir()):
-            digest.update(file.read_bytes())
+        self._contents = {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+        for content in self._contents.values():
+            digest.update(content)
         self._version = digest.hexdigest()[:12]
         self._index = (folder / "index.html").read_text("utf-8").replace('"/page/', f'"/page/{self._version}/')
 
@@ -208,6 +209,10 @@ class _PageFiles(StaticFiles):
         versioned = _VERSIONED.fullmatch(path)
         version, name = versioned.groups() if versioned else ("", path)
         response = await super().get_response(name, scope)
+        if isinstance(response, FileResponse):
+            # From memory: a client that asks and does not read would keep the file open.
+            headers = {header: response.headers[header] for header in ("etag", "last-modified")}
+            response = Response(self._contents[name], media_type=response.media_type, headers=headers)
         is_current = version == self._version
         response.headers["Cache-Control"] = "private, max-age=31536000, immutable" if is_current else "no-cache"
         return response

@@ -1,7 +1,7 @@
 """Uvicorn with an orderly end, with room for everybody, and with a log that nobody can fill.
 
 At the end, readings are interrupted and stored before open connections are waited for. There are fewer connections than
-the process may open files; where they are all taken, the oldest one that has no request gives way to a new one.
+the process may open files; where most of them only wait for their clients, the oldest of these gives way to a new one.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Server(uvicorn.Server):
         self.socket = bound
         host, port = bound.getsockname()[:2]
         self.address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        self._readings = app.state.service.readings
-        limits = app.state.service.settings.limits
-        most = find_most_connections(limits.connections)
+        service = app.state.service
+        self._readings, limits = service.readings, service.settings.limits
+        most = service.connections = find_most_connections(limits.connections)
         config = uvicorn.Config(
             app,
             host=host,
@@ -162,30 +162,48 @@ _Protocol: Any = AutoHTTPProtocol  # whichever parser is installed
 
 
 class TimedProtocol(_Protocol):
-    """Uvicorn's protocol with a deadline for the headers of each request, and a bound of connections without one."""
+    """Uvicorn's protocol with a deadline for headers and unread replies, and a bound of connections that only wait.
+
+    Such a connection has no whole request, or its client does not read the reply. Without a bound, they would take
+    every place and every descriptor.
+    """
 
     seconds: float
-    most_half_open: int
-    half_open: dict[TimedProtocol, None]
-    """Those of one server, the oldest first. Without a bound, they would take every descriptor."""
+    most_waiting: int
+    waiting: dict[TimedProtocol, None]
+    """Those of one server, the oldest first."""
     _deadline: asyncio.TimerHandle | None = None
+    _is_unread: bool = False
+    """More is to be sent than the client takes."""
 
     @classmethod
     def for_server(cls, seconds: float, most: int) -> type[asyncio.Protocol]:
-        """Return the protocol of one server; a quarter of the connections is kept for those that have a request."""
-        bound = {"seconds": seconds, "most_half_open": max(1, 3 * most // 4), "half_open": {}}
+        """Return the protocol of one server; a quarter of the connections is kept for those that are answered."""
+        bound = {"seconds": seconds, "most_waiting": max(1, 3 * most // 4), "waiting": {}}
         return type("TimedProtocol", (cls,), bound)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._watch()
-        if len(self.half_open) > self.most_half_open:
-            oldest = next(iter(self.half_open))
-            del self.half_open[oldest]
-            oldest.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        self._watch()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._is_unread = True
+        self._watch()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._is_unread = False
+        self._end_watch()
+        self._watch()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        # What is unread keeps a connection that is closing.
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -197,20 +215,33 @@ class TimedProtocol(_Protocol):
 
     def _watch(self) -> None:
         has_request = self.cycle is not None and not self.cycle.response_complete
-        if has_request:
-            self._end_watch()
-        elif self._deadline is None:
-            self.half_open[self] = None
-            self._deadline = asyncio.get_running_loop().call_later(self.seconds, self._end)
+        if not has_request or self._is_unread:
+            if self._deadline is None:
+                self._wait()
+                self._deadline = asyncio.get_running_loop().call_later(self.seconds, self._end)
+            return
+        self._end_watch()
+        if self.cycle.more_body:  # its deadline is that of the body; one that comes is the newest again
+            self._wait()
+
+    def _wait(self) -> None:
+        """Count as one that waits; the oldest gives way where there are too many."""
+        self.waiting[self] = None
+        if len(self.waiting) > self.most_waiting:
+            oldest = next(iter(self.waiting))
+            del self.waiting[oldest]
+            oldest.transport.abort()
 
     def _end_watch(self) -> None:
-        self.half_open.pop(self, None)
+        self.waiting.pop(self, None)
         if self._deadline:
             self._deadline.cancel()
             self._deadline = None
 
     def _end(self) -> None:
-        if self.cycle is None or self.cycle.response_complete:
+        if self._is_unread or self.transport.is_closing():
+            self.transport.abort()
+        elif self.cycle is None or self.cycle.response_complete:
             self.transport.close()
 
 

@@ -134,10 +134,12 @@ def test_a_broken_line_of_standard_input_has_an_answer_too(tmp_path: Path) -> No
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(sys.executable, *words, stdin=pipe, stdout=pipe)
         lines = [b"{", b"[]", b"5", b'{"id": 7, "method": "ping"}', json.dumps(PING).encode()]
-        out, _ = await process.communicate(b"".join(line + b"\n" for line in lines))
-        answers = [json.loads(line) for line in out.splitlines()]
-        assert [one["error"]["code"] for one in answers if "error" in one][:4] == [-32700, -32600, -32600, -32600]
-        assert answers[-1]["id"] == 1
+        process.stdin.write(b"".join(line + b"\n" for line in lines))
+        answers = [json.loads(await process.stdout.readline()) for _ in lines]
+        process.stdin.close()
+        assert sorted(one["error"]["code"] for one in answers if "error" in one) == [-32700, -32600, -32600, -32600]
+        assert [one["id"] for one in answers if "result" in one] == [1]
+        await process.wait()
         assert process.returncode == 0
 
     asyncio.run(asyncio.wait_for(main(), 60))

@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from bookwheel.errors import BookwheelError, BrokenReading, InputError
@@ -57,7 +58,7 @@ class ReadingPool:
         self._capacity_per_key = capacity_per_key
         self._running: dict[str, RunningReading] = {}
         self._recent: dict[str, RunningReading] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Reading | None]] = set()
         self._is_closing = False
 
     def __len__(self) -> int:
@@ -88,7 +89,7 @@ class ReadingPool:
         running = self._running[id_] = RunningReading(request=request, reading=request.reading)
         task = asyncio.create_task(self._run(running), name=f"reading {id_}")
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(partial(self._settle, running))
         return running
 
     async def interrupt(self, id_: str) -> None:
@@ -158,19 +159,25 @@ class ReadingPool:
             message = f"{own} readings of this key are under way, its share of the server; try again later"
             raise too_many_requests(message, _SECONDS_TO_RETRY)
 
-    async def _run(self, running: RunningReading) -> None:
-        """Run one reading and move it to the recent ones, whatever ended it."""
-        start, ended, id_ = time.monotonic(), None, running.reading.id
+    async def _run(self, running: RunningReading) -> Reading | None:
         try:
-            ended = await self._run_with.run(running)
+            return await self._run_with.run(running)
         finally:
             await self.leave_lockstep(running.request)
-            self._recent[id_] = self._running.pop(id_)
-            if len(self._recent) > _MOST_RECENT:
-                del self._recent[next(iter(self._recent))]
-            running.finish(ended)
-            status = ended.status if ended else "not started"
-            _log.info("reading %s: %s after %.1f s", id_, status, time.monotonic() - start)
+
+    def _settle(self, running: RunningReading, task: asyncio.Task[Reading | None]) -> None:
+        """Move a reading to the recent ones, whatever ended it: one that stayed would keep its place for ever."""
+        id_ = running.reading.id
+        self._tasks.discard(task)
+        self._recent[id_] = self._running.pop(id_)
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if error:
+            _note(running, error)
+        running.finish(None if error else task.result())
+        if len(self._recent) > _MOST_RECENT:
+            del self._recent[next(iter(self._recent))]
+        status = running.result.status if running.result else "not started"
+        _log.info("reading %s: %s after %.1f s", id_, status, time.monotonic() - running.began)
 
 
 async def _follow(
@@ -342,7 +349,7 @@ class ReadingRunner:
         return ended
 
 
-def _note(running: RunningReading, error: Exception) -> None:
+def _note(running: RunningReading, error: BaseException) -> None:
     """Keep and log what ended a reading; of what nobody foresaw a client learns nothing more."""
     if isinstance(error, BookwheelError):
         running.error = error

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -115,6 +116,7 @@ class RunningReading:
     """Listeners that want to see replies as they are written."""
     is_started: bool = False
     """The journal has the reading; before that its document is being opened."""
+    began: float = field(default_factory=time.monotonic)
     result: Reading | None = None
     error: BookwheelError | None = None
     is_paused: bool = False
@@ -209,16 +211,22 @@ class LoopJob(Generic[_T]):
         self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
 
     def _start(self, work: Coroutine[Any, Any, _T]) -> None:
-        self._task = self._loop.create_task(work)
-        self._task.add_done_callback(self._set_outcome)
+        try:
+            self._task = self._loop.create_task(work)
+            self._task.add_done_callback(self._set_outcome)
+        except Exception as error:  # noqa: BLE001 - whoever waits for the outcome would wait for ever
+            work.close()
+            self.outcome.set_exception(error)
 
     def _set_outcome(self, task: asyncio.Task[_T]) -> None:
-        if task.cancelled():
-            self.outcome.set_exception(JobCancelled())
-        elif error := task.exception():
+        try:
+            error = JobCancelled() if task.cancelled() else task.exception()
+            if error is None:
+                self.outcome.set_result(task.result())
+        except Exception as fault:  # noqa: BLE001 - as above
+            error = fault
+        if error and not self.outcome.done():
             self.outcome.set_exception(error)
-        else:
-            self.outcome.set_result(task.result())
 
 
 class ReadingLoop:

@@ -76,6 +76,8 @@ class Service(Library):
         # The way of a reading whose request names none.
         self.way = way or WayRequest()
         self.keys = keys or KeyRing()
+        # A process that may open fewer files has fewer.
+        self.connections = self.settings.limits.connections
         limits, self.metrics, self.usage = self.settings.limits, Metrics(), UsageStore(journal.path)
         self.queue = FairQueue(limits.calls, most_waiting=limits.waiting_calls)
         self.documents = DocumentStore(journal, self.usage, limits)

@@ -10,6 +10,9 @@ import asyncio
 import logging
 import re
 import time
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -40,6 +43,7 @@ _HEADERS: Final = {
 # No key is needed for the page, which shows nothing without one, and for signing in.
 _PUBLIC: Final = re.compile(r"/|/page/.*|/healthz|/session")
 _HOST: Final = re.compile(r"[\w.:\[\]-]+", re.ASCII)
+_SECONDS_TO_RETRY: Final = 15
 _UPLOADS: Final = frozenset({"/documents", "/v1/files"})
 
 _log: Final = logging.getLogger(__name__)
@@ -51,6 +55,8 @@ class GuardMiddleware:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
         self._service = service
+        self._under_way = Counter[str]()
+        """Requests by key."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -59,9 +65,10 @@ class GuardMiddleware:
         headers, response = Headers(scope=scope), _GuardedSend(send)
         try:
             self._check_caller(scope, headers)
-            scope.setdefault("state", {})["key"] = self._find_key(scope, headers)
+            scope.setdefault("state", {})["key"] = key = self._find_key(scope, headers)
             limited = self._limit_body(scope, headers, receive)
-            await self._app(scope, limited, response)
+            with self._count(key):
+                await self._app(scope, limited, response)
         except ApiError as error:
             if response.status:
                 raise
@@ -106,6 +113,21 @@ class GuardMiddleware:
             )
         check_rate(keys, key)
         return key
+
+    @contextmanager
+    def _count(self, key: Key | None) -> Generator[None]:
+        """Count a key's requests under way: the streams of one would take every connection from the others."""
+        if key is None:
+            yield
+            return
+        if self._under_way[key.name] >= (most := max(1, self._service.connections // 2)):
+            message = f"{most} requests of the key {key.name} are under way, its share of the server; end some"
+            raise too_many_requests(message, _SECONDS_TO_RETRY)
+        self._under_way[key.name] += 1
+        try:
+            yield
+        finally:
+            self._under_way[key.name] -= 1
 
     def _limit_body(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
         limits = self._service.settings.limits

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.openai.question_split import find_source_name, split_message
+from bookwheel.serve.openai.requests import find_kind
 
 if TYPE_CHECKING:
     from bookwheel.serve.openai.requests import MessageShape
@@ -93,7 +94,7 @@ def _split_parts(message: MessageShape) -> Iterator[tuple[str, str]]:
     if isinstance(message.content, str):
         yield "text", message.content
     for part in message.content if isinstance(message.content, list) else ():
-        kind = str(part.get("type"))
+        kind = find_kind(part)
         if kind in _TEXTS and isinstance(part.get("text"), str):
             yield "text", part["text"]
         elif kind == "file" and isinstance(file := part.get("file"), dict) and isinstance(file.get("file_id"), str):

@@ -21,7 +21,7 @@ from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.requests import TokenLimit, parse_body
 from bookwheel.serve.openai.chat import OpenAIRoutes
 from bookwheel.serve.openai.completions import CompletionFacts, find_reasoning, stream_events
-from bookwheel.serve.openai.requests import ChatBody, ChatShape, ReadingFactsJson, make_chat, refuse
+from bookwheel.serve.openai.requests import ChatBody, ChatShape, ReadingFactsJson, find_kind, make_chat, refuse
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -69,7 +69,7 @@ class MessagesShape(ChatBody):
 
     @property
     def has_thinking(self) -> bool:
-        return (self.thinking or {}).get("type") in {"enabled", "adaptive"}
+        return find_kind(self.thinking) in {"enabled", "adaptive"}
 
 
 class CountedShape(MessagesShape):
@@ -154,11 +154,9 @@ def _convert_turn(turn: MessageTurnShape) -> Iterator[dict[str, Any]]:
         return
     parts, calls = [], []
     for block in turn.content:
-        kind = block.get("type")
+        kind = find_kind(block)
         if kind == "tool_result":
-            content = block.get("content") or ""
-            text = content if isinstance(content, str) else "\n\n".join(str(part.get("text") or "") for part in content)
-            yield {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": text}
+            yield {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": _read_result(block)}
         elif kind == "tool_use":
             function = {"name": block.get("name"), "arguments": json.dumps(block.get("input") or {})}
             calls.append({"id": block.get("id"), "type": "function", "function": function})
@@ -171,8 +169,18 @@ def _convert_turn(turn: MessageTurnShape) -> Iterator[dict[str, Any]]:
         yield message | ({"tool_calls": calls} if calls else {})
 
 
+def _read_result(block: dict[str, Any]) -> str:
+    """Return the text of what a tool gave."""
+    content = block.get("content") or ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
+        raise refuse("what a tool gave is a text or a list of parts", "messages")
+    return "\n\n".join(str(part.get("text") or "") for part in content)
+
+
 def _convert_block(block: dict[str, Any]) -> dict[str, Any]:
-    kind, source = block.get("type"), block.get("source")
+    kind, source = find_kind(block), block.get("source")
     if kind == "text" and isinstance(block.get("text"), str):
         return {"type": "text", "text": block["text"]}
     source = source if isinstance(source, dict) else {}
@@ -203,7 +211,7 @@ def _convert_tool(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def _convert_choice(choice: dict[str, Any] | None) -> Any:
-    kind = (choice or {}).get("type", "auto")
+    kind = find_kind(choice, "auto")
     if kind == "tool":
         return {"type": "function", "function": {"name": (choice or {}).get("name")}}
     if kind not in _CHOICES:

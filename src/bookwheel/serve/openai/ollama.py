@@ -21,7 +21,7 @@ from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.requests import parse_body
 from bookwheel.serve.openai.chat import READING_PREFIX, OpenAIRoutes
 from bookwheel.serve.openai.completions import ChatResult, CompletionFacts, find_reasoning
-from bookwheel.serve.openai.requests import ChatBody, ChatShape, ReadingFactsJson, make_chat
+from bookwheel.serve.openai.requests import ChatBody, ChatShape, ReadingFactsJson, make_chat, refuse
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -173,6 +173,8 @@ def _convert_turn(turn: OllamaTurnShape) -> dict[str, Any]:
         message["content"] = [{"type": "text", "text": turn.content}, *pictures]
     if turn.tool_calls:
         calls = [(at, call.get("function") or {}) for at, call in enumerate(turn.tool_calls)]
+        if not all(isinstance(function, dict) for _, function in calls):
+            raise refuse("each of tool_calls has a function with a name and arguments", "messages")
         message["tool_calls"] = [
             {
                 "id": f"call_{at}",

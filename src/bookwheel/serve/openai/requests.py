@@ -7,6 +7,7 @@ names one tool and its arguments, so a model whose server knows no tools can cal
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -231,7 +232,7 @@ def _list_tools(chat: ChatShape) -> list[dict[str, Any]]:
         functions = [function for function in functions if function["name"] == name]
         if not functions:
             raise refuse(f"tool_choice names {name!r}, which is none of the tools", "tool_choice")
-    elif choice not in {"auto", "required"}:
+    elif choice not in ("auto", "required"):  # a tuple: it may be any JSON
         raise refuse("tool_choice is none, auto, required or the name of a function", "tool_choice")
     return functions
 
@@ -283,6 +284,11 @@ def build_message(chat: ChatShape, answer: str, id_: str) -> tuple[dict[str, Any
     arguments = json.dumps(value.get(_ARGUMENTS, {}), ensure_ascii=False)
     call = {"id": f"call_{id_}", "type": "function", "function": {"name": value[_TOOL], "arguments": arguments}}
     return {"content": None, "tool_calls": [call]}, "tool_calls"
+
+
+def find_kind(part: Mapping[str, Any] | None, default: str = "") -> str:
+    """Return the type that a part of a request names, as a text: where it may be any JSON, it may be a list."""
+    return str((part or {}).get("type", default))
 
 
 def refuse(message: str, param: str, kind: str = "invalid_request") -> ApiError:

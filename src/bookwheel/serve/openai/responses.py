@@ -17,7 +17,7 @@ from bookwheel.plan import Temperature, TopP
 from bookwheel.serve.http.answers import EventStream, JsonResponse
 from bookwheel.serve.http.requests import TokenLimit
 from bookwheel.serve.openai.completions import ChatResult, stream_events
-from bookwheel.serve.openai.requests import ChatBody, ChatShape, make_chat, refuse
+from bookwheel.serve.openai.requests import ChatBody, ChatShape, find_kind, make_chat, refuse
 from bookwheel.serve.openai.response_items import ResponseBuilder
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _convert_items(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the messages of a chat: calls that follow each other are one message, what each gave is another."""
     calls: list[dict[str, Any]] = []
     for item in items:
-        kind = item.get("type", "message")
+        kind = find_kind(item, "message")
         if kind == "function_call":
             function = {"name": item.get("name"), "arguments": item.get("arguments") or "{}"}
             calls.append({"id": item.get("call_id"), "type": "function", "function": function})
@@ -171,7 +171,7 @@ def _convert_output(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _convert_message(item: dict[str, Any]) -> dict[str, Any]:
-    kind, role, content = item.get("type", "message"), item.get("role"), item.get("content")
+    kind, role, content = find_kind(item, "message"), item.get("role"), item.get("content")
     role = "system" if role == "developer" else role  # few endpoints know the newer name
     if kind != "message" or not isinstance(role, str):
         raise refuse(f"input takes messages with a role, not {kind}", "input", "unsupported_content")
@@ -183,7 +183,7 @@ def _convert_message(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _convert_part(part: dict[str, Any]) -> dict[str, Any]:
-    kind = part.get("type")
+    kind = find_kind(part)
     if kind in _TEXTS and isinstance(part.get("text"), str):
         return {"type": "text", "text": part["text"]}
     if kind == "input_image" and isinstance(part.get("image_url"), str):

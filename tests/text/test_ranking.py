@@ -106,18 +106,3 @@ def test_an_index_as_bytes_finds_the_same(texts):
 def test_a_question_without_words_of_its_own_has_a_share_in_nothing() -> None:
     assert QuestionWords("").share("Rain fell.") == 0
     assert QuestionWords(QUESTION).share("men, barrels, and a count") == 1
-
-
-@pytest.mark.parametrize(
-    ("question", "text"),
-    [
-        ("Which charge applies?", "The law of the country applies, and a charge."),
-        ("Where does he live?", "He is residing in London."),
-        ("Who wrote 1,000 letters?", "She had written 1000 letters."),
-        ("灯塔有多高？", "灯塔高四十米。"),
-        ("Which charge applies?", "Nothing of it stands here."),
-    ],
-)
-def test_the_words_that_a_text_holds_are_those_that_are_found_in_it(question, text):
-    words = QuestionWords(question)
-    assert words.find_held(text) == words.find(text) & words.stems

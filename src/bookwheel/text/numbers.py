@@ -113,15 +113,6 @@ def parse_ones(word: str) -> int:
     return int(value) if len(value) == 1 else 0
 
 
-def normalize_number(text: str) -> str:
-    """Return a number without separators of thousands and closing zeros: 12,400 is 12400, and 3.50 is 3.5."""
-    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
-        text = text.replace(",", "")
-    if re.fullmatch(r"\d+\.\d+", text):
-        text = text.rstrip("0").rstrip(".")
-    return text
-
-
 def parse_cjk_number(text: str) -> str:
     """Return a number written in Chinese signs, in Arabic digits."""
     if not any(sign in lexicon.CJK_POWERS for sign in text):
@@ -137,11 +128,6 @@ def parse_cjk_number(text: str) -> str:
         else:
             section, digit = section + (digit or 1) * power, 0
     return str(total + section + digit)
-
-
-def name_month(number: str) -> str:
-    """Return the name of a month by its number."""
-    return lexicon.MONTH_NAMES[(int(number) - 1) % 12]
 
 
 def parse_chinese_numbers(text: str) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, chain, islice
 from math import log
 from operator import sub
@@ -229,19 +228,6 @@ class QuestionWords:
     def find(self, text: str) -> set[str]:
         """Return those of the words that stand in a text."""
         return self._stems & find_stems(text)
-
-    def find_held(self, text: str) -> frozenset[str]:
-        """Return those of `stems` that stand in a text; most texts have none, which their letters tell at once."""
-        folded = text.casefold()
-        if self._forms and not any(form in folded for form in self._forms):
-            return frozenset()
-        return frozenset(self.find(text) & self.stems)
-
-    @cached_property
-    def _forms(self) -> tuple[str, ...]:
-        """How the stems can be written; none where one is a number, which a text may write otherwise."""
-        is_written_so = all(stem.isalnum() and not stem[0].isdigit() for stem in self.stems)
-        return tuple(_list_forms(self.stems)) if is_written_so else ()
 
     def share(self, text: str) -> float:
         """Return the share of the words that stand in a text."""

@@ -39,9 +39,6 @@ SELECT_READINGS: Final = (
     "SELECT readings.number, readings.document, texts.sha256, documents.name, texts.characters, documents.notes, "
     f"{', '.join(f'readings.{name}' for name in READINGS.columns)} {READING_TABLES}"
 )
-_PREFIX: Final = (
-    f"{SELECT_READINGS} WHERE substr(readings.id, 1, length(?1)) = ?1 AND ?1 <> '' ORDER BY number DESC LIMIT 4"
-)
 _BEGINS: Final = "substr(readings.id, 1, length(?1)) = ?1 AND ?1 <> ''"
 _ADD_USAGE: Final = (
     "UPDATE readings SET calls = calls + ?, prompt_tokens = prompt_tokens + ?, "

@@ -17,28 +17,15 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-NEGATIONS: Final = words(
-    "not no never none nor neither nobody nothing nowhere without cannot refuse refused refuses refusing deny denied "
-    "denies fail failed fails unable hardly scarcely barely lack lacked lacks false untrue wrongly"
-)
-HEDGES: Final = words(
-    "if unless whether would might could may almost nearly supposedly allegedly reportedly perhaps possibly probably "
-    "maybe rumoured rumored alleged claimed believed thought hoped planned proposed expected intended pretended wanted "
-    "wished tried attempted offered promised threatened considered hypothetically apparently"
-)
 BE: Final = words("is was are were be been being am 's as named called became becomes become remains remained")
 AUXILIARIES: Final = BE | words("has have had do does did will shall should can must")
 POSITIONS: Final = words("of in at on from near for during since until by within inside to into per through under")
 """Prepositions that open a detail, which a shorter sentence may leave out."""
-MOVABLE: Final = (POSITIONS - {"of"}) | words("with about against before after to because 以 在 于 自 从 为 向 对")
-"""Prepositions of phrases that may stand anywhere in a sentence."""
 DIRECTIONS: Final = words(
     "before after until since from to into over under above below against between except only more less fewer most "
     "least than both either every all each some any without towards toward instead rather"
 )
 """Function words that a sentence cannot lose or gain and still say the same."""
-STRICT: Final = words("before after against except only more less fewer most least than without instead rather")
-"""Of the directions, those that may not stand in the document alone."""
 COMPARATORS: Final = words("over under about around nearly almost least most than approximately roughly below above")
 """Before a number, they change it."""
 FUNCTION_WORDS: Final = (
@@ -62,14 +49,9 @@ ASKING: Final = words(
     "who whom whose which what when where why how many much long far old often kind name tell find describe give list "
     "please type sort year date day time place number amount 's"
 )
-ORDINALS: Final = words(
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth twentieth last"
-)
 _MONTHS: Final = "january february march april may june july august september october november december"
 MONTH_NAMES: Final = tuple(_MONTHS.split())
 MONTHS: Final = words(_MONTHS)
-
-ABBREVIATIONS: Final = words("mr mrs ms dr st prof rev gen col capt sir jr sr no vs etc vol fig inc ltd co")
 
 _TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety"
 _SMALL: Final = (
@@ -85,9 +67,6 @@ NUMBER_WORDS: Final = {
     "billion": "1000000000",
     "dozen": "12",
 }
-TENS: Final = words(_TENS)
-UNITS: Final = {"%": "percent", "$": "dollar", "€": "euro", "£": "pound", "¥": "yuan", "％": "percent"}
-
 _IRREGULAR: Final = (
     "write wrote written|build built|buy bought|sell sold|pay paid|hold held|find found|found founded|make made|take "
     "took taken|give gave given|come came|go went gone|see saw seen|know knew known|begin began begun|send sent|spend "
@@ -122,7 +101,6 @@ EQUAL: Final = _table(_EQUAL)
 CJK_FUNCTION: Final = frozenset(
     "的了是在于由和与也就都而及着之其此这那个把被从到向对为以等吗呢吧啊则便即所并乃矣於與這個從對為嗎則並將將会會"
 )
-CJK_NEGATIONS: Final = frozenset("不没未无非否勿莫沒無")
 CJK_NO_NEGATION: Final = (
     "非常",
     "不过",
@@ -138,13 +116,8 @@ CJK_NO_NEGATION: Final = (
     "莫斯科",
 )
 """Words with a sign of negation in them that negate nothing."""
-CJK_HEDGES: Final = words("如果 假如 可能 也许 据说 传说 打算 计划 拒绝 差点 几乎 以为 试图")
-CJK_ASKING: Final = frozenset("什么谁哪何几多少吗呢怎为年月日时候里个位些请问麼誰幾嗎為時裡個請問間")
 CJK_DIGITS: Final = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 CJK_POWERS: Final = {"十": 10, "百": 100, "千": 1000, "万": 10_000, "亿": 100_000_000}
-CJK_POINTERS: Final = frozenset("哪那这某每同第")
-"""Before 一, they make no number of it."""
-CJK_CLASSIFIERS: Final = frozenset("年月日号岁名位只条艘座间层次元块英里公斤吨米人份本章回天时分秒倍成度届期")
 
 
 @lru_cache(maxsize=4096)

@@ -37,7 +37,6 @@ _NEEDLESS: Final = frozenset({"reasoning.encrypted_content"})
 """What a client may want included that changes nothing: reasoning that comes back is not read again."""
 _TEXTS: Final = frozenset({"input_text", "output_text"})
 _FILE_FIELDS: Final = ("file_id", "file_data", "file_url")
-_CUT: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
 class ResponsesShape(ChatBody):

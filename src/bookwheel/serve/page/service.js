@@ -59,7 +59,6 @@ export const rowsBy = (id, sql) => ask(`${at(id)}/rows?${query({ sql })}`);
 export const askRows = (id, question) => post(`${at(id)}/rows`, { question });
 export const rowsFile = (id, format) => `${at(id)}/rows?format=${format}`;
 export const graph = (id, wanted) => ask(`${at(id)}/graph?${query(wanted)}`);
-export const graphFile = (id, format) => `${at(id)}/graph?format=${format}`;
 export const changeRow = (id, change) => send("PATCH", `${at(id)}/rows`, change);
 export const proposeOutline = (brief) => post("/outlines", { brief });
 const ordered = ({ questions }) => (questions ? "/matrices" : "/reports");

@@ -186,3 +186,12 @@ def test_a_list_of_prices_beside_its_things_stays_rows():
         "Room without it | 61",
         "Bed in a shared room | 29",
     ]
+
+
+@pytest.mark.parametrize("words", ["Source: own counts. Wigton closed 11-15 May.", "资料来源：本会统计"])
+@pytest.mark.parametrize("is_lying", [False, True])
+def test_a_note_below_a_chart_names_no_axis(words, is_lying):
+    sheet = draw_bars(ONE, NAMES, is_lying=is_lying)
+    sheet.write(words, 240, 396)
+    text = str(sheet.read())
+    assert all(f"| {words}" not in line and f"({words})" not in line for line in text.splitlines())

@@ -56,7 +56,8 @@ def test_relations_that_hold_for_many_at_once_supersede_nothing(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("relation", "is_ended"), [("chairs", True), ("owns", True), ("mayor of", True), ("built", False)]
+    ("relation", "is_ended"),
+    [("chairs", True), ("owns", True), ("mayor of", True), ("built", False)],
 )
 def test_a_thing_that_has_one_head_at_a_time_changes_hands(relation: str, *, is_ended: bool, tmp_path: Path) -> None:
     rows = [
@@ -67,6 +68,23 @@ def test_a_thing_that_has_one_head_at_a_time_changes_hands(relation: str, *, is_
     model = make_graph_model(lambda _: json.dumps({"rows": rows}))
     graph = collect_graph(TextDocument(text), model=model, journal=tmp_path / "j")
     assert [fact.until for fact in graph.facts] == ["1920" if is_ended else "", "", ""]
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize("relation", ["mayor", "市长"])
+def test_an_office_changes_hands_whichever_way_round_it_is_said(
+    relation: str, *, is_turned: bool, tmp_path: Path
+) -> None:
+    ends = (("Ada", "Este", "1911"), ("Odo", "Este", "1920"), ("Cora", "Lowmark", "1930"))
+    rows = [
+        dict(zip(("object", "subject") if is_turned else ("subject", "object"), (who, where), strict=True))
+        | {"relation": relation, "since": year, "quote": f"{year} {who} {where}"}
+        for who, where, year in ends
+    ]
+    model = make_graph_model(lambda _: json.dumps({"rows": rows}))
+    text = ". ".join(str(row["quote"]) for row in rows)
+    graph = collect_graph(TextDocument(text), model=model, journal=tmp_path / "j")
+    assert [fact.until for fact in graph.facts] == ["1920", "", ""]
 
 
 def test_graphml_opens_in_networkx_with_every_edge_and_its_quote(graph: FactGraph, tmp_path: Path) -> None:

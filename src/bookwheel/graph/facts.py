@@ -47,12 +47,17 @@ _OF_OBJECT: Final = re.compile(
 )
 """Who is the one: the committee has one at a time who chairs it, and somebody may chair two."""
 _OF_SUBJECT: Final = re.compile(
-    rf"\b(?:live[sd]?|living|reside[sd]?|based|headquartered|work(?:s|ed|ing)? (?:for|at|as)|employed|costs?|priced?|"
-    rf"status|position|office|rank|title|married|spouse|(?:owned|managed|headed|led|chaired|run) by|{_OFFICES})\b|"
+    r"\b(?:live[sd]?|living|reside[sd]?|based|headquartered|work(?:s|ed|ing)? (?:for|at|as)|employed|costs?|priced?|"
+    r"status|position|office|rank|title|married|spouse|(?:owned|managed|headed|led|chaired|run) by)\b|"
     r"住在|位于|任职|担任|现任|价格|状态|配偶",
     re.IGNORECASE,
 )
 """Whose one it is: somebody lives in one place at a time, and a committee is chaired by one."""
+_OFFICE: Final = re.compile(
+    rf"(?:{_OFFICES}|[\u4e00-\u9fff]{{0,4}}(?:总经理|董事长|经理|厂长|校长|院长|会长|主席|主任|社长|局长|市长|县长|船长|总监|股东))",
+    re.IGNORECASE,
+)
+"""An office alone, which is said either way round: of its two ends, the one with fewer values is where it is held."""
 _ARTICLE: Final = re.compile(r"^(?:the|a|an)\s+")
 _YEAR: Final = re.compile(r"\b(1\d{3}|20\d{2})\b")
 
@@ -158,11 +163,12 @@ def _join(one: GraphFact, other: GraphFact) -> GraphFact:
 def _end_superseded(facts: Sequence[GraphFact]) -> Iterator[GraphFact]:
     """Yield the facts; one whose place a later one takes has its end."""
     groups: dict[tuple[str, ...], list[tuple[str, GraphFact]]] = {}
+    places = {id(fact): _find_place(fact, facts) for fact in facts if fact.since}
     for fact in facts:
-        if fact.since and (key := _find_place(fact)):
-            groups.setdefault(key, []).append((_read_time(fact.since), fact))
+        if place := places.get(id(fact)):
+            groups.setdefault(place, []).append((_read_time(fact.since), fact))
     for fact in facts:
-        begins, group = _read_time(fact.since), groups.get(_find_place(fact), ())
+        begins, group = _read_time(fact.since), groups.get(places.get(id(fact), ()), ())
         ends = (fact.subject, fact.object)
         later = [(time, one.since) for time, one in group if (one.subject, one.object) != ends and time > begins]
         takes_over = min(later, default=None)
@@ -172,12 +178,19 @@ def _end_superseded(facts: Sequence[GraphFact]) -> Iterator[GraphFact]:
             yield fact
 
 
-def _find_place(fact: GraphFact) -> tuple[str, ...]:
+def _find_place(fact: GraphFact, facts: Sequence[GraphFact]) -> tuple[str, ...]:
     """Return what only one fact holds at a time: a thing that has one head, somebody who has one home; else nothing."""
     words = " ".join(sorted(find_stems(fact.relation))) or fact.relation.casefold()
-    if _OF_OBJECT.search(fact.relation):
-        return (fact.object, words, "of")
-    return (fact.subject, words) if _OF_SUBJECT.search(fact.relation) else ()
+    is_of_object = bool(_OF_OBJECT.search(fact.relation))
+    if not is_of_object and _OFFICE.fullmatch(fact.relation):
+        same = [one for one in facts if one.relation.casefold() == fact.relation.casefold()]
+        subjects, objects = ({one.subject for one in same}, {one.object for one in same})
+        if len(subjects) == len(objects):
+            return ()  # Nothing tells which end is the office.
+        is_of_object = len(objects) < len(subjects)
+    elif not is_of_object and not _OF_SUBJECT.search(fact.relation):
+        return ()
+    return (fact.object, words, "of") if is_of_object else (fact.subject, words)
 
 
 def _read_time(text: str) -> str:

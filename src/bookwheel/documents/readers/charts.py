@@ -32,6 +32,8 @@ _UNEVEN: Final = 0.12
 # Heads the numbers of a chart that does not say what they are.
 _UNNAMED: Final = "-"
 # How far apart a name of a pie and its number may stand, seen from the middle.
+_LONGEST_LABEL: Final = 6
+"""Words of an axis name."""
 _APART: Final = math.pi / 8
 
 
@@ -157,6 +159,11 @@ def _middle(fragment: Fragment, *, is_down: bool) -> float:
     return (fragment.bottom + fragment.top) / 2 if is_down else (fragment.left + fragment.right) / 2
 
 
+def _is_label(text: str) -> bool:
+    """Tell if words can name an axis: a sentence, or what cites a source, stands below a chart and is none."""
+    return not re.search(r"[:：。]|[.]\s|\.$", text) and len(text.split()) <= _LONGEST_LABEL
+
+
 class _Pairing:
     """The words and the numbers of one chart; `used` are those that a pairing has placed."""
 
@@ -185,7 +192,7 @@ class _Pairing:
             low = max((f.top for name in names for f in name.parts), default=0.0)
             if len(names) > 1 and all(f.top > low for f in self._numbers):
                 below = [f for f in self._words if f.top < low and all(f not in name.parts for name in names)]
-                head = [f.text for f in below[:1]] or [""]
+                head = [f.text for f in below if _is_label(f.text)][:1] or [""]
                 if rows := self._pair(names, head[0], is_down=False, may_miss=names is years):
                     return rows
         return []
@@ -280,7 +287,7 @@ class _Pairing:
         rest = [f for f in self._words if f not in taken]
         if is_down:
             low = min(f.bottom for f in self._numbers)
-            beside = [f for f in rest if f.top < low]
+            beside = [f for f in rest if f.top < low and _is_label(f.text)]
         else:
             beside = [f for f in rest if f.height > f.right - f.left and len(f.text) > 1]
         return beside[0].text if beside else ""

@@ -10,8 +10,9 @@ import pytest
 
 from bookwheel.bounds import Ge, Le
 from bookwheel.cli import UsageError
+from bookwheel.cli.arguments import Option, list_arguments
 from bookwheel.cli.options import OutPath, Text, Texts, Words, define_options
-from bookwheel.cli.parsing import Option, list_arguments, parse
+from bookwheel.cli.parsing import parse
 
 
 @define_options("Inner")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from bookwheel.cli.arguments import list_arguments
 from bookwheel.cli.commands import list_commands
+from bookwheel.cli.groups import CommandGroup, load_target
 from bookwheel.cli.help import describe, parse_doc
 from bookwheel.cli.output import print_line
-from bookwheel.cli.parsing import CommandGroup, list_arguments, load_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

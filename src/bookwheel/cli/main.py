@@ -185,7 +185,8 @@ def _run_command(words: "list[str]") -> int:
 
 def _call(name: str, command: "Command", words: "list[str]") -> int:
     """Call the command's function, in an event loop if it is async, and return its exit code; or print its help."""
-    from bookwheel.cli.parsing import CommandGroup, load_target, parse
+    from bookwheel.cli.groups import CommandGroup, load_target
+    from bookwheel.cli.parsing import parse
 
     target, usage, is_help = load_target(command.target), command.arguments, False
     if {"-h", "--help"} & {*(words[: words.index("--")] if "--" in words else words)}:

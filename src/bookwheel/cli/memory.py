@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from bookwheel.cli import STDIN
+from bookwheel.cli.arguments import Option
+from bookwheel.cli.groups import CommandGroup
 from bookwheel.cli.options import CallOptions, ModelOptions, OutputOptions, PlanOptions, PositiveInt, Text, Words
 from bookwheel.cli.output import EXIT_CODES, count, print_json, print_line, print_note
-from bookwheel.cli.parsing import CommandGroup, Option
 from bookwheel.cli.resume import choose_memory
 from bookwheel.errors import InputError
 from bookwheel.memory import record as records

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, dataclass_transform, get_args
 
 from bookwheel.bounds import Ge, Gt, Le
-from bookwheel.cli.parsing import Option
+from bookwheel.cli.arguments import Option
 from bookwheel.configuration import Connection
 from bookwheel.errors import JournalError
 from bookwheel.plan import LIMITS, describe_setting

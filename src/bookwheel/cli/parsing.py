@@ -1,30 +1,22 @@
 """The words of a command line become the arguments of a function.
 
-A command is a function: what comes before its `*` are words, and what follows are options, as are the fields of the
-dataclasses among them. Python's argparse tells options from words; types, bounds and names stand in the annotations:
-
-    def log(name: str, *, limit: Annotated[int, Ge(1)] = 9, quiet: Annotated[bool, Option(short="-q")] = False) -> int:
-
-An option that is not given is looked for in the environment: --chunk-tokens is BOOKWHEEL_CHUNK_TOKENS. What only a help
-text needs is read when one is drawn, by help.py.
+A command is a function, and `arguments` says what it takes. Python's argparse tells options from words. An option that
+is not given is looked for in the environment: --chunk-tokens is BOOKWHEEL_CHUNK_TOKENS. What only a help text needs is
+read when one is drawn, by help.py.
 """
 
 from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, HelpFormatter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from collections.abc import Callable, Sequence
 from enum import Enum
-from functools import cache, partial
-from importlib import import_module
-from inspect import Parameter, getdoc, signature
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, NoReturn, get_args, get_origin
 
 from bookwheel.bounds import Bound
-from bookwheel.cli import UsageError
+from bookwheel.cli import UsageError, suggest
+from bookwheel.cli.arguments import Argument, find_class, hints_of, list_arguments, merge_options, unwrap
 from bookwheel.patterns import compile_late
 
 # A word that argparse, too, takes for a number and not for an option.
@@ -33,201 +25,6 @@ _SWITCH_WORDS: Final = dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True)
     ("0", "false", "f", "no", "n", "off", ""), False
 )
 _TYPE_WORDS: Final = {int: "a whole number", float: "a number"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
-    """What an annotation says of an option beside its type and its bounds."""
-
-    name: str = ""
-    """Such as `--json`; by default, made of the parameter's or field's name."""
-    short: str = ""
-    about: str | Callable[[], str] = ""
-    """By default, what the docstring says of the parameter, or what stands under the field."""
-    group: str = ""
-    variable: str | None = ""
-    """The environment variable, where it is not BOOKWHEEL_ and the name; None if there is none."""
-    check: Callable[[Any], None] | None = None
-    """Raises ValueError for a value that cannot be."""
-    takes_hyphen: bool = False
-    """Its value may begin with a hyphen, such as the line of a list."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Argument:
-    """A word or an option of a command."""
-
-    path: tuple[str, ...]
-    """Where it goes: the parameter, and the fields of dataclasses below it."""
-    owner: Any
-    """The function or class that names it."""
-    type_: Any
-    """Without None and notes; of a tuple, with the types of its parts."""
-    notes: tuple[Any, ...]
-    default: Any
-    group: str
-    option: Option
-    is_word: bool
-    is_rest: bool
-    """It takes all words that are left."""
-    can_be_none: bool = False
-
-    @property
-    def name(self) -> str:
-        """As it is typed, or as a word stands in the usage line."""
-        plain = self.path[-1].rstrip("_").replace("_", "-")
-        return plain.upper() if self.is_word else self.option.name or f"--{plain}"
-
-    @property
-    def variable(self) -> str:
-        """The environment variable that gives the option where no word does; empty if there is none."""
-        default = "BOOKWHEEL_" + self.name[2:].upper().replace("-", "_")
-        return self.option.variable or ("" if self.option.variable is None else default)
-
-    @property
-    def key(self) -> str:
-        """The path as one word."""
-        return ".".join(self.path)
-
-    @property
-    def parts(self) -> tuple[Any, ...]:
-        """The types of a tuple; empty for any other type."""
-        return get_args(self.type_) if get_origin(self.type_) is tuple else ()
-
-    @property
-    def is_many(self) -> bool:
-        """It can be given again."""
-        return self.is_rest or self.parts[1:] == (...,)
-
-    @property
-    def is_required(self) -> bool:
-        """The command cannot run without it."""
-        return self.default is MISSING and not self.is_rest
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The only values it can have; empty where there are others."""
-        if get_origin(self.type_) is Literal:
-            return get_args(self.type_)
-        return tuple(self.type_) if isinstance(self.type_, type) and issubclass(self.type_, Enum) else ()
-
-    @property
-    def has_no(self) -> bool:
-        """It can be switched off: it is on or off by itself where it is not given."""
-        return self.type_ is bool and self.can_be_none
-
-
-class CommandGroup:
-    """A command that has commands of its own, such as `bookwheel memory`."""
-
-    def __init__(self, about: str) -> None:
-        self.about = about
-        self.commands: dict[str, tuple[Any, str]] = {}
-        """By name: the function, or module and function as a text, and what it does."""
-
-    def command(self, target: Any, name: str = "", about: str = "") -> Any:
-        """Add a command; also a decorator. One that is named by module and function is imported when it runs."""
-        self.commands[name or target.__name__.replace("_", "-")] = (target, about)
-        return target
-
-    def describe_commands(self) -> dict[str, str]:
-        """Return what each command does, in the order of the alphabet."""
-        return {
-            name: about or (getdoc(load_target(target)) or "").partition("\n\n")[0].replace("\n", " ")
-            for name, (target, about) in sorted(self.commands.items())
-        }
-
-    def find(self, name: str) -> Any:
-        """Return the function of a command."""
-        if name not in self.commands:
-            raise UsageError(f"no command {name!r}{_suggest(name, self.commands)}")
-        return load_target(self.commands[name][0])
-
-
-def load_target(target: Any) -> Any:
-    """Return the function or group that `module:name` names; anything else is one already."""
-    if not isinstance(target, str):
-        return target
-    module, _, name = target.partition(":")
-    return getattr(import_module(module), name)
-
-
-def list_arguments(function: Callable[..., Any]) -> list[Argument]:
-    """Return the words and options of a command, in the order of its parameters; of two options of a name the first."""
-    hints, found = _hints_of(function), []
-    for one in signature(function).parameters.values():
-        default = MISSING if one.default is Parameter.empty else one.default
-        is_rest = one.kind is Parameter.VAR_POSITIONAL
-        is_word = is_rest or one.kind is not Parameter.KEYWORD_ONLY
-        found += _find_arguments((one.name,), function, hints[one.name], default, "", is_word=is_word, is_rest=is_rest)
-    return list({one.name: one for one in reversed(found)}.values())[::-1]
-
-
-def _find_arguments(
-    path: tuple[str, ...],
-    owner: Any,
-    hint: Any,
-    default: Any,
-    group: str,
-    *,
-    is_word: bool = False,
-    is_rest: bool = False,
-) -> list[Argument]:
-    """Return the argument of this type, or those that the fields of a dataclass are."""
-    if class_ := _find_class(hint):
-        group, hints = getattr(class_, "option_group", "") or group, _hints_of(class_)
-        return [
-            argument
-            for field in fields(class_)
-            for argument in _find_arguments((*path, field.name), class_, hints[field.name], field.default, group)
-        ]
-    type_, notes, can_be_none = _unwrap(hint)
-    option = _merge_options(notes)
-    return [
-        Argument(
-            path=path,
-            owner=owner,
-            type_=type_,
-            notes=notes,
-            default=default,
-            group=option.group or group,
-            option=option,
-            is_word=is_word,
-            is_rest=is_rest,
-            can_be_none=can_be_none,
-        )
-    ]
-
-
-def _find_class(hint: Any) -> Any:
-    """Return the dataclass of options that a type is, or may be beside None."""
-    return next((one for one in (hint, *get_args(hint)) if isinstance(one, type) and is_dataclass(one)), None)
-
-
-_hints_of: Final = cache(partial(get_type_hints, include_extras=True))
-
-
-def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:
-    """Return a type without its notes and without None, the notes, and whether it can be None."""
-    if get_origin(hint) is Annotated:
-        type_, notes, can_be_none = _unwrap(hint.__origin__)
-        return type_, (*notes, *hint.__metadata__), can_be_none
-    if get_origin(hint) in {Union, UnionType}:
-        type_, notes, _ = _unwrap(next(one for one in get_args(hint) if one is not NoneType))
-        return type_, notes, True
-    return hint, (), False
-
-
-def _merge_options(notes: Sequence[Any]) -> Option:
-    """Return the option that the notes describe; a later one goes on top."""
-    given = {
-        field.name: value
-        for note in notes
-        if isinstance(note, Option)
-        for field in fields(Option)
-        if (value := getattr(note, field.name)) != field.default
-    }
-    return Option(**given)
 
 
 def parse(function: Callable[..., Any], words: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
@@ -256,7 +53,7 @@ def parse(function: Callable[..., Any], words: Sequence[str]) -> tuple[list[Any]
             raise UsageError(f"{argument.name} is missing")
     if rest:
         raise UsageError(f"{rest[0]!r} is one word too many")
-    hints = _hints_of(function)
+    hints = hints_of(function)
     return positional, {name: _make(hints[name], value) for name, value in values.items()}
 
 
@@ -287,7 +84,7 @@ def _split(options: Sequence[Argument], words: Sequence[str]) -> tuple[dict[str,
     for word in loose:
         if word.startswith("-") and word != "-" and " " not in word and not _NUMBER.fullmatch(word):
             name = word.partition("=")[0]
-            raise UsageError(f"there is no option {name}{_suggest(name, [one.name for one in options])}")
+            raise UsageError(f"there is no option {name}{suggest(name, [one.name for one in options])}")
     return {key: texts for key, texts in vars(found).items() if texts is not None}, [*loose, *fixed]
 
 
@@ -340,7 +137,7 @@ def _convert_all(argument: Argument, texts: Sequence[str], source: str) -> Any:
             types = argument.parts[:1] * len(texts) if argument.is_many else argument.parts
             if len(types) != len(texts):
                 raise ValueError(f"it takes {len(types)} values, not {len(texts)}")  # noqa: TRY301
-            return tuple(_convert(*_unwrap(part)[:2], text) for part, text in zip(types, texts, strict=True))
+            return tuple(_convert(*unwrap(part)[:2], text) for part, text in zip(types, texts, strict=True))
         if len(set(texts)) > 1:
             raise ValueError(f"it is given twice: {' and '.join(texts)}")  # noqa: TRY301
         return _convert(argument.type_, argument.notes, texts[-1])
@@ -349,7 +146,7 @@ def _convert_all(argument: Argument, texts: Sequence[str], source: str) -> Any:
 
 
 def _convert(type_: Any, notes: Sequence[Any], text: str) -> Any:
-    option = _merge_options(notes)
+    option = merge_options(notes)
     value = _convert_plain(type_, text)
     if option.check:
         option.check(value)
@@ -389,14 +186,7 @@ def _put(values: dict[str, Any], path: Sequence[str], value: Any) -> None:
 
 def _make(hint: Any, value: Any) -> Any:
     """Return the dataclass of this type with these fields, or the value of any other type."""
-    if not (class_ := _find_class(hint)):
+    if not (class_ := find_class(hint)):
         return value
-    hints = _hints_of(class_)
+    hints = hints_of(class_)
     return class_(**{name: _make(hints[name], inner) for name, inner in value.items()})
-
-
-def _suggest(name: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, n=1)
-    return f"; did you mean {near[0]}?" if near else ""

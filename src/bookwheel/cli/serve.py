@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
+from bookwheel.cli.arguments import Option
 from bookwheel.cli.options import (
     BudgetOptions,
     CallOptions,
@@ -23,7 +24,6 @@ from bookwheel.cli.options import (
     define_options,
 )
 from bookwheel.cli.output import INTERRUPTED, print_line, print_note
-from bookwheel.cli.parsing import Option
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra

@@ -8,8 +8,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
+from bookwheel.cli.arguments import Option
+from bookwheel.cli.groups import CommandGroup
 from bookwheel.cli.options import AsJson, ModelOptions, OutPath, PositiveInt, Text, Texts, define_options
-from bookwheel.cli.parsing import CommandGroup, Option
 from bookwheel.errors import InputError
 from bookwheel.lab.commands.options import parse_task_options
 from bookwheel.lab.tasks import SampleSeries

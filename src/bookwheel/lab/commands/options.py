@@ -11,6 +11,7 @@ from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+from bookwheel.cli.arguments import Option
 from bookwheel.cli.options import (
     BudgetOptions,
     FieldOptions,
@@ -21,7 +22,6 @@ from bookwheel.cli.options import (
     Texts,
     define_options,
 )
-from bookwheel.cli.parsing import Option
 from bookwheel.configuration import Connection
 from bookwheel.errors import InputError
 from bookwheel.lab.evaluation.settings import AS_PUBLISHED, Evaluation, ModelSpec

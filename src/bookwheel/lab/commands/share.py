@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from bookwheel.cli.arguments import Option
 from bookwheel.cli.ask import find_reading_name
 from bookwheel.cli.options import Count, OutPath
-from bookwheel.cli.parsing import Option
 from bookwheel.errors import InputError
 
 

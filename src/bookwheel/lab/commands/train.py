@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from bookwheel.cli.arguments import Option
 from bookwheel.cli.options import AsJson, Count, OutPath, PositiveInt, Quiet, Text
-from bookwheel.cli.parsing import Option
 from bookwheel.errors import MissingExtra
 from bookwheel.lab.commands.training_view import Observer
 from bookwheel.lab.training.config import TrainConfig

@@ -77,3 +77,7 @@ def test_no_cell_where_no_column_or_more_than_one_fits(header, row, question):
 def test_any_text_gives_a_cell_of_the_row_or_none(header, row, question):
     found = find_cell(header, row, question)
     assert found is None or found.text in row or '"' in row
+
+
+def test_a_bar_within_a_cell_parts_nothing_and_a_quote_opens_nothing() -> None:
+    assert split_cells(r'| =cmd\|x | 6" pipe | "a |') == ["=cmd|x", '6" pipe', '"a']

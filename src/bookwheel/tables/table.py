@@ -244,10 +244,14 @@ class Table:
         empty = [source for source in sources if source not in held]
         more = f" and {len(empty) - _MOST_NAMED} more" if len(empty) > _MOST_NAMED else ""
         yield bool(self.rows and empty), f"no row is from {', '.join(empty[:_MOST_NAMED])}{more}"
-        is_quoted = bool(self.rows) and prompts_for(reading.plan, reading.question).quotes
+        is_quoted = prompts_for(reading.plan, reading.question).quotes
         yield (
-            is_quoted,
+            is_quoted and bool(self.rows),
             "this model only quotes: rows of tables and lists are here, and of sentences those with most of your words",
+        )
+        yield (
+            is_quoted and not self.rows,
+            "this model only quotes, and finds rows of tables and lists: one that writes may find some in sentences",
         )
 
     def _list_unread(self) -> Iterator[tuple[int, str]]:

@@ -26,6 +26,8 @@ from bookwheel.text.ranking import QuestionWords, find_stems
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+_BAR: Final = re.compile(r"(?<!\\)\|")
+"""What parts the cells of Markdown's tables; one within a cell is written with a backslash."""
 _MARKS: Final = ("|", "\t", ";", ",")
 _WORDS: Final = re.compile(r"\S+(?: \S+)*")
 _ASKS: Final = re.compile(
@@ -68,10 +70,12 @@ class FoundCell(NamedTuple):
 
 
 def split_cells(line: str) -> list[str]:
-    """Return the cells of a row or a header; none where nothing parts them.
+    r"""Return the cells of a row or a header; none where nothing parts them.
 
     >>> split_cells("| Yearly | 4p |"), split_cells('a,"b, c",d'), split_cells("Yearly   4p"), split_cells("no row")
     (['Yearly', '4p'], ['a', 'b, c', 'd'], ['Yearly', '4p'], [])
+    >>> split_cells('| cmd \\| "sort | 4p |')
+    ['cmd | "sort', '4p']
     """
     mark = _find_mark(line)
     if mark:
@@ -103,6 +107,9 @@ def _find_mark(line: str) -> str | None:
 
 
 def _split(line: str, mark: str) -> list[str]:
+    if line.lstrip().startswith(mark) and mark == "|":
+        bare = line.strip().removeprefix("|").removesuffix("|")
+        return [cell.strip().replace("\\|", "|") for cell in _BAR.split(bare)]
     bare = line.strip().strip("|") if mark == "|" else line
     try:
         return [cell.strip() for cell in next(csv.reader([bare], delimiter=mark), [])]

@@ -57,7 +57,14 @@ def test_relations_that_hold_for_many_at_once_supersede_nothing(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("relation", "is_ended"),
-    [("chairs", True), ("owns", True), ("mayor of", True), ("built", False)],
+    [
+        ("chairs", True),
+        ("owns", True),
+        ("mayor of", True),
+        ("managing director of", True),
+        ("director of", False),
+        ("built", False),
+    ],
 )
 def test_a_thing_that_has_one_head_at_a_time_changes_hands(relation: str, *, is_ended: bool, tmp_path: Path) -> None:
     rows = [

@@ -39,7 +39,11 @@ _SAME: Final = re.compile(
     r"short for|stands for|nicknamed)|即|又[名称]|简称|也叫|同一人",
     re.IGNORECASE,
 )
-_OFFICES: Final = r"(?:keeper|mayor|president|director|chief|captain|head|chair(?:man|woman|person)?|owner)"
+# A company has many directors, and one who manages it.
+_OFFICES: Final = (
+    r"(?:keeper|mayor|president|(?:managing|executive|artistic|musical) director|chief|captain|head|"
+    r"chair(?:man|woman|person)?|owner)"
+)
 _OF_OBJECT: Final = re.compile(
     rf"\b(?:heads?|headed|leads?|led|chairs?|chaired|captain(?:s|ed)|manage[sd]?|runs?|ran|owns?|owned(?! by)|"
     rf"presid(?:es|ed) over|{_OFFICES} (?:of|at))\b(?! by\b)|主管|领导|拥有",
@@ -54,7 +58,7 @@ _OF_SUBJECT: Final = re.compile(
 )
 """Whose one it is: somebody lives in one place at a time, and a committee is chaired by one."""
 _OFFICE: Final = re.compile(
-    rf"(?:{_OFFICES}|[\u4e00-\u9fff]{{0,4}}(?:总经理|董事长|经理|厂长|校长|院长|会长|主席|主任|社长|局长|市长|县长|船长|总监|股东))",
+    rf"(?:{_OFFICES}|[\u4e00-\u9fff]{{0,4}}(?:总经理|董事长|经理|厂长|校长|院长|会长|主席|主任|社长|局长|市长|县长|船长|总监))",
     re.IGNORECASE,
 )
 """An office alone, which is said either way round: of its two ends, the one with fewer values is where it is held."""

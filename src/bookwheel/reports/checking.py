@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _CITED: Final = re.compile(r"\s*[\[【]\s*(\d+(?:\s*[,，;、]\s*\d+)*)\s*[\]】]")
 _AND: Final = re.compile(r"\s+(?:and|while|whereas|but)\s+|[;；]\s*|，而")
+_STATEMENTS: Final = re.compile(r"\s*[;；]\s*")
 _LIST: Final = re.compile(rf"{_AND.pattern}|[,，](?!\d)\s*(?:and\s+)?")
 _LEAST_WORDS: Final = 4
 # Of its terms, the share that the row has of a sentence that is marked.
@@ -176,7 +177,9 @@ def _judge_whole(sentence: str, sources: Sequence[SourceLine]) -> Verdict:
     """Return the best that one source says to a sentence: its numbers and names must all stand in the same one."""
     said, verdicts = _spell_bounds(sentence), [Verdict.NOT_FOUND]
     for one in sources:
-        words = _spell_bounds(f"{one.words}.\n{one.said}.\n{one.named}: {one.words}.")
+        # What stands behind a semicolon is a statement of its own: its "not" denies nothing before it.
+        apart = "\n".join(f"{part}." for part in _STATEMENTS.split(one.words))
+        words = _spell_bounds(f"{one.words}.\n{apart}\n{one.said}.\n{one.named}: {one.words}.")
         if _has_exact_words(said, words):
             parts = PlacedParts(TextDocument(words))
             findings = examine(said, "", parts)

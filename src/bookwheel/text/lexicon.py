@@ -114,6 +114,18 @@ CJK_NO_NEGATION: Final = (
     "不同",
     "没收",
     "莫斯科",
+    "分别",
+    "特别",
+    "级别",
+    "性别",
+    "类别",
+    "区别",
+    "个别",
+    "识别",
+    "别墅",
+    "告别",
+    "未来",
+    "无线",
 )
 """Words with a sign of negation in them that negate nothing."""
 CJK_DIGITS: Final = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}

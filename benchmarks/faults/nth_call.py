@@ -108,14 +108,14 @@ class Fault:
         name = frame.f_code.co_filename
         if not any(place in name for place in self._places):
             return
-        # Nor does the release of a lock fail.
-        if _is_resumed(frame) if event == "call" else argument.__name__ in {"__exit__", "release"}:
+        what = frame.f_code.co_name if event == "call" else argument.__name__
+        # Nor does the release of a lock or of a place in a queue fail.
+        if what in {"__exit__", "release"} or (event == "call" and _is_resumed(frame)):
             return
         self.calls += 1
         if self._at < 0:
             self.places.setdefault((name, frame.f_lasti, frame.f_code.co_qualname + event), []).append(self.calls - 1)
         elif self.calls - 1 == self._at:
-            what = frame.f_code.co_name if event == "call" else argument.__name__
             self.where = f"{Path(name).name}:{frame.f_lineno} {what}"
             raise self._error()
 

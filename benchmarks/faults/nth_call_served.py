@@ -90,6 +90,12 @@ class Served:
         self.service, self.journal = service, journal
         self.client = httpx2.Client(base_url=server.address, timeout=SECONDS, trust_env=False)
 
+    def reconnect(self) -> None:
+        """Go on with new connections: a fault may have ended the old one."""
+        url = self.client.base_url
+        self.client.close()
+        self.client = httpx2.Client(base_url=url, timeout=SECONDS, trust_env=False)
+
     def ask(self, document: str, *, chat: bool = False) -> httpx2.Response | None:
         """Ask for a reading; return when it has ended. None where the connection of its request broke."""
         answer = None
@@ -158,6 +164,7 @@ def play(port: int, fault: Fault, whole: tuple[str, list[int], str] | None, *, c
                 return f"broken: the reading does not end: {error!r}"
             finally:
                 RELAY.fault = None
+                served.reconnect()
             end = judge(served, answer, whole)
             if whole and not end.startswith("broken"):
                 end = check_server(served, document, whole) or end

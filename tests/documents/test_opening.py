@@ -227,3 +227,14 @@ def test_a_document_without_text_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text(" \n")
     with pytest.raises(SourceError, match=r"empty\.txt holds no text"):
         list(open_isolated(tmp_path / "empty.txt", "empty.txt").parts())
+
+
+def test_marks_that_nobody_sees_are_no_text(tmp_path: Path) -> None:
+    blank = tmp_path / "blank.txt"
+    blank.write_bytes("\n \n\t\n\ufeff\n\u200b\u2800\n".encode())
+    with pytest.raises(SourceError, match="holds no text"):
+        open_document(blank)
+    (tmp_path / "good.txt").write_text("Ada wound the clock.")
+    document = open_document(tmp_path)
+    assert "Ada" in "".join(part.text for part in document.parts())
+    assert "no text in: blank.txt" in document.notes

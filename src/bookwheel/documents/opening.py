@@ -25,6 +25,7 @@ from bookwheel.documents.sources import SourceFile, SourceWarnings, open_path, s
 from bookwheel.errors import InputError, SourceError
 from bookwheel.patterns import compile_late
 from bookwheel.text.lines import write_file_header
+from bookwheel.text.sanitize import is_blank
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class SourceDocument:
         empty = True
         for item in self._items:
             if item.is_named or empty:
-                empty = not any(part.text.strip() for part in self._parts(item)) and empty
+                empty = all(is_blank(part.text) for part in self._parts(item)) and empty
         if empty:
             reasons = "".join(f"\n  {note}" for note in self.notes)
             raise SourceError(f"{self.name} holds no text to read: give a document with text in it{reasons}")
@@ -142,15 +143,15 @@ class SourceDocument:
         for item in self._items:
             name = item.file.name
             header = f"{start}{write_file_header(name)}" if self._has_headers else ""
-            empty = True
+            empty = blank = True
             for part in self._parts(item):
                 if empty and header:
                     yield Part(text=header, source=name)
-                empty = False
+                empty, blank = False, blank and is_blank(part.text)
                 yield part
-            if empty:
+            if blank:
                 self._warnings.add("no text in", name)
-            else:
+            if not empty:
                 start = "\n"
 
     def _parts(self, item: SourceItem) -> Iterator[Part]:
@@ -318,7 +319,7 @@ class IsolatedDocument:
                 continue
             part = part_from_row(values)
             length += len(part.text)
-            empty = empty and not part.text.strip()
+            empty = empty and is_blank(part.text)
             yield part
         self.length = length
         if empty:

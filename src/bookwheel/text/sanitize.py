@@ -89,6 +89,7 @@ _NEEDS_ESCAPE: Final = compile_late(
 )
 # ASCII that never needs it: bytes are looked at a hundred times faster than by a pattern.
 _HARMLESS: Final = bytes(byte for byte in range(0x20, 0x7F) if byte not in b"<>[]") + b"\t\n"
+_SEEN: Final = compile_late(rf"[^\s\x00-\x1f\x7f-\x9f\u2800{_IGNORED}]")
 _IGNORED_ONE: Final = compile_late(f"[{_IGNORED}]")
 _ESCAPES: Final = str.maketrans("<>[]", "‹›〔〕")
 
@@ -150,6 +151,11 @@ def _is_bracket_markup(found: re.Match[str]) -> bool:
 def _fold_name(name: str) -> str:
     """Return a name as a tolerant reader sees it."""
     return name if name.isascii() else _fold_looks(unicodedata.normalize("NFKC", _IGNORED_ONE.sub("", name)))
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a text has nothing to be seen: blanks, marks of byte order and what a reader ignores are none."""
+    return not _SEEN.search(text)
 
 
 def sanitize(text: str) -> str:

@@ -22,6 +22,7 @@ def opened(name, **settings):
 
 def test_the_scripted_model_has_the_window_that_is_named():
     assert (opened("scripted").window, opened("scripted", window=900).window) == (None, 900)
+    opened("scripted", window=4096).plan.check(4096, question=1, template=0)
 
 
 def test_the_scripted_model_needs_no_server(server):

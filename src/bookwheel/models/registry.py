@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack, cast
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError, MissingExtra, UnknownModel
 from bookwheel.models.endpoint import Endpoint, strip_secrets
+from bookwheel.plan import Plan
 from bookwheel.plugins import list_plugins, load_plugin, require_extra
 
 if TYPE_CHECKING:
@@ -164,7 +165,10 @@ async def open_model(
     if name == "scripted":
         from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_likelihood, keyword_reader
 
-        return ScriptedModel(keyword_reader, judge=keyword_judge, likelihood=keyword_likelihood, window=window)
+        plan = Plan().within(window)
+        return ScriptedModel(
+            keyword_reader, plan=plan, judge=keyword_judge, likelihood=keyword_likelihood, window=window
+        )
     file = Path(name) if name and name.endswith(".gguf") else None
     if file or name == "local" or not (name or url):
         # Before any download: without the engine the weights are of no use.

@@ -69,6 +69,13 @@ def read_pictures(seconds, more):
     time.sleep(seconds)
     yield getrlimit(RLIMIT_CPU)[0] - before
 
+def read_more_pictures(seconds, times):
+    from bookwheel.documents.child import allow_more
+    for _ in range(times):
+        allow_more(seconds)
+        time.sleep(seconds)
+        yield "read"
+
 def sleep(seconds):
     yield os.getpid()
     time.sleep(seconds)
@@ -276,3 +283,8 @@ def test_time_for_pictures_is_added_to_both_limits(work) -> None:
     assert run(work.read_pictures, 0.6, 7.5, seconds=0.3) == [8]
     with pytest.raises(ConversionLimit):
         run(work.read_pictures, 60, 7.5, seconds=0.1, picture_seconds=0.1)
+
+
+def test_all_pictures_of_one_piece_of_work_share_their_time(work) -> None:
+    with pytest.raises(ConversionLimit):
+        run(work.read_more_pictures, 0.1, 100, seconds=0.3, picture_seconds=0.3)

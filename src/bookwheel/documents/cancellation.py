@@ -51,6 +51,8 @@ class CancelScope:
 
     def __init__(self, limits: ChildLimits | None = None) -> None:
         self.limits = limits
+        self.picture_seconds = (limits or ChildLimits()).picture_seconds
+        """What is left for the words in pictures; all documents of one piece of work share it."""
         self.is_cancelled = False
         self._lock = threading.Lock()
         self._callbacks: list[Callable[[], None]] = []
@@ -91,18 +93,17 @@ class CancelScope:
 
 
 _scope: contextvars.ContextVar[CancelScope | None] = contextvars.ContextVar("scope", default=None)
-# Where nobody can cancel, so that callers need no second path.
-_NOBODY = CancelScope()
 
 
 def current_scope() -> CancelScope:
-    """Return the innermost scope around the caller."""
-    return _scope.get() or _NOBODY
+    """Return the innermost scope around the caller; where there is none, one that nobody cancels."""
+    return _scope.get() or CancelScope()
 
 
 def check_cancelled() -> None:
     """Raise WorkCancelled if the caller's scope was cancelled. Cheap: call it once a block, a file or a page."""
-    current_scope().check()
+    if scope := _scope.get():
+        scope.check()
 
 
 async def run_cancellable(function: Callable[..., _T], *arguments: Any, limits: ChildLimits | None = None) -> _T:

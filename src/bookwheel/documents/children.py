@@ -127,7 +127,7 @@ class _Child:
 
     def items(self, name: str, limits: ChildLimits) -> Iterator[Any]:
         """Yield the items; raise the error that ended the work."""
-        seconds, size = limits.seconds, limits.output_bytes
+        seconds, size, for_pictures = limits.seconds, limits.output_bytes, limits.picture_seconds
         stop = self.killer(_limit_error(name, f"{limits.seconds:g} seconds"))
         while True:
             began = time.monotonic()
@@ -151,7 +151,8 @@ class _Child:
                 yield values[0]
                 continue
             if kind == "more":
-                seconds += min(float(values[0]), limits.picture_seconds)
+                more = min(float(values[0]), for_pictures)
+                seconds, for_pictures = seconds + more, for_pictures - more
                 continue
             self.is_idle = kind in {"done", "bookwheel", "system"}
             if kind == "done":

@@ -23,7 +23,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.documents.cancellation import ChildLimits, current_scope
+from bookwheel.documents.cancellation import current_scope
 from bookwheel.documents.child import allow_more
 from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing, find_languages, has_recogniser
 from bookwheel.documents.readers.pdf_pages import find_characters
@@ -237,7 +237,7 @@ class Figures:
         self._taken: list[Picture] = []
         self._count = 0
         self._room = MOST_KEPT
-        self._seconds_left = (current_scope().limits or ChildLimits()).picture_seconds
+        self._scope = current_scope()
 
     def add(self, data: bytes, name: str, page: int | None = None, box: Box = WHOLE) -> str:
         """Return the text of a picture in bytes: its mark and its words; nothing for decoration."""
@@ -303,12 +303,12 @@ class Figures:
 
     def _recognise(self, picture: Any, page: int | None) -> Recognition:
         place = self._name if page is None else f"page {page}"
-        if self._seconds_left <= 0:
+        if self._scope.picture_seconds <= 0:
             self._warnings.add(f"pictures of {self._name} whose words are not read, because it takes too long", place)
             return Recognition(text="", lines=(), confidence=1.0)
         began = time.perf_counter()
         found = read_words(picture)
-        self._seconds_left -= time.perf_counter() - began
+        self._scope.picture_seconds -= time.perf_counter() - began
         if found.lines:
             what = f"pictures of {self._name} read by OCR, which makes mistakes (and how sure it is)"
             self._warnings.add(what, f"{place} ({found.confidence:.0%})")

@@ -232,7 +232,8 @@ class _Pool:
     def lend(self, job: dict[str, Any], name: str) -> Iterator[_Child]:
         """Hold a child that has begun the work. Raise WorkCancelled if the caller is cancelled while it waits."""
         check_cancelled()
-        while not self._slots.acquire(timeout=_LOOK):
+        slots = self._slots  # the one to give back, whatever `forget` has done meanwhile
+        while not slots.acquire(timeout=_LOOK):
             check_cancelled()
         try:
             child = self._begin(job, name)
@@ -245,7 +246,7 @@ class _Pool:
                 else:
                     child.end()
         finally:
-            self._slots.release()
+            slots.release()
 
     def _begin(self, job: dict[str, Any], name: str) -> _Child:
         """Return an idle child, or a new one, that has begun the work."""

@@ -170,10 +170,16 @@ class ReadingPool:
         id_ = running.reading.id
         self._tasks.discard(task)
         self._recent[id_] = self._running.pop(id_)
-        error = asyncio.CancelledError() if task.cancelled() else task.exception()
-        if error:
-            _note(running, error)
-        running.finish(None if error else task.result())
+        ended = None
+        try:
+            error = asyncio.CancelledError() if task.cancelled() else task.exception()
+            if error:
+                _note(running, error)
+            else:
+                ended = task.result()
+        finally:  # whoever waits would wait for ever
+            running.error = running.error or (None if ended else server_error())
+            running.finish(ended)
         if len(self._recent) > _MOST_RECENT:
             del self._recent[next(iter(self._recent))]
         status = running.result.status if running.result else "not started"

@@ -188,10 +188,21 @@ def test_a_list_of_prices_beside_its_things_stays_rows():
     ]
 
 
-@pytest.mark.parametrize("words", ["Source: own counts. Wigton closed 11-15 May.", "资料来源：本会统计"])
+@pytest.mark.parametrize(
+    "words", ["Source: own counts. Wigton closed 11-15 May.", "Wigton closed in those years.", "资料来源：本会统计"]
+)
 @pytest.mark.parametrize("is_lying", [False, True])
 def test_a_note_below_a_chart_names_no_axis(words, is_lying):
     sheet = draw_bars(ONE, NAMES, is_lying=is_lying)
-    sheet.write(words, 240, 396)
-    text = str(sheet.read())
-    assert all(f"| {words}" not in line and f"({words})" not in line for line in text.splitlines())
+    sheet.write(words, 240, 430)
+    sheet.write("and its second line", 240, 455)
+    assert sheet.read().rows == [["", "Visits"], ["North", "41"], ["East", "65"], ["South", "13"]]
+
+
+@pytest.mark.parametrize(
+    "words", ["No. of guests", "Avg. price in EUR", "Temp. (°C)", "Guests, counted once a week in May"]
+)
+def test_an_abbreviation_names_an_axis(words):
+    sheet = draw_bars(ONE, NAMES)
+    sheet.write(words, 240, 430)
+    assert sheet.read().rows[0] == [words, "Visits"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import time
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -16,7 +17,7 @@ from bookwheel import TextDocument, aread, collect_graph, read
 from bookwheel.errors import InputError, QuestionError
 from bookwheel.graph.around import find_lines, rank_facts
 from bookwheel.graph.export import to_networkx, write_graph
-from bookwheel.graph.facts import FactGraph, GraphFact
+from bookwheel.graph.facts import FactGraph, GraphFact, _end_superseded
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.tables.table import Place
 from bookwheel.text.tokens import WordTokenizer
@@ -77,21 +78,43 @@ def test_a_thing_that_has_one_head_at_a_time_changes_hands(relation: str, *, is_
     assert [fact.until for fact in graph.facts] == ["1920" if is_ended else "", "", ""]
 
 
-@pytest.mark.parametrize("is_turned", [False, True])
-@pytest.mark.parametrize("relation", ["mayor", "市长"])
-def test_an_office_changes_hands_whichever_way_round_it_is_said(
-    relation: str, *, is_turned: bool, tmp_path: Path
-) -> None:
-    ends = (("Ada", "Este", "1911"), ("Odo", "Este", "1920"), ("Cora", "Lowmark", "1930"))
-    rows = [
-        dict(zip(("object", "subject") if is_turned else ("subject", "object"), (who, where), strict=True))
-        | {"relation": relation, "since": year, "quote": f"{year} {who} {where}"}
-        for who, where, year in ends
-    ]
-    model = make_graph_model(lambda _: json.dumps({"rows": rows}))
-    text = ". ".join(str(row["quote"]) for row in rows)
-    graph = collect_graph(TextDocument(text), model=model, journal=tmp_path / "j")
-    assert [fact.until for fact in graph.facts] == ["1920", "", ""]
+def end(*facts: tuple[str, str, str, str]) -> list[str]:
+    """Return until when each fact of subject, relation, object and year holds."""
+    made = (GraphFact(subject=one, relation=said, object=other, since=since) for one, said, other, since in facts)
+    return [fact.until for fact in _end_superseded([*made])]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("Ada", "chairs", "Board"), ("Board", "is chaired by", "Odo")),
+        (("Ada", "chairwoman of", "Board"), ("Board", "chair", "Odo")),
+        (("Ada", "mayor of", "Este"), ("Odo", "became mayor of", "Este")),
+        (("Este", "mayor", "Ada"), ("Odo", "is the mayor of", "Este")),
+        (("Inn", "owned by", "Ada"), ("Odo", "owns", "Inn")),
+        (("永安公司", "总经理", "李明"), ("王芳", "总经理", "永安公司")),
+        (("王芳", "担任市长", "临江"), ("李明", "是市长", "临江")),
+        (("Firm", "has its head office in", "Este"), ("Firm", "has its head office in", "Lowmark")),
+    ],
+)
+def test_an_office_changes_hands_however_it_is_worded(first: tuple[str, ...], second: tuple[str, ...]) -> None:
+    assert end((*first, "1911"), (*second, "1920")) == ["1920", ""]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "relation",
+    ["director of", "股东", "vice president of", "owns shares in", "co-owns", "leads to", "runs to", "head chef of"]
+    + ["has its head office in", "mayor", "market leader in", "总经理"],
+)
+def test_what_many_are_at_once_or_says_no_holder_ends_nothing(relation: str) -> None:
+    assert end(("Ada", relation, "Este", "1911"), ("Odo", relation, "Este", "1920")) == ["", ""]
+
+
+def test_many_who_hold_one_thing_are_read_in_linear_time() -> None:
+    facts = [(f"N{at % 2}", "mayor of", "Este", str(1000 + at % 900)) for at in range(20_000)]
+    began = time.process_time()
+    assert end(*facts)[0] == "1001"
+    assert time.process_time() - began < 5
 
 
 def test_graphml_opens_in_networkx_with_every_edge_and_its_quote(graph: FactGraph, tmp_path: Path) -> None:

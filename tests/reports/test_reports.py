@@ -200,6 +200,9 @@ def test_an_updated_matrix_takes_answers_and_goes_on_with_readings_of_before(tmp
     again = matrix([first, second], ["Who keeps the light?"], update=True, **settings)
     assert [row[0].id for row in again.rows] == [row[0].id for row in ended.rows]
     assert asked == ["write"]
+    # A newer reading that stopped takes the place of no answer.
+    matrix([first], ["Who keeps the light?"], max_tokens_total=400, **settings)
+    assert matrix([first], ["Who keeps the light?"], update=True, **settings).rows[0][0].id == ended.rows[0][0].id
 
 
 def test_a_model_that_only_quotes_gives_each_answer_once_with_its_documents(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tables.columns import Column, Kind, TableRequest
-from bookwheel.text.ranking import find_stems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,29 +39,39 @@ _SAME: Final = re.compile(
     r"short for|stands for|nicknamed)|即|又[名称]|简称|也叫|同一人",
     re.IGNORECASE,
 )
-# A company has many directors, and one who manages it.
-_OFFICES: Final = (
-    r"(?:keeper|mayor|president|(?:managing|executive|artistic|musical) director|chief|captain|head|"
-    r"chair(?:man|woman|person)?|owner)"
+_SAID: Final = r"(?:(?:is|was|has been|became|becomes|elected|appointed|currently|still|now|then|later|the) )*"
+# Of each there is one at a time: no directors, managers or shareholders.
+_OFFICE: Final = (
+    r"(?:managing|executive|artistic|musical) director|mayor|president|chief|captain|head|keeper|owner|"
+    r"chief executive|chair(?=man|woman|person|\b)"
 )
-_OF_OBJECT: Final = re.compile(
-    rf"\b(?:heads?|headed|leads?|led|chairs?|chaired|captain(?:s|ed)|manage[sd]?|runs?|ran|owns?|owned(?! by)|"
-    rf"presid(?:es|ed) over|{_OFFICES} (?:of|at))\b(?! by\b)|主管|领导|拥有",
+_OFFICE_ZH: Final = "总经理|董事长|厂长|校长|院长|会长|主席|社长|局长|市长|县长|船长"
+_HOLDS: Final = re.compile(
+    rf"{_SAID}(?P<office>{_OFFICE})(?:man|woman|person)? (?:of|at)|(?:担任|出任|现任|是)(?P<office_zh>{_OFFICE_ZH})|"
+    r"(?P<verb>chair|head|captain|own)(?:s|ed)|(?P<leader>leads|led|领导)|(?P<manager>manages|managed|主管)|"
+    r"(?P<runs>runs|ran)|拥有|(?P<presides>presid(?:es|ed)) over",
     re.IGNORECASE,
 )
-"""Who is the one: the committee has one at a time who chairs it, and somebody may chair two."""
-_OF_SUBJECT: Final = re.compile(
-    r"\b(?:live[sd]?|living|reside[sd]?|based|headquartered|work(?:s|ed|ing)? (?:for|at|as)|employed|costs?|priced?|"
-    r"status|position|office|rank|title|married|spouse|(?:owned|managed|headed|led|chaired|run) by)\b|"
-    r"住在|位于|任职|担任|现任|价格|状态|配偶",
+"""Relations from who holds it to what is held, as a whole: the committee has one who chairs it; Ada may chair two."""
+_IS_HELD: Final = re.compile(
+    rf"{_SAID}(?:(?P<office>{_OFFICE})(?:man|woman|person)?|(?P<verb>chair|head|captain|own)ed by|"
+    r"(?P<leader>led by)|(?P<manager>managed by)|(?P<runs>run by))",
     re.IGNORECASE,
 )
-"""Whose one it is: somebody lives in one place at a time, and a committee is chaired by one."""
-_OFFICE: Final = re.compile(
-    rf"(?:{_OFFICES}|[\u4e00-\u9fff]{{0,4}}(?:总经理|董事长|经理|厂长|校长|院长|会长|主席|主任|社长|局长|市长|县长|船长|总监))",
+"""From what is held to who holds it: "the committee is chaired by Ada", "Este: mayor: Ada"."""
+_IS_HELD_ZH: Final = re.compile(_OFFICE_ZH)
+_BODY: Final = re.compile(r".*(?:公司|集团|银行|工厂|厂|学校|学院|大学|中学|小学|医院|协会|学会|委员会|局|市|县|社|号)")
+"""What an office in Chinese is held in, where the relation does not say which end is whose."""
+_ITS_OWN: Final = re.compile(
+    rf"{_SAID}(?:(?P<home>lives?|lived|living|resid(?:es?|ed|ing))|(?P<seat>based|headquartered|has its head office)|"
+    r"(?P<work>work(?:s|ed|ing)?|employed))(?P<where> (?:in|at|for|by|as)(?: [\w-]+){0,4})?|"
+    rf"{_SAID}(?:(?P<spouse>married|(?:has )?spouse)|(?P<price>costs?|priced?)|"
+    r"(?:has |holds |held )?(?:the )?(?P<verb>status|position|office|rank|title))(?: (?:to|at|of|is))?|"
+    r"(?P<zh>居?住在|位于|任职于?|担任|现任|价格|状态|配偶)[是为]?",
     re.IGNORECASE,
 )
-"""An office alone, which is said either way round: of its two ends, the one with fewer values is where it is held."""
+"""Whose one it is: somebody lives in one place at a time."""
+_SYNONYMS: Final = {"own": "owner", "拥有": "owner"}
 _ARTICLE: Final = re.compile(r"^(?:the|a|an)\s+")
 _YEAR: Final = re.compile(r"\b(1\d{3}|20\d{2})\b")
 
@@ -166,35 +176,52 @@ def _join(one: GraphFact, other: GraphFact) -> GraphFact:
 
 def _end_superseded(facts: Sequence[GraphFact]) -> Iterator[GraphFact]:
     """Yield the facts; one whose place a later one takes has its end."""
-    groups: dict[tuple[str, ...], list[tuple[str, GraphFact]]] = {}
-    places = {id(fact): _find_place(fact, facts) for fact in facts if fact.since}
-    for fact in facts:
-        if place := places.get(id(fact)):
-            groups.setdefault(place, []).append((_read_time(fact.since), fact))
-    for fact in facts:
-        begins, group = _read_time(fact.since), groups.get(places.get(id(fact), ()), ())
-        ends = (fact.subject, fact.object)
-        later = [(time, one.since) for time, one in group if (one.subject, one.object) != ends and time > begins]
-        takes_over = min(later, default=None)
-        if takes_over and not (fact.until and _read_time(fact.until) <= takes_over[0]):
-            yield replace(fact, until=fact.until or takes_over[1], is_superseded=True)
+    groups: dict[tuple[str, str], list[tuple[str, str, str, int]]] = {}
+    for at, fact in enumerate(facts):
+        if fact.since and (held := _find_place(fact)):
+            thing, place, holder = held
+            groups.setdefault((thing, place), []).append((fact.begins, fact.since, holder, at))
+    ends = dict(found for group in groups.values() for found in _find_ends(group))
+    for at, fact in enumerate(facts):
+        time, since = ends.get(at, ("", ""))
+        if time and not (fact.until and fact.ends <= time):
+            yield replace(fact, until=fact.until or since, is_superseded=True)
         else:
             yield fact
 
 
-def _find_place(fact: GraphFact, facts: Sequence[GraphFact]) -> tuple[str, ...]:
-    """Return what only one fact holds at a time: a thing that has one head, somebody who has one home; else nothing."""
-    words = " ".join(sorted(find_stems(fact.relation))) or fact.relation.casefold()
-    is_of_object = bool(_OF_OBJECT.search(fact.relation))
-    if not is_of_object and _OFFICE.fullmatch(fact.relation):
-        same = [one for one in facts if one.relation.casefold() == fact.relation.casefold()]
-        subjects, objects = ({one.subject for one in same}, {one.object for one in same})
-        if len(subjects) == len(objects):
-            return ()  # Nothing tells which end is the office.
-        is_of_object = len(objects) < len(subjects)
-    elif not is_of_object and not _OF_SUBJECT.search(fact.relation):
-        return ()
-    return (fact.object, words, "of") if is_of_object else (fact.subject, words)
+def _find_ends(group: list[tuple[str, str, str, int]]) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Yield for each of those who hold one place the next time at which it is another's."""
+    # The next of all, and the next that is another's than that one's.
+    after: list[tuple[str, str, str]] = []
+    for _, at_once in groupby(sorted(group, reverse=True), key=lambda one: one[0]):
+        now = list(at_once)
+        for _, _, holder, at in now:
+            if later := next((one for one in after if one[2] != holder), None):
+                yield at, later[:2]
+        nearest = [*sorted(one[:3] for one in now), *after]
+        after = [nearest[0], *[one for one in nearest if one[2] != nearest[0][2]][:1]]
+
+
+def _find_place(fact: GraphFact) -> tuple[str, str, str] | None:
+    """Return a thing, what only one can be to it at a time, and who or what that is; None for other relations."""
+    one, other, relation = fact.subject, fact.object, fact.relation
+    if found := _HOLDS.fullmatch(relation):
+        return other, _name_place(found), one
+    if found := _IS_HELD.fullmatch(relation) or _ITS_OWN.fullmatch(relation):
+        return one, _name_place(found), other
+    if _IS_HELD_ZH.fullmatch(relation) and bool(_BODY.fullmatch(one)) != bool(_BODY.fullmatch(other)):
+        return (one, relation, other) if _BODY.fullmatch(one) else (other, relation, one)
+    return None
+
+
+def _name_place(found: re.Match[str]) -> str:
+    """Return the same name for an office and for the verb of it, however its relation is worded."""
+    parts = {name: value for name, value in found.groupdict().items() if value}
+    where = parts.pop("where", "").casefold()
+    words = [value for name, value in parts.items() if name in {"office", "office_zh", "verb", "zh"}]
+    word = (words or [*parts, found[0]])[0].casefold()
+    return f"{_SYNONYMS.get(word, word)}{where}"
 
 
 def _read_time(text: str) -> str:

@@ -81,9 +81,13 @@ async def _read_on(session: Session, document: str, questions: Sequence[str], wa
 
 
 def match_readings(listed: Sequence[Reading], model: str, way: str) -> dict[str, Reading]:
-    """Return by its question the newest of these readings by a model and a way; without a way, by any."""
-    mine = [one for one in listed if one.model == model and way in {"", one.way} and not one.parent]
-    return {one.question: one for one in reversed(mine)}
+    """Return by its question the newest of these readings by a model and a way, of those with an answer if any has one.
+
+    Without a way, by any.
+    """
+    mine = [one for one in reversed(listed) if one.model == model and way in {"", one.way} and not one.parent]
+    mine.sort(key=lambda one: one.status is Status.ANSWERED)
+    return {one.question: one for one in mine}
 
 
 async def write_matrix(

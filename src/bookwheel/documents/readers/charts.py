@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 
 _NUMBER: Final = re.compile(r"[^\w\s]{0,2}\s?\d[\d.,]*(?:\s\d{3})*\s?(?:%|[^\W\d_]{1,2})?")
 _VALUE: Final = re.compile(r"[-−–]?\d[\d.,\s]*")
+# A sentence, or what cites a source; a short word with a dot is an abbreviation ("Avg. price").
+_NOTE: Final = re.compile(
+    r"^(?i:sources?|data|notes?|n\.?b\.?|(?:资料|数据)?来源|注|说明)\s*[:：]|。|[^\W\d_]{5,}\.(?:\s+[^\Wa-z]|$)"
+)
 _LEAST_TICKS: Final = 3
 # How far the growth between two ticks may differ from that between others, as a share.
 _UNEVEN: Final = 0.12
 # Heads the numbers of a chart that does not say what they are.
 _UNNAMED: Final = "-"
 # How far apart a name of a pie and its number may stand, seen from the middle.
-_LONGEST_LABEL: Final = 6
-"""Words of an axis name."""
 _APART: Final = math.pi / 8
 
 
@@ -159,9 +161,9 @@ def _middle(fragment: Fragment, *, is_down: bool) -> float:
     return (fragment.bottom + fragment.top) / 2 if is_down else (fragment.left + fragment.right) / 2
 
 
-def _is_label(text: str) -> bool:
-    """Tell if words can name an axis: a sentence, or what cites a source, stands below a chart and is none."""
-    return not re.search(r"[:：。]|[.]\s|\.$", text) and len(text.split()) <= _LONGEST_LABEL
+def _find_label(below: Sequence[Fragment]) -> str:
+    """Return the words next below a chart, if they can name an axis; a note, and what goes on below it, does not."""
+    return below[0].text if below and not _NOTE.search(below[0].text) else ""
 
 
 class _Pairing:
@@ -192,8 +194,7 @@ class _Pairing:
             low = max((f.top for name in names for f in name.parts), default=0.0)
             if len(names) > 1 and all(f.top > low for f in self._numbers):
                 below = [f for f in self._words if f.top < low and all(f not in name.parts for name in names)]
-                head = [f.text for f in below if _is_label(f.text)][:1] or [""]
-                if rows := self._pair(names, head[0], is_down=False, may_miss=names is years):
+                if rows := self._pair(names, _find_label(below), is_down=False, may_miss=names is years):
                     return rows
         return []
 
@@ -287,9 +288,8 @@ class _Pairing:
         rest = [f for f in self._words if f not in taken]
         if is_down:
             low = min(f.bottom for f in self._numbers)
-            beside = [f for f in rest if f.top < low and _is_label(f.text)]
-        else:
-            beside = [f for f in rest if f.height > f.right - f.left and len(f.text) > 1]
+            return _find_label([f for f in rest if f.top < low])
+        beside = [f for f in rest if f.height > f.right - f.left and len(f.text) > 1]
         return beside[0].text if beside else ""
 
     def _head_numbers(self, names: Sequence[_Name], *, is_down: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import resource
 import socket
@@ -12,10 +13,13 @@ import pytest
 
 pytest.importorskip("starlette")
 
+import uvicorn
+from uvicorn.server import ServerState
+
 from bookwheel.errors import InputError
 from bookwheel.serve.engine.access import Key, KeyRing, hash_secret
 from bookwheel.serve.engine.settings import Limits, ServerSettings
-from bookwheel.serve.server import _MOST_LINES, _RESERVED_FILES, LineLimit, find_most_connections
+from bookwheel.serve.server import _MOST_LINES, _RESERVED_FILES, LineLimit, TimedProtocol, find_most_connections
 
 SECRET = "bw-a-long-secret-that-nobody-guesses"
 RINGS = KeyRing([Key(name="reader", sha256=hash_secret(SECRET), requests_per_minute=3)])
@@ -165,6 +169,64 @@ def test_a_reply_that_nobody_reads_is_given_up(serving) -> None:
         assert received < 400 * 40_000
 
 
+class Drip:
+    """An app whose replies are so long, behind the server's protocol with its deadlines."""
+
+    def __init__(self, length: int, seconds: float) -> None:
+        self.body = bytes(length)
+        self.seconds = seconds
+
+    async def __call__(self, scope, receive, send) -> None:
+        headers = [(b"content-length", str(len(self.body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+    async def talk(self, talk_to) -> object:
+        """Return what a client says of a connection whose small buffers leave most of a reply with the server."""
+        config = uvicorn.Config(self, http=TimedProtocol.for_server(self.seconds, 16), lifespan="off", log_config=None)
+        config.load()
+        state = ServerState()
+        made = lambda: config.http_protocol_class(config=config, server_state=state, app_state={})  # noqa: E731
+        listening = socket.create_server(("127.0.0.1", 0))
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 12)
+        server = await asyncio.get_running_loop().create_server(made, sock=listening)
+        with closing(socket.socket()) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 12)
+            client.settimeout(10)
+            client.connect(listening.getsockname())
+            said = await asyncio.to_thread(talk_to, client, state)
+        server.close()
+        return said
+
+
+def test_a_long_reply_is_sent_whole_to_a_slow_but_steady_reader() -> None:
+    def read_slowly(client: socket.socket, _state: ServerState) -> int:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        received = 0
+        while piece := client.recv(20_000):
+            received += len(piece)
+            time.sleep(0.01)
+        return received
+
+    begun = time.monotonic()
+    assert asyncio.run(Drip(2_000_000, 0.3).talk(read_slowly)) > 2_000_000
+    assert time.monotonic() - begun > 0.6
+
+
+@pytest.mark.parametrize("ask", ["GET / HTTP/1.1\r\nConnection: close", "GET / HTTP/1.0", "GET / HTTP/1.1"])
+def test_the_last_bytes_of_a_reply_are_not_kept_for_ever(ask: str) -> None:
+    def read_nothing(client: socket.socket, state: ServerState) -> int:
+        client.sendall(f"{ask}\r\nHost: a\r\n\r\n".encode())
+        time.sleep(0.1)
+        held = len(state.connections)
+        with suppress(OSError):
+            client.sendall(b"G")
+        time.sleep(1.0)
+        return held - len(state.connections)
+
+    assert asyncio.run(Drip(60_000, 0.2).talk(read_nothing)) == 1
+
+
 def test_the_streams_of_one_key_take_no_connection_from_another(serving, gated) -> None:
     other = "bw-another-long-secret-that-nobody-guesses"
     keys = KeyRing([Key(name="eve", sha256=hash_secret(SECRET)), Key(name="ada", sha256=hash_secret(other))])
@@ -179,6 +241,24 @@ def test_the_streams_of_one_key_take_no_connection_from_another(serving, gated) 
             client = stack.enter_context(up.client(headers=eve))
             statuses.append(stack.enter_context(client.stream("GET", f"/readings/{id_}/events")).status_code)
         assert statuses == [200] * 8 + [429] * 4
+        with up.client(headers=eve) as client:
+            assert client.post(f"/readings/{id_}/cancel", json={}).status_code == 200
+            assert client.delete(f"/readings/{id_}").status_code == 204
         with up.client(headers={"Authorization": f"Bearer {other}"}) as client:
             assert client.get("/readings").status_code == 200
+        model.after(10**9)
+
+
+def test_the_only_key_may_use_every_connection(serving, gated) -> None:
+    model = gated()
+    model.after(0)
+    keys = KeyRing([Key(name="ada", sha256=hash_secret(SECRET))])
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    with serving(model, keys=keys, settings=ServerSettings(limits=Limits(connections=16))) as up, ExitStack() as stack:
+        with up.client(headers=headers) as client:
+            id_ = client.post("/readings", json={"text": "Ada wound it. " * 99, "question": "Who?"}).json()["reading"]
+        for _ in range(12):
+            client = stack.enter_context(up.client(headers=headers))
+            events = stack.enter_context(client.stream("GET", f"/readings/{id_}/events"))
+            assert events.status_code == 200
         model.after(10**9)

@@ -208,6 +208,8 @@ class _PageFiles(StaticFiles):
         # A tab that was open before an update still asks for files of its version.
         versioned = _VERSIONED.fullmatch(path)
         version, name = versioned.groups() if versioned else ("", path)
+        if name not in self._contents:
+            raise HTTPException(404)
         response = await super().get_response(name, scope)
         if isinstance(response, FileResponse):
             # From memory: a client that asks and does not read would keep the file open.

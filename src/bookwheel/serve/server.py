@@ -173,6 +173,8 @@ class TimedProtocol(_Protocol):
     waiting: dict[TimedProtocol, None]
     """Those of one server, the oldest first."""
     _deadline: asyncio.TimerHandle | None = None
+    _left: int = 0
+    """Bytes that the client had still to take when the deadline was set."""
     _is_unread: bool = False
     """More is to be sent than the client takes."""
 
@@ -201,6 +203,11 @@ class TimedProtocol(_Protocol):
         self._end_watch()
         self._watch()
 
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.get_write_buffer_size():
+            self._watch()
+
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
         # What is unread keeps a connection that is closing.
@@ -218,7 +225,7 @@ class TimedProtocol(_Protocol):
         if not has_request or self._is_unread:
             if self._deadline is None:
                 self._wait()
-                self._deadline = asyncio.get_running_loop().call_later(self.seconds, self._end)
+                self._set_deadline()
             return
         self._end_watch()
         if self.cycle.more_body:  # its deadline is that of the body; one that comes is the newest again
@@ -232,6 +239,10 @@ class TimedProtocol(_Protocol):
             del self.waiting[oldest]
             oldest.transport.abort()
 
+    def _set_deadline(self) -> None:
+        self._left = self.transport.get_write_buffer_size()
+        self._deadline = asyncio.get_running_loop().call_later(self.seconds, self._end)
+
     def _end_watch(self) -> None:
         self.waiting.pop(self, None)
         if self._deadline:
@@ -239,10 +250,15 @@ class TimedProtocol(_Protocol):
             self._deadline = None
 
     def _end(self) -> None:
-        if self._is_unread or self.transport.is_closing():
+        """End the connection, unless its client has taken some of the reply: on a slow line, a long one takes long."""
+        self._deadline = None
+        if 0 < self.transport.get_write_buffer_size() < self._left:
+            self._set_deadline()
+        elif self._is_unread or self.transport.is_closing():
             self.transport.abort()
         elif self.cycle is None or self.cycle.response_complete:
             self.transport.close()
+            self._set_deadline()  # of what is still to be taken
 
 
 def bind_socket(host: str, port: int) -> socket.socket:

@@ -409,3 +409,10 @@ def test_the_printed_link_signs_a_browser_in_and_leaves_no_token_behind(serving)
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
         assert "HttpOnly" in answer.headers["set-cookie"]
         assert client.get("/readings").status_code == 200
+
+
+def test_no_roundabout_name_of_a_file_of_the_page_breaks_the_server(up) -> None:
+    with up.client() as client:
+        for name in ("%2e%2e/page/app.js", "abcdefabcdef/%2e%2e/%2e%2e/page/app.js", "abcdefabcdef/%2e%2e/app.js", ""):
+            assert client.get(f"/page/{name}").status_code in {200, 404}, name
+        assert client.get("/page/app.js").status_code == 200

@@ -13,11 +13,12 @@ pytest.importorskip("mcp")
 
 import httpx2
 from mcp import Client, MCPError
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp_service import client_of, refused, served
 from mcp_types import JSONRPCMessage
 from pydantic import TypeAdapter
 
-from bookwheel.serve.mcp.protocol import find_error
+from bookwheel.serve.mcp.protocol import ProtocolServer, find_error
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 WORDS_OF_A_PARSER = ("pydantic", "validation error", "input_value", "Traceback", "{'")
@@ -28,6 +29,8 @@ NO_MESSAGES = {
     "null": (None, -32600, "a JSON object", None),
     "another version": ({**PING, "jsonrpc": "1.0"}, -32600, "jsonrpc", 1),
     "an id of null": ({**PING, "id": None}, -32600, "id must be", None),
+    "an id of a fraction": ({**PING, "id": 1.5}, -32600, "id must be", None),
+    "an id of an object": ({**PING, "id": {}}, -32600, "id must be", None),
     "an id of a list": ({**PING, "id": [1]}, -32600, "id must be", None),
     "an id of a truth": ({**PING, "id": True}, -32600, "id must be", None),
     "a method of a number": ({**PING, "method": 5}, -32600, "method", 1),
@@ -117,6 +120,19 @@ def test_wrong_arguments_are_told_in_words_and_not_in_those_of_a_parser(
     asyncio.run(main())
 
 
+def test_a_crash_of_a_tool_is_not_told_as_wrong_arguments() -> None:
+    server = ProtocolServer("odd")
+
+    @server.tool()
+    def break_inside(text: str) -> str:
+        TypeAdapter(int).validate_python(f"a value of ours, not {text}")
+        return text
+
+    with pytest.raises(ToolError) as found:
+        asyncio.run(server.call_tool("break_inside", {"text": "x"}))
+    assert str(found.value) == "Error executing tool break_inside"
+
+
 def test_a_client_learns_no_path_of_the_server(tmp_path: Path) -> None:
     async def main() -> None:
         async with client_of(tmp_path) as client:
@@ -133,11 +149,13 @@ def test_a_broken_line_of_standard_input_has_an_answer_too(tmp_path: Path) -> No
         words = ["-m", "bookwheel", "mcp", "--model", "scripted", "--journal", str(tmp_path / "j.sqlite")]
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(sys.executable, *words, stdin=pipe, stdout=pipe)
-        lines = [b"{", b"[]", b"5", b'{"id": 7, "method": "ping"}', json.dumps(PING).encode()]
+        lines = [b"{", b"\xff", *(json.dumps(value).encode() for value, *_ in NO_MESSAGES.values())]
+        lines.append(json.dumps(PING).encode())
         process.stdin.write(b"".join(line + b"\n" for line in lines))
         answers = [json.loads(await process.stdout.readline()) for _ in lines]
         process.stdin.close()
-        assert sorted(one["error"]["code"] for one in answers if "error" in one) == [-32700, -32600, -32600, -32600]
+        told = [(one["error"]["code"], one["id"]) for one in answers if "error" in one]
+        assert told == [(-32700, None)] * 2 + [(code, id_) for _, code, _, id_ in NO_MESSAGES.values()]
         assert [one["id"] for one in answers if "result" in one] == [1]
         await process.wait()
         assert process.returncode == 0

@@ -67,7 +67,7 @@ class GuardMiddleware:
             self._check_caller(scope, headers)
             scope.setdefault("state", {})["key"] = key = self._find_key(scope, headers)
             limited = self._limit_body(scope, headers, receive)
-            with self._count(key):
+            with self._count(scope, key):
                 await self._app(scope, limited, response)
         except ApiError as error:
             if response.status:
@@ -115,9 +115,13 @@ class GuardMiddleware:
         return key
 
     @contextmanager
-    def _count(self, key: Key | None) -> Generator[None]:
-        """Count a key's requests under way: the streams of one would take every connection from the others."""
-        if key is None:
+    def _count(self, scope: Scope, key: Key | None) -> Generator[None]:
+        """Count a key's requests under way: the streams of one would take every connection from the others.
+
+        Requests that end something make room, and are always taken.
+        """
+        is_end = scope["method"] == "DELETE" or scope["path"].endswith("/cancel")
+        if key is None or is_end or len(self._service.keys) < 2:  # noqa: PLR2004 - there are others
             yield
             return
         if self._under_way[key.name] >= (most := max(1, self._service.connections // 2)):

@@ -6,13 +6,14 @@ none and answers nothing, and says nothing to a broken line of standard input.
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from typing import Any, Final
+from typing import Any, BinaryIO, Final, cast
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
@@ -49,7 +50,8 @@ class ProtocolServer(MCPServer):
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            if isinstance(error.__cause__, ValidationError):
+            # That of a crash is of the tool's own values.
+            if isinstance(error.__cause__, ValidationError) and not isinstance(error, UnexpectedToolError):
                 raise ToolError(f"{name}: {_name_arguments(error.__cause__)}") from None
             raise
 
@@ -67,21 +69,29 @@ class ProtocolServer(MCPServer):
 
     async def run_stdio_async(self) -> None:
         """Serve over standard input and output; a line that is no message is answered too."""
-        good, taken = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        async with stdio_server() as (lines, answers), anyio.create_task_group() as tasks:
+        inner = self._lowlevel_server
 
-            async def pass_on() -> None:
-                async with good, lines:
-                    async for line in lines:
-                        if not isinstance(line, Exception):
-                            await good.send(line)
-                            continue
-                        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                            await answers.send(SessionMessage(_describe_line(line)))
+        async def check_lines() -> AsyncGenerator[bytes]:
+            async for line in anyio.wrap_file(_take_stdin()):
+                if error := find_error(line):
+                    with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                        await answers.send(SessionMessage(error))
+                else:
+                    yield line
 
-            tasks.start_soon(pass_on)
-            inner = self._lowlevel_server
-            await inner.run(taken, answers, inner.create_initialization_options())
+        # The SDK only walks over the lines of its input.
+        checked = cast("anyio.AsyncFile[str]", check_lines())
+        async with stdio_server(checked) as (messages, answers):
+            await inner.run(messages, answers, inner.create_initialization_options())
+
+
+def _take_stdin() -> BinaryIO:
+    """Return standard input. Whatever else reads from it in this process or a child of it finds it empty."""
+    own = os.fdopen(os.dup(0), "rb", closefd=False)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return own
 
 
 class CheckedRoute:
@@ -118,7 +128,7 @@ def find_error(body: bytes) -> JSONRPCError | None:
     try:
         message = from_json(body)
     except ValueError:
-        return _make_error(PARSE_ERROR, "Parse error: the body is no JSON")
+        return _make_error(PARSE_ERROR, "Parse error: this is no JSON")
     return _check_message(message)
 
 
@@ -129,9 +139,10 @@ def _check_message(message: Any) -> JSONRPCError | None:
         return _make_error(INVALID_REQUEST, "Invalid Request: a message is a JSON object")
     id_ = message.get("id")
     known = id_ if isinstance(id_, str | int) and not isinstance(id_, bool) else None
+    is_error = "error" in message and "method" not in message
     faults = {
         'jsonrpc must be "2.0"': message.get("jsonrpc") != "2.0",
-        "id must be a text or a whole number": "id" in message and known is None and "error" not in message,
+        "id must be a text or a whole number": "id" in message and known is None and not is_error,
         "method must be a text": not isinstance(message.get("method", ""), str),
         "it has no method, result or error": not message.keys() & {"method", "result", "error"},
         "params must be an object": not isinstance(message.get("params", {}), dict | None),
@@ -146,17 +157,6 @@ def _make_error(code: int, message: str, id_: str | int | None = None) -> JSONRP
 
 def _to_plain(error: JSONRPCError) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": error.id, "error": {"code": error.error.code, "message": error.error.message}}
-
-
-def _describe_line(error: Exception) -> JSONRPCError:
-    """Return the answer to a line that the SDK could not parse."""
-    found = error.errors(include_url=False) if isinstance(error, ValidationError) else []
-    if not found or found[0]["type"] == "json_invalid":
-        return _make_error(PARSE_ERROR, "Parse error: the line is no JSON")
-    if found[0]["type"] == "model_type":
-        return _check_message(found[0]["input"]) or _make_error(INVALID_REQUEST, "Invalid Request")
-    # Of the kinds of messages that it could have been, a request is the first.
-    return _make_error(INVALID_REQUEST, f"Invalid Request: {found[0]['loc'][-1]}: {found[0]['msg']}")
 
 
 def _name_arguments(error: ValidationError) -> str:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 _SHA_LENGTH: Final = 64
-_TABLE: Final = re.compile(r"\s*(\d+ (?:rows|行))\s*\n\s*\|")
+_TABLE: Final = re.compile(r"\s*(\d+ (?:rows?|行))\s*\n\s*\|")
 # Tokens that an answer has room for at least; a client that allows fewer gets the beginning of its own cut.
 _LEAST_ANSWER: Final = 8
 
@@ -116,10 +116,18 @@ class ChatReader:
 
         A chat that fits the window is for the model to answer, but not to count in a table.
         """
+        try:
+            check_supported(chat, has_tools=False)
+        except ApiError:  # tools, a format or more that these words would not follow
+            return None
+        if contents.pictures or contents.files or contents.others:
+            return None
         texts = [replace(turn, text=_cut_table(turn.text)) if turn.role != USER else turn for turn in contents.texts]
         if tuple(texts) == contents.texts or chat.follow_up == "read":
             return None
         parts = find_conversation(replace(contents, texts=tuple(texts)), chat.document)
+        if parts.document is None:
+            return None
         _, sha = _find_text(chat, contents, parts)
         counted = await self._count(parts, sha, name, await identify_caller(request))
         return make_reply(chat, chat.model, counted[0], usage=counted[1].usage) if counted else None

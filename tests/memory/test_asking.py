@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bookwheel.claims import Verdict
+from bookwheel.journal.memory_rows import MemoryText
 from bookwheel.memory.append import append
 from bookwheel.memory.asking import ask
 from bookwheel.memory.forgetting import forget
 from bookwheel.memory.opened import begin_memory, open_memory
-from bookwheel.memory.passages import PassageDocument
+from bookwheel.memory.passages import MemoryPassage, PassageDocument, leave_out_titles
 from bookwheel.memory.searching import rank_passages
 from bookwheel.models.base import Copies
 from bookwheel.models.copying import CopiedSpan
@@ -211,3 +212,20 @@ async def test_the_title_of_a_mail_is_no_answer(journal):
     await append(opened, mail, source="b", at="2026-02-02")
     answer = await ask(opened, "What is the asbestos flag of the boiler house?")
     assert "AMBER" in answer.answer
+
+
+def test_only_the_title_of_a_mail_is_left_out():
+    def cut(words: str, question: str = "What is the roof made of?") -> str:
+        text = MemoryText(number=1, source="a", at="", arrived="", sha256="", characters=len(words), position=0)
+        return "".join(
+            one.words for one in leave_out_titles([MemoryPassage(text=text, start=0, words=words)], question)
+        )
+
+    mail = "From: Ada Quill\nTo: Bo Marsh\nSubject: Re: roof on 3 May\n\nThanks, noted."
+    assert cut(mail) == mail.replace("Subject: Re: roof on 3 May", "")
+    assert cut(mail, "When is the roof laid?") == mail
+    for other in (
+        "Subject: roof\nRoom: 4\n\nAda teaches.",
+        "From: Oslo\nTo: Bergen\nSubject: trains\nOne leaves at 9.",
+    ):
+        assert cut(other) == other

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -13,7 +14,7 @@ from bookwheel.memory.asking import ask
 from bookwheel.memory.forgetting import forget
 from bookwheel.memory.opened import open_memory
 from bookwheel.memory.searching import rank_passages
-from bookwheel.memory.text_index import _TextBlock
+from bookwheel.memory.text_index import TextIndex, _TextBlock
 from bookwheel.text.ranking import QuestionWords
 
 pytestmark = pytest.mark.anyio
@@ -116,3 +117,18 @@ async def test_a_full_block_is_kept_by_the_append_that_fills_it(session, begin, 
         opened.tables, opened.record.number, QuestionWords("key1 ?"), None, is_quoted=False
     )
     assert ([place.text for place in found], total) == ([4, 1], 4)
+
+
+async def test_those_who_share_the_newest_texts_look_through_them_once_and_never_together(session, begin, monkeypatch):
+    opened = await begin(session)
+    await fill(opened, 6)
+    newest = list[_TextBlock]()
+    first, second = (replace(opened, index=TextIndex(newest)) for _ in range(2))
+    before = find(first, "key1 ?")
+    assert [[text.number for text in block.texts] for block in newest] == [[5, 6]]
+    monkeypatch.setattr(_TextBlock, "add", None)
+    assert find(second, "key1 ?") == before
+    monkeypatch.undo()
+    with first.index._take_newest():
+        assert find(second, "key1 ?") == before
+    assert len(newest) == 1

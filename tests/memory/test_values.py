@@ -47,6 +47,23 @@ def gather(*entries: str) -> PassageDocument:
             "EVALON",
         ),
         ("What does the boat cost?", ("The boat costs EUR 40.", "The boat is new and white now."), "EUR 40"),
+        (
+            "Who is my dentist?",
+            ("My dentist is Vix, whom Ilse from the choir recommended after her crown broke.", "My dentist is Orm."),
+            "Orm",
+        ),
+        (
+            "What is the wifi password?",
+            ("The wifi password is blue-whale-22, ask Ilse at the desk.", "Wifi password: red-fox-9."),
+            "red-fox",
+        ),
+        (
+            "When is the concert?",
+            ("The concert is on 3 May 2026 in the old town hall, doors at seven.", "Concert: 14 June 2026."),
+            "14 June",
+        ),
+        ("What is the date?", ("The date is 3 May 2026.", "Date: 14 June 2026"), "14 June"),
+        ("When is the concert?", ("The concert is on 3 May.", "Subject: Concert on 14 June\n\nSee you."), "14 June"),
         ("Who leads the choir?", ("Ada leads the choir.", "The choir sang in Este."), "Ada"),
     ],
 )
@@ -59,6 +76,8 @@ def test_a_later_turn_of_the_same_talk_holds() -> None:
     talk = "[2026-03-01 09:00] Ada: The rent is 500.\n\n[2026-03-01 12:00] Bo: The rent is 550 from May.\n\n"
     assert "550" in list_newest("The rent is 500.", "What is the rent?", gather(talk))[0]
     assert list_newest("The rent is 550 from May.", "What is the rent?", gather(talk)) == ["The rent is 550 from May."]
+    talk = "[2026-03-01 10:00] Ada: My rent is 550.\n\n[2026-03-01 18:00] Ada: My rent is 600."
+    assert "600" in list_newest("My rent is 550.", "What is Ada's rent?", gather(talk))[0]
     # What is no talk goes on, and takes nothing back.
     assert list_newest("The rent is 500.", "What is the rent?", gather("The rent is 500.\nThe rent of B is 550.")) == [
         "The rent is 500."

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bookwheel.claims import Fit, Verdict, sum_up_fits, sum_up_verdicts
 from bookwheel.errors import InputError
 from bookwheel.journal.memory_rows import blank_version
-from bookwheel.memory.passages import DatedQuote, PassageDocument, leave_out_headers, leave_out_others
+from bookwheel.memory.passages import DatedQuote, PassageDocument, leave_out_others, leave_out_titles
 from bookwheel.memory.pictures import locate, say_seen
 from bookwheel.memory.pieces import read_time, subtract_usage
 from bookwheel.memory.searching import rank_passages
@@ -101,7 +101,7 @@ async def ask(
     prompts = prompts_for(record.plan, question)
     passages = await asyncio.to_thread(rank_passages, opened, question, version, until)
     if prompts.quotes:
-        passages = leave_out_headers(leave_out_others(passages, question))
+        passages = leave_out_titles(leave_out_others(passages, question), question)
     document = PassageDocument(passages, has_headers=not prompts.quotes, pictures=tables.pictures(record.number))
     spent = opened.model.spent
     answer: MemoryAnswer | None = None

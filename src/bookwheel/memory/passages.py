@@ -10,6 +10,7 @@ from bookwheel.memory.days import TURN, find_time
 from bookwheel.memory.pieces import format_header
 from bookwheel.memory.speakers import find_turn, keep_spans, list_speakers
 from bookwheel.reading.prompts import language_of
+from bookwheel.text.questions import find_kind, shows_kind
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Part
 
@@ -25,12 +26,16 @@ _PASSAGE: Final = {"en": 1200, "zh": 400}
 # Who quotes needs few words around an answer, and passages of many dates.
 _QUOTED: Final = 4
 _ASKS: Final = ("?", "？")
-HEADERS: Final = re.compile(
-    r"\s*(?:=====[^\n]*\n\s*)?(?:(?:From|To|Cc|Date|Subject|发件人|收件人|主题|日期)[:：][^\n]*(?:\n\s*|\Z))+",
+# Two different lines above a mail's own words, and a blank one: a single line may be of any text.
+_NAMES: Final = r"(?:From|To|Cc|Date|Subject|发件人|收件人|主题|日期)"
+_HEADERS: Final = re.compile(
+    rf"\s*(?:=====[^\n]*\n\s*)?(?P<first>{_NAMES})[:：][^\n]*\n(?:(?P=first)[:：][^\n]*\n)*"
+    rf"(?!(?P=first)){_NAMES}[:：][^\n]*\n(?:{_NAMES}[:：][^\n]*\n)*[ \t]*\n",
     re.IGNORECASE,
 )
-"""Lines above a mail's own words, which have no full stop."""
-_SENDER: Final = re.compile(r"(?:From|发件人)[:：][^\n]*\n", re.IGNORECASE)
+_TITLE: Final = re.compile(
+    r"^(?:Subject|主题)[:：][ \t]*(?:(?:Re|Fwd?|回复|转发)[:：][ \t]*)*(?P<words>[^\n]*)$", re.IGNORECASE | re.MULTILINE
+)
 # A line of an older mail in a reply.
 _REPEATED: Final = re.compile(r"^[ \t]*>[ \t>]*(?P<words>[^\n]*)(?:\n|\Z)", re.MULTILINE)
 
@@ -175,21 +180,28 @@ def leave_out_others(passages: Sequence[MemoryPassage], question: str) -> list[M
     ]
 
 
-def leave_out_headers(passages: Sequence[MemoryPassage]) -> list[MemoryPassage]:
-    """Return the passages without the lines above a mail's own words, but who sent it.
+def is_title(line: str, question: str) -> bool:
+    """Return whether a line is the title of a mail that has nothing of the kind that is asked for.
 
     A title has the question's words more often than the sentence that answers it.
     """
+    title, kind = _TITLE.fullmatch(line.strip()), find_kind(question)
+    return bool(title and not (kind and shows_kind(kind, title["words"])))
+
+
+def leave_out_titles(passages: Sequence[MemoryPassage], question: str) -> list[MemoryPassage]:
+    """Return the passages without the titles of mails that answer nothing."""
     left = list[MemoryPassage]()
     for one in passages:
-        headers = HEADERS.match(one.words)
-        if headers and headers.end() < len(one.words):
-            sender = _SENDER.search(headers[0])
-            spans = [sender.span()] if sender else []
-            spans.append((headers.end(), len(one.words)))
-            left += [replace(one, start=one.start + start, words=one.words[start:end]) for start, end in spans]
+        headers = _HEADERS.match(one.words)
+        title = _TITLE.search(one.words, 0, headers.end()) if headers else None
+        if headers and title and is_title(title[0], question) and one.words[headers.end() :].strip():
+            spans = [(0, title.start()), (title.end(), len(one.words))]
         else:
-            left.append(one)
+            spans = [(0, len(one.words))]
+        left += [
+            replace(one, start=one.start + start, words=one.words[start:end]) for start, end in spans if start < end
+        ]
     return left
 
 

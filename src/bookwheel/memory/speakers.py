@@ -26,8 +26,6 @@ _TURN: Final = re.compile(
 )
 _MOST_WORDS: Final = 3
 """Of a name before a colon; a longer run is no name."""
-SPOKEN: Final = re.compile(r"^[^\W\d_][^\n:：.,;，。；]{0,30}[:：][ \t]*")
-"""Who speaks, at the beginning of a line without a time."""
 FIRST: Final = re.compile(r"\b(?:i|my|mine|me|we|our|ours|us)\b|我", re.IGNORECASE)
 """Words by which a speaker speaks of themselves."""
 _OTHERS: Final = re.compile(r"\b(?:you|yours?|he|him|his|she|hers?|they|them|theirs?)\b|[你您他她]", re.IGNORECASE)

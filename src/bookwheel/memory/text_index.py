@@ -13,6 +13,7 @@ import threading
 import zlib
 from array import array
 from bisect import bisect
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Self
@@ -23,7 +24,7 @@ from bookwheel.reading.ways.document_index import name_index, pack_blocks, unpac
 from bookwheel.text.ranking import PackedWords, WordIndex, find_stems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from bookwheel.journal.memories import MemoryTables
     from bookwheel.journal.memory_rows import MemoryText
@@ -124,10 +125,15 @@ class _TextBlock:
 
 
 class TextIndex:
-    """The index of a memory's texts, as far as this program has it."""
+    """The index of a memory's texts, as far as this program has it.
 
-    def __init__(self) -> None:
+    Several may share the newest texts: who asks takes them away and puts them back looked through, and who asks
+    meanwhile looks through them for itself. So nobody waits, and no more is held than the rest of each memory.
+    """
+
+    def __init__(self, newest: list[_TextBlock] | None = None) -> None:
         self._kept: dict[int, _TextBlock] = {}
+        self._newest = [] if newest is None else newest
         self._rest = _TextBlock()
         self._changing = threading.Lock()
 
@@ -138,8 +144,7 @@ class TextIndex:
 
         Those of the newest texts come first, of one text those of its newest day.
         """
-        with self._changing:
-            # The newest texts are added to while others ask.
+        with self._take_newest():
             blocks = self._refresh(tables, memory, is_quoted=is_quoted)
             searched: list[tuple[_TextBlock, datetime | None]] = [(block, until) for block in blocks]
             if until and (numbers := sorted(number for block in blocks for number in block.list_cut(until))):
@@ -154,8 +159,17 @@ class TextIndex:
 
     def keep(self, tables: MemoryTables, memory: int, *, is_quoted: bool) -> None:
         """Index what has come since the last block, if it is enough for one; questions then find it there."""
-        with self._changing:
+        with self._take_newest():
             self._refresh(tables, memory, is_quoted=is_quoted)
+
+    @contextmanager
+    def _take_newest(self) -> Generator[None]:
+        with self._changing:
+            self._rest = _TextBlock()
+            with suppress(IndexError):
+                self._rest = self._newest.pop()
+            yield
+            self._newest[:] = [self._rest]
 
     def _refresh(self, tables: MemoryTables, memory: int, *, is_quoted: bool) -> list[_TextBlock]:
         """Take what others have kept, and look through the texts that are in no block."""

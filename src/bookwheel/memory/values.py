@@ -13,8 +13,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.memory.days import TURN
-from bookwheel.memory.passages import HEADERS
-from bookwheel.memory.speakers import FIRST, SPOKEN, find_turn
+from bookwheel.memory.passages import is_title
+from bookwheel.memory.speakers import FIRST, find_turn
 from bookwheel.reading.prompts import language_of
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 # Two sentences are about the same where they share these parts of the words of the shorter and the longer one.
 _SAME: Final = 0.5
 _SAME_LONGER: Final = 0.3
+# Lines above a mail's own words, which have no full stop.
+_HEADERS: Final = re.compile(
+    r"\s*(?:(?:From|To|Cc|Date|Subject|发件人|收件人|主题|日期)[:：][^\n]*(?:\n\s*|\Z))+", re.IGNORECASE
+)
 # Characters of the longest line that is one statement.
 _LINE: Final = 300
 # Of the question's words, where a word tells of a change: one in so many. In Chinese, pairs of signs are words.
@@ -67,9 +71,8 @@ def list_newest(best: str, question: str, document: PassageDocument) -> list[str
     for line in _list_later(document, home, home.start + place - home.place):
         found = asked.find(line)
         is_change = bool(_CHANGE.search(line)) and part * len(found & wanted) >= len(wanted)
-        theirs = _list_stems(SPOKEN.sub("", TURN.sub("", line)))
-        is_new = bool(theirs - mine - asked.stems) and can_answer(question, line)
-        if is_new and (is_change or (wanted <= found and _is_alike(mine, theirs))):
+        is_new = bool(_list_stems(line) - mine - asked.stems)
+        if is_new and (is_change or wanted <= found) and can_answer(question, line) and not is_title(line, question):
             newest.append(_shorten(line, wanted, mine | asked.stems))
     return [*newest, best if best in text else own]
 
@@ -82,12 +85,8 @@ def _list_later(document: PassageDocument, home: MemoryPassage, place: int) -> l
         if not is_same and passage.text.instant <= home.text.instant:
             continue
         at = 0
-        for whole in _split_lines(passage.words):
-            headers = HEADERS.match(whole)
-            line = whole[headers.end() :] if headers else whole
+        for line in _split_lines(passage.words):
             at = max(at, passage.words.find(line, at))
-            if not line:
-                continue
             if not is_same or (TURN.match(line) and passage.start + at > place):
                 found.append((passage.text.instant, passage.text.number, passage.start + at, line))
     return [line for *_, line in sorted(found, reverse=True)]
@@ -182,22 +181,18 @@ def find_rivals(
             if _is_beside(quote, passage):
                 continue
             for first, end in split_sentences(passage.words):
-                headers = HEADERS.match(passage.words, first, end)
+                headers = _HEADERS.match(passage.words, first, end)
                 start = headers.end() if headers else first
                 words = passage.words[start:end].strip()
                 theirs = _list_stems(words)
-                if _is_alike(mine, theirs) and wanted <= asked.find(words) and mine - theirs and theirs - mine - said:
+                short, long = sorted((len(mine), len(theirs)))
+                is_alike = len(mine & theirs) >= max(_SAME * short, _SAME_LONGER * long, 1)
+                if is_alike and wanted <= asked.find(words) and mine - theirs and theirs - mine - said:
                     at = passage.place + passage.words.find(words, start)
                     rival = document.quote(at, at + len(words))
                     if rival and (not speaker or document.find_speaker(rival) in {speaker, ""}):
                         rivals.append(rival)
     return list(dict.fromkeys(rivals))
-
-
-def _is_alike(mine: set[str], theirs: set[str]) -> bool:
-    """Return whether two sentences are about the same, by their words."""
-    short, long = sorted((len(mine), len(theirs)))
-    return len(mine & theirs) >= max(_SAME * short, _SAME_LONGER * long, 1)
 
 
 def _is_beside(quote: DatedQuote, passage: MemoryPassage) -> bool:

@@ -126,6 +126,17 @@ def test_correct_forget_and_export(client, tmp_path) -> None:
     assert client.get("/memories/bo").status_code == 404
 
 
+def test_what_one_memory_forgets_leaves_the_newest_texts_of_the_others(client, server) -> None:
+    client.post("/memories", json={"name": "bo", "about": "Everything about Bo"})
+    for name in ("ada", "bo"):
+        client.post(f"/memories/{name}/texts", json={"text": "room = 12", "source": "mail-1"})
+        client.post(f"/memories/{name}/questions", json={"question": "room?"})
+    newest = server.service.memories._newest
+    assert len(newest) == 2
+    client.post("/memories/ada/forgets", json={"source": "mail-1"})
+    assert [len(blocks) for blocks in newest.values()] == [1]
+
+
 def test_it_is_read_into_by_the_way_of_its_model(tmp_path) -> None:
     model = ScriptedModel(note_values, plan=PLAN)
     model.default_way = "edits"

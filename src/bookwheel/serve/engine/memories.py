@@ -7,7 +7,7 @@ import logging
 import tempfile
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from http import HTTPStatus
 from itertools import groupby
 from pathlib import Path
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
-# Memories whose newest texts, which are in no kept index yet, are held looked through.
+# Memories whose newest texts, which are in no kept index yet, are held looked through; those asked last.
 _INDEXED: Final = 64
 
 
@@ -53,7 +53,7 @@ class ServedMemories:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._tables = service.journal.memories
-        self._index_of = lru_cache(_INDEXED)(_make_index)
+        self._newest: dict[int, list[Any]] = {}
 
     async def list_all(self, key: Key | None) -> list[records.MemorySummaryJson]:
         """Return the client's memories, newest first."""
@@ -187,8 +187,11 @@ class ServedMemories:
         if is_preview:
             opened = await self._open(key, name)
             return records.preview_to_json(name, await asyncio.to_thread(preview, opened, **scope))
-        forgotten = await self._run(key, name, partial(forget, **scope))
-        self._index_of.cache_clear()
+        record = await self.find(key, name)
+        try:
+            forgotten = await self._run(key, name, partial(forget, **scope))
+        finally:
+            self._newest.pop(record.number, None)
         return records.tombstone_to_json(name, forgotten)
 
     async def run_command(self, key: Key | None, name: str, command: FileCommand) -> str:
@@ -234,7 +237,7 @@ class ServedMemories:
         opened = await self._open(key, name)
         async with opened.hold():
             await asyncio.to_thread(self._tables.delete, record.number)
-        self._index_of.cache_clear()
+        self._newest.pop(record.number, None)
 
     async def export(self, key: Key | None, name: str) -> bytes:
         """Return a memory as a journal of its own."""
@@ -269,12 +272,10 @@ class ServedMemories:
         session = self._service.make_session(key, record.model)
         budget = self._service.plans[record.model].budget
         opened = open_memory(session, name, owner=self._service.owner(key), budget=budget)
-        return replace(opened, index=self._index_of(record.number))
-
-
-def _make_index(memory: int) -> TextIndex:
-    del memory
-    return TextIndex()
+        newest = self._newest[record.number] = self._newest.pop(record.number, [])
+        if len(self._newest) > _INDEXED:
+            del self._newest[next(iter(self._newest))]
+        return replace(opened, index=TextIndex(newest))
 
 
 def _load_parts(document: StoredDocument) -> tuple[Part, ...]:

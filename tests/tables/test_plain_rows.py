@@ -78,3 +78,21 @@ def test_a_list_in_blocks_of_one_layout_is_one_list_whose_cells_stand_in_the_col
         ("FS-2001", "box 32mm", "each", "0.88"),
         ("FS-2011", "box 100mm", "each", "5.15"),
     ]
+
+
+def test_what_stands_in_brackets_at_the_end_is_kept_where_a_column_asks_for_it() -> None:
+    menu = "Soup   4.50   (vegan)\nPie   6.00   (with nuts)\n"
+    assert find(menu, "every dish: name, price, note") == [("Soup", "4.50", "(vegan)"), ("Pie", "6.00", "(with nuts)")]
+    assert find(menu, "every dish: name, price") == [("Soup", "4.50"), ("Pie", "6.00")]
+    people = "Ada   Bakewell   (01234) 567890\nOdo   Matlock   (01629) 123456\nEve   Buxton   (01298) 222333\n"
+    assert find(people, "every person: name, town, phone")[0] == ("Ada", "Bakewell", "(01234) 567890")
+    rents = "Rent   2025   (1,200.00)\nRates   2025   (300.00)\n"
+    assert "(1,200.00)" in find(rents, "every line: what, year, amount")[0]
+
+
+def test_another_list_of_the_same_width_is_no_part_of_a_list() -> None:
+    text = (
+        "Invoices\nR-1   Kestrel   legal work   120.00\nR-2   Marrow   paint   80.00\n\n"
+        "Holidays\nEaster   all   closed   4 days\nMay Day   all   closed   1 day\n"
+    )
+    assert [cells[0] for cells in find(text, "every invoice: number, name, what, amount")] == ["R-1", "R-2"]

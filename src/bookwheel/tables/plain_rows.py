@@ -13,7 +13,7 @@ asks for a number or a date, or with as many cells as there are columns.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import mode
 from typing import TYPE_CHECKING, Final
@@ -63,8 +63,8 @@ class PlainList:
     rows: tuple[PlainRow, ...]
     words: str
     """Its block, and the line above."""
-    width: int
-    """Cells of most of its lines."""
+    layout: tuple[str, ...]
+    """What kind of value most of its lines have in each cell; empty where a header names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,7 @@ def find_lists(text: str, columns: Sequence[Column], asked: str) -> Iterator[Pla
         kept = lines if wants_totals else lines[:end]
         header = _find_header(kept)
         names = header.cells if header else []
+        kept = [line if line is header else _drop_remark(line, names, columns) for line in kept]
         places = map_columns(columns, names, [line.cells for line in kept if len(line.cells) == len(names)])
         in_order = _is_in_order([line.cells for line in kept if line is not header], columns)
         rows = [
@@ -95,8 +96,8 @@ def find_lists(text: str, columns: Sequence[Column], asked: str) -> Iterator[Pla
             and (cells := _fill(line.cells, _place(line.cells, names, places, columns, in_order=in_order), columns))
         ]
         if len(rows) >= least:
-            width = mode(len(line.cells) for line in kept if line.cells)
-            yield PlainList(rows=tuple(rows), words="\n".join((above, *(line.text for line in lines))), width=width)
+            layout = () if header else _find_layout([line.cells for line in kept if line.cells])
+            yield PlainList(rows=tuple(rows), words="\n".join((above, *(line.text for line in lines))), layout=layout)
         above = lines[-1].text
 
 
@@ -122,9 +123,16 @@ def _split_cells(line: str) -> list[str]:
     cells = [cell for cell in (piece.strip() for piece in _GAP.split(line)) if cell]
     if len(cells) == 1 and (found := _COLON.search(line) or _MONEY.search(line)):
         cells = [line[: found.start()].strip(), line[found.start() :].strip(" :：")]
-    if len(cells) > _LEAST_ROWS and _REMARK.fullmatch(cells[-1]):
-        cells = cells[:-1]
     return cells if all(0 < len(cell) <= _LONGEST_CELL for cell in cells) else []
+
+
+def _drop_remark(line: _ListLine, names: Sequence[str], columns: Sequence[Column]) -> _ListLine:
+    """Return a line without a remark in brackets behind the cells that are asked for; a header may name it."""
+    cells = line.cells
+    is_remark = len(cells) == len(columns) + 1 > _LEAST_ROWS and len(cells) != len(names)
+    if is_remark and _REMARK.fullmatch(cells[-1]) and not IS_NUMBER.fullmatch(cells[-1][1:-1].strip()):
+        return replace(line, cells=cells[:-1])
+    return line
 
 
 def _find_header(lines: Sequence[_ListLine]) -> _ListLine | None:
@@ -134,6 +142,21 @@ def _find_header(lines: Sequence[_ListLine]) -> _ListLine | None:
             has_names = not any(map(IS_NUMBER.fullmatch, line.cells)) and any(map(IS_NUMBER.fullmatch, below.cells))
             return line if has_names else None
     return None
+
+
+def _find_layout(lines: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return the kind of most cells of each place, of the lines that are as wide as most."""
+    width = mode(map(len, lines))
+    usual = [line for line in lines if len(line) == width]
+    return tuple(mode(map(_name_kind, cells)) for cells in zip(*usual, strict=True))
+
+
+def _name_kind(cell: str) -> str:
+    if is_of(cell, Kind.DATE):
+        return "date"
+    if not any(map(str.isdigit, cell)):
+        return "text"
+    return "number" if re.fullmatch(AMOUNT, cell) else "code"
 
 
 def _place(

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.picture import LABEL, MARK
 from bookwheel.tables.columns import NUMBER, Column, Kind
-from bookwheel.tables.duties import asks_for_duties, find_deadline, find_duty, says_again
+from bookwheel.tables.duties import asks_for_duties, find_deadline, find_duties, says_again
 from bookwheel.tables.framed_rows import fill_table
 from bookwheel.tables.headers import CURRENCY, OF_COUNTS, OF_PEOPLE, map_columns
 from bookwheel.tables.plain_rows import PlainRow, find_lists
@@ -60,7 +60,8 @@ _MARK: Final = re.compile(r"^\s*(?:[-*+•·–>]+|\(?\d{1,3}[.)、])\s+")
 _NUMBERED: Final = re.compile(r"^\s*\d{1,3}(?:\.\d{1,3})+\s+")
 """The number of a clause."""
 _DOER: Final = re.compile(
-    r"(?:[A-Z][\w'’-]+(?: (?:[a-z]{2,3} )?[A-Z][\w'’-]+)+|[A-Z][\w'’-]+(?= to\b|[:,]))[:,]?\s+(?=\S)"
+    r"(?:[A-Z][\w'’-]+(?: (?:[a-z]{2,3} )?[A-Z][\w'’-]+)+"
+    r"|(?!(?:Due|According|Owing|Thanks|Prior)\b)[A-Z][\w'’-]+(?= to\b|[:,]))[:,]?\s+(?=\S)"
     r"|[\u4e00-\u9fff][\u4e00-\u9fff·]{1,11}[:：,，]\s*(?=\S)"
 )
 """Who is named first, and then what he does: "Ada Quill to order it", "Ada: order it", "陈晓岚：签订合同"."""
@@ -120,11 +121,8 @@ class QuotedRows:
                 best = max(best, share)
         units = [unit for share, unit in chosen if share >= _NEAR * best]
         lines = [*_find_tables(document, request, words), *_find_lines(document, request, words)]
-        duties = _find_duties(document, request, labels)
-        if len(duties) > max(1, len(lines)):  # A table beside them sums them up.
-            units, lines = [], duties
-        elif lines:  # Beside a list, only what says itself, or under a heading of its own, that it is asked for.
-            starts, taken = {line.start for line in lines}, [(line.start, line.end) for line in lines]
+        if lines:  # Beside a list, only what says itself, or under a heading of its own, that it is asked for.
+            starts, taken = {line.start for line in lines}, sorted((line.start, line.end) for line in lines)
             headings = {unit.heading for unit in _list_units(document, labels) if unit.start in starts}
             asked = QuestionWords(re.split("[:：]", request.sentence)[0])
             units = [
@@ -136,6 +134,9 @@ class QuotedRows:
                     or (unit.heading not in headings and asked.share(unit.leads) >= _BESIDE)
                 )
             ]
+        duties = _leave_new(_find_duties(document, request, labels), lines)
+        taken = sorted((duty.start, duty.end) for duty in duties)
+        units, lines = [unit for unit in units if not _is_in(unit, taken)], [*lines, *duties]
         found = [(unit.start, _fill_cells(unit, request.columns), unit.text) for unit in units]
         found = sorted([*found, *((line.start, line.cells, line.text) for line in lines)], key=lambda row: row[0])
         rows = tuple(WrittenRow(cells=cells, quote=text) for _, cells, text in found)
@@ -169,18 +170,20 @@ def _find_lines(document: Document, request: TableRequest, words: QuestionWords)
     found = [
         (
             words.share(one.words),
-            one.width,
+            one.layout,
             [replace(row, start=start + row.start, end=start + row.end) for row in one.rows],
         )
         for start, piece in _list_pieces(document)
         for one in find_lists(_drop_marks(piece), request.columns, request.sentence.partition(":")[0])
     ]
-    best, width, _ = max(found, key=lambda one: one[0], default=(0.0, 0, []))
+    best, layout, _ = max(found, key=lambda one: one[0], default=(0.0, (), []))
     # A list goes on in blocks of the same layout, whatever stands above each.
+    text = [column.kind is Kind.TEXT for column in request.columns]
+    is_long = len(layout) == len(request.columns) > _LEAST_COLUMNS
     return [
         row
-        for share, wide, rows in found
-        if share >= _NEAR * best or (wide == width and width == len(request.columns) > _LEAST_COLUMNS)
+        for share, other, rows in found
+        if share >= _NEAR * best or (is_long and _is_alike(other, layout, text))
         for row in rows
     ]
 
@@ -193,24 +196,59 @@ def _find_duties(document: Document, request: TableRequest, words: QuestionWords
     if whose is None or what is None or not asks_for_duties(request.sentence):
         return []
     rows: list[PlainRow] = []
+    before: _Unit | None = None
     for unit in _list_units(document, words):
         text = _NUMBERED.sub("", _MARK.sub("", unit.text))
-        values = [
-            _find_value(text, one) or (find_deadline(text) or None if one.kind is Kind.DATE else None)
-            for one in columns
-        ]
-        if rows and says_again(text):
-            last = rows[-1]
-            joined = tuple(old or new for old, new in zip(last.cells, values, strict=True))
-            rows[-1] = replace(last, cells=joined, text=f"{last.text} {unit.text}", end=unit.end)
-        elif not unit.header and (duty := find_duty(text, request.sentence)):
+        duties = [] if unit.header else [*find_duties(text, request.sentence)]
+        for duty in duties:
+            values = _find_values(duty.text, columns)
             values[whose], values[what] = duty.who, duty.what[:_LONGEST_CELL]
             rows.append(PlainRow(start=unit.start, end=unit.end, text=unit.text, cells=tuple(values)))
+        # Only the sentence that goes on directly behind a duty says more of it.
+        is_next = rows and before and before.leads == unit.leads and before.end == rows[-1].end == unit.start
+        if not duties and is_next and says_again(text):
+            last = rows[-1]
+            joined = tuple(old or new for old, new in zip(last.cells, _find_values(text, columns), strict=True))
+            rows[-1] = replace(last, cells=joined, text=f"{last.text} {unit.text}", end=unit.end)
+        before = unit
     return rows
 
 
+def _find_values(text: str, columns: Sequence[Column]) -> list[str | None]:
+    """Return the dates and numbers that a sentence has for the columns of these kinds; until when may be in words."""
+    return [
+        _find_value(text, one) or (find_deadline(text) or None if one.kind is Kind.DATE else None) for one in columns
+    ]
+
+
+def _leave_new(duties: Sequence[PlainRow], lines: Sequence[PlainRow]) -> list[PlainRow]:
+    """Return the duties that no line of a list is or sums up."""
+    starts = sorted(line.start for line in lines)
+    known: dict[str, list[set[str]]] = {}
+    for line in lines:
+        if stems := find_stems(" ".join(filter(None, line.cells))):
+            known.setdefault(max(sorted(stems), key=len), []).append(stems)
+    left: list[PlainRow] = []
+    for duty in duties:
+        stems = find_stems(f"{duty.text} {' '.join(filter(None, duty.cells))}")
+        is_line = bisect_left(starts, duty.start) < bisect_left(starts, duty.end)
+        if not is_line and not any(one <= stems for stem in sorted(stems) for one in known.get(stem, ())):
+            left.append(duty)
+    return left
+
+
+def _is_alike(one: Sequence[str], other: Sequence[str], is_text: Sequence[bool]) -> bool:
+    """Tell if the cells of two lists are of the same kinds; within a line, words may stand in the place of a code."""
+    return len(one) == len(other) == len(is_text) and all(
+        one[at] == other[at] or (at > 0 and free and {one[at], other[at]} <= {"text", "code"})
+        for at, free in enumerate(is_text)
+    )
+
+
 def _is_in(unit: _Unit, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start < unit.end and unit.start < end for start, end in spans)
+    """Tell if one of these spans, which are sorted, has something of a unit."""
+    at = bisect_left(spans, (unit.end, 0))
+    return at > 0 and unit.start < spans[at - 1][1]
 
 
 def _drop_marks(piece: str) -> str:

@@ -264,4 +264,6 @@ class NoWeights(ModelError):
 def is_passing_kind(kind: str) -> bool:
     """Return True if waiting can mend an error of this kind: a stored reading has the kind alone."""
     found = globals().get(kind)
-    return isinstance(found, type) and issubclass(found, ModelError) and found.most_tries == inf
+    if not isinstance(found, type):
+        return False
+    return issubclass(found, JournalError) or (issubclass(found, ModelError) and found.most_tries == inf)

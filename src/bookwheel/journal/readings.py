@@ -81,14 +81,18 @@ def find_reading(reader: ReadPool, id_or_prefix: str) -> FoundReading:
     return parse_row(row)
 
 
+def match_rows(reader: ReadPool, id_or_prefix: str) -> list[Any]:
+    """Return the rows of the readings that are named: at most one for a whole id, and at most four."""
+    if id_or_prefix == "last":
+        return reader.fetch_all(f"{SELECT_READINGS} ORDER BY number DESC LIMIT 1")
+    wanted = (store_text(id_or_prefix),)
+    rows = reader.fetch_all(f"{SELECT_READINGS} WHERE readings.id = ?", wanted)
+    return rows or reader.fetch_all(f"{SELECT_READINGS} WHERE {_BEGINS} ORDER BY number DESC LIMIT 4", wanted)
+
+
 def find_row(reader: ReadPool, id_or_prefix: str) -> Any:
     """Return the row of a reading, also of a damaged one."""
-    if id_or_prefix == "last":
-        rows = reader.fetch_all(f"{SELECT_READINGS} ORDER BY number DESC LIMIT 1")
-    else:
-        wanted = (store_text(id_or_prefix),)
-        rows = reader.fetch_all(f"{SELECT_READINGS} WHERE readings.id = ?", wanted)
-        rows = rows or reader.fetch_all(f"{SELECT_READINGS} WHERE {_BEGINS} ORDER BY number DESC LIMIT 4", wanted)
+    rows = match_rows(reader, id_or_prefix)
     if len(rows) == 1:
         return rows[0]
     if rows:

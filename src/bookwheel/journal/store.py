@@ -33,6 +33,7 @@ from bookwheel.journal.readings import (
     insert_reading,
     insert_step,
     load_steps,
+    match_rows,
     parse_row,
 )
 from bookwheel.journal.rows import (
@@ -367,6 +368,10 @@ class Journal:
 
     def find_id(self, id_or_prefix: str) -> str:
         return str(find_row(self._reader, id_or_prefix)[-len(READINGS.columns)])
+
+    def match_ids(self, id_or_prefix: str) -> list[str]:
+        """Return the ids of the readings that are named so, at most four."""
+        return [str(row[-len(READINGS.columns)]) for row in match_rows(self._reader, id_or_prefix)]
 
 
 def _now() -> str:

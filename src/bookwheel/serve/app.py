@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -26,7 +27,7 @@ from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from starlette.types import Scope
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
-from bookwheel.errors import BookwheelError, ModelError
+from bookwheel.errors import BookwheelError, JournalError, ModelError
 from bookwheel.journal import Journal
 from bookwheel.models.accompanied import find_companions
 from bookwheel.models.base import Ability, Model, find_abilities
@@ -37,7 +38,7 @@ from bookwheel.reading.choice import find_default_way
 from bookwheel.reading.ways.registry import sort_ways
 from bookwheel.record import PlanJson
 from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing
-from bookwheel.serve.engine.errors import ApiError, not_found
+from bookwheel.serve.engine.errors import ApiError, hide_place, not_found
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.engine.starting import continue_readings
@@ -57,6 +58,7 @@ from bookwheel.serve.openai.ollama import OllamaRoutes
 from bookwheel.serve.openai.plain import PlainRoutes
 from bookwheel.session import WayRequest
 
+_log: Final = logging.getLogger(__name__)
 EXTENSIONS: Final = "bookwheel.routes"
 """The entry points of classes with operations that other packages add; each is made with the `Service`."""
 _SESSION_SECONDS: Final = 30 * 24 * 3600
@@ -229,6 +231,9 @@ async def _answer_error(request: Request, error: Exception) -> Response:
         error = ApiError(error.status_code, str(error.detail), kind=kind, headers=error.headers)
         error = not_found("page of that name") if kind == "not_found" else error
     assert isinstance(error, BookwheelError)
+    if isinstance(error, JournalError):
+        _log.error("%s %s: %s", request.method, request.url.path, error)
+    error = hide_place(error, request.app.state.service.journal.path)
     return error_response(error, request.url.path)
 
 

@@ -8,10 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from bookwheel.errors import Refused
+from bookwheel.errors import JournalError, Refused
+from bookwheel.journal import Journal
 from bookwheel.journal.files import connect
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.serve.app import build_app
 from bookwheel.serve.engine.settings import Limits, ServerSettings
+from bookwheel.serve.engine.starting import _request_again
 from bookwheel.serve.engine.usage import UsageEntry
 from bookwheel.types import Status
 
@@ -158,6 +161,41 @@ def test_a_reading_that_failed_for_a_passing_reason_goes_on_at_the_next_start(se
         assert client.get(f"/readings/{refused}").json()["status"] == "failed"
     assert statuses == {"passing": "answered", "awaited": "failed", "old": "failed"}
     assert again.seen == 1
+
+
+async def _hang(_journal: Journal):
+    await asyncio.sleep(60)
+
+
+async def _find_locked(journal: Journal):
+    raise JournalError(f"cannot read the journal {journal.path}: database is locked")
+
+
+@pytest.mark.parametrize(("open_document", "status"), [(_hang, Status.READING), (_find_locked, Status.FAILED)])
+def test_a_reading_whose_document_did_not_open_before_the_servers_end_goes_on_at_the_next_start(
+    serving, gated, open_document, status: Status
+) -> None:
+    first = gated()
+    first.after(3)
+    with serving(first) as up:
+        id_ = up.begin()["reading"]
+        up.events(id_, until=3)
+    with Journal(up.journal.path) as journal:
+        service = build_app(journal=journal, models={first.name: first}).state.service
+
+        async def continue_and_close() -> None:
+            (entry,) = service.usage.list_open()
+            request = await _request_again(service, entry)
+            service.readings.start(replace(request, open_document=lambda: open_document(journal)))
+            await asyncio.sleep(0.1)
+            await service.readings.close()
+
+        asyncio.run(continue_and_close())
+        kept = journal.reading(id_)
+        assert kept.status is status
+        assert str(journal.path) not in kept.error
+    with serving(gated()) as up:
+        assert up.events(id_)[-1][2]["status"] == "answered"
 
 
 @pytest.mark.slow

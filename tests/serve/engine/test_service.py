@@ -94,7 +94,9 @@ def test_a_key_names_its_readings_by_their_ids_their_beginnings_or_last(service:
         service.usage.save_reading(UsageEntry(id=id_, key_name=key))
     found = {name: asyncio.run(service.find_id(name, BO)) for name in ("aaaa1111", "bb", "last")}
     assert found == {"aaaa1111": "aaaa1111", "bb": "bbbb3333", "last": "bbbb3333"}
-    for name in ("", "aaaa", "cccc4444"):
+    with pytest.raises(ApiError, match="'aaaa' matches more than one reading, as aaaa1111, aaaa2222; give more of"):
+        asyncio.run(service.find_id("aaaa", BO))
+    for name in ("", "cccc4444"):
         with pytest.raises(ApiError, match="reading of that name"):
             asyncio.run(service.find_id(name, BO))
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from bookwheel.documents.opening import TextDocument
+from bookwheel.errors import JournalError
 from bookwheel.journal import Journal
+from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import find_places
 
 
@@ -140,3 +144,19 @@ def test_a_model_says_what_it_can_do_and_how_it_reads(client) -> None:
     assert {"sequential", "edits"} <= set(model["ways"])
     assert "gated" not in model["ways"]
     assert "dense" not in model["ways"]
+
+
+def test_a_beginning_of_several_ids_names_them(up, client, monkeypatch) -> None:
+    monkeypatch.setattr(up.service.journal, "match_ids", lambda name: [f"{name}{n}" for n in range(4)])
+    with pytest.raises(ApiError, match="'ab' matches more than one reading, as ab0, ab1, ab2; give more of the id"):
+        asyncio.run(up.service.find_id("ab", None))
+
+
+def test_a_journal_that_cannot_be_read_is_not_taken_for_a_missing_reading(up, client, monkeypatch) -> None:
+    def fail(_name: str) -> list[str]:
+        raise JournalError(f"cannot read the journal {up.journal.path}: database is locked")
+
+    monkeypatch.setattr(up.service.journal, "match_ids", fail)
+    answer = client.get("/readings/abcdefgh")
+    assert (answer.status_code, answer.json()["kind"]) == (500, "JournalError")
+    assert answer.json()["error"] == "cannot read the journal of this server: database is locked"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
-from bookwheel.errors import BookwheelError, BudgetReached
+from bookwheel.errors import BookwheelError, BudgetReached, JournalError
 
 
 class ApiError(BookwheelError):
@@ -28,6 +29,13 @@ class ApiError(BookwheelError):
 
 class QuotaReached(BudgetReached):
     """A key has used its tokens of the day, or a request could exceed the rest; nothing was called for it."""
+
+
+def hide_place(error: BookwheelError, journal: Path) -> BookwheelError:
+    """Return an error as a client is told it: not where the journal lies."""
+    if not isinstance(error, JournalError):
+        return error
+    return type(error)(str(error).replace(f" {journal}", " of this server").replace(str(journal), "…"))
 
 
 def not_found(name: str) -> ApiError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -15,7 +14,7 @@ from bookwheel.journal import Journal, StoredDocument
 from bookwheel.journal.search import SearchHit
 from bookwheel.journal.shelf import EVERYTHING, Label, LabelKind, Reach, ShelfCounts, ShelfQuery, ShelvedDocument
 from bookwheel.serve.engine.access import Key
-from bookwheel.serve.engine.errors import ApiError, not_found
+from bookwheel.serve.engine.errors import ApiError, hide_place, not_found
 from bookwheel.serve.engine.originals import Originals
 from bookwheel.serve.engine.reading_pool import ReadingPool
 from bookwheel.serve.engine.settings import ServerSettings
@@ -33,6 +32,8 @@ _SHORTEST_ID: Final = 8
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 # Readings of one document among which a memory is looked for.
 _MOST_FINISHED: Final = 20
+# Readings that are named where a client's words fit several.
+_MOST_NAMED: Final = 3
 # Characters that are searched at a time: a document may not fit into memory.
 _PIECE: Final = 1 << 18
 
@@ -150,11 +151,9 @@ class Library:
     async def check_reading(self, id_: str, key: Key | None) -> None:
         """Raise a 404 unless there is a reading of exactly this id that the key may see."""
         # The journal also takes the beginning of an id and "last", which must not reach someone else's reading.
-        if _READING_ID.fullmatch(id_) and id_ != "last" and await asyncio.to_thread(self.owns, id_, key):
-            with suppress(JournalError):
-                if await asyncio.to_thread(self.journal.find_id, id_) == id_:
-                    return
-        raise not_found("reading of that name")
+        is_id = _READING_ID.fullmatch(id_) and id_ != "last" and await asyncio.to_thread(self.owns, id_, key)
+        if not is_id or id_ not in await asyncio.to_thread(self.journal.match_ids, id_):
+            raise not_found("reading of that name")
 
     def owns(self, id_: str, key: Key | None) -> bool:
         """Return True if a client may see the reading of this id."""
@@ -194,14 +193,14 @@ class Library:
 
     def _find_id(self, name: str, owner: str) -> str:
         if not owner:
-            # The journal's own words tell its path.
-            with suppress(JournalError):
-                return self.journal.find_id(name)
-            matches = []
+            matches = self.journal.match_ids(name) if name else []
         else:
             owned = self.usage.list_owned(owner)
             matches = owned[-1:] if name == "last" else [id_ for id_ in owned if name and id_.startswith(name)]
-        if len(matches) != 1:
+        if len(matches) > 1:
+            ids = ", ".join(matches[:_MOST_NAMED])
+            raise ApiError(400, f"{name!r} matches more than one reading, as {ids}; give more of the id")
+        if not matches:
             raise not_found("reading of that name; list_readings lists what there is")
         return matches[0]
 
@@ -225,7 +224,7 @@ class Library:
         try:
             await asyncio.to_thread(self.journal.delete, id_)
         except JournalError as error:
-            raise ApiError(409, str(error), kind="JournalError") from error
+            raise ApiError(409, str(hide_place(error, self.journal.path)), kind="JournalError") from error
         await asyncio.to_thread(self.usage.delete_reading, id_)
         self._drop_copies()
 

@@ -16,14 +16,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from bookwheel.errors import BookwheelError, BrokenReading, InputError
+from bookwheel.errors import BookwheelError, BrokenReading, InputError, is_passing_kind
 from bookwheel.journal import Journal, StoredDocument
 from bookwheel.models.base import Model
 from bookwheel.models.patience import Patience, Retry, format_duration
 from bookwheel.reading import runner
 from bookwheel.reading.several import follow
 from bookwheel.reading.structured import apply_schema
-from bookwheel.serve.engine.errors import ApiError, server_error, too_many_requests
+from bookwheel.serve.engine.errors import ApiError, hide_place, server_error, too_many_requests
 from bookwheel.serve.engine.running_reading import (
     JobCancelled,
     LiveCall,
@@ -174,7 +174,7 @@ class ReadingPool:
         try:
             error = asyncio.CancelledError() if task.cancelled() else task.exception()
             if error:
-                _note(running, error)
+                self._run_with.note(running, error)
             else:
                 ended = task.result()
         finally:  # whoever waits would wait for ever
@@ -229,10 +229,10 @@ class ReadingRunner:
                 try:
                     ended = await self._read(running, await self._start(running))
                 except Exception as error:  # noqa: BLE001 - one reading is recorded as failed; the others continue
-                    _note(running, error)
+                    self.note(running, error)
                     ended = await self._end_broken(running)
         except Exception as error:  # noqa: BLE001 - another program has it
-            _note(running, error)
+            self.note(running, error)
         if ended and running.is_started:
             self.metrics.ended.labels(str(ended.status)).inc()
             self.metrics.running.dec()
@@ -242,9 +242,11 @@ class ReadingRunner:
         """Store the end of a reading that broke outside of its way, or it would stand as under way for ever."""
         try:
             stored = await asyncio.to_thread(self.journal.reading, running.reading.id)
-            if stored.status is not Status.READING:
+            if stored.status is not Status.READING or running.is_paused:
                 return stored
-            ended = replace(stored, status=Status.FAILED, error=str(running.error), error_kind="")
+            kind = type(running.error).__name__
+            kind = kind if is_passing_kind(kind) else ""
+            ended = replace(stored, status=Status.FAILED, error=str(running.error), error_kind=kind)
             await self.journal.end(ended)
         except Exception:  # noqa: BLE001 - not begun, or the journal cannot be written any more
             message = "the server could not keep this reading"
@@ -354,15 +356,14 @@ class ReadingRunner:
         await self.journal.end(ended)
         return ended
 
-
-def _note(running: RunningReading, error: BaseException) -> None:
-    """Keep and log what ended a reading; of what nobody foresaw a client learns nothing more."""
-    if isinstance(error, BookwheelError):
-        running.error = error
-        _log.warning("reading %s: %s", running.reading.id, error)
-    else:
-        running.error = server_error()
-        _log.error("reading %s broke", running.reading.id, exc_info=error)
+    def note(self, running: RunningReading, error: BaseException) -> None:
+        """Keep and log what ended a reading; of what nobody foresaw a client learns nothing more."""
+        if isinstance(error, BookwheelError):
+            running.error = hide_place(error, self.journal.path)
+            _log.warning("reading %s: %s", running.reading.id, error)
+        else:
+            running.error = server_error()
+            _log.error("reading %s broke", running.reading.id, exc_info=error)
 
 
 def _make_patience(running: RunningReading, loop: asyncio.AbstractEventLoop) -> Patience:

@@ -156,8 +156,8 @@ def _start_together(readings: ReadingPool, requests: Sequence[ReadingRequest], k
 async def continue_readings(service: Service) -> int:
     """Continue the readings that the last server left when it ended; return how many.
 
-    So do those of the last week that failed because their model could not be reached: today a reading of the server
-    waits for its model, but an older server stored such failures as an end.
+    So do those of the last week that failed because their journal could not be used, or their model not be reached:
+    today a reading of the server waits for its model, but an older server stored such failures as an end.
     """
     failed: list[UsageEntry] = []
     try:
@@ -203,12 +203,12 @@ def _list_failed(service: Service) -> list[UsageEntry]:
 
 async def _request_again(service: Service, entry: UsageEntry) -> ReadingRequest | None:
     """Return the request that continues a reading; None where it cannot go on here."""
-    try:
-        reading = await asyncio.to_thread(service.journal.reading, entry.id)
-    except JournalError:
+    if not await asyncio.to_thread(service.journal.match_ids, entry.id):
         await asyncio.to_thread(service.usage.delete_reading, entry.id)
         return None
-    is_unfinished = reading.status is Status.READING or (reading.status is Status.FAILED and not entry.is_open)
+    reading = await asyncio.to_thread(service.journal.reading, entry.id)
+    may_pass = not entry.is_open or is_passing_kind(reading.error_kind)
+    is_unfinished = reading.status is Status.READING or (reading.status is Status.FAILED and may_pass)
     if not is_unfinished or reading.model not in service.models:
         await asyncio.to_thread(service.usage.set_ended, entry.id)
         return None

@@ -141,7 +141,8 @@ def build_graph_server(service: Service, memory: str) -> ProtocolServer:
         (tools.open_nodes, _READS),
     ]
     for tool, hints in offered:
-        server.add_tool(wrap_tool(tool, _shorten), description=getdoc(tool), annotations=hints, structured_output=False)
+        wrapped = wrap_tool(tool, service.journal.path, _shorten)
+        server.add_tool(wrapped, description=getdoc(tool), annotations=hints, structured_output=False)
     server.resource(_URI, name="knowledge-graph", mime_type="application/json")(tools.read_resource)
     return server
 

@@ -10,6 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -20,6 +21,7 @@ from bookwheel.errors import BookwheelError, InputError
 from bookwheel.journal import StoredDocument
 from bookwheel.journal.search import SearchHit
 from bookwheel.models.patience import format_duration
+from bookwheel.serve.engine.errors import hide_place
 from bookwheel.serve.engine.running_reading import RunningReading, Waiting
 from bookwheel.tables.shown import ShownTable
 from bookwheel.tables.way import makes_table
@@ -302,7 +304,7 @@ def to_compact_json(result: Any) -> str:
 
 
 def wrap_tool(
-    tool: Callable[..., Awaitable[Any]], to_text: Callable[[Any], str] = to_compact_json
+    tool: Callable[..., Awaitable[Any]], journal: Path, to_text: Callable[[Any], str] = to_compact_json
 ) -> Callable[..., Awaitable[CallToolResult]]:
     """Return the tool with its results as texts too, and with errors that a client's model can read."""
 
@@ -311,7 +313,7 @@ def wrap_tool(
         try:
             result = await tool(*positional, **named)
         except BookwheelError as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(str(hide_place(error, journal))) from error
         return CallToolResult(content=[TextContent(type="text", text=to_text(result))], structured_content=result)
 
     return call

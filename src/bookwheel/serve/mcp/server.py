@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute, Route
 from bookwheel.errors import BookwheelError, InputError
 from bookwheel.record import reading_to_json
 from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing, hash_secret
+from bookwheel.serve.engine.errors import hide_place
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.engine.settings import is_loopback
 from bookwheel.serve.mcp.memories import LastingMemoryTools
@@ -80,7 +81,9 @@ def build_server(service: Service, access: AccessPolicy, *, survives_restart: bo
         (memories.memory_delete, _ERASES),
     ]
     for tool, hints in offered:
-        server.add_tool(wrap_tool(tool), description=getdoc(tool), annotations=hints, structured_output=False)
+        server.add_tool(
+            wrap_tool(tool, service.journal.path), description=getdoc(tool), annotations=hints, structured_output=False
+        )
     for prompt in (answer_from_document, answer_several_questions, check_answer):
         server.prompt()(prompt)
     server.resource("reading://{reading}", name="reading", mime_type="application/json")(server.read_json)
@@ -188,7 +191,7 @@ class _ReadingServer(ProtocolServer):
             id_ = await self._service.find_id(name, get_key(ctx))
             return await asyncio.to_thread(self._service.journal.reading, id_)
         except BookwheelError as error:
-            raise ResourceNotFoundError(str(error)) from error
+            raise ResourceNotFoundError(str(hide_place(error, self._service.journal.path))) from error
 
 
 def _to_resource(reading: Json) -> Resource:

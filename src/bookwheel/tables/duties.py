@@ -47,12 +47,15 @@ _PEOPLE: Final = (
 # A word with a capital that begins a sentence is mostly no name.
 _NO_NAME: Final = (
     r"(?!(?:According|After|All|Although|An|And|Any|As|At|Because|Before|Both|But|By|Due|During|Each|Either|Every|For|"
-    r"From|Further|He|How|If|In|It|Next|No|None|Nothing|Of|On|Once|Or|Owing|Prior|Says?|She|Since|So|Some|Subject|Such|"
+    r"From|Further|He|How|I|If|In|It|Next|No|None|Nothing|Of|On|Once|Or|Owing|Prior|Says?|She|Since|So|Some|Subject|Such|"
     r"Thanks|That|The|Then|There|These|They|This|Those|Though|To|Unless|Until|We|What|When|Where|Which|While|Who|Why|"
     r"With|Yet|You|[A-Z][\w’']*(?:ing|ment|tion|sion|ance|ence|ity|ness))\b)"
 )
 _NAME: Final = r"[A-Z][\w.'’-]*"
-_ONE_OF: Final = rf"(?i:the|an?|any|all|each|every|both|no|either|neither)(?: [\w'’-]+){{0,2}}? (?i:{_PEOPLE})"
+_ONE_OF: Final = (
+    rf"(?i:the|an?|any|all|each|every|both|no|either|neither)(?: [\w'’-]+){{0,2}}? (?i:{_PEOPLE})"
+    r"(?: of (?:the |this |our )?[\w'’-]+)?"
+)
 _DEFINED: Final = rf"(?:[Tt]he|[Ee]ach|[Ee]very|[Aa]ny|[Nn]o|[Aa]n?) {_NAME}(?: {_NAME}){{0,3}}"
 """A word with a capital behind an article is one that a contract defines."""
 _NAMES: Final = rf"{_NO_NAME}{_NAME}(?: (?:&|of|and|{_NAME})(?= )){{0,7}}"
@@ -60,7 +63,7 @@ _FULL_NAMES: Final = rf"(?:{_NO_NAME}{_NAME}(?: (?:&|of|and|{_NAME})(?= )){{1,7}
 _BINDS: Final = (
     r"shall|must|ha(?:s|ve) to|(?:is|are) (?:required |obliged )to|agree[sd]? to|undert(?:akes?|ook) to|promise[sd]? to"
 )
-_BESIDE: Final = r"(?:, [^,.;:]{3,60},)? (?:still |also |therefore |then |now |each )?"
+_BESIDE: Final = r"(?: \([^()]{1,40}\))?(?:, [^,.;:]{3,60},)? (?:still |also |therefore |then |now |each )?"
 _BEFORE: Final = r"(?:^|(?<=[,;:.)] )|(?<=\bthat )|(?<=\band ))"
 _NOT_DONE: Final = (
     r"(?!be (?!responsible|liable)|not be |have |mean |include |apply |remain |cease |"

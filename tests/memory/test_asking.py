@@ -214,6 +214,19 @@ async def test_the_title_of_a_mail_is_no_answer(journal):
     assert "AMBER" in answer.answer
 
 
+async def test_a_value_behind_a_label_is_newest(journal):
+    model = ScriptedModel(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
+    model.default_way = "quotes"
+    quoting = Session(model=model, journal=journal, patience=Patience(seconds=0))
+    await begin_memory(quoting, "choir", "the choir", QUOTING)
+    opened = open_memory(quoting, "choir")
+    await append(
+        opened, "The concert is on 3 May 2026 in the old town hall, doors at seven.", source="a", at="2026-01-05"
+    )
+    await append(opened, "Concert: 14 June 2026.", source="b", at="2026-02-02")
+    assert "14 June" in (await ask(opened, "When is the concert?")).answer
+
+
 def test_only_the_title_of_a_mail_is_left_out():
     def cut(words: str, question: str = "What is the roof made of?") -> str:
         text = MemoryText(number=1, source="a", at="", arrived="", sha256="", characters=len(words), position=0)

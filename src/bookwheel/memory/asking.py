@@ -279,8 +279,10 @@ def _is_of_matter(answer: MemoryAnswer, question: str, document: PassageDocument
     names = {stem(word.index_key) for who in document.speakers for word in parse_words(who)}
     asked = QuestionWords(question)
     own = asked.stems & names
+    # A label such as "Concert:" speaks of nobody, where the question has it as a common word and no other.
+    is_label = asked.stems <= own and not any(who in question for who in document.speakers)
     # A question that names nobody who speaks is not of a talk.
-    return not own or any((asked.find(quote.quote) & asked.stems) - own for quote in answer.evidence)
+    return not own or is_label or any((asked.find(quote.quote) & asked.stems) - own for quote in answer.evidence)
 
 
 def _judge(text: str, question: str, version: int, document: PassageDocument, origin: str) -> MemoryAnswer:

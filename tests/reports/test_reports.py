@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 import docx
@@ -15,10 +16,12 @@ from bookwheel.errors import InputError
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.reports.api import find_state, matrix, report
 from bookwheel.reports.checking import SourceLine, check_sentences
+from bookwheel.reports.matrix import match_readings
 from bookwheel.reports.outline import parse_outline
 from bookwheel.reports.output import format_html, format_markdown, list_blocks
 from bookwheel.reports.report import ReportState
 from bookwheel.tables.api import edit_table
+from bookwheel.types import Chunk, Conversation, DocumentInfo, Flag, Memory, Plan, Reading, Reply, Status, Step
 
 OUTLINE = "# Payments\n\n## Who pays\nevery payment: who, amount, due date\n"
 
@@ -222,3 +225,16 @@ def test_a_model_that_only_quotes_gives_each_answer_once_with_its_documents(tmp_
     (column,) = made.syntheses
     assert all(one.is_kept for one in column)
     assert sorted(number for one in column for number in one.numbers) == [1, 2, 3]
+
+
+def test_of_readings_the_newest_that_has_an_answer_without_gaps_is_taken() -> None:
+    document, memory = DocumentInfo(id="d", name="d", length=1), Memory.blank(9)
+    chunk = Chunk(index=0, start=0, end=1, text="x", tokens=1)
+    talk = Conversation(messages=(), reply=Reply(text=""))
+    gap = Step(chunk=chunk, before=memory, after=memory, conversation=talk, flags=(Flag.TRUNCATED,))
+    make = partial(Reading, document=document, question="Who?", plan=Plan(), model="m")
+    stopped, partly = make(id="4", status=Status.STOPPED), make(id="3", status=Status.ANSWERED, steps=(gap,))
+    whole, older = make(id="2", status=Status.ANSWERED), make(id="1", status=Status.ANSWERED)
+    assert match_readings([stopped, partly, whole, older], "m", "")["Who?"] is whole
+    assert match_readings([stopped, partly], "m", "")["Who?"] is partly
+    assert match_readings([stopped], "m", "")["Who?"] is stopped

@@ -71,22 +71,21 @@ async def _read_on(session: Session, document: str, questions: Sequence[str], wa
     journal = session.journal
     assert journal is not None  # A document was kept in it.
     listed = await asyncio.to_thread(partial(journal.readings, document=document))
-    found: dict[str, Reading] = {}
-    for question, one in match_readings(listed, session.model.name, way).items():
-        if question in questions:
-            whole = journal.reading(one.id)
-            is_whole = whole.status is Status.ANSWERED
-            found[question] = whole if is_whole else (await session.read_on(session.renew(whole, {})))[0]
-    return found
+    # With their steps, for those tell of gaps.
+    mine = [journal.reading(one.id) for one in listed if one.question in questions]
+    return {
+        question: one if one.status is Status.ANSWERED else (await session.read_on(session.renew(one, {})))[0]
+        for question, one in match_readings(mine, session.model.name, way).items()
+    }
 
 
 def match_readings(listed: Sequence[Reading], model: str, way: str) -> dict[str, Reading]:
     """Return by its question the newest of these readings by a model and a way, of those with an answer if any has one.
 
-    Without a way, by any.
+    One without gaps comes first, as far as the steps are there to tell. Without a way, by any.
     """
     mine = [one for one in reversed(listed) if one.model == model and way in {"", one.way} and not one.parent]
-    mine.sort(key=lambda one: one.status is Status.ANSWERED)
+    mine.sort(key=lambda one: 0 if one.status is not Status.ANSWERED else 1 if one.gaps else 2)
     return {one.question: one for one in mine}
 
 

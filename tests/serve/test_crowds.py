@@ -19,7 +19,14 @@ from uvicorn.server import ServerState
 from bookwheel.errors import InputError
 from bookwheel.serve.engine.access import Key, KeyRing, hash_secret
 from bookwheel.serve.engine.settings import Limits, ServerSettings
-from bookwheel.serve.server import _MOST_LINES, _RESERVED_FILES, LineLimit, TimedProtocol, find_most_connections
+from bookwheel.serve.server import (
+    _MOST_LINES,
+    _RESERVED_FILES,
+    LineLimit,
+    TimedProtocol,
+    bind_socket,
+    find_most_connections,
+)
 
 SECRET = "bw-a-long-secret-that-nobody-guesses"
 RINGS = KeyRing([Key(name="reader", sha256=hash_secret(SECRET), requests_per_minute=3)])
@@ -172,7 +179,8 @@ def test_a_reply_that_nobody_reads_is_given_up(serving) -> None:
 class Drip:
     """An app whose replies are so long, behind the server's protocol with its deadlines."""
 
-    def __init__(self, length: int, seconds: float) -> None:
+    def __init__(self, length: int, seconds: float, *, is_small: bool = True) -> None:
+        self.is_small = is_small
         self.body = bytes(length)
         self.seconds = seconds
 
@@ -182,16 +190,18 @@ class Drip:
         await send({"type": "http.response.body", "body": self.body})
 
     async def talk(self, talk_to) -> object:
-        """Return what a client says of a connection whose small buffers leave most of a reply with the server."""
+        """Return what a client says of a connection; small buffers leave most of a reply with the server."""
         config = uvicorn.Config(self, http=TimedProtocol.for_server(self.seconds, 16), lifespan="off", log_config=None)
         config.load()
         state = ServerState()
         made = lambda: config.http_protocol_class(config=config, server_state=state, app_state={})  # noqa: E731
-        listening = socket.create_server(("127.0.0.1", 0))
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 12)
+        listening = bind_socket("127.0.0.1", 0)
+        if self.is_small:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 12)
         server = await asyncio.get_running_loop().create_server(made, sock=listening)
         with closing(socket.socket()) as client:
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 12)
+            if self.is_small:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 12)
             client.settimeout(10)
             client.connect(listening.getsockname())
             said = await asyncio.to_thread(talk_to, client, state)
@@ -211,6 +221,19 @@ def test_a_long_reply_is_sent_whole_to_a_slow_but_steady_reader() -> None:
     begun = time.monotonic()
     assert asyncio.run(Drip(2_000_000, 0.3).talk(read_slowly)) > 2_000_000
     assert time.monotonic() - begun > 0.6
+
+
+@pytest.mark.slow
+def test_the_kernels_buffers_do_not_hide_that_a_client_reads() -> None:
+    def read_slowly(client: socket.socket, _state: ServerState) -> int:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        received = 0
+        while piece := client.recv(50_000):
+            received += len(piece)
+            time.sleep(0.05)
+        return received
+
+    assert asyncio.run(Drip(8_000_000, 0.5, is_small=False).talk(read_slowly)) > 8_000_000
 
 
 @pytest.mark.parametrize("ask", ["GET / HTTP/1.1\r\nConnection: close", "GET / HTTP/1.0", "GET / HTTP/1.1"])

@@ -34,6 +34,8 @@ _SECONDS_BETWEEN_TURNS: Final = 0.0005
 # Descriptors for everything but connections: the journal, models, conversions, and those about to be taken or closed.
 _RESERVED_FILES: Final = 320
 _LEAST_CONNECTIONS: Final = 32
+# Bytes that the kernel keeps of a reply unsent: with megabytes, it would long be unknown whether a slow client reads.
+_MOST_UNSENT: Final = 1 << 16
 # Lines of the log of one kind in a minute; the rest are counted.
 _MOST_LINES: Final = 60
 _SECONDS_PER_MINUTE: Final = 60.0
@@ -269,4 +271,6 @@ def bind_socket(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         raise InputError(f"{host}:{port} cannot be bound: {error}. Take another --port or --host.") from error
     bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else each answer waits 40 ms for its last packet
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # not on Windows
+        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _MOST_UNSENT)
     return bound

@@ -202,7 +202,7 @@ def test_no_text_is_lost(messages):
         ({"type": "file"}, "file"),
         ({"type": "file", "file": {"file_id": 7}}, "file"),
         ({"type": "file", "file": "file-1"}, "file"),
-        ({}, "None"),
+        ({}, "a part without a type"),
     ],
 )
 def test_what_is_not_text_is_refused_by_its_kind(part, kind):

@@ -102,7 +102,7 @@ def _split_parts(message: MessageShape) -> Iterator[tuple[str, str]]:
         elif kind == "image_url" and (address := _find_address(part)):
             yield "picture", address
         else:
-            yield "other", kind
+            yield "other", kind or "a part without a type"
     calls = (message.model_extra or {}).get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         yield "text", _describe_call(call)

@@ -1,4 +1,4 @@
-"""Words that decide whether two sentences say the same: function words, negations, hedges, equal verbs; and stems.
+"""Words by what they do in a sentence: function words, months, numbers, equal verbs; and the stem of a word.
 
 Small and hand-made on purpose: a missing entry makes a verdict more careful, never bolder.
 

@@ -248,9 +248,12 @@ class ReadingRunner:
             kind = kind if is_passing_kind(kind) else ""
             ended = replace(stored, status=Status.FAILED, error=str(running.error), error_kind=kind)
             await self.journal.end(ended)
-        except Exception:  # noqa: BLE001 - not begun, or the journal cannot be written any more
+        except Exception as error:  # noqa: BLE001 - not begun, or the journal cannot be written any more
+            if not running.is_started:
+                return None
+            _log.warning("reading %s: its end could not be stored: %s", running.reading.id, error)
             message = "the server could not keep this reading"
-            return replace(running.reading, status=Status.FAILED, error=message) if running.is_started else None
+            return replace(running.reading, status=Status.FAILED, error=message)
         return ended
 
     async def _start(self, running: RunningReading) -> StoredDocument:

@@ -14,6 +14,7 @@
     │   └── MissingAbility         a way of reading needs what the model does not offer
     ├── BudgetReached     4        a hard limit of tokens, seconds or cost; finished steps are kept
     ├── JournalError      2        the journal cannot be opened or written, or lacks the reading
+    │   ├── NotKept                the journal has no such reading, document or text, or no longer
     │   ├── JournalFull            the journal would grow beyond the size that it may have
     │   └── LostWrites             the journal lacks writes that were on disk
     ├── WorkCancelled     130      work in a thread was cancelled; async code sees CancelledError instead
@@ -130,6 +131,10 @@ class JournalError(BookwheelError):
     """The journal cannot be opened or written, or lacks the reading."""
 
     exit_code = 2
+
+
+class NotKept(JournalError):
+    """The journal has no such reading, document or text, or no longer."""
 
 
 class JournalFull(JournalError):

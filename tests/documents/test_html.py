@@ -52,6 +52,25 @@ def test_a_table_that_is_the_whole_page_is_not_lost(tmp_path):
     assert all(f"| Station {i} | {i * 17} barrels |" in text for i in range(1, 60))
 
 
+@pytest.mark.parametrize(
+    ("rows", "begins"),
+    [
+        ("<tr><td>pane</td><td>EUR 74.00</td></tr><tr><td>putty</td><td>EUR 9.50</td></tr>", "|  |  |"),
+        ("<tr><th>Height</th><td>300 m</td></tr><tr><th>Built</th><td>1889</td></tr>", "|  |  |"),
+        ("<tr><th>A1</th><th>2</th></tr><tr><td>A2</td><td>3</td></tr>", "| A1 | 2 |"),
+        ("<thead><tr><td>A1</td><td>2</td></tr></thead><tr><td>A2</td><td>3</td></tr>", "| A1 | 2 |"),
+        ("<tr><td><b>1</b></td><td><b>2</b></td></tr><tr><td>3</td><td>4</td></tr>", "| 1 | 2 |"),
+        ("<tr><td>who</td><td>where</td></tr><tr><td>Ada</td><td>shed</td></tr>", "| who | where |"),
+    ],
+)
+def test_a_table_has_a_header_where_one_is_marked_or_its_first_row_is_no_row(tmp_path, rows, begins):
+    path = tmp_path / "t.html"
+    path.write_text(f"<p>Bill</p><table>{rows}</table>")
+    lines = text_of(path).splitlines()
+    assert lines[2:4] == [begins, "| --- | --- |"]
+    assert len(lines) == (6 if begins == "|  |  |" else 5)
+
+
 def test_a_very_short_page_is_read_whole(tmp_path):
     path = tmp_path / "s.html"
     path.write_text("<html><body><div>Gate code: 4471</div><span>Valid_until *Friday*</span></body></html>")

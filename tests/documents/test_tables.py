@@ -71,3 +71,8 @@ def test_a_comment_beside_a_cell_is_read_with_its_cell_and_its_words(tmp_path) -
     assert "- B2: counted by Ada" in text
     assert "1000000000000000" in text
     assert "123456789012345 " in text
+
+
+def test_rows_without_names_of_columns_lose_none_to_a_header() -> None:
+    assert read(b"pane,74.00\nputty,9.50\n") == ["|  |  |", "| --- | --- |", "| pane | 74.00 |", "| putty | 9.50 |"]
+    assert read(b"item,price\nputty,9.50\n")[0] == "| item | price |"

@@ -71,3 +71,59 @@ def test_a_reading_that_breaks_before_its_first_call_does_not_stand_as_under_way
             client.post(f"/readings/{id_}/resume", json={})
             list(client.get(f"/readings/{id_}/events").iter_lines())
             assert client.get(f"/readings/{id_}").json()["status"] == "answered"
+
+
+def _break_once(monkeypatch, owner, name, at=0):
+    """Let one call of a method fail."""
+    calls, whole = [], getattr(owner, name)
+
+    def call(*arguments):
+        calls.append(arguments)
+        if len(calls) == at + 1:
+            raise OSError(24, "too many open files")
+        return whole(*arguments)
+
+    monkeypatch.setattr(owner, name, call)
+
+
+@pytest.mark.parametrize(("name", "at"), [("publish", 1), ("publish", 2), ("finish", 0)])
+def test_who_watches_gets_every_step_and_the_end_where_telling_of_one_fails(monkeypatch, tmp_path, name, at):
+    from bookwheel.models.scripted import ScriptedModel, keyword_reader
+    from bookwheel.serve.engine.running_reading import RunningReading
+
+    _break_once(monkeypatch, RunningReading, name, at)
+    model = ScriptedModel(keyword_reader, plan=Plan(chunk_tokens=256, memory_tokens=64, answer_tokens=32))
+    with Journal(tmp_path / "j.sqlite") as journal:
+        app = build_app(journal=journal, models={model.name: model}, settings=ServerSettings())
+        with TestClient(app, base_url="http://127.0.0.1") as client:
+            id_ = client.post("/readings", json={"text": TEXT, "question": "Who wound it?"}).json()["reading"]
+            lines = list(client.get(f"/readings/{id_}/events").iter_lines())
+            told = [line for line in lines if line == "event: step"]
+            kept = client.get(f"/readings/{id_}").json()
+            assert len(told) == len(kept["steps"]) >= at
+            assert "event: status" in lines
+            assert "bookwheel_readings_under_way 0.0" in client.get("/metrics").text
+            if kept["status"] != "answered":
+                client.post(f"/readings/{id_}/resume", json={})
+                list(client.get(f"/readings/{id_}/events").iter_lines())
+            assert client.get(f"/readings/{id_}").json()["status"] == "answered"
+
+
+def test_a_document_that_cannot_be_read_is_no_document_that_is_not_there(monkeypatch, tmp_path):
+    from bookwheel.errors import JournalError
+    from bookwheel.models.scripted import ScriptedModel, keyword_reader
+
+    model = ScriptedModel(keyword_reader)
+    with Journal(tmp_path / "j.sqlite") as journal:
+        app = build_app(journal=journal, models={model.name: model}, settings=ServerSettings())
+        with TestClient(app, base_url="http://127.0.0.1") as client:
+            missing = client.get(f"/documents/{'0' * 64}/text")
+            assert (missing.status_code, missing.json()["kind"]) == (404, "not_found")
+
+            def break_(_id):
+                raise JournalError(f"the journal {journal.path} is damaged")
+
+            monkeypatch.setattr(journal, "document", break_)
+            broken = client.get(f"/documents/{'0' * 64}/text")
+            assert (broken.status_code, broken.json()["kind"]) == (500, "JournalError")
+            assert str(tmp_path) not in broken.text

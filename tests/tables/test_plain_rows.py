@@ -96,3 +96,11 @@ def test_another_list_of_the_same_width_is_no_part_of_a_list() -> None:
         "Holidays\nEaster   all   closed   4 days\nMay Day   all   closed   1 day\n"
     )
     assert [cells[0] for cells in find(text, "every invoice: number, name, what, amount")] == ["R-1", "R-2"]
+
+
+def test_a_table_with_an_empty_header_gives_all_of_its_rows() -> None:
+    table = "|  |  |  |\n| --- | --- | --- |\n| pane | 2 | EUR 74.00 |\n| putty | 1 | EUR 9.50 |\n"
+    assert find(f"# Bill\n\n{table}\nSum EUR 157.50\n", "every item: item, quantity (number), price (number)") == [
+        ("pane", "2", "EUR 74.00"),
+        ("putty", "1", "EUR 9.50"),
+    ]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.text.rows import find_cell, split_cells
+from bookwheel.text.rows import find_cell, has_header, split_cells
 
 PLANS = "| Plan | Unlock | Each minute | Insured to |"
 YEARLY = "| Yearly | free | 4p | £500 |"
@@ -81,3 +81,24 @@ def test_any_text_gives_a_cell_of_the_row_or_none(header, row, question):
 
 def test_a_bar_within_a_cell_parts_nothing_and_a_quote_opens_nothing() -> None:
     assert split_cells(r'| =cmd\|x | 6" pipe | "a |') == ["=cmd|x", '6" pipe', '"a']
+
+
+@pytest.mark.parametrize(
+    ("rows", "has"),
+    [
+        ("item,price / putty,9.50 / pane,74.00", True),
+        ("putty,9.50 / pane,74.00", False),
+        ("Ada,1987-03-01 / Bo,1990-11-30", False),
+        ("Room 12,Ada / Room 14,Bo", False),
+        ("who,where / Ada,shed / Bo,shed", True),
+        ("Ada,shed / Bo,attic / Cy,shed", False),
+        ("region,2023,2024 / north,12,15", True),
+        ("team,1,2,3 / reds,4,0,7", True),
+        ("who,when / Ada,9:30 / who,when / Bo,10:00", True),
+        ("quarter,Q1,Q2 / sales,12,15", True),
+        ("Ada,n/a,4.50 / Bo,3,9.00 / Cy,4,9.10", False),
+        ("only,one", True),
+    ],
+)
+def test_a_first_row_with_figures_like_those_below_it_is_no_header(rows, has):
+    assert has_header([row.split(",") for row in rows.split(" / ")]) is has

@@ -153,3 +153,11 @@ def test_a_row_with_a_price_is_no_header_unless_a_rule_below_says_so():
     assert [(shape, lead) for shape, _, _, lead in plain] == [(Shape.ROW, None)] * 3
     ruled = parts("| Plan | £3.80 |\n| --- | --- |\n| Yearly | 4 |\n")
     assert [(shape, lead) for shape, _, _, lead in ruled] == [(Shape.ROW, "| Plan | £3.80 |")]
+
+
+def test_below_an_empty_header_every_row_is_one_and_has_no_header():
+    text = "## Bill\n\n|  |  |\n| --- | --- |\n| pane | EUR 74.00 |\n| putty | EUR 9.50 |\n"
+    assert [(shape, words, lead) for shape, words, _, lead in parts(text)] == [
+        (Shape.ROW, "| pane | EUR 74.00 |", None),
+        (Shape.ROW, "| putty | EUR 9.50 |", None),
+    ]

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import JournalError
+from bookwheel.errors import NotKept
 from bookwheel.journal.files import file_beside
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def find_reading_id(journal: Journal, name: str) -> str:
             continue
         try:
             found = journal.find_id(noted[place])
-        except JournalError:  # it was deleted
+        except NotKept:  # it was deleted
             continue
         if found != newest:
             from bookwheel.cli.output import print_note

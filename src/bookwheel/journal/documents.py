@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import JournalError, JournalFull
+from bookwheel.errors import JournalError, JournalFull, NotKept
 from bookwheel.journal.files import measure_journal, translate_errors
 from bookwheel.journal.originals import Original, insert_originals, list_originals, load_original
 from bookwheel.journal.pictures import SpooledPictures, list_pictures, load_picture
@@ -166,7 +166,7 @@ class StoredDocument:
             (row,),
         )
         if columns is None:
-            raise JournalError(f"the journal {reader.path} no longer has this document; read it from its file again")
+            raise NotKept(f"the journal {reader.path} no longer has this document; read it from its file again")
         text, self.id, self.length, name, notes, digest, is_sound = columns
         if not is_sound:
             raise _damage_error(f"the document of row {row}", reader.path)
@@ -270,7 +270,7 @@ class StoredDocument:
                 (self._text, start),
             )
             if row is None:
-                raise JournalError(f"the text of {self.name} was deleted from the journal {self._reader.path}")
+                raise NotKept(f"the text of {self.name} was deleted from the journal {self._reader.path}")
             first, content, is_sound = row
             piece = zlib.decompress(content).decode("utf-8", "surrogatepass") if is_sound else ""
             if not first <= start < first + len(piece):  # it is damaged, or the piece after it is missing

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.errors import InputError, JournalError
+from bookwheel.errors import InputError, JournalError, NotKept
 from bookwheel.journal.files import connect, hold_lock, lock_folder, translate_errors
 from bookwheel.journal.forgotten import drop_answers, drop_places, drop_words
 from bookwheel.journal.memory_indexes import MemoryIndexes
@@ -186,10 +186,10 @@ class MemoryTables:
         return [TEXTS.from_row(row, {}) for row in rows]
 
     def find_text(self, memory: int, number: int) -> MemoryText:
-        """Return what is known of a text. Raise JournalError where it was forgotten."""
+        """Return what is known of a text. Raise NotKept where it was forgotten."""
         rows = self._fetch("memory_texts", TEXTS.names, "memory = ? AND number = ?", memory, number)
         if not rows:
-            raise JournalError(f"text {number} was forgotten")
+            raise NotKept(f"text {number} was forgotten")
         return TEXTS.from_row(rows[0], {})
 
     def count_texts(self, memory: int) -> int:
@@ -198,7 +198,7 @@ class MemoryTables:
     def load_text(self, memory: int, number: int) -> str:
         for _, content in self.load_texts(memory, [number]):
             return content
-        raise JournalError(f"text {number} was forgotten")
+        raise NotKept(f"text {number} was forgotten")
 
     def load_texts(self, memory: int, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
         """Yield the numbers and words of those texts that are there; few are in memory at once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bookwheel.errors import JournalError
+from bookwheel.errors import JournalError, NotKept
 from bookwheel.journal.documents import NEWEST_DOCUMENT, StoredDocument
 from bookwheel.journal.rows import (
     ADDRESS,
@@ -99,7 +99,7 @@ def find_row(reader: ReadPool, id_or_prefix: str) -> Any:
         ids = ", ".join(row[-len(READINGS.columns)] for row in rows[:3])
         raise JournalError(f"{id_or_prefix!r} matches more than one reading: {ids}, …; give more of the id")
     missing = "no readings yet" if id_or_prefix == "last" else f"no reading {id_or_prefix!r}"
-    raise JournalError(f"the journal {reader.path} has {missing}; `bookwheel list` shows what it has")
+    raise NotKept(f"the journal {reader.path} has {missing}; `bookwheel list` shows what it has")
 
 
 def load_steps(reader: ReadPool, found: FoundReading, *, with_texts: bool = False) -> Iterator[Step]:

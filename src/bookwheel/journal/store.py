@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote
 
-from bookwheel.errors import JournalError
+from bookwheel.errors import JournalError, NotKept
 from bookwheel.journal.access import ReadPool, Writer
 from bookwheel.journal.documents import NEWEST_DOCUMENT, SpooledDocument, StoredDocument, delete_unread
 from bookwheel.journal.files import (
@@ -170,7 +170,7 @@ class Journal:
         """Return the text of this SHA-256, with the name and places that it was last stored with."""
         row = self._reader.fetch_one(NEWEST_DOCUMENT, (id_, None))
         if row is None:
-            raise JournalError(f"the journal {self.path} has no document {id_}")
+            raise NotKept(f"the journal {self.path} has no document {id_}")
         return self.document_at(row[0])
 
     def document_at(self, row: int) -> StoredDocument:

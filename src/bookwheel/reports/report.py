@@ -14,7 +14,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.errors import InputError, JournalError
+from bookwheel.errors import InputError, NotKept
 from bookwheel.reports.checking import SourceLine, WrittenSentence
 from bookwheel.reports.coverage import DocumentCoverage, measure_coverage
 from bookwheel.reports.outline import Outline, check_writer, parse_outline
@@ -134,7 +134,7 @@ async def read_documents(session: Session, documents: Sequence[Document], state:
 def _find_reading(session: Session, id_: str) -> Reading | None:
     try:
         return session.journal.reading(id_) if session.journal else None
-    except JournalError:  # It was forgotten, so it is read again.
+    except NotKept:  # It was forgotten, so it is read again.
         return None
 
 

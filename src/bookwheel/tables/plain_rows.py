@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.tables.columns import Column, Kind
 from bookwheel.tables.headers import AMOUNT, CODES, CURRENCY, IS_NUMBER, OF_COUNTS, is_of, map_columns
+from bookwheel.text.rows import split_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -79,9 +80,7 @@ def find_lists(text: str, columns: Sequence[Column], asked: str) -> Iterator[Pla
     least = _LEAST_ROWS if any(one.kind is not Kind.TEXT for one in columns) else _LEAST_TEXTS
     wants_totals = bool(TOTAL.search(asked))
     above = ""
-    for lines in _list_blocks(text):
-        if any("|" in line.text and _RULE.fullmatch(line.text) for line in lines):
-            continue  # a table with a frame
+    for lines in filter(None, map(_drop_frame, _list_blocks(text))):
         end = next((at for at, line in enumerate(lines) if TOTAL.match(line.text.strip())), len(lines))
         kept = lines if wants_totals else lines[:end]
         header = _find_header(kept)
@@ -101,6 +100,15 @@ def find_lists(text: str, columns: Sequence[Column], asked: str) -> Iterator[Pla
         above = lines[-1].text
 
 
+def _drop_frame(lines: list[_ListLine]) -> list[_ListLine]:
+    """Return the lines of a list, or of a table with an empty header without it; none of a table with a header."""
+    rule = next((at for at, line in enumerate(lines) if "|" in line.text and _RULE.fullmatch(line.text)), None)
+    if rule is None:
+        return lines
+    is_empty = rule > 0 and not lines[rule - 1].text.strip(" |")
+    return [*lines[: rule - 1], *lines[rule + 1 :]] if is_empty else []
+
+
 def _list_blocks(text: str) -> Iterator[list[_ListLine]]:
     """Yield the lines between empty ones."""
     start, block = 0, list[_ListLine]()
@@ -117,6 +125,8 @@ def _list_blocks(text: str) -> Iterator[list[_ListLine]]:
 
 def _split_cells(line: str) -> list[str]:
     """Return the cells of a line; none where it is too long, or where one of them is."""
+    if line.startswith("|"):
+        return [cell for cell in split_cells(line) if cell]
     if len(line) > _LONGEST_LINE:
         return []
     line = _BULLET.sub("", line)

@@ -61,6 +61,14 @@ _ASKS_FIGURE: Final = re.compile(
 _TOTAL: Final = re.compile(r"\btotal|\bsum\b|altogether|in all|comes to|overall|合计|总|一共", re.IGNORECASE)
 
 
+_FIGURE: Final = re.compile(r"\d(?:[\d.,'’ ]*\d)?")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_MOST_OF: Final = 0.6
+_NUMBERED: Final = 3
+"""Columns that are named 1, 2, 3."""
+
+
 class FoundCell(NamedTuple):
     """A cell that a question asks for."""
 
@@ -95,6 +103,43 @@ def read_row(header: str, row: str) -> tuple[list[str], list[str]]:
         return _align(header, row) if names else ([], [])
     cells = _split(row, mark)
     return names, cells if len(cells) == len(names) else []
+
+
+def has_header(rows: Sequence[Sequence[str]]) -> bool:
+    """Tell if the first row of a table that marks none names its columns; where nothing tells, it does.
+
+    It does not where it has figures written as those below it, or a word that stands again below it.
+
+    >>> has_header([["item", "price"], ["putty", "9.50"]]), has_header([["pane", "EUR 74.00"], ["putty", "EUR 9.50"]])
+    (True, False)
+    """
+    first, *others = rows
+    figures = [int(cell) for cell in first if cell.isdecimal() and len(cell) < _LEAST_FUZZY]
+    is_counted = len(figures) >= _NUMBERED and figures == list(range(figures[0], figures[0] + len(figures)))
+    names = again = values = 0
+    for at, cell in enumerate(first):
+        below = [row[at] for row in others if at < len(row) and row[at]]
+        if not cell or not below:
+            continue
+        if not any(map(str.isdigit, cell)):
+            names += sum(_is_figure(one) for one in below) >= _MOST_OF * len(below)
+            again += any(one.casefold() == cell.casefold() for one in below)
+        elif not (is_counted and cell.isdecimal()) and (not _YEAR.fullmatch(cell) or all(map(_YEAR.fullmatch, below))):
+            values += sum(_find_form(one) == _find_form(cell) for one in below) >= _MOST_OF * len(below)
+    # A header that is written again on each page has all of its words below.
+    is_written_again = again == sum(map(bool, first))
+    return names > values or not (values or (again and not is_written_again))
+
+
+def _is_figure(cell: str) -> bool:
+    """Tell if a cell has more digits than letters, or a unit."""
+    letters = sum(map(len, _LETTERS.findall(cell)))
+    return any(map(str.isdigit, cell)) and letters <= max(_LEAST_FUZZY, sum(map(str.isdigit, cell)))
+
+
+def _find_form(cell: str) -> str:
+    """Return how a cell is written: "EUR 74.00" and "CHF 9.50" alike."""
+    return _LETTERS.sub("a", _FIGURE.sub("9", " ".join(cell.split())))
 
 
 def _find_mark(line: str) -> str | None:

@@ -249,7 +249,9 @@ def _read_block(lines: Sequence[Line], at: int) -> tuple[int, list[TextPart]]:
     stamped = sum(bool(_STAMPED.match(line.text)) for line in block)
     if _is_table(block) and (stamped < len(block) - 1 or "|" in block[0].text):
         rows = [line for line in block if not _RULE.fullmatch(line.text)]
-        header = None if len(rows) == len(block) and _PRICE.search(rows[0].text) else _find_header(rows)
+        is_ruled = len(rows) < len(block)
+        has_none = not is_ruled and (_has_empty_header(lines, at) or _PRICE.search(rows[0].text))
+        header = None if has_none else _find_header(rows)
         return end, [
             TextPart(
                 start=line.start,
@@ -270,6 +272,12 @@ def _read_block(lines: Sequence[Line], at: int) -> tuple[int, list[TextPart]]:
 def _is_framed(line: str) -> bool:
     bare = line.strip()
     return bare.startswith("|") and bare.endswith("|") and len(bare) > 1
+
+
+def _has_empty_header(lines: Sequence[Line], at: int) -> bool:
+    """Tell if a row with nothing in it, and its rule, stand above: so a table without a header is written."""
+    above = [line.text for line in lines[max(0, at - 2) : at]]
+    return len(above) == 2 and not above[0].strip(" |") and all(map(_is_framed, above))  # noqa: PLR2004
 
 
 def _find_header(rows: Sequence[Line]) -> Span | None:

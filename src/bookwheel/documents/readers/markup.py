@@ -11,7 +11,10 @@ marks inside a word would break it. Knows nothing of files, encodings or boilerp
 from __future__ import annotations
 
 import re
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.text.rows import has_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,6 +42,8 @@ _BREAK: Final = "\v"
 _SYMBOL: Final = 3
 # A cell over this many characters holds a page's layout, not a value.
 _LONG_CELL: Final = 2000
+# Rows that tell if the first one is a header.
+_SAMPLE: Final = 50
 
 
 def to_markdown(root: Any) -> str:
@@ -215,8 +220,26 @@ def _render_table(table: Any) -> list[str]:
     _collect_rows(table, rows, blocks)
     if _is_layout(table, rows):
         return [*blocks, *(block for row in rows for cell in row for block in _blocks(cell))]
-    lines = list(format_rows(_spread(rows)))
+    lines = list(format_rows(_spread(rows), is_marked=_is_marked(rows)))
     return [*blocks, "\n".join(lines)] if lines else blocks
+
+
+def _is_marked(rows: list[list[Any]]) -> bool | None:
+    """Tell by its elements if the first row of a table is its header; None where they say nothing."""
+    filled = [cells for row in rows if (cells := [cell for cell in row if "".join(cell.itertext()).strip()])][:2]
+    first, *below = ([tag_of(cell) == "th" for cell in row] for row in filled or [[]])
+    if not first or all(first) or tag_of(filled[0][0].getparent().getparent()) == "thead":
+        return True
+    # What stands before each row names the row.
+    if any(first):
+        return False if below and first == below[0] else None
+    are_bold = [all(map(_is_bold, row)) for row in filled]
+    return True if are_bold == [True, False] else None
+
+
+def _is_bold(cell: Any) -> bool:
+    bold = "".join("".join(one.itertext()) for one in cell.iter("b", "strong"))
+    return "".join(bold.split()) == "".join("".join(cell.itertext()).split())
 
 
 def _collect_rows(element: Any, rows: list[list[Any]], blocks: list[str]) -> None:
@@ -287,14 +310,21 @@ _RENDERERS: Final[dict[str, Callable[[Any], list[str]]]] = {
 }
 
 
-def format_rows(rows: Iterator[list[str]]) -> Iterator[str]:
-    """Yield the lines of a Markdown table; the first row is its head. Empty rows are left out."""
-    is_head = True
-    for row in rows:
-        cells = [" ".join(cell.split()).replace("|", "\\|") for cell in row]
-        if not any(cells):
-            continue
+def format_rows(rows: Iterator[list[str]], *, is_marked: bool | None = None) -> Iterator[str]:
+    """Yield the lines of a Markdown table without its empty rows.
+
+    `is_marked` tells if the first row is the header; with None, its cells tell. A table without one gets an empty one.
+    """
+    cleaned = ([" ".join(cell.split()) for cell in row] for row in rows)
+    filled = (row for row in cleaned if any(row))
+    begin = list(islice(filled, _SAMPLE))
+    if not begin:
+        return
+    head = has_header(begin) if is_marked is None else is_marked
+    if not head:
+        begin.insert(0, [""] * len(begin[0]))
+    for at, row in enumerate(chain(begin, filled)):
+        cells = [cell.replace("|", "\\|") for cell in row]
         yield f"| {' | '.join(cells)} |"
-        if is_head:
-            yield f"|{' --- |' * len(cells)}"
-            is_head = False
+        if not at:
+            yield f"|{' --- |' * len(row)}"

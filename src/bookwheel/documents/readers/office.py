@@ -343,7 +343,7 @@ def _read_chart(chart: Any) -> Iterator[str]:
             if points:
                 rows[row] = None
     if rows:
-        yield "\n".join(format_rows(map(list, rows)))
+        yield "\n".join(format_rows(map(list, rows), is_marked=True))
 
 
 _NUMBERS: Final = frozenset({f"{_C}numCache", f"{_C}numLit"})

@@ -19,7 +19,7 @@ from bookwheel.documents.opening import TextDocument, open_document, open_fetche
 from bookwheel.documents.readers.pictures import MOST_KEPT
 from bookwheel.documents.sources import to_printable
 from bookwheel.documents.web import fetch
-from bookwheel.errors import JournalError, JournalFull, SourceError
+from bookwheel.errors import JournalFull, NotKept, SourceError
 from bookwheel.journal import Journal, StoredDocument
 from bookwheel.journal.files import measure_journal
 from bookwheel.serve.engine.errors import ApiError
@@ -147,7 +147,7 @@ class DocumentStore:
     def _find_known(self, client: str, sha: str) -> int | None:
         if client:
             return self._usage.find_document(client, sha)
-        with suppress(JournalError):
+        with suppress(NotKept):
             return self._journal.document(sha).row
         return None
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import JournalError
+from bookwheel.errors import JournalError, NotKept
 from bookwheel.journal import Journal, StoredDocument
 from bookwheel.journal.search import SearchHit
 from bookwheel.journal.shelf import EVERYTHING, Label, LabelKind, Reach, ShelfCounts, ShelfQuery, ShelvedDocument
@@ -78,7 +78,7 @@ class Library:
             raise not_found("document of that name")
         try:
             return await asyncio.to_thread(self._find_document, sha, self.owner(key))
-        except JournalError as error:
+        except NotKept as error:
             raise not_found("document of that name; upload it again") from error
 
     async def find_sha(self, beginning: str, key: Key | None) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -58,7 +58,6 @@ class ReadingPool:
         self._capacity_per_key = capacity_per_key
         self._running: dict[str, RunningReading] = {}
         self._recent: dict[str, RunningReading] = {}
-        self._tasks: set[asyncio.Task[Reading | None]] = set()
         self._is_closing = False
 
     def __len__(self) -> int:
@@ -87,9 +86,15 @@ class ReadingPool:
         self.check_capacity(request.caller.key_name)
         self.get_model(request.reading.model)
         running = self._running[id_] = RunningReading(request=request, reading=request.reading)
-        task = asyncio.create_task(self._run(running), name=f"reading {id_}")
-        self._tasks.add(task)
-        task.add_done_callback(partial(self._settle, running))
+        try:
+            rescue = partial(self._rescue, running)
+            running.task = asyncio.create_task(self._run(running, rescue), name=f"reading {id_}")
+            running.task.add_done_callback(rescue)
+        except Exception:
+            self._running.pop(id_, None)
+            if running.task:
+                running.task.cancel()
+            raise
         return running
 
     async def interrupt(self, id_: str) -> None:
@@ -140,8 +145,8 @@ class ReadingPool:
         for running in list(self._running.values()):
             running.is_paused = running.request.caller.survives_restart
             running.interrupt()
-        while self._tasks:
-            await asyncio.gather(*self._tasks)
+        while self._running:
+            await asyncio.gather(*(running.done.wait() for running in self._running.values()))
         await asyncio.to_thread(self.loop.close)
         self.closed.set()
 
@@ -159,30 +164,41 @@ class ReadingPool:
             message = f"{own} readings of this key are under way, its share of the server; try again later"
             raise too_many_requests(message, _SECONDS_TO_RETRY)
 
-    async def _run(self, running: RunningReading) -> Reading | None:
+    async def _run(self, running: RunningReading, rescue: Callable[[asyncio.Task[None]], None]) -> None:
+        """Run a reading, and give its place back, whatever ends it."""
+        ended: Reading | None = None
+        fault: BaseException | None = None
         try:
-            return await self._run_with.run(running)
-        finally:
-            await self.leave_lockstep(running.request)
+            assert running.task
+            running.task.remove_done_callback(rescue)
+            try:
+                ended = await self._run_with.run(running)
+            finally:
+                await self.leave_lockstep(running.request)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - it is kept with the reading
+            fault = error
+        try:
+            self._settle(running, ended, fault)
+        except Exception:  # noqa: BLE001 - one that stayed would keep its place, and who waits would wait for ever
+            _log.exception("the end of reading %s broke", running.reading.id)
+            self._settle(running, ended, fault)
 
-    def _settle(self, running: RunningReading, task: asyncio.Task[Reading | None]) -> None:
-        """Move a reading to the recent ones, whatever ended it: one that stayed would keep its place for ever."""
+    def _rescue(self, running: RunningReading, task: asyncio.Task[None]) -> None:
+        """Give back the place of a reading that could not even begin."""
+        self._settle(running, None, None if task.cancelled() else task.exception())
+
+    def _settle(self, running: RunningReading, ended: Reading | None, fault: BaseException | None) -> None:
+        """Move a reading to the recent ones."""
         id_ = running.reading.id
-        self._tasks.discard(task)
-        self._recent[id_] = self._running.pop(id_)
-        ended = None
-        try:
-            error = asyncio.CancelledError() if task.cancelled() else task.exception()
-            if error:
-                self._run_with.note(running, error)
-            else:
-                ended = task.result()
-        finally:  # whoever waits would wait for ever
-            running.error = running.error or (None if ended else server_error())
-            running.finish(ended)
+        if fault:
+            self._run_with.note(running, fault)
+        running.error = running.error or (None if ended else server_error())
+        self._recent[id_] = running
+        self._running.pop(id_, None)
+        running.finish(ended)
         if len(self._recent) > _MOST_RECENT:
             del self._recent[next(iter(self._recent))]
-        status = running.result.status if running.result else "not started"
+        status = ended.status if ended else "not started"
         _log.info("reading %s: %s after %.1f s", id_, status, time.monotonic() - running.began)
 
 
@@ -315,9 +331,6 @@ class ReadingRunner:
             running=running,
         )
 
-        def watch(event: Step | Answer) -> None:
-            loop.call_soon_threadsafe(running.publish, event)
-
         way = find_way(reading)
         if request.lockstep:
             way = follow(request.lockstep, request.member, way)
@@ -327,8 +340,8 @@ class ReadingRunner:
             model,
             way=apply_schema(way, reading.plan),
             journal=self.journal,
-            watch=watch,
-            patience=_make_patience(running, loop),
+            watch=running.publish,
+            patience=_make_patience(running),
             counted=request.counted,
         )
         job = self.loop.submit(work)
@@ -369,14 +382,14 @@ class ReadingRunner:
             _log.error("reading %s broke", running.reading.id, exc_info=error)
 
 
-def _make_patience(running: RunningReading, loop: asyncio.AbstractEventLoop) -> Patience:
+def _make_patience(running: RunningReading) -> Patience:
     """Return the patience of a reading: without end where no client waits on its connection."""
     id_, due = running.reading.id, 0.0
 
     def report(retry: Retry) -> None:
         nonlocal due
         waiting = Waiting(seconds=round(retry.seconds, 1), tries=retry.tries, error=str(retry.error))
-        loop.call_soon_threadsafe(running.wait_for_model, waiting)
+        running.wait_for_model(waiting)
         if retry.wait and (retry.tries == 1 or retry.seconds >= due):
             due = retry.seconds + _SECONDS_BETWEEN_LINES
             since = format_duration(retry.seconds)

@@ -7,7 +7,7 @@ The code of a way of reading runs in the second loop, in a thread beside it. It 
 its calls of the model. Both are synchronous: they take time, and a server's tokenizer even waits for the network. They
 happen lazily inside the reading's coroutine, so no single function can be sent to a thread; the whole coroutine is.
 Here it delays other readings at most, never a request, a stream or a page. Its calls of the model go back to the first
-loop (`SharedModel`), where the model's connections are, and its steps are announced there.
+loop (`SharedModel`), where the model's connections are, and who watches it is woken there.
 
 A tokenizer behind HTTP belongs to its model and brings a loop for its requests (`bookwheel.models.server_tokenizer`):
 whoever counts waits for the answer, in either loop or in a thread, so the request can be in none of them.
@@ -101,7 +101,7 @@ class LiveCall:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class RunningReading:
-    """A reading under way. `changed` is set, and replaced, with every change."""
+    """A reading under way."""
 
     request: ReadingRequest
     reading: Reading
@@ -124,10 +124,20 @@ class RunningReading:
     is_interrupted: bool = False
     cancel_work: Callable[[], object] | None = None
     """Ends the opening of the document, or the reading of it, whichever is under way."""
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     done: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+    """Its work, from the opening of the document to the end."""
     _clients: int = 0
     _look: asyncio.TimerHandle | None = None
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def changed(self) -> asyncio.Event:
+        """What the next change sets. Take it before you look: what changes after that is not missed."""
+        if self._changed.is_set():
+            self._changed = asyncio.Event()
+        return self._changed
 
     async def wait_until_started(self) -> Reading:
         """Return the reading once the journal has it. Raise the error that kept it from starting."""
@@ -138,17 +148,22 @@ class RunningReading:
         return self.reading
 
     def publish(self, event: Step | Answer) -> None:
-        """Add a durable step, or the answer."""
+        """Add a durable step, or the answer. Called in the thread of readings, where a fault ends the reading."""
         self.waiting = self.call = None
         if isinstance(event, Answer):
             self.answer = event
         else:
             self.steps.append(event.without_texts())
-        self.notify()
+        self._wake()
 
     def wait_for_model(self, waiting: Waiting) -> None:
+        """Say that the model fails at the moment. Called in the thread of readings."""
         self.waiting = waiting
-        self.notify()
+        self._wake()
+
+    def _wake(self) -> None:
+        # No function of ours runs in the other loop, whose faults nobody would see.
+        self.loop.call_soon_threadsafe(self._changed.set)
 
     def show_call(self, kind: CallKind, text: str) -> None:
         """Show those who watch what the model is asked for, and what it has written of it."""
@@ -178,7 +193,10 @@ class RunningReading:
             self.interrupt()
 
     def finish(self, result: Reading | None) -> None:
-        """Set the result; no change follows."""
+        """Set the result, and what of it could not be announced; no change follows."""
+        if result:
+            self.steps.extend(step.without_texts() for step in result.steps[len(self.steps) :])
+            self.answer = self.answer or result.answer
         self.result = result
         self.waiting = self.call = None
         self.done.set()
@@ -186,8 +204,7 @@ class RunningReading:
 
     def notify(self) -> None:
         """Wake all who wait for a change."""
-        self.changed.set()
-        self.changed = asyncio.Event()
+        self._changed.set()
 
 
 class JobCancelled(Exception):
@@ -204,29 +221,25 @@ class LoopJob(Generic[_T]):
     def __init__(self, work: Coroutine[Any, Any, _T], loop: asyncio.AbstractEventLoop) -> None:
         self.outcome: Future[_T] = Future()
         self._loop = loop
-        self._task: asyncio.Task[_T] | None = None
-        loop.call_soon_threadsafe(self._start, work)
+        self._task: asyncio.Task[Any] | None = None
+        asyncio.run_coroutine_threadsafe(self._run(work), loop).add_done_callback(self._settle)
 
     def cancel(self) -> None:
         self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
 
-    def _start(self, work: Coroutine[Any, Any, _T]) -> None:
+    async def _run(self, work: Coroutine[Any, Any, _T]) -> None:
+        self._task = asyncio.current_task()
         try:
-            self._task = self._loop.create_task(work)
-            self._task.add_done_callback(self._set_outcome)
-        except Exception as error:  # noqa: BLE001 - whoever waits for the outcome would wait for ever
-            work.close()
+            self.outcome.set_result(await work)
+        except asyncio.CancelledError:
+            self.outcome.set_exception(JobCancelled())
+        except Exception as error:  # noqa: BLE001 - it goes to whoever waits for the outcome
             self.outcome.set_exception(error)
 
-    def _set_outcome(self, task: asyncio.Task[_T]) -> None:
-        try:
-            error = JobCancelled() if task.cancelled() else task.exception()
-            if error is None:
-                self.outcome.set_result(task.result())
-        except Exception as fault:  # noqa: BLE001 - as above
-            error = fault
-        if error and not self.outcome.done():
-            self.outcome.set_exception(error)
+    def _settle(self, ended: Future[None]) -> None:
+        """Set an outcome where the work could not even begin: who waits for it would wait for ever."""
+        if not self.outcome.done():
+            self.outcome.set_exception((None if ended.cancelled() else ended.exception()) or JobCancelled())
 
 
 class ReadingLoop:

@@ -35,6 +35,7 @@ _STATUSES: Final[Mapping[type[errors.BookwheelError], int]] = {
     errors.InputError: 400,
     QuotaReached: 429,
     errors.BudgetReached: 400,
+    errors.NotKept: 404,
     errors.JournalError: 500,
 }
 _OPENAI_TYPES: Final = {

@@ -11,14 +11,14 @@ from inspect import getdoc
 from typing import Any, Final
 
 from mcp.server.mcpserver.context import Context
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp_types import Resource, Tool, ToolAnnotations
 from starlette.routing import BaseRoute, Route
 
-from bookwheel.errors import BookwheelError, InputError
+from bookwheel.errors import BookwheelError, InputError, NotKept
 from bookwheel.record import reading_to_json
 from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing, hash_secret
-from bookwheel.serve.engine.errors import hide_place
+from bookwheel.serve.engine.errors import ApiError, hide_place
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.engine.settings import is_loopback
 from bookwheel.serve.mcp.memories import LastingMemoryTools
@@ -191,7 +191,9 @@ class _ReadingServer(ProtocolServer):
             id_ = await self._service.find_id(name, get_key(ctx))
             return await asyncio.to_thread(self._service.journal.reading, id_)
         except BookwheelError as error:
-            raise ResourceNotFoundError(str(hide_place(error, self._service.journal.path))) from error
+            is_missing = isinstance(error, NotKept | ApiError)
+            kind = ResourceNotFoundError if is_missing else ResourceError
+            raise kind(str(hide_place(error, self._service.journal.path))) from error
 
 
 def _to_resource(reading: Json) -> Resource:

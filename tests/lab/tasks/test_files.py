@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks import MemoryRule, Sample, SampleDocument, make_samples, read_samples, write_samples
+from bookwheel.lab.tasks.base import MissingSample
 from bookwheel.lab.tasks.files import SampleWriter, parse_sample, read_entries, to_line
 
 
@@ -104,16 +105,25 @@ def test_a_bad_line_is_named_by_file_and_number(line, message, tmp_path):
 def test_an_odd_record_is_skipped_and_counted_by_its_reason(tmp_path):
     path = tmp_path / "mixed.jsonl"
     empty = '{"question": " ", "document": "d", "answer": "a"}\n'
-    path.write_text(empty + GOOD + empty + '{"question": "q", "document": "d", "answer": ""}\n')
+    path.write_text(empty + GOOD + empty + '{"question": "q", "document": "d", "answer": ""}\n{"question": "q\n' + GOOD)
     skipped = Counter()
-    assert len(list(read_samples(path, skipped=skipped))) == 1
+    assert len(list(read_samples(path, skipped=skipped))) == 2
+    broken = next(reason for reason in skipped if reason.startswith("not valid JSON"))
     assert skipped == {
         "'question' must be a text that is not empty": 2,
         "'golds' (or 'answers', or 'answer') must be a text, a number or a list of them, none empty": 1,
+        broken: 1,
     }
+    path.write_text('{"a":' + "[" * 100_000 + "}\n" + GOOD + empty)
+    assert [type(one).__name__ for one in read_entries(path)] == ["MissingSample", "Sample", "MissingSample"]
+
+
+def test_the_samples_of_a_file_have_the_numbers_of_their_lines(tmp_path):
+    path = tmp_path / "mixed.jsonl"
+    path.write_text("3\n" + GOOD + "3\n{\n4\n" + GOOD)
     entries = list(read_entries(path))
-    assert [one.id for one in entries] == ["mixed-1", "mixed-2", "mixed-3", "mixed-4"]
-    assert [type(one).__name__ for one in entries] == ["MissingSample", "Sample", "MissingSample", "MissingSample"]
+    assert [one.id for one in entries if isinstance(one, MissingSample)] == ["mixed-1", "mixed-3", "mixed-4", "mixed-5"]
+    assert [one.id for one in entries if isinstance(one, Sample)] == ["mixed-2", "mixed-6"]
 
 
 def test_a_number_is_a_gold(tmp_path):

@@ -113,13 +113,33 @@ def test_the_unanswerable_questions_of_squad_2_stay_and_those_of_musique_are_cou
         ('{"question": "q", "document": "a"}', "'golds'"),
         ('{"question": "q", "answer": "a", "context": [["t"]]}', "not enough values"),
         ('{"question": "q", "answer": "a", "paragraphs": [{"title": "t"}]}', "text"),
-        ('{"paragraphs": [{"qas": [{"question": "q"}]}]}', "context"),
+        ('{"paragraphs": [{"qas": 1}]}', "not iterable"),
     ],
 )
-def test_a_bad_line_is_named_by_file_and_number(line, message, tmp_path):
-    with pytest.raises(InputError, match=r"set\.jsonl, line 2") as error:
-        load(tmp_path, f"{json.dumps(HOTPOT)}\n{line}\n", "set.jsonl")
+def test_a_bad_line_is_left_out_and_counted_and_named_where_there_is_no_other(line, message, tmp_path):
+    path = tmp_path / "set.jsonl"
+    path.write_text(f"{json.dumps(HOTPOT)}\n{line}\n{line}\n", encoding="utf-8")
+    found = load_question_set(path)
+    assert (len(found.items), list(found.left_out.values())) == (1, [2])
+    assert message in next(iter(found.left_out))
+    with pytest.raises(InputError, match=r"bad\.jsonl, line 1") as error:
+        load(tmp_path, f"{line}\n", "bad.jsonl")
     assert message in str(error.value)
+
+
+def test_an_odd_question_of_an_article_leaves_the_others_of_it(tmp_path):
+    asked = {"question": "Who turns it?", "answers": [{"text": "Ada", "answer_start": 0}]}
+    number = {"question": "How many turn it?", "answers": [{"text": 1, "answer_start": 9}]}
+    qas = [asked, {**asked, "question": " "}, {"answers": asked["answers"]}, number]
+    squad = {"data": [{"title": "Wheel", "paragraphs": [{"context": "Ada and 1 other turn the wheel.", "qas": qas}]}]}
+    path = tmp_path / "squad.json"
+    path.write_text(json.dumps(squad), encoding="utf-8")
+    found = load_question_set(path)
+    assert [one.golds for one in found.items] == [("Ada",), ("1",)]
+    assert found.left_out == {
+        "'question' must be a text that is not empty": 1,
+        "the field 'question' is missing": 1,
+    }
 
 
 def test_a_broken_json_file_is_named_with_its_line(tmp_path):
@@ -128,8 +148,9 @@ def test_a_broken_json_file_is_named_with_its_line(tmp_path):
 
 
 def test_a_bad_record_of_an_array_is_named_by_line_and_number(tmp_path):
+    nowhere = {**HOTPOT, "answer": "Bram"}
     with pytest.raises(InputError, match=r"set\.json, line 1 \(record 2\)"):
-        load(tmp_path, json.dumps([HOTPOT, {"question": "q", "answer": "a", "context": [["t"]]}]))
+        load(tmp_path, json.dumps([nowhere, {"question": "q", "answer": "a", "context": [["t"]]}]))
 
 
 def test_a_packed_file_that_is_cut_off_is_said_so(tmp_path):

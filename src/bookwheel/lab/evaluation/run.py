@@ -54,7 +54,7 @@ class EvaluationProgress:
     done: int
     total: int
     failed: int
-    """Samples of this run without an answer."""
+    """Samples of this run that were read and have no answer."""
     seconds_left: float | None
     """None until a sample is done."""
     newest: Record | None = None
@@ -187,7 +187,7 @@ class _EvaluationWork:
 
     def _report(self, job: SampleJob, record: Record) -> None:
         self._done += 1
-        self._failed += record.outcome is not SampleOutcome.SCORED
+        self._failed += record.outcome not in {SampleOutcome.SCORED, SampleOutcome.INFEASIBLE}
         self._weight_done += job.weight
         self._weight_left = max(0, self._weight_left - job.weight)
         rate = self._weight_done / max(time.monotonic() - self._began, 1e-9)

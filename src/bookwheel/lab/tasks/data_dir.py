@@ -17,6 +17,7 @@ import os
 import re
 import zlib
 from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -123,8 +124,18 @@ _HEAD: Final = 400
 _ONE_A_LINE: Final = re.compile(r"[^\n]*\}\s*\n\s*\{")
 
 
+@dataclass(frozen=True, slots=True)
+class BrokenRecord:
+    """A line of JSON Lines that is no JSON."""
+
+    error: InputError
+
+
 def read_records(path: Path) -> Iterator[tuple[int, str, Any]]:
-    """Yield each record of a file with its number and its place; InputError names the line of a mistake."""
+    """Yield each record of a file with its number and its place; InputError names the line of a mistake.
+
+    A broken line of JSON Lines is a `BrokenRecord`, as the lines after it can be read. In an array nothing can.
+    """
     try:
         with path.open("rb") as file:
             is_parquet = file.read(4) == b"PAR1"
@@ -193,8 +204,14 @@ def _parse_lines(text: str, path: Path) -> Iterator[tuple[int, str, Any]]:
         end = text.find("\n", start)
         line = text[start : end if end >= 0 else len(text)]
         start += len(line) + 1
-        if line.strip():
-            yield number, f"line {number}", _decode(line, path, f"line {number}")
+        if not line.strip():
+            continue
+        where = f"line {number}"
+        try:
+            value = _decode(line, path, where)
+        except InputError as error:
+            value = BrokenRecord(error)
+        yield number, where, value
 
 
 def _decode(text: str, path: Path, where: str = "", *, start: int | None = None) -> Any:

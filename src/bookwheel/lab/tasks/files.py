@@ -25,7 +25,7 @@ from bookwheel.lab.tasks.base import (
     SampleDocument,
     parse_golds,
 )
-from bookwheel.lab.tasks.data_dir import read_records
+from bookwheel.lab.tasks.data_dir import BrokenRecord, read_records
 from bookwheel.lab.tasks.imports import adapt_record
 from bookwheel.lab.tasks.published import PublishedSpecs
 from bookwheel.schema import parse
@@ -210,6 +210,8 @@ def _read_record(
     values: Any, where: str, path: Path, number: int, pool: Path | None = None
 ) -> Iterator[Sample | MissingSample]:
     """Yield the samples of a record; records of other projects may hold several."""
+    if isinstance(values, BrokenRecord):
+        raise values.error
     if not isinstance(values, dict):
         raise InputError(f"{where}: expected a JSON object with question, document and golds")
     try:

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.base import parse_golds
-from bookwheel.lab.tasks.data_dir import read_records
+from bookwheel.lab.tasks.data_dir import BrokenRecord, read_records
 from bookwheel.text.normalization import contains_words, words
 
 
@@ -64,9 +64,10 @@ def load_items(path: Path) -> tuple[QuestionItem, ...]:
 
 @lru_cache(maxsize=8)
 def load_question_set(path: Path) -> QuestionSet:
-    """Load the questions of a file; InputError names file and line of a bad record."""
+    """Load the questions of a file; InputError where none can be used, with the place of the first bad record."""
     items: list[QuestionItem] = []
     left_out: Counter[str] = Counter()
+    first = ""
     for _, where, record in read_records(path):
         try:
             for parsed in _parse_record(record, where):
@@ -75,18 +76,25 @@ def load_question_set(path: Path) -> QuestionSet:
                     items.append(item)
                 else:
                     left_out[parsed if isinstance(parsed, str) else _NOT_GROUNDED] += 1
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            fault = f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
-            raise InputError(f"{path}, {where}: not a question of a known format: {fault}") from error
+        except _ODD as error:
+            left_out[_name_fault(error)] += 1
+            first = first or f"{where}: not a question of a known format: {_name_fault(error)}"
     if not items:
-        raise InputError(f"{path} holds no question with an answer in its paragraphs")
+        raise InputError(f"{path}, {first}" if first else f"{path} holds no question with an answer in its paragraphs")
     return QuestionSet(items=tuple(items), left_out=dict(left_out))
+
+
+_ODD: Final = (KeyError, TypeError, ValueError, IndexError, AttributeError)
+
+
+def _name_fault(error: Exception) -> str:
+    return f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
 
 
 def _parse_record(record: Any, where: str) -> Iterator[QuestionItem | str]:
     """Yield the record's questions, or the reason why one cannot be used."""
     if not isinstance(record, dict):
-        raise TypeError("expected a JSON object")
+        raise TypeError("not valid JSON" if isinstance(record, BrokenRecord) else "expected a JSON object")
     paragraphs = record.get("paragraphs")
     first = paragraphs[0] if isinstance(paragraphs, list) and paragraphs else None
     if isinstance(first, dict) and "qas" in first:
@@ -99,20 +107,32 @@ def _parse_record(record: Any, where: str) -> Iterator[QuestionItem | str]:
         yield _parse_own(record, where)
 
 
-def _parse_squad(article: dict[str, Any]) -> Iterator[QuestionItem]:
+def _parse_squad(article: dict[str, Any]) -> Iterator[QuestionItem | str]:
     for number, paragraph in enumerate(article["paragraphs"]):
-        context = paragraph["context"]
         title = str(article.get("title") or paragraph.get("title") or paragraph.get("id", "")).replace("_", " ")
         for qa in paragraph["qas"]:
-            golds = tuple(dict.fromkeys(answer["text"] for answer in qa.get("answers", ()) if answer["text"].strip()))
-            is_impossible = bool(qa.get("is_impossible"))
-            support = () if is_impossible or not golds else _answer_span(context, qa["answers"])
-            yield QuestionItem(
-                id=str(qa.get("id", f"{title}-{number}")),
-                question=qa["question"].strip(),
-                golds=() if is_impossible else golds or ("",),
-                paragraphs=(Paragraph(title=title, text=context, support=support),),
-            )
+            try:
+                yield _parse_qa(qa, paragraph["context"], title, number)
+            except _ODD as error:  # an article has hundreds of questions
+                yield _name_fault(error)
+
+
+def _parse_qa(qa: dict[str, Any], context: str, title: str, number: int) -> QuestionItem:
+    answers = [] if qa.get("is_impossible") else qa.get("answers", [])
+    golds = tuple(dict.fromkeys(str(answer["text"]) for answer in answers if str(answer["text"]).strip()))
+    return QuestionItem(
+        id=str(qa.get("id", f"{title}-{number}")),
+        question=_parse_question(qa),
+        golds=() if qa.get("is_impossible") else golds or ("",),
+        paragraphs=(Paragraph(title=title, text=context, support=_answer_span(context, answers) if golds else ()),),
+    )
+
+
+def _parse_question(record: dict[str, Any]) -> str:
+    question = record["question"]
+    if not isinstance(question, str) or not question.strip():
+        raise ValueError("'question' must be a text that is not empty")
+    return question.strip()
 
 
 def _answer_span(context: str, answers: list[dict[str, Any]]) -> tuple[tuple[int, int], ...]:
@@ -120,7 +140,7 @@ def _answer_span(context: str, answers: list[dict[str, Any]]) -> tuple[tuple[int
 
     The given offset is only a hint, because it is wrong in some sets.
     """
-    text = answers[0]["text"]
+    text = str(answers[0]["text"])
     start = int(answers[0].get("answer_start", -1))
     if context[start : start + len(text)] != text:
         start = context.find(text)
@@ -145,8 +165,8 @@ def _parse_musique(record: dict[str, Any], where: str) -> Iterator[QuestionItem 
         support = ((0, len(text)),) if one["is_supporting"] else ()
         paragraphs.append(Paragraph(title=one["title"], text=text, support=support))
     golds = tuple(dict.fromkeys([record["answer"], *record.get("answer_aliases", ())]))
-    identity, question = str(record.get("id", where)), record["question"].strip()
-    yield QuestionItem(id=identity, question=question, golds=golds, paragraphs=tuple(paragraphs))
+    identity = str(record.get("id", where))
+    yield QuestionItem(id=identity, question=_parse_question(record), golds=golds, paragraphs=tuple(paragraphs))
 
 
 def _parse_hotpot(record: dict[str, Any], where: str) -> QuestionItem:
@@ -157,9 +177,7 @@ def _parse_hotpot(record: dict[str, Any], where: str) -> QuestionItem:
     supported = {(title, int(number)) for title, number in facts}
     paragraphs = tuple(_join_sentences(title, sentences, supported) for title, sentences in context)
     identity = str(record.get("id", record.get("_id", where)))
-    return QuestionItem(
-        id=identity, question=record["question"].strip(), golds=parse_golds(record), paragraphs=paragraphs
-    )
+    return QuestionItem(id=identity, question=_parse_question(record), golds=parse_golds(record), paragraphs=paragraphs)
 
 
 def _join_sentences(title: str, sentences: list[str], supported: set[tuple[str, int]]) -> Paragraph:
@@ -180,13 +198,13 @@ def _parse_own(record: dict[str, Any], where: str) -> QuestionItem:
     values = record.get("paragraphs", [record["document"]] if "document" in record else None)
     if not isinstance(values, list) or not values:
         raise ValueError("'paragraphs' must be a list, or 'document' a text")
-    question = record["question"]
-    if not isinstance(question, str) or not question.strip():
-        raise ValueError("'question' must be a text that is not empty")
     titled = [{"title": "", "text": one} if isinstance(one, str) else one for one in values]
     paragraphs = tuple(Paragraph(title=str(one.get("title", "")), text=str(one["text"]).strip()) for one in titled)
     return QuestionItem(
-        id=str(record.get("id", where)), question=question.strip(), golds=parse_golds(record), paragraphs=paragraphs
+        id=str(record.get("id", where)),
+        question=_parse_question(record),
+        golds=parse_golds(record),
+        paragraphs=paragraphs,
     )
 
 

@@ -125,7 +125,7 @@ def describe_left_out(task: str, language: str, split: str, data: Path | None) -
     path = _find_file(task, language, split, DataDir.locate(data))
     questions = load_question_set(path)
     return [
-        f"{count} questions of {path.name} are left out: {reason} ({len(questions.items)} are used)"
+        f"left out of {path.name}: {count} of its questions: {reason} ({len(questions.items)} are used)"
         for reason, count in questions.left_out.items()
     ]
 

@@ -132,6 +132,7 @@ def parse_cjk_number(text: str) -> str:
 
 def parse_chinese_numbers(text: str) -> str:
     """Replace numbers in Chinese signs by digits, wherever they stand in the text."""
+    text = _FINANCIAL.sub(lambda found: found[0].translate(_PLAIN_SIGNS), text)
     return _CHINESE.sub(lambda match: match[0] if match[0] in _NO_NUMBER else parse_cjk_number(match[0]), text)
 
 

@@ -41,9 +41,9 @@ _FORMS: Final = {
     "mg": "mg milligram milligrams",
     "l": "l litre litres liter liters",
     "ml": "ml millilitre millilitres milliliter milliliters",
-    "year": "year years",
-    "month": "month months",
-    "week": "week weeks",
+    "year": "year years yr yrs",
+    "month": "month months mth mths",
+    "week": "week weeks wk wks",
     "day": "day days",
     "hour": "hour hours hr hrs",
     "minute": "minute minutes min mins",
@@ -110,6 +110,8 @@ _HAN_UNITS: Final = {
     "日元": "jpy",
     "人民币": "cny",
     "元": "cny",
+    "块钱": "cny",
+    "块": "cny",
     "公里": "km",
     "千米": "km",
     "厘米": "cm",
@@ -122,11 +124,25 @@ _HAN_UNITS: Final = {
     "升": "l",
     "摄氏度": "celsius",
 }
-_HAN_UNIT: Final = compile_late(rf"(?<=\d)\s?({'|'.join(sorted(_HAN_UNITS, key=len, reverse=True))})整?")
+# 块 is a piece, but money where nothing stands behind it; 18号 is a house, but a day behind a month.
+_HAN_UNIT: Final = compile_late(
+    rf"(?<=\d)\s?({'|'.join(sorted(_HAN_UNITS, key=len, reverse=True))})(?!(?<=块)[\u4e00-\u9fff])整?"
+)
+_HAN_DAY: Final = compile_late(r"(?<=月\d)号|(?<=月\d\d)号")
+_PENCE: Final = compile_late(
+    r"(?<![\d.])(\d++(?:,\d{3})*+) (pounds?|dollars?|euros?)(?: and)? (\d{1,2}) (?:pence|p|cents?)\b"
+)
+_SPEED: Final = compile_late(
+    r"(?<=\d)\s?(?:(miles|kilomet(?:re|er)s|met(?:re|er)s) (?:per|an?) (hour|second)|kph|kmph)\b"
+)
+_THOUSANDS: Final = compile_late(r"(?<![\w.,$€£¥])(\d++(?:\.\d++)?)k\b")
+# "thirty (30) days", as contracts have it
+_TWICE: Final = compile_late(rf"\b({'|'.join(lexicon.NUMBER_WORDS)})\s?\(\d{{1,4}}\)")
 _GLUED: Final = compile_late(r"(?<=\d)(?=(?:km|kg|cm|mm|mg|ml|ft|[mglt]|am|pm|mph|gb|mb|tb|hz|kwh|hrs?|mins?|secs?)\b)")
 _HAN_LATE: Final = ("下午", "晚上", "傍晚", "中午")
 _HAN_TIME: Final = compile_late(
-    "(凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上)([一二三四五六七八九十两]{1,3}|\\d{1,2})[点时](?:(半)|(\\d{1,2})分)?整?"
+    "(凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|(?<!\\d)(?=(?:1[3-9]|2[0-3])[点时]))"
+    "([一二三四五六七八九十两]{1,3}|\\d{1,2})(?:[点时](?:(半)|(\\d{1,2})分?)?整?|[:：](?:(?!)()|(\\d{2})))"
 )
 _DEGREES: Final = compile_late(
     r"(?<=\d)\s?(?:°\s?|degrees?\s)(c(?:elsius|entigrade)?|f(?:ahrenheit)?)\b|(?<=\d) (c|f)\b"
@@ -135,6 +151,7 @@ _DEGREES: Final = compile_late(
 
 def spell_quantities(text: str) -> str:
     """Return the text with symbols, scales, times, dates and fractions in words and numbers."""
+    text = _TWICE.sub(r"\1", _THOUSANDS.sub(r"\1 thousand", _SPEED.sub(_write_speed, text)))
     text = _SHORT_MONTH.sub(lambda match: _SHORT_MONTHS[match[1]], text)
     text = _SHORT_AFTER.sub(lambda match: f" {_SHORT_MONTHS[match[1]]}", text)
     text = _MONTH_COMMA.sub(r"\1 ", _OF_MONTH.sub(r"\1 ", text))
@@ -147,15 +164,22 @@ def spell_quantities(text: str) -> str:
     text = _CLOCK.sub(lambda match: _write_time(int(match[1]), match[2]), text)
     text = _DECIMAL_COMMA.sub(r"\1.\2", text)
     text = _HAN_NUMBER.sub(lambda match: _round(Decimal(match[1].replace(",", "")) * _HAN_SCALES[match[2]]), text)
+    text = _HAN_DAY.sub("日", text)
     text = _HAN_UNIT.sub(lambda match: f" {_HAN_UNITS[match[1]]} ", text)
+    text = _PENCE.sub(lambda match: f"{match[1]}.{int(match[3]):02} {match[2]}", text)
     text = _BEFORE.sub(lambda match: _write_money(match[2], match[3], match[1]), text)
     text = _AFTER.sub(lambda match: _write_money(match[1], match[2], match[3]), text)
     text = _DEGREES.sub(lambda match: " celsius" if (match[1] or match[2])[0] == "c" else " fahrenheit", text)
     text = _DOZEN.sub(lambda match: str(6 if "half" in match[1] else 12 * int(_COUNTS.get(match[1], match[1]))), text)
-    text = re.sub(r"(?<=\d)\s*%|\bper cent\b", " percent", text)
+    text = re.sub(r"(?<=\d)\s*(?:%|pct\b)|\bper cent\b", " percent", text)
     text = _FRACTION.sub(lambda match: _write_share(_COUNTS[match[1]], _PARTS[match[2].removesuffix("s")]), text)
     text = _SLASH_FRACTION.sub(lambda match: _write_share(int(match[1]), int(match[2])), text)
     return _GLUED.sub(" ", _HALF.sub("50 percent", text))
+
+
+def _write_speed(match: re.Match[str]) -> str:
+    unit = match[1] or ""
+    return "mph" if unit.startswith("mile") else "m/s" if match[2] == "second" else "km/h"
 
 
 def _write_past(match: re.Match[str]) -> str:
@@ -170,8 +194,8 @@ def _write_past(match: re.Match[str]) -> str:
 
 def _write_han_time(match: re.Match[str]) -> str:
     hour = int(match[2]) if match[2].isdigit() else int(parse_cjk_number(match[2]))
-    minutes = "30" if match[3] else f"{int(match[4] or 0):02}"
-    return _write_time(hour % 12 + 12 * (match[1] in _HAN_LATE), minutes)
+    minutes = "30" if match[3] else f"{int(match[4] or match[6] or 0):02}"
+    return _write_time(hour % 12 + 12 * (match[1] in _HAN_LATE or hour > 12), minutes)  # noqa: PLR2004 - of the clock
 
 
 def _write_time(hour: int, minutes: str) -> str:

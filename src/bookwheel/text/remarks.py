@@ -88,7 +88,7 @@ _OPENING: Final = compile_late(
 _NAMED_DOCUMENT: Final = (
     r"(?:documents?|texts?|books?|passages?|sections?|memory|memories|notes?|articles?|context|story|source|report|"
     r"letters?|record|records|material|excerpts?|content|pages?|chapter|information|details?|data|contract|lease|agreement|"
-    r"policy|invoice|minutes|manual|clause|warranty)"
+    r"policy|invoice|minutes|manual|clause|warranty|leaflet|notice|brochure|flyer|guide|announcement|transcript|e-?mail|message)"
 )
 _DOCUMENT: Final = rf"(?:{_NAMED_DOCUMENT}|it|author)"
 _DECLINES: Final = compile_late(

@@ -5,7 +5,7 @@ import time
 import pytest
 from natural_answers import FOLDER, load_answers, measure
 
-from bookwheel.lab.scoring import all_of, choice, contains, score_answer, unanswerable
+from bookwheel.lab.scoring import all_of, choice, score_answer, unanswerable
 
 FILES = [FOLDER / f"natural_{name}.txt" for name in "ab"]
 LATER = [FOLDER / f"natural_{name}.txt" for name in "cdefhij"]
@@ -96,12 +96,23 @@ def test_an_option_is_picked_by_its_letter_or_its_text(answer, right):
         ("What was it called?", "Harbour Rovers", "Tidewater Athletic. Harbour Rovers was its main rival."),
         ("Who found it?", "Ada Quill", "It was found by a student of Ada Quill."),
         ("Who moved it?", "Ada Quill", "Ada Quill spoke against it; the mover was Bram Marrow."),
+        ("Which towns?", "Corrie and Dunmuir", "It passes Corrie, Dunmuir and Fell."),
+        ("Which towns?", "Corrie and Dunmuir", "Corrie"),
+        ("Who signed?", "Ada Quill", "Ada Quill, no wait, Bram Marrow."),
+        ("Who signed?", "Ada Quill", "~~Ada Quill~~ Bram Marrow"),
+        ("Who signed?", "Ada Quill", "<think>Ada Quill came. She signed, so"),
+        ("Who signed?", "not stated", "Ada Quill"),
+        ("Which address?", "desk@alm.example", "desk@alm.example.org"),
+        ("What does it cost?", "2,800元", "28块石头"),
+        ("Which house?", "10月18日", "18号楼"),
+        ("How fast?", "65 km/h", "65 mph"),
+        ("Did he pay?", "Yes", "He did not, yet."),
         ("谁把钥匙交给了守塔人？", "林阿婆", "守塔人把钥匙交给了林阿婆。"),
         ("谁交出了钥匙？", "林阿婆", "是老郑，他从林阿婆那里拿到钥匙。"),
     ],
 )
 def test_a_gold_that_is_said_of_something_else_does_not_count(question, gold, answer):
-    assert contains(answer, [gold], question).score == 0
+    assert score_answer("contains", answer, [gold], question).score == 0
 
 
 @pytest.mark.parametrize(
@@ -128,6 +139,27 @@ def test_a_gold_that_is_said_of_something_else_does_not_count(question, gold, an
         ("What was it called before 1931?", "Rovers", "It was called Rovers until 1931."),
         ("他把钥匙交给了谁？", "林阿婆", "他把钥匙交给了林阿婆。"),
         ("How many were returned?", "86", "1,204 were sold and 86 were returned."),
+        ("What does it cost?", "£1,284.50", "1,284 pounds and 50 pence"),
+        ("What does it cost?", "2,800元", "人民币贰仟捌佰元整"),
+        ("What does it cost?", "2,800元", "2800块钱"),
+        ("When is it?", "10月18日", "十月十八号"),
+        ("When does it open?", "下午三点", "15点"),
+        ("When does it open?", "下午三点", "下午3:00"),
+        ("When does it open?", "6:30 pm", "18.30"),
+        ("How long?", "24 months", "2 yrs"),
+        ("How long?", "24 months", "Two (2) years"),
+        ("How many live there?", "14,200", "~14 200"),
+        ("How many live there?", "14,200", "14.2k"),
+        ("How fast?", "65 km/h", r"\boxed{65\ \text{km/h}}"),
+        ("How fast?", "65 km/h", "65 kilometres per hour"),
+        ("How fast?", "65 km/h", "$65$ km/h"),
+        ("Which number?", "01872 550 118", "+44 1872 550118"),
+        ("Which towns?", "Corrie and Dunmuir", "1. Dunmuir\n2. Corrie"),
+        ("Who signed?", "Ada Quill", "Bram Marrow, no wait, Ada Quill."),
+        ("Who signed?", "Ada Quill", "~~Bram Marrow~~ Ada Quill"),
+        ("Who signed?", "not stated", "The notice is silent on this."),
+        ("Did it open?", "yes", "That's right, it did."),
+        ("Did he pay?", "Yes", "He did, on 4 May."),
     ],
 )
 def test_a_gold_counts_in_another_form(question, gold, answer):

@@ -28,11 +28,13 @@ _LEADS: Final = re.compile(
     re.IGNORECASE,
 )
 _AGREES: Final = re.compile(
-    r"^\W*(?:i (?:think|believe|guess) so|certainly|definitely|absolutely|of course)\b(?!\W+not\b)", re.IGNORECASE
+    r"^\W*(?:i (?:think|believe|guess) so|that(?:['’]s| is) (?:right|correct|true)|certainly|definitely|absolutely|"
+    r"of course)\b(?!\W+not\b)",
+    re.IGNORECASE,
 )
 _SHORT: Final = re.compile(
     r"^\W*(?:it|he|she|they|there|we|you|i)\s(?:is|was|are|were|did|does|do|has|have|had|can|could|will|would|may)"
-    r"(\snot|n['’]t)?\W*$",
+    r"(\snot|n['’]t)?(?:\W*$|,(?! (?:but|though|however|not)\b))",
     re.IGNORECASE,
 )
 _DISAGREES: Final = re.compile(
@@ -141,8 +143,13 @@ def picks_option(answer: str, golds: Sequence[str], options: Mapping[str, str]) 
 
 
 def is_polar(golds: Sequence[str]) -> bool:
-    """Return whether the golds are a plain yes or no."""
-    return bool(golds) and all(gold.strip().casefold() in _POLAR for gold in golds)
+    """Return whether a plain yes or no is among the golds, and not both."""
+    return len({read_polar(gold) for gold in golds} - {None}) == 1
+
+
+def read_polar(gold: str) -> bool | None:
+    """Return what a gold of a yes/no question is; None for any other."""
+    return _POLAR.get(gold.strip().casefold())
 
 
 def says_yes(answer: str, question: str = "") -> bool | None:

@@ -62,8 +62,7 @@ _NATION_GROUPS: Final = (
     "nigerian|nigeria",
     "south african|south africa",
 )
-NATIONS: Final = {name: group.partition("|")[0] for group in _NATION_GROUPS for name in group.split("|")}
-"""Names of countries and peoples, each with the first of its group."""
+_NATIONS: Final = {name: group.partition("|")[0] for group in _NATION_GROUPS for name in group.split("|")}
 _OWNED: Final = re.compile(r"^(?:his|her|their|its)\s+", re.IGNORECASE)
 _ABOUT: Final = re.compile(
     r"^(?:(?:from|around|about|circa|ca?\.|approximately|roughly|some|the|in|on|at|to|by)\s+)+(?=\S)", re.IGNORECASE
@@ -98,9 +97,15 @@ def find_other_form(answer: str, golds: Sequence[str], question: str) -> str | N
         groups = re.findall(r"[^\W_]+", gold)
         is_long = sum(map(str.isdigit, gold)) >= _DIGITS_OF_CODE and not re.search(r"[.,/:]", gold)
         is_code = len(groups) > 1 and re.search(r"\d", gold) and (re.search(r"[A-Z]", gold) or is_long)
-        if is_code and re.search(rf"(?<![\w-]){'[ -]?'.join(groups)}(?![\w-])", answer):
+        if is_code and re.search(rf"(?<![\w-]){_join_groups(groups)}(?![\w-])", answer):
             return gold
     return None
+
+
+def _join_groups(groups: Sequence[str]) -> str:
+    """Return the pattern of a code whose groups may be set off otherwise; of a telephone number abroad, too."""
+    code = "[ ()-]{0,2}".join(groups)
+    return rf"(?:{code}|\+\d{{1,3}}[ -]?(?:\(0\)[ -]?)?{code[1:]})" if re.match(r"0\d", code) else code
 
 
 def list_forms(gold: str, question: str) -> list[str]:
@@ -120,9 +125,10 @@ def _make_forms(gold: str, question: str) -> Iterator[str]:
         yield ranked[1]
     if re.fullmatch(r"\d{3,4}年", gold):
         yield gold[:-1]
-    nation = NATIONS.get(gold.casefold())
+    yield from _write_number(words(bare))
+    nation = _NATIONS.get(gold.casefold())
     if nation and re.search(r"\b(?:nationality|country|nation)\b", question, re.IGNORECASE):
-        yield from (name for name, group in NATIONS.items() if group == nation)
+        yield from (name for name, group in _NATIONS.items() if group == nation)
     asked = set(words(question))
     parts = gold.removeprefix("The ").removeprefix("the ").split()
     # The kind is the question's word, or says no more than that there is a company.
@@ -134,6 +140,14 @@ def _make_forms(gold: str, question: str) -> Iterator[str]:
     if len(parts) == 3 and all(part[:1].isupper() and part.isalpha() for part in parts):  # noqa: PLR2004 - names
         yield f"{parts[0]} {parts[2]}"
         yield f"{parts[1]} {parts[2]}"
+
+
+def _write_number(number: Sequence[str]) -> Iterator[str]:
+    """Yield how a number or a time may be written that is not read so everywhere: 14 200, 18.30."""
+    if len(number) == 1 and re.fullmatch(r"\d{4,6}", number[0]):
+        yield f"{int(number[0]):,}".replace(",", " ")
+    if len(number) == 1 and (time := re.fullmatch(r"(\d\d)h(\d\d)", number[0])):
+        yield f"{int(time[1])}.{time[2]}"
 
 
 def names_person(answer: str, gold: str, question: str) -> str | None:

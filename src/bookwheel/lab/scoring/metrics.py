@@ -25,7 +25,7 @@ from typing import Final, cast
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring.benchmarks import PUBLISHED
-from bookwheel.lab.scoring.choices import is_polar, list_options, picks_gold, picks_option, says_yes
+from bookwheel.lab.scoring.choices import is_polar, list_options, picks_gold, picks_option, read_polar, says_yes
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
 from bookwheel.lab.scoring.forms import find_other_form
 from bookwheel.lab.scoring.relevance import shares_with_rival
@@ -62,21 +62,40 @@ def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
     """Score 1 when the answer commits to a gold, as whole tokens; an answer inside a gold scores 0.
 
     A gold that the answer denies, or names as one of several, does not count (`bookwheel.lab.scoring.commitment`).
+    Golds that are a yes or a no, or say that nothing is said, are judged by what the answer says.
     """
     if not words_with_articles(answer):
         return NOTHING
+    if is_polar(golds):
+        return choice(answer, golds, question)
+    if any(declines(simplify(gold)) for gold in golds):
+        return unanswerable(answer, golds)
+    # "desk@alm.example.org" is another address than "desk@alm.example".
+    whole = [one for one in golds if "@" not in one or re.search(rf"{re.escape(one)}(?![\w@-]|\.\w)", answer)]
+    return _weigh_golds(answer, whole, question)
+
+
+def _weigh_golds(answer: str, golds: Sequence[str], question: str) -> Score:
     gold = asserts_any(answer, golds, question=question) or find_other_form(answer, golds, question)
     named = next((one for one in golds if mentions(answer, one)), None)
-    if (
-        gold is not None
-        and not shares_with_rival(answer, gold, question)
-        and settles_on_other(answer, golds, gold, question)
-    ):
-        return Score(score=0.0, reason=f'names "{gold}" and settles on another')
-    if gold is not None and not shares_with_rival(answer, gold, question) and not declines(simplify(answer[:_OPENING])):
-        return Score(score=1.0, reason=f'holds "{gold}"')
+    if named is None and (listed := _find_listed(answer, golds)):
+        return Score(score=1.0, reason=f'lists "{listed}"')
+    if gold is not None and not shares_with_rival(answer, gold, question):
+        if settles_on_other(answer, golds, gold, question):
+            return Score(score=0.0, reason=f'names "{gold}" and settles on another')
+        if not declines(simplify(answer[:_OPENING])):
+            return Score(score=1.0, reason=f'holds "{gold}"')
     reason = "holds none of the golds" if named is None else f'names "{named}" without deciding for it'
     return Score(score=0.0, reason=reason)
+
+
+def _find_listed(answer: str, golds: Sequence[str]) -> str | None:
+    """Return the gold whose parts the answer lists in its own way: "1. Dunmuir 2. Corrie" for "Corrie and Dunmuir"."""
+    parts = {gold: _PARTS.split(gold) for gold in golds}
+    return next((gold for gold in golds if len(parts[gold]) > 1 and all_of(answer, parts[gold]).score == 1), None)
+
+
+_PARTS: Final = re.compile(r",? and |、|(?<=[\u4e00-\u9fff]{2})[和与及](?=[\u4e00-\u9fff]{2})")
 
 
 def choice(answer: str, golds: Sequence[str], question: str = "") -> Score:
@@ -89,7 +108,7 @@ def choice(answer: str, golds: Sequence[str], question: str = "") -> Score:
         return Score(score=float(right), reason="picks the right option" if right else "does not pick the right option")
     if is_polar(golds):
         verdict = says_yes(answer, question)
-        right = verdict is not None and verdict == says_yes(golds[0])
+        right = verdict is not None and verdict in map(read_polar, golds)
         return Score(score=float(right), reason={True: "says yes", False: "says no", None: "says neither"}[verdict])
     right = picks_gold(answer, golds, question)
     return Score(score=float(right), reason="decides for a gold" if right else "does not decide for a gold")
@@ -164,10 +183,20 @@ def _find_extra(answer: str, golds: Sequence[list[str]]) -> str:
         body = _CHINESE_AND.sub("、", body)
     items = [words(_BULLET.sub("", piece)) for piece in _SEPARATOR.split(body)]
     if any(len(item) > longest + 1 for item in items):
-        return ""
+        return _find_joined(answer, golds)
     return next((" ".join(item) for item in items if item and not any(contains_words(item, one) for one in golds)), "")
 
 
+def _find_joined(answer: str, golds: Sequence[list[str]]) -> str:
+    """Return a name that a sentence joins to a gold and that is none: "through Corrie, Dunmuir and Fell"."""
+    for match in _JOINED.finditer(answer):
+        one, other = words(match[1]), words(match[2])
+        if one in golds and not any(other[0] in gold for gold in golds):
+            return match[2]
+    return ""
+
+
+_JOINED: Final = re.compile(r"\b([A-Z]\w+)(?=(?:,\s+and|,|\s+and|\s+&)\s+([A-Z]\w+)\b)")
 _SEPARATOR: Final = re.compile(
     r"[\n;；、，|]|(?<!\d),|,(?!\d{3}(?!\d))|(?<=\d),\s|\s(?:and|or|&|plus)\s|以及|还有|\s[-–—]\s|(?<=[^\W\d_])[.。](?:\s|$)"
 )
@@ -243,10 +272,20 @@ def unanswerable(answer: str, golds: Sequence[str]) -> Score:
     return Score(score=float(has_declined), reason=reason)
 
 
-_BOXED: Final = re.compile(r"\\boxed\{(?:\\text\{)?([^{}]*)\}")
+_BOXED: Final = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}")
+_LATEX_TEXT: Final = re.compile(r"\\(?:text|mathrm|textbf|mathbf)\{([^{}]*)\}")
+_LATEX_SIGN: Final = re.compile(r"\\([%$&#])|\\[ ,;!]")
+# Tokens ran out before the answer began.
+_UNFINISHED: Final = re.compile(r"\s*<think(?:ing)?>")
 _FINAL: Final = re.compile(
-    r"(?:\b(?:final answer|in conclusion)\b(?: is)?|最终答案[是为]?)\W{0,4}?[:：,]\W{0,3}", re.IGNORECASE
+    r"(?:\b(?:final answer|in conclusion)\b(?: is)?|最终答案[是为]?)\W{0,4}?[:：,]\W{0,3}|"
+    r"\b(?:no,? wait|wait,? (?:no|actually)|correction|scratch that|let me correct (?:that|myself))\b\W+|"
+    r"(?<=[。，；])(?:不对|更正)[，:：]",
+    re.IGNORECASE,
 )
+# Markdown that crosses out, and a number between the signs of LaTeX.
+_STRUCK: Final = re.compile(r"~~[^~\n]*~~")
+_PRICED: Final = re.compile(r"\$(\d[\d.,]*)\$")
 METRICS: Final[Mapping[str, Metric]] = {
     "exact": exact,
     "contains": contains,
@@ -281,11 +320,17 @@ def score_answer(metric: str, answer: str, golds: Sequence[str], question: str =
 
 
 def take_final(answer: str) -> str:
-    """Return the answer without what was thought aloud before it: from its last "Final answer:", or what is boxed."""
+    """Return the answer without what was thought aloud before it: from its last "Final answer:", or what is boxed.
+
+    Nothing is left of an answer that ends within its thoughts.
+    """
     answer = answer.rpartition("</think>")[2].rpartition("</thinking>")[2]
+    if _UNFINISHED.match(answer):
+        return ""
     boxed = _BOXED.findall(answer)
     if boxed:
-        return str(boxed[-1])
+        return _LATEX_SIGN.sub(lambda match: match[1] or " ", _LATEX_TEXT.sub(r"\1", boxed[-1]))
+    answer = _PRICED.sub(r"\1", _STRUCK.sub("", answer))
     final = next(reversed(list(_FINAL.finditer(answer))), None)
     return answer[final.end() :] if final and answer[final.end() :].strip(" *_\n") else answer
 

@@ -6,7 +6,6 @@ An answer that holds the gold may give another value and only mention the gold:
     "Charlton Heston played the king opposite Yul Brynner." does what was asked
     "It was a province then; it became a border in 1871."   the question's words stand with another date
     "1347–1349", "50 % Ost, 48 % West"                      a range, a list of parts
-    "The firm is Swiss, with British owners."               another nationality comes first
 
 Values are runs of names, numbers and dates, or what stands in 《》. Each stands in a segment, a piece of a sentence
 between contrasts. The gold counts unless another value, which the question does not name, has a better claim.
@@ -19,8 +18,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from bookwheel.lab.scoring.commitment import mentions
-from bookwheel.lab.scoring.forms import NATIONS
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import ARTICLES, find_words, simplify, words
 
@@ -49,8 +46,8 @@ _DATE: Final = re.compile(
 _TITLE: Final = re.compile(r"《[^》]+》")
 # "B7", which stands beside "B6".
 _LABEL: Final = re.compile(r"[A-Z]{1,3}-?\d{1,4}[a-z]?")
-# "105aeff9-5dfc-4177", which is one value and no list of numbers.
-_CODE: Final = re.compile(r"(?=\w*\d)(?=[\w-]*[A-Za-z])[\w-]{8,}")
+# "105aeff9-5dfc-4177", which is one value and no list of numbers; "01872 550 118".
+_CODE: Final = re.compile(r"(?=\w*\d)(?=[\w-]*[A-Za-z])[\w-]{8,}|\(?\+?\d{2,6}\)?(?:[ -]\d{2,6}){1,4}")
 _RANGE: Final = re.compile(
     r"(?<![\d./-])(\d[\d,.]*)\s?(?:%|年)?\s?(?:[–—~～至到]|-(?=\d))\s?(\d[\d,.]*)(?![\d/-]|-\d)|"
     r"\b[Ff]rom\s(?:about\s)?(\d[\d,.]*)\s?%?\sto\s(\d[\d,.]*)"
@@ -78,7 +75,6 @@ _DROPS_SUBJECT: Final = re.compile(r"，(?:\d|[于在并后至从由到直是])"
 _TURNS_DOWN: Final = re.compile(
     r"^[^.;]*\b(?:but|and) (?:\w+ )?(?:declin|refus|turned (?:it|them|him|her) down)", re.IGNORECASE
 )
-_ANCHOR: Final = re.compile(r"\b(?:(?:after|before|since|than)\s(?:the\s)?$|(?:before|after)\s\w+ing\b)", re.IGNORECASE)
 _BE: Final = lexicon.words("is was are were")
 _PLURAL: Final = re.compile(
     r"\b(?:who|which|what)\b[^?]*?\b(?:are|were|both|all(?!-)|names)\b|\b(?:two|three|four)\b|哪些|哪几", re.IGNORECASE
@@ -113,7 +109,7 @@ class _Value:
 def settles_on_other(answer: str, golds: Sequence[str], gold: str, question: str) -> bool:
     """Return whether the answer gives another value than the gold, which it only mentions."""
     text = answer[:_LONGEST].replace("**", "").replace("__", "").strip()
-    if _is_range(text, gold, question) or _is_other_nation(text, gold, question) or _is_aside(text, gold, question):
+    if _is_range(text, gold, question):
         return True
     pattern = None if _is_quoted(text) else _choose_pattern(gold)
     values = _find_values(text, pattern, golds, question) if pattern else []
@@ -125,8 +121,6 @@ def settles_on_other(answer: str, golds: Sequence[str], gold: str, question: str
     if not own or not others or is_plural or _CONCLUDES.search(text[max(0, own[-1].start - 60) : own[-1].start]):
         return False
     if pattern is _NAME and (_acts(text, own, others, question) or _is_relative(text, own, others, question)):
-        return True
-    if _is_anchor(text, own, others):
         return True
     is_list = pattern is not _NAME and pattern is not _TITLE and not _VERB.search(text)
     is_second = others[0].start < own[0].start and _find_lead(text) >= others[0].start
@@ -210,19 +204,6 @@ def _pair(text: str) -> frozenset[str]:
     return frozenset(a + b for run in _HAN.findall(simplify(text)) for a, b in pairwise(run))
 
 
-def _is_aside(text: str, gold: str, question: str) -> bool:
-    """Return whether the gold stands only in brackets behind another short answer: "31 March (dated 30 April)"."""
-    outside = _ASIDE.sub(" ", text).strip(" .。")
-    aside = next((match[0] for match in _ASIDE.finditer(text) if mentions(match[0], gold)), None)
-    row = words(outside)
-    if aside is None or "=" in aside or mentions(outside, gold) or not 0 < len(row) <= _SHORT:
-        return False
-    is_alone = len(words(aside)) <= len(words(gold)) + 1
-    has_number = any(word[0].isdigit() for word in row)
-    is_same_kind = has_number == any(word[0].isdigit() for word in words(gold))
-    return not is_alone and is_same_kind and not set(row) <= set(words(question))
-
-
 def _opens_with_other(text: str, own: Sequence[_Value], others: Sequence[_Value]) -> bool:
     """Return whether the answer is another value, with the gold in what is said of it."""
     first = others[0]
@@ -274,15 +255,6 @@ def _is_relative(text: str, own: Sequence[_Value], others: Sequence[_Value], que
     return False
 
 
-def _is_anchor(text: str, own: Sequence[_Value], others: Sequence[_Value]) -> bool:
-    """Return whether the gold only places another value in time: "in 1923, a year after the 1922 offensive"."""
-    first = own[0]
-    return any(
-        one.start < first.start and one.segment == first.segment and _ANCHOR.search(text[one.end : first.start])
-        for one in others
-    )
-
-
 def _outclaims(own: Sequence[_Value], others: Sequence[_Value]) -> bool:
     """Return whether the question's words stand with another value, more than with the gold."""
     best = max((one.claims for one in own), key=len)
@@ -299,17 +271,3 @@ def _is_range(text: str, gold: str, question: str) -> bool:
     number = next(word for word in wanted if word[0].isdigit()) if any(w[0].isdigit() for w in wanted) else ""
     outside = words(_RANGE.sub(" ", text))
     return [number] in inside and number not in outside
-
-
-def _is_other_nation(text: str, gold: str, question: str) -> bool:
-    """Return whether the answer names another nationality first, where one is asked for."""
-    wanted = NATIONS.get(gold.strip().casefold())
-    if not wanted or not re.search(r"\b(?:nationality|country|nation)\b", question, re.IGNORECASE):
-        return False
-    asked = question.casefold()
-    found = [
-        NATIONS[match[0].casefold()]
-        for match in re.finditer(r"\b(?:[A-Z]{2,3}|[A-Z][a-z]+(?:\s[A-Z][a-z]+)?)\b(?!-born)", text)
-        if match[0].casefold() in NATIONS and match[0].casefold() not in asked
-    ]
-    return bool(found) and found[0] != wanted

@@ -51,7 +51,7 @@ _CLAUSE_END: Final = compile_late(r"[;:!?()\[\]\n。！？；：，、（）—�
 _HAN: Final = compile_late("[\u3400-\u9fff]")
 # An answer of 10,000 tokens takes about a megabyte.
 _SPLITS_KEPT: Final = 256
-_DECIMAL_ZEROS: Final = compile_late(r"(?<=[$€£¥])(\d+\.\d*?)0+(?!\d)")
+_DECIMAL_ZEROS: Final = compile_late(r"(?<=[$€£¥])(\d+\.\d??)0{1,2}(?!\d)")
 
 
 def words(text: str) -> list[str]:

@@ -89,6 +89,10 @@ _MONTH_COMMA: Final = compile_late(rf"\b({_MONTH}),\s+(?=\d{{4}}\b)")
 _SHORT_MONTHS: Final = {name[:3]: name for name in lexicon.MONTH_NAMES if name != "may"} | {"sept": "september"}
 _SHORT_MONTH: Final = compile_late(rf"\b({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?(?=\s+\d)")
 _SHORT_AFTER: Final = compile_late(rf"(?<=\d)\s+({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?")
+# "1.250 €", "€7.650,50": no price has three decimals
+_CONTINENTAL: Final = compile_late(
+    r"(?<![\d.,])(?:(?<=€)|(?<=€ )|(?=[\d.,]*+\s?(?:€|eur\b|euros?\b)))\d{1,3}(?:\.\d{3})++(?:,\d{2})?(?![\d.,]\d)"
+)
 _DECIMAL_COMMA: Final = compile_late(r"(?<![\d.,])(\d++),(\d{1,2})(?=\s?(?:%|€|eur\b|celsius|km\b|kg\b))")
 _COUNTS: Final = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _PARTS: Final = {"half": 2, "halve": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "tenth": 10}
@@ -162,6 +166,7 @@ def spell_quantities(text: str) -> str:
     text = _PAST.sub(_write_past, text)
     text = _HALF_DAY.sub(lambda match: _write_time(int(match[1]) % 12 + 12 * (match[3] == "p"), match[2] or "00"), text)
     text = _CLOCK.sub(lambda match: _write_time(int(match[1]), match[2]), text)
+    text = _CONTINENTAL.sub(lambda match: match[0].replace(".", "").replace(",", "."), text)
     text = _DECIMAL_COMMA.sub(r"\1.\2", text)
     text = _HAN_NUMBER.sub(lambda match: _round(Decimal(match[1].replace(",", "")) * _HAN_SCALES[match[2]]), text)
     text = _HAN_DAY.sub("日", text)

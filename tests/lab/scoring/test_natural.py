@@ -106,6 +106,8 @@ def test_an_option_is_picked_by_its_letter_or_its_text(answer, right):
         ("What does it cost?", "2,800元", "28块石头"),
         ("Which house?", "10月18日", "18号楼"),
         ("How fast?", "65 km/h", "65 mph"),
+        ("What does it cost?", "€7.65", "€7.650"),
+        ("How old?", "41", "Forty-one? No: he was born in May.\n\nAnswer: 40"),
         ("Did he pay?", "Yes", "He did not, yet."),
         ("谁把钥匙交给了守塔人？", "林阿婆", "守塔人把钥匙交给了林阿婆。"),
         ("谁交出了钥匙？", "林阿婆", "是老郑，他从林阿婆那里拿到钥匙。"),
@@ -160,6 +162,8 @@ def test_a_gold_that_is_said_of_something_else_does_not_count(question, gold, an
         ("Who signed?", "not stated", "The notice is silent on this."),
         ("Did it open?", "yes", "That's right, it did."),
         ("Did he pay?", "Yes", "He did, on 4 May."),
+        ("What does it cost?", "€7,650", "7.650 €"),
+        ("How old?", "40", "Forty-one? No: he was born in May.\n\nAnswer: 40"),
     ],
 )
 def test_a_gold_counts_in_another_form(question, gold, answer):

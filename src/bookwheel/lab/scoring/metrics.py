@@ -79,7 +79,7 @@ def _weigh_golds(answer: str, golds: Sequence[str], question: str) -> Score:
     gold = asserts_any(answer, golds, question=question) or find_other_form(answer, golds, question)
     named = next((one for one in golds if mentions(answer, one)), None)
     if named is None and (listed := _find_listed(answer, golds)):
-        return Score(score=1.0, reason=f'lists "{listed}"')
+        return Score(score=1.0, reason=f'holds "{listed}"')
     if gold is not None and not shares_with_rival(answer, gold, question):
         if settles_on_other(answer, golds, gold, question):
             return Score(score=0.0, reason=f'names "{gold}" and settles on another')
@@ -278,7 +278,7 @@ _LATEX_SIGN: Final = re.compile(r"\\([%$&#])|\\[ ,;!]")
 # Tokens ran out before the answer began.
 _UNFINISHED: Final = re.compile(r"\s*<think(?:ing)?>")
 _FINAL: Final = re.compile(
-    r"(?:\b(?:final answer|in conclusion)\b(?: is)?|最终答案[是为]?)\W{0,4}?[:：,]\W{0,3}|"
+    r"(?:(?:^|\n)\W*answer\b|\b(?:final answer|in conclusion)\b(?: is)?|最终答案[是为]?)\W{0,4}?[:：,]\W{0,3}|"
     r"\b(?:no,? wait|wait,? (?:no|actually)|correction|scratch that|let me correct (?:that|myself))\b\W+|"
     r"(?<=[。，；])(?:不对|更正)[，:：]",
     re.IGNORECASE,

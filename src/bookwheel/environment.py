@@ -1,7 +1,7 @@
 """What the environment says about models. Whoever opens one loads this and hands it in.
 
-Models read no variables themselves. What connects to servers reads those of every HTTP client (proxies, certificates) and
-of OpenAI's own (the account that pays).
+Models read no variables themselves. What connects to servers reads those of every HTTP client (proxies, certificates)
+and of OpenAI's own (the account that pays).
 """
 
 from __future__ import annotations

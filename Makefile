@@ -1,6 +1,7 @@
 # make ask        set everything up and answer a question about the sample document with the local model
-# make test       set everything up and run the quick tests: two minutes on two cores
-# make test-all   run every test, those with PyTorch and Chromium too; AFTER_TEST=1 leaves out what `make test` has run
+# make test       set everything up and run the quick tests: six minutes on two cores
+# make test-slow  run what `make test` leaves out, with PyTorch and Chromium, but for the longest: with it, what CI runs
+# make test-all   run every test, and property tests with more examples
 # make test-verl  test --engine verl with all of verl: its engine, and whole runs on Ray, in an environment of its own
 # make test-extras  test the adapters to verifiers and Weights & Biases with the real packages, in an environment of its own
 # make dist       build the wheel and the source archive into dist/
@@ -17,7 +18,7 @@ WORKERS ?= logical
 # One thread each: workers that took all cores would fight for them.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup tools all ask test test-all test-verl test-extras dist test-dist check docs lock clean
+.PHONY: help setup tools all ask test test-slow test-all browser test-verl test-extras dist test-dist check docs lock clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -52,9 +53,14 @@ ask: setup
 test: tools
 	$(PYTEST) -m "not (slow or torch or browser)"
 
-test-all: .venv/.verl
+test-slow: browser .venv/.verl
+	$(PYTEST) -m "(slow or torch or browser) and not long"
+
+test-all: browser .venv/.verl
+	$(PYTEST) --hypothesis-profile=full
+
+browser:
 	@command -v chromium chromium-browser google-chrome >/dev/null || $(BIN)/playwright install chromium
-	$(PYTEST) --hypothesis-profile=full $(if $(AFTER_TEST),-m "slow or torch or browser or hypothesis")
 
 # verl's arithmetic is tested beside the embedded engine; what verl depends on is not needed for that.
 .venv/.verl: .venv/.all

@@ -94,7 +94,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def _unwanted(config: pytest.Config) -> list[str]:
     """Return the marks that the -m expression names after a `not`."""
     _, _, refused = config.option.markexpr.partition("not ")
-    return [mark for mark in ("browser", "slow", "torch") if mark in refused]
+    return [mark for mark in ("browser", "long", "slow", "torch") if mark in refused]
 
 
 @cache

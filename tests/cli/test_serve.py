@@ -72,7 +72,9 @@ def served(folder: Path, *python: str) -> Iterator[tuple[subprocess.Popen, httpx
         process.stderr.close()
 
 
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "end", [signal.SIGKILL, *(pytest.param(end, marks=pytest.mark.long) for end in (signal.SIGTERM, signal.SIGINT))]
+)
 @pytest.mark.slow
 def test_a_server_that_is_ended_loses_no_step_and_goes_on_when_it_is_back(tmp_path: Path, end: signal.Signals) -> None:
     with served(tmp_path, "-c", HELD) as (process, client):

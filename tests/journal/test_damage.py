@@ -120,6 +120,7 @@ def test_no_flipped_bit_changes_what_is_read_without_a_word(path, expected) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_three_hundred_flipped_bits_change_nothing_silently(path, expected) -> None:
     assert assert_no_silent_change(path, expected, seed=5, flips=300) > 20
 

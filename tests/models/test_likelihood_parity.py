@@ -29,6 +29,7 @@ except BookwheelError:
     FILE = None
 pytestmark = [
     pytest.mark.torch,
+    pytest.mark.long,
     pytest.mark.weights,
     pytest.mark.skipif(FILE is None, reason="the local model's weights are not at hand"),
 ]

@@ -23,7 +23,14 @@ from bookwheel.types import Message
 ENDLESS = ("interim", "comments", "no choices", "chunks of one", "chunk's size")
 
 
-@pytest.mark.parametrize("name", [one for one in REPLIES if "15 MB" not in one and "300 MB" not in one])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(one, marks=[pytest.mark.slow, pytest.mark.long] if "calls of tools" in one else [])
+        for one in REPLIES
+        if "15 MB" not in one and "300 MB" not in one
+    ],
+)
 def test_the_worst_reply_ends_in_an_error_of_ours_or_a_reply(name):
     server = Server(REPLIES[name])
     deadline = 1.0 if any(word in name for word in ENDLESS) else 60.0

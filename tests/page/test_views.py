@@ -18,7 +18,11 @@ WIDTHS = (1280, 1920, 768, 360)
 FOLLOW_UP = "Which crates did Ada Quill deliver to the gate?"
 LONG_WORD = "Rindfleischetikettierungsüberwachung" * 3
 in_each_language = pytest.mark.parametrize(
-    ("locale", "scheme"), [("en-GB", "dark"), ("zh-CN", "light")], ids=["dark English", "light Chinese"]
+    ("locale", "scheme"),
+    [
+        pytest.param("en-GB", "dark", id="dark English", marks=pytest.mark.long),
+        pytest.param("zh-CN", "light", id="light Chinese"),
+    ],
 )
 
 

@@ -84,7 +84,7 @@ def test_a_document_that_takes_too_long_is_refused_with_its_name(limited, monkey
 @pytest.mark.slow
 def test_conversions_in_line_leave_the_rest_of_the_server_free(limited, monkeypatch) -> None:
     monkeypatch.setattr("bookwheel.serve.engine.documents.open_isolated", open_slowly)
-    with limited(conversions=1, conversion_seconds=3, waiting_documents=2) as up:
+    with limited(conversions=1, conversion_seconds=0.5, waiting_documents=2) as up:
         uploads = [threading.Thread(target=upload, args=(up, n)) for n in range(6)]
         for thread in uploads:
             thread.start()

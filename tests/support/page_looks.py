@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
 LOOKS = [
     (360, "dark", "zh-CN"),
-    (360, "light", "en-GB"),
-    (768, "dark", "en-GB"),
     (1280, "light", "en-GB"),
-    (1280, "dark", "zh-CN"),
-    (1920, "light", "zh-CN"),
+    *(
+        pytest.param(*look, marks=pytest.mark.long)
+        for look in [
+            (360, "light", "en-GB"),
+            (768, "dark", "en-GB"),
+            (1280, "dark", "zh-CN"),
+            (1920, "light", "zh-CN"),
+        ]
+    ),
 ]

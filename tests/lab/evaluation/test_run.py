@@ -108,7 +108,7 @@ asyncio.run(evaluate(Evaluation.load(settings), folder / "r.jsonl", open_model, 
 """
 
 
-@pytest.mark.parametrize("at", [0, 7, 23])
+@pytest.mark.parametrize("at", [7, *(pytest.param(at, marks=pytest.mark.long) for at in (0, 23))])
 @pytest.mark.slow
 def test_killed_and_started_again_it_repeats_no_call(tmp_path, source, at):
     file = tmp_path / "settings.toml"

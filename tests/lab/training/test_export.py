@@ -145,6 +145,7 @@ def test_training_begins_with_the_adapters_of_a_file(policy, tmp_path):
 
 
 @pytest.mark.weights
+@pytest.mark.long
 def test_the_local_model_says_what_an_adapter_was_taught(tmp_path):
     pytest.importorskip("xllamacpp")
     pytest.importorskip("peft")

@@ -62,6 +62,7 @@ def test_of_adapters_the_weights_that_are_trained_are_those_that_the_trainer_add
     assert shape.trained == sum(trained) < shape.weights
 
 
+@pytest.mark.long
 def test_the_local_model_is_forecast_from_its_own_file():
     pytest.importorskip("gguf")
     if not find_local_weights(Environment.load()):

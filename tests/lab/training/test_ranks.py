@@ -71,7 +71,7 @@ def test_the_best_policy_is_whole_and_can_be_loaded_by_one_process(shared, whole
         assert torch.allclose(dict(policy.model.named_parameters())[name], weight, atol=1e-3), name
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("ranks", [3, *(pytest.param(ranks, marks=pytest.mark.long) for ranks in (1, 2))])
 def test_a_killed_run_goes_on_with_another_number_of_ranks(whole, tmp_path, ranks):
     folder = tmp_path / "run"
     killed = killed_run.launch(folder, "sharded", ranks=2, records=8)

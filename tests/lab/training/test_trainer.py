@@ -50,7 +50,7 @@ def whole(tmp_path_factory):
     return run
 
 
-@pytest.mark.parametrize("lines", [2, 5, 8])
+@pytest.mark.parametrize("lines", [5, *(pytest.param(lines, marks=pytest.mark.long) for lines in (2, 8))])
 def test_a_killed_run_goes_on_with_the_same_metrics_bit_for_bit(whole, tmp_path, lines):
     folder = tmp_path / "run"
     killed = killed_run.launch(folder, records=lines)
@@ -125,6 +125,7 @@ def test_lost_records_are_told_and_later_ones_still_counted(whole, tmp_path, cap
     assert resumed.progress.metrics_lines == len(records(folder))
 
 
+@pytest.mark.long
 def test_two_processes_train_as_one(whole, tmp_path):
     """Sums over ranks come in another order, so figures agree to rounding; what is counted agrees exactly."""
     folder = tmp_path / "run"

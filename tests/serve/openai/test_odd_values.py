@@ -142,7 +142,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 
 @pytest.mark.parametrize("path", BODIES)
-@pytest.mark.parametrize("odd", [ODD[:2], pytest.param(ODD[2:], marks=pytest.mark.slow)], ids=["empty", "all"])
+@pytest.mark.parametrize(
+    "odd", [ODD[:2], pytest.param(ODD[2:], marks=[pytest.mark.slow, pytest.mark.long])], ids=["empty", "all"]
+)
 def test_any_part_of_a_body_may_be_any_json(client: TestClient, path: str, odd: tuple[Any, ...]) -> None:
     broken = {}
     for value in odd:

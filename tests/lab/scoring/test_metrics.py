@@ -294,3 +294,10 @@ def test_a_whole_statement_has_no_rival_in_the_sentence_before_it():
     gold = "the racks are only 60 cm deep"
     assert contains("B2 crates, flat. The racks are only 60 cm deep, so nobody can stack them.", [gold]).score == 1
     assert contains("The racks are not only 60 cm deep.", ["the racks are only 60 cm wide"]).score == 0
+
+
+@pytest.mark.parametrize("owner", ["My", "Our", "Your", "His", "The"])
+def test_whose_it_is_is_no_name_that_an_answer_settles_on(owner):
+    answer = f"{owner} doctor is called Bromquond."
+    assert contains(answer, ["Bromquond"], "What is the name of Emeric's doctor?").score == 1
+    assert contains(answer, ["Vimin"], "What is the name of Emeric's doctor?").score == 0

@@ -62,8 +62,8 @@ _LEAD: Final = re.compile(
 _DISCOURSE: Final = lexicon.words(
     "okay ok yes no none well sure so therefore thus however hence according based certainly actually first second "
     "finally answer step note given since because let's lets also then here there this that these those in on at by "
-    "for from as after before during both he she it they his her its their we i you if when while although though "
-    "unfortunately correct right final to of with between under sorry looking"
+    "for from as after before during both he she it they his her its their we i you my our your if when while "
+    "although though unfortunately correct right final to of with between under sorry looking"
 )
 _CONCLUDES: Final = re.compile(
     r"(?i:\b(?:so|therefore|thus|hence|the answer|final answer|that is|i\.e\.|namely)\b)|答案|因此|所以|即"

@@ -224,6 +224,14 @@ def test_a_caller_in_line_can_be_cancelled(work, monkeypatch) -> None:
     assert run(work.echo, 1) == [1]
 
 
+def test_work_that_somebody_looks_on_at_never_waits_for_conversions(work, monkeypatch) -> None:
+    monkeypatch.setattr(children._pool, "_slots", threading.BoundedSemaphore(1))
+    first = run_in_child(work.sleep, 600, name="a.pdf")
+    next(first)
+    assert list(run_in_child(work.echo, 1, name="a.pdf", is_urgent=True)) == [1]
+    first.close()
+
+
 @pytest.mark.slow
 def test_limits_come_from_the_scope_around(work) -> None:
     async def main() -> None:

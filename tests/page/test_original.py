@@ -80,6 +80,32 @@ def test_only_pages_near_the_window_are_drawn(page, log, expect):
     assert page.locator(".page img").count() < 6
 
 
+def test_a_page_says_that_it_is_being_drawn_and_is_asked_for_again_where_that_failed(page, log, expect):
+    sha = upload(page, log, "log.pdf")
+    held, refused = [], []
+
+    def answer(route) -> None:
+        if "/pages/1?" in route.request.url:
+            held.append(route)
+        elif "/pages/2?" in route.request.url and not refused:
+            refused.append(route)
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/pages/*", answer)
+    page.goto(f"/#/document/{sha}?text")
+    first = page.locator(".page[data-page='1']")
+    told = "node => getComputedStyle(node, '::before').content"
+    expect(first).to_be_visible()
+    assert "Page 1 is being drawn" in first.evaluate(told)
+    expect(page.locator(".page[data-page='2'] img")).to_be_visible()
+    assert refused
+    held[0].continue_()
+    expect(first.locator("img")).to_be_visible()
+    assert first.evaluate(told) == "none"
+
+
 def test_a_marked_up_text_is_shown_as_a_page(page, expect):
     sha = upload(page, MARKED.encode(), "pier.md")
     page.goto(f"/#/document/{sha}?text")

@@ -27,7 +27,6 @@ EXIT_MEMORY: Final = 70
 _HEADER: Final = 4
 # Seconds after which a child without work ends.
 _IDLE: Final = 60.0
-_NICENESS: Final = 10
 # Where a child writes to; None in every other process.
 _frames: IO[bytes] | None = None
 
@@ -74,9 +73,9 @@ def main() -> None:
     _frames = frames
     # What a library prints would break the frames.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    # The parent, which answers others meanwhile, runs before this process and lives longer.
-    with suppress(OSError, AttributeError):
-        os.nice(_NICENESS)
+    with suppress(OSError, AttributeError, KeyError):
+        os.nice(int(os.environ["BOOKWHEEL_CHILD"]))
+    # The parent lives longer.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
     jobs: SimpleQueue[Any] = SimpleQueue()

@@ -18,8 +18,10 @@ caller, else from the scope around it (`run_cancellable(…, limits=…)`), else
 
 At most MOST_CHILDREN run at once; the next caller waits, and the wait can be cancelled. So take all items of one
 conversion before you begin another in the same thread: two generators that wait for a second child each would wait for
-ever. Children are started by exec, never forked from this process and its threads, and serve several conversions: the
-first takes an interpreter's start more, later ones about a millisecond. Plain text needs no child.
+ever. Short work that somebody looks on at (`is_urgent`), such as the picture of a page, has as many children of its
+own: it never waits for conversions, which take minutes, and its children have no low priority. Children are started by
+exec, never forked from this process and its threads, and serve several conversions: the first takes an interpreter's
+start more, later ones about a millisecond. Plain text needs no child.
 
 A child is `python -m bookwheel.documents.child`, where the frames are told that go both ways. It has no keys of ours in
 its environment, no signals of the terminal, a low priority and a temporary folder of its own that goes with it, and it
@@ -56,7 +58,7 @@ MOST_CHILDREN: Final = max(2, min(8, os.cpu_count() or 1))
 
 # What a parser may need of the environment. Everything else stays here, above all keys.
 _ENVIRONMENT: Final = frozenset({"PATH", "HOME", "LANG", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH", "PYTHONHOME"})
-# Set in a child, which starts no children of its own: its limits hold for all that it does.
+# Set in a child, to its niceness. It starts no children of its own: its limits hold for all that it does.
 _IS_CHILD: Final = "BOOKWHEEL_CHILD"
 # Conversions that one child serves: parsers leak, and a fresh one costs little among so many.
 _MOST_JOBS: Final = 200
@@ -67,7 +69,11 @@ _ADVICE: Final = "It may be damaged: save it again, or convert it to text yourse
 
 
 def run_in_child(
-    work: Callable[..., Iterable[Any]], *arguments: Any, name: str, limits: ChildLimits | None = None
+    work: Callable[..., Iterable[Any]],
+    *arguments: Any,
+    name: str,
+    limits: ChildLimits | None = None,
+    is_urgent: bool = False,
 ) -> Generator[Any]:
     """Yield the items of `work(*arguments)`, run in a child process. `name` is what messages call the document."""
     if _IS_CHILD in os.environ:
@@ -77,19 +83,21 @@ def run_in_child(
     limits = limits or scope.limits or ChildLimits()
     job = {"work": f"{work.__module__}:{work.__qualname__}", "arguments": arguments, "limits": asdict(limits)}
     cancelled = WorkCancelled(f"the conversion of {name} was cancelled")
-    with _pool.lend(job, name) as child, scope.on_cancel(child.killer(cancelled)):
+    pool = _urgent_pool if is_urgent else _pool
+    with pool.lend(job, name) as child, scope.on_cancel(child.killer(cancelled)):
         yield from child.items(name, limits)
 
 
 def close_children() -> None:
     """End the idle children; new work starts new ones."""
-    _pool.close()
+    for pool in (_pool, _urgent_pool):
+        pool.close()
 
 
 class _Child:
     """One process, which does one piece of work at a time."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, niceness: int) -> None:
         self.jobs = 0
         self.is_idle = True
         self._end: BookwheelError | None = None
@@ -101,7 +109,7 @@ class _Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=_child_environment(self._folder),
+                env=_child_environment(self._folder, niceness),
                 # Ctrl-C in a terminal goes to a whole group; this process decides what happens to its children.
                 start_new_session=True,
             )
@@ -219,7 +227,8 @@ def _rebuild_error(kind: str, values: list[Any], name: str, limits: ChildLimits)
 class _Pool:
     """The children of this process: a bounded number at work, as many idle."""
 
-    def __init__(self) -> None:
+    def __init__(self, niceness: int) -> None:
+        self._niceness = niceness
         self.forget()
 
     def forget(self) -> None:
@@ -253,7 +262,7 @@ class _Pool:
         while True:
             with self._lock:
                 idle = self._idle.pop() if self._idle else None
-            child = idle or _Child(name)
+            child = idle or _Child(name, self._niceness)
             if child.begin(job):
                 return child
             child.end()
@@ -268,14 +277,17 @@ class _Pool:
             child.end()
 
 
-def _child_environment(folder: str) -> dict[str, str]:
+def _child_environment(folder: str, niceness: int) -> dict[str, str]:
     """Return the child's environment: what a parser needs, the import path of this process, and its folder."""
     kept = {name: value for name, value in os.environ.items() if name.upper() in _ENVIRONMENT or name.startswith("LC_")}
     path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
-    return {**kept, _IS_CHILD: "1", "PYTHONPATH": path, "TMPDIR": folder, "TEMP": folder, "TMP": folder}
+    return {**kept, _IS_CHILD: str(niceness), "PYTHONPATH": path, "TMPDIR": folder, "TEMP": folder, "TMP": folder}
 
 
-_pool: Final = _Pool()
+# The parent, which answers others meanwhile, runs before conversions.
+_pool: Final = _Pool(niceness=10)
+_urgent_pool: Final = _Pool(niceness=0)
 atexit.register(close_children)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.forget)
+    for one in (_pool, _urgent_pool):
+        os.register_at_fork(after_in_child=one.forget)

@@ -166,7 +166,7 @@ class Originals:
             if path is None or path.suffix not in works:
                 return []
             work = works[path.suffix]
-            items = partial(run_in_child, work, str(path), *more, name=original.source, limits=_LIMITS)
+            items = partial(run_in_child, work, str(path), *more, name=original.source, limits=_LIMITS, is_urgent=True)
             return await run_cancellable(lambda: list(items()))
 
     @asynccontextmanager

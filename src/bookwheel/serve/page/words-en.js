@@ -181,6 +181,8 @@ export default {
   "source.text": "Text",
   "source.line": "line {line}",
   "source.page": "Page {page}",
+  "source.drawing": "Page {page} is being drawn…",
+  "source.undrawn": "This page could not be drawn. Its text is there.",
   "source.contents": "Contents",
   "source.jump": "Page",
   "source.go": "Go",

@@ -181,6 +181,8 @@ export default {
   "source.text": "文字",
   "source.line": "第 {line} 行",
   "source.page": "第 {page} 页",
+  "source.drawing": "正在绘制第 {page} 页…",
+  "source.undrawn": "这一页无法绘制，但它的文字可以查看。",
   "source.contents": "目录",
   "source.jump": "页码",
   "source.go": "前往",

@@ -40,6 +40,13 @@ export function refill(node, ...children) {
   return fill(node, ...children);
 }
 
+// Put these elements into a node, in this order; those that are there already stay, and what the browser knows of them.
+export function arrange(node, wanted) {
+  const kept = new Set(wanted);
+  for (const child of [...node.childNodes]) if (!kept.has(child)) child.remove();
+  wanted.forEach((child, at) => node.childNodes[at] === child || node.insertBefore(child, node.childNodes[at] ?? null));
+}
+
 // The picture that the page's head names, which the browser has.
 export function wheel(turning = false) {
   return h("img", { src: document.querySelector("link[rel=icon]")?.href ?? "/page/wheel.svg", alt: "", class: turning ? "wheel turning" : "wheel", width: 48, height: 48 });

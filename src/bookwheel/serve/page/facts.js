@@ -24,7 +24,9 @@ export class Facts {
     const left = reads ? secondsLeft(reading, trace) : null;
     const remains = left === null ? t("reading.left.unknown") : duration(left);
     const told = [reading.model, h("span", { class: "detail" }, ` · ${reading.way}`), ` · ${duration(usageSoFar(reading, trace).seconds)}`];
-    refill(this.line, reads ? t("reading.clock", { took: duration(elapsed), left: remains }) : told);
+    const clock = t("reading.clock", { took: duration(elapsed), left: remains });
+    if (!reads) refill(this.line, told);
+    else if (this.line.textContent !== clock) refill(this.line, clock);
     const missed = reads ? [] : listMissed(reading, trace);
     this.missed.hidden = !missed.length;
     const isList = !reads && (reading.cautions ?? []).some(({ kind }) => kind === "list");

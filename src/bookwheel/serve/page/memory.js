@@ -1,6 +1,6 @@
 // The memory after one step: the lines that the step added, reworded and removed, and the step each line is from.
 
-import { h, refill } from "./dom.js";
+import { arrange, h, refill } from "./dom.js";
 import { readable } from "./marks.js";
 import { knows, number, t } from "./words.js";
 
@@ -9,7 +9,7 @@ export const flagChip = (flag) => chip(knows(`flag.${flag}`) ? t(`flag.${flag}`)
 
 export class MemoryPane {
   constructor({ trace, limit, from = null, tools = null, label = t("memory"), origins = () => [] }) {
-    Object.assign(this, { trace, limit, from, origins, at: -1, chosen: null });
+    Object.assign(this, { trace, limit, from, origins, at: -1, kept: new Map() });
     this.after = h("span", { class: "soft" });
     this.gauge = h("meter", { min: 0, max: limit, "aria-label": t("memory") });
     this.size = h("span", { class: "small" });
@@ -31,7 +31,7 @@ export class MemoryPane {
   }
 
   draw(at) {
-    if (this.at !== at) this.chosen = null;
+    if (this.at !== at) this.#choose(null);
     this.at = at;
     const step = this.trace.steps[at];
     this.reply.hidden = !step;
@@ -42,7 +42,7 @@ export class MemoryPane {
     refill(this.size, t("memory.size", { tokens: number(step.memory_tokens), limit: number(this.limit) }));
     const changes = step.changes;
     refill(this.told, this.#counts(changes), step.flags.filter((flag) => flag !== "unchanged").map(flagChip));
-    refill(this.list, changes.length ? changes.map((change) => this.#line(change)) : h("li", { class: "nothing" }, t("memory.empty")));
+    arrange(this.list, changes.length ? this.#lines(changes) : [h("li", { class: "nothing" }, t("memory.empty"))]);
     const said = step.reply.trim();
     this.reply.hidden = !said || said === step.memory.trim();
     if (!this.reply.hidden) refill(this.words, said);
@@ -70,6 +70,20 @@ export class MemoryPane {
     return told.map(([kind, word]) => chip(t(`memory.${word}`, { count: number(count(kind)) }), kind));
   }
 
+  // A line that stays as it was keeps its element: a long memory is not drawn anew at every step.
+  #lines(changes) {
+    const before = this.kept;
+    this.kept = new Map();
+    return changes.map((change) => {
+      const plain = change.kind === "kept" && !this.origins(this.at, change.text).length;
+      const key = `${this.trace.entered(this.at, change.text)} ${change.text}`;
+      const line = (plain && before.get(key)) || this.#line(change);
+      before.delete(key);
+      if (plain) this.kept.set(key, line);
+      return line;
+    });
+  }
+
   #line(change) {
     const item = h("li", { class: change.kind, dir: "auto" });
     const said = change.kind === "kept" ? null : h("span", { class: "unseen" }, t(`kind.${change.kind}`));
@@ -83,11 +97,15 @@ export class MemoryPane {
     const step = this.origins(this.at, line)[0]?.step ?? this.trace.entered(this.at, line);
     const label = t("memory.from", { step: number(step) });
     const choose = () => {
-      this.list.querySelector(".chosen")?.classList.remove("chosen");
-      item.classList.add("chosen");
+      this.#choose(item);
       this.from(this.at, line);
     };
     return h("button", { class: "since", type: "button", title: label, "aria-label": label, onclick: choose }, number(step));
+  }
+
+  #choose(item) {
+    this.list.querySelector(".chosen")?.classList.remove("chosen");
+    item?.classList.add("chosen");
   }
 
   #marks({ kind, text }) {

@@ -12,7 +12,7 @@ const KEYS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: 
 
 export class Ribbon {
   constructor({ trace, length, proofs = () => [], move }) {
-    Object.assign(this, { trace, length, proofs, move, at: -1, marked: -1, stale: true, painted: 0, inks: null });
+    Object.assign(this, { trace, length, proofs, move, at: -1, marked: -1, stale: true, painted: 0, inks: null, wide: 0 });
     this.still = document.createElement("canvas");
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.node = h("div", { class: "ribbon", role: "slider", tabindex: "0", "aria-label": t("timeline.slider"), "aria-valuemin": 0 }, this.canvas);
@@ -29,7 +29,11 @@ export class Ribbon {
     this.node.addEventListener("pointermove", (event) => {
       if (this.node.hasPointerCapture(event.pointerId)) point(event);
     });
-    this.watch = new ResizeObserver(() => this.repaint());
+    // Told, not asked for: to ask makes the browser lay out the page in the middle of a frame.
+    this.watch = new ResizeObserver(([entry]) => {
+      this.wide = entry.contentRect.width;
+      this.repaint();
+    });
     this.watch.observe(this.node);
     this.again = () => {
       this.inks = null;
@@ -60,7 +64,7 @@ export class Ribbon {
   draw(at, marked = -1) {
     Object.assign(this, { at, marked });
     this.#tell();
-    const wide = this.node.clientWidth;
+    const { wide } = this;
     if (!wide) return;
     const sharp = devicePixelRatio || 1;
     if (this.stale || this.still.width !== Math.round(wide * sharp) || this.scale !== this.whole) this.#paint(wide, sharp);

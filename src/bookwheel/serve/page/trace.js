@@ -4,6 +4,7 @@
 export class Trace {
   constructor(steps = []) {
     this.steps = [];
+    this.own = []; // those that this reading made itself: a further question may begin with the memory of another one
     this.entries = []; // for each step, since which step each line of its memory is there
     steps.forEach((step) => this.add(step));
   }
@@ -12,12 +13,9 @@ export class Trace {
   add(step) {
     if (step.index !== this.steps.length) return false;
     this.steps.push(step);
+    if (step.flags.includes("carried")) this.own = [];
+    else this.own.push(step);
     return true;
-  }
-
-  // Those that this reading made itself: a further question may begin with the memory of another reading.
-  get own() {
-    return this.steps.slice(this.steps.findLastIndex(({ flags }) => flags.includes("carried")) + 1);
   }
 
   get length() {

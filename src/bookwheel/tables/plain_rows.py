@@ -126,7 +126,7 @@ def _list_blocks(text: str) -> Iterator[list[_ListLine]]:
 def _split_cells(line: str) -> list[str]:
     """Return the cells of a line; none where it is too long, or where one of them is."""
     if line.startswith("|"):
-        return [cell for cell in split_cells(line) if cell]
+        return split_cells(line)
     if len(line) > _LONGEST_LINE:
         return []
     line = _BULLET.sub("", line)
@@ -187,7 +187,8 @@ def _is_in_order(lines: Sequence[Sequence[str]], columns: Sequence[Column]) -> b
 def _fits(cells: Sequence[str], columns: Sequence[Column]) -> bool:
     """Tell if a line has a cell for each column, of its kind; a number that counts nothing may be a code."""
     return len(cells) == len(columns) and all(
-        column.kind is Kind.TEXT
+        not cell
+        or column.kind is Kind.TEXT
         or is_of(cell, column.kind)
         or (bool(CODES.search(column.name)) and any(map(str.isdigit, cell)))
         for cell, column in zip(cells, columns, strict=True)
@@ -198,10 +199,10 @@ def _fill(cells: Sequence[str], places: Mapping[int, int], columns: Sequence[Col
     """Return a value for each column; None where the line is no row."""
     if len(cells) < _LEAST_ROWS:
         return None
-    left: list[str | None] = [*cells]
+    left = [cell or None for cell in cells]
     filled: list[str | None] = [None] * len(columns)
     for at, place in places.items():
-        filled[at], left[place] = cells[place], None
+        filled[at], left[place] = left[place], None
     for kind in (Kind.DATE, Kind.NUMBER, Kind.TEXT):
         open_ = [at for at, column in enumerate(columns) if column.kind is kind and filled[at] is None]
         found = [place for place, cell in enumerate(left) if cell is not None and is_of(cell, kind)]
@@ -209,7 +210,9 @@ def _fill(cells: Sequence[str], places: Mapping[int, int], columns: Sequence[Col
             filled[at], left[place] = left[place], None
     is_typed = any(column.kind is not Kind.TEXT for column in columns)
     has_all = all(value for value, column in zip(filled, columns, strict=True) if column.kind is not Kind.TEXT)
-    is_row = has_all and any(filled) if is_typed else all(filled) and len(cells) == len(columns)
+    # In a table with a frame a cell may be empty.
+    has_all = has_all or not all(cells)
+    is_row = has_all and any(filled) if is_typed else (all(filled) or not all(cells)) and len(cells) == len(columns)
     # A number says nothing without what it is the number of.
     has_name = any(value for value, column in zip(filled, columns, strict=True) if column.kind is Kind.TEXT)
     return tuple(filled) if is_row and has_name else None

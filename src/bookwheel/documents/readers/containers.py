@@ -25,6 +25,7 @@ from bookwheel.documents.damage import explain_damage, skip_damage
 from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.dispatch import read_parts
 from bookwheel.documents.readers.html import find_charset, parse_html, render_tree
+from bookwheel.documents.readers.unseen import drop_unseen
 from bookwheel.documents.sources import spool, to_printable
 from bookwheel.documents.transcripts import get_object, name_turn, parse_sent
 from bookwheel.errors import InputError
@@ -58,7 +59,7 @@ def read_email(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield the message, then each attachment under its own name: `offer.eml#prices.xlsx`."""
     data = source.read(_MOST_EMAIL, "save its attachments and give them as files")
     at = _find_sender(data)[1]
-    yield from (replace(part, at=at, entry=source.name) for part in _read_bytes(data, source.name, warnings, 0))
+    yield from (replace(part, at=at, entry=source.name) for part in _read_bytes(data, source.name, source, warnings, 0))
 
 
 def read_mailbox(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
@@ -78,7 +79,7 @@ def read_mailbox(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]
             label = name_turn(source.name, f"message {number}", sender, at.replace("T", " "))
             yield Part(text=f"===== message {number} =====\n", source=label, at=at, entry=name)
             with skip_damage(warnings, "messages", name):
-                for part in _read_bytes(data, name, warnings, 0):
+                for part in _read_bytes(data, name, source, warnings, 0):
                     yield replace(part, source=label if part.source == name else part.source, at=at, entry=name)
 
 
@@ -91,7 +92,7 @@ def _find_sender(data: bytes) -> tuple[str, str]:
     return sender, parse_sent(str(message.get("Date") or "")[:_MOST_HEADER])
 
 
-def _read_bytes(data: bytes, name: str, warnings: SourceWarnings, level: int) -> Iterator[Part]:
+def _read_bytes(data: bytes, name: str, source: SourceFile, warnings: SourceWarnings, level: int) -> Iterator[Part]:
     parts = 0
 
     def make_part(**settings: Any) -> Message:
@@ -109,11 +110,13 @@ def _read_bytes(data: bytes, name: str, warnings: SourceWarnings, level: int) ->
                 warnings.add(f"parts of messages left out, after the first {_MOST_PARTS:,}", name)
                 break
             parser.feed(data[start:end])
-        yield from _read_message(parser.close(), name, warnings, level)
+        yield from _read_message(parser.close(), name, source, warnings, level)
 
 
-def _read_message(message: Message, name: str, warnings: SourceWarnings, level: int) -> Iterator[Part]:
-    leaves = _Leaves(name, warnings)
+def _read_message(
+    message: Message, name: str, source: SourceFile, warnings: SourceWarnings, level: int
+) -> Iterator[Part]:
+    leaves = _Leaves(name, source, warnings)
     leaves.add(message, level)
     headers = "\n".join(
         f"{wanted}: {_decode_words(value)}"
@@ -125,7 +128,7 @@ def _read_message(message: Message, name: str, warnings: SourceWarnings, level: 
         yield Part(text=f"{whole}\n\n", source=name)
     for number, attachment in enumerate(leaves.attachments, 1):
         inside = _decode_words(attachment.get_filename() or "") or f"attachment {number}"
-        yield from _read_attachment(attachment, f"{name}#{to_printable(inside)}", warnings, level + 1)
+        yield from _read_attachment(attachment, f"{name}#{to_printable(inside)}", source, warnings, level + 1)
 
 
 def _decode_words(value: Any) -> str:
@@ -139,10 +142,11 @@ def _decode_words(value: Any) -> str:
 class _Leaves:
     """The parts of one message that are not made of parts: its texts, read, and its attachments."""
 
-    def __init__(self, name: str, warnings: SourceWarnings) -> None:
+    def __init__(self, name: str, source: SourceFile, warnings: SourceWarnings) -> None:
         self.texts: list[str] = []
         self.attachments: list[Message] = []
         self._name = name
+        self._everything = source.everything
         self._warnings = warnings
 
     def add(self, part: Message, level: int, twins: set[str] | None = None) -> None:
@@ -190,6 +194,8 @@ class _Leaves:
         text = text.replace("\r\n", "\n").strip()
         if is_html:
             root = parse_html(text, self._name)
+            if root is not None and not self._everything:
+                drop_unseen(root, self._name, self._warnings)
             text = render_tree(root, self._name) if root is not None else ""
         words = _find_words(text)
         if twins:
@@ -211,7 +217,9 @@ def _keep_new_lines(text: str, new: set[str]) -> str:
     return text if len(kept) > len(lines) / 2 else "\n".join(kept)
 
 
-def _read_attachment(part: Message, name: str, warnings: SourceWarnings, level: int) -> Iterator[Part]:
+def _read_attachment(
+    part: Message, name: str, source: SourceFile, warnings: SourceWarnings, level: int
+) -> Iterator[Part]:
     payload: Any = part.get_payload()
     if isinstance(payload, list):
         encoding = str(part.get("Content-Transfer-Encoding") or "").strip().lower()
@@ -219,9 +227,9 @@ def _read_attachment(part: Message, name: str, warnings: SourceWarnings, level: 
             yield Part(text=f"===== {name.rpartition('#')[2]} =====\n", source=name)
             if encoding in {"base64", "quoted-printable"}:  # which a message must not have, but some do
                 inner["Content-Transfer-Encoding"] = encoding
-                yield from _read_bytes(bytes(inner.get_payload(decode=True)), name, warnings, level)
+                yield from _read_bytes(bytes(inner.get_payload(decode=True)), name, source, warnings, level)
             else:
-                yield from _read_message(inner, name, warnings, level)
+                yield from _read_message(inner, name, source, warnings, level)
         return
     content = part.get_payload(decode=True)
     if not isinstance(content, bytes) or not content.strip():
@@ -232,6 +240,7 @@ def _read_attachment(part: Message, name: str, warnings: SourceWarnings, level: 
     file = spool([content], name, charset=part.get_content_charset() or "", suffix=suffix, media=media)
     found: list[Part] = []
     try:
+        file = replace(file, everything=source.everything, ocr=source.ocr)
         found.extend(read_parts(file, warnings))
     except InputError as error:
         fault = "read in part" if found else "left out"

@@ -17,6 +17,7 @@ from bookwheel.documents.damage import import_extra
 from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.readers.markup import tag_of, to_markdown
 from bookwheel.documents.readers.pictures import Figures
+from bookwheel.documents.readers.unseen import drop_unseen
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
 
@@ -52,6 +53,7 @@ def read_html(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     if root is None:
         return
     if not source.everything:
+        drop_unseen(root, source.name, warnings)
         _drop_boilerplate(root, source.name, warnings)
     for what, tags in _UNREAD.items():
         if any(element.get("type") not in _BUTTONS and element.attrib for element in root.iter(*tags)):

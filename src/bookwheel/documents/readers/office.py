@@ -21,6 +21,7 @@ from bookwheel.documents.packages import PICTURE_SUFFIXES, name_unread, open_pac
 from bookwheel.documents.readers.html import embed_pictures, parse_html, parse_xml, render_tree
 from bookwheel.documents.readers.markup import format_rows
 from bookwheel.documents.readers.pictures import DRAWINGS, Figures
+from bookwheel.documents.readers.unseen import LEFT_OUT, drop_unseen_runs
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def read_docx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             return {"src": f"{len(pictures) - 1}/{names.get(hash(pictures[-1]), 'a picture')}"}
 
         result = mammoth.convert_to_html(
-            BytesIO(_complete(archive, keeps_pictures=figures.is_read)),
+            BytesIO(_complete(archive, source, warnings, keeps_pictures=figures.is_read)),
             convert_image=mammoth.images.img_element(number_picture if figures.is_read else lambda _: {"src": ""}),
             style_map=_STYLES,
         )
@@ -115,7 +116,7 @@ def _find_chart_data(archive: zipfile.ZipFile) -> set[str]:
     return found
 
 
-def _complete(archive: zipfile.ZipFile, *, keeps_pictures: bool) -> bytes:
+def _complete(archive: zipfile.ZipFile, source: SourceFile, warnings: SourceWarnings, *, keeps_pictures: bool) -> bytes:
     """Return the package with the words of its other parts in its main text."""
     from lxml import etree
 
@@ -134,6 +135,9 @@ def _complete(archive: zipfile.ZipFile, *, keeps_pictures: bool) -> bytes:
             run = _make_run("".join(t.text or "" for t in formula.iter(f"{_M}t")))
             run.tail = formula.tail
             parent.replace(formula, run)
+    styles = parse_xml(archive.read(_STYLE_SHEET)) if _STYLE_SHEET in archive.NameToInfo else document
+    if not source.everything and (words := drop_unseen_runs(document, styles)):
+        warnings.add(LEFT_OUT, f"{source.name} ({words})")
     packed = BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as copy:
         for entry in archive.infolist():

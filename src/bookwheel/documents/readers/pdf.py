@@ -20,7 +20,7 @@ from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing
 from bookwheel.documents.readers.pdf_figures import find_drawings, place_figures, set_figures_aside, set_notes_aside
 from bookwheel.documents.readers.pdf_layout import Fragment, arrange, mark_headings
 from bookwheel.documents.readers.pdf_pages import find_place
-from bookwheel.documents.readers.pdf_words import Hyphens, find_doubts, read_fragments
+from bookwheel.documents.readers.pdf_words import Hyphens, find_doubts, has_unseen_words, read_fragments
 from bookwheel.documents.readers.pictures import WHOLE, Figures, read_picture
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
@@ -153,6 +153,8 @@ class _PageReader:
         try:
             page = self._document[number - 1]
             fragments, height = read_fragments(page, self._whole)
+            if fragments and has_unseen_words(page):
+                self._warnings.add(f"pages of {name} with words that are not seen there, and are read too", str(number))
             comments = "\n".join(_read_annotations(page))
             figures = list(self._read_pictures(page, number, fragments))
             fragments, drawn = set_figures_aside(fragments, find_drawings(page), partial(_draw_part, page))

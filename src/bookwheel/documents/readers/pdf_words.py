@@ -50,6 +50,8 @@ _LONG_WORD: Final = 25
 _GLUED_SHARE: Final = 0.04
 _GARBLED_SHARE: Final = 0.02
 _STRANGE: Final = re.compile("[\N{REPLACEMENT CHARACTER}\ue000-\uf8ff]")
+# Channels of 256 above which a colour is white.
+_WHITE: Final = 240
 _VOWEL: Final = re.compile("[aeiouy]", re.IGNORECASE)
 
 
@@ -95,6 +97,54 @@ def read_characters(text_page: Any, count: int) -> str:
         elif 0xD800 <= codes[at] < 0xE000 and characters[at] != _NOTHING:  # noqa: PLR2004
             characters[at] = "\N{REPLACEMENT CHARACTER}"
     return "".join(characters)
+
+
+def has_unseen_words(page: Any) -> bool:
+    """Tell if a page has words that are not drawn, are clear, or white where nothing is drawn below; not so a scan."""
+    from pypdfium2 import raw
+
+    painted: list[_Box] = []
+    white: list[_Box] = []
+    is_unseen = False
+    across, up = page.get_size()
+    for at in range(raw.FPDFPage_CountObjects(page)):
+        thing = raw.FPDFPage_GetObject(page, at)
+        kind = raw.FPDFPageObj_GetType(thing)
+        if kind == raw.FPDF_PAGEOBJ_TEXT:
+            mode = raw.FPDFTextObj_GetTextRenderMode(thing)
+            if mode in {raw.FPDF_TEXTRENDERMODE_INVISIBLE, raw.FPDF_TEXTRENDERMODE_CLIP}:
+                is_unseen = True
+            elif mode == raw.FPDF_TEXTRENDERMODE_FILL and (colour := _read_fill(thing)):
+                is_unseen = is_unseen or not colour[3]
+                if min(colour[:3]) > _WHITE:
+                    white += _find_bounds(thing)
+        elif kind != raw.FPDF_PAGEOBJ_PATH or ((colour := _read_fill(thing)) and min(colour[:3]) <= _WHITE):
+            painted += _find_bounds(thing)
+    if any((box[2] - box[0]) * (box[3] - box[1]) > across * up / 2 for box in painted):
+        return False
+    return is_unseen or any(not any(_holds(one, box) for one in painted) for box in white)
+
+
+def _read_fill(thing: Any) -> tuple[int, ...]:
+    """Return red, green, blue and how solid it is; nothing where it is not told."""
+    from pypdfium2 import raw
+
+    channels = [ctypes.c_uint() for _ in range(4)]
+    is_told = raw.FPDFPageObj_GetFillColor(thing, *map(ctypes.byref, channels))
+    return tuple(channel.value for channel in channels) if is_told else ()
+
+
+def _find_bounds(thing: Any) -> list[_Box]:
+    from pypdfium2 import raw
+
+    sides = [ctypes.c_float() for _ in range(4)]
+    is_told = raw.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, sides))
+    return [(sides[0].value, sides[1].value, sides[2].value, sides[3].value)] if is_told else []
+
+
+def _holds(box: _Box, other: _Box) -> bool:
+    across, up = (other[0] + other[2]) / 2, (other[1] + other[3]) / 2
+    return box[0] <= across <= box[2] and box[1] <= up <= box[3]
 
 
 def _find_turn(text_page: Any, text: str) -> int:

@@ -26,6 +26,7 @@ from bookwheel.documents.readers.html import (
     render_tree,
 )
 from bookwheel.documents.readers.pictures import DRAWINGS, Figures
+from bookwheel.documents.readers.unseen import drop_unseen
 from bookwheel.documents.sources import to_printable
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
@@ -80,6 +81,8 @@ def read_epub(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
                 data = archive.read(path)
                 page = decode_bytes(data, source.name, warnings, find_charset(data))
                 chapter = parse_xhtml(page, source.name)
+                if chapter is not None and not source.everything:
+                    drop_unseen(chapter, source.name, warnings)
                 if chapter is not None:
                     embed_pictures(chapter, figures, partial(_load_picture, archive, path, pictures))
                 if chapter is not None and (text := render_tree(chapter, source.name)):

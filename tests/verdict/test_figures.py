@@ -69,3 +69,13 @@ def test_a_figure_with_two_places_is_a_price_where_no_currency_is_written():
     receipt = TextDocument("Flat white            3.80\nTea                   2.40\n")
     _, claims = judge_answer("3.80", "What did the flat white cost?", (), receipt)
     assert sum_up_fits(claims) is Fit.YES
+
+
+@pytest.mark.parametrize(
+    ("answer", "fits"),
+    [("236 a month", True), ("The mooring fee is 236 a month.", True), ("1997", False), ("3 March", False), ("12", False)],
+)
+def test_a_figure_is_money_where_the_passage_that_is_meant_names_no_currency(answer, fits):
+    text = "Boats of 12 m lie at the west pier. The mooring fee is 236 a month, payable by 3 March, as it was in 1997."
+    _, claims = judge_answer(answer, "What is the mooring fee?", (), TextDocument(text))
+    assert (sum_up_fits(claims) is not Fit.NO) == fits

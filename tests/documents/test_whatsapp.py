@@ -110,3 +110,34 @@ def test_what_whatsapp_says_itself_is_told_from_what_people_say(tmp_path) -> Non
     assert "Bo: 图像已忽略" in parts[1]
     assert "Bo: The rent is 550 <This message was edited>" in parts[2]
     assert "Bo: This message was deleted." in parts[3]
+
+
+ABOVE = {
+    "time first": "2025-03-02 09:14 王敏\n门锁换了\n两把\n\n2025-03-02 9:16:05 老赵(木工)\n收到: 好\n\n2025-03-03 18:22 王敏\n谢谢\n",
+    "name first": "王敏 2025/3/2 09:14\n门锁换了\n两把\n\n老赵(木工)  2025/3/2 9:16:05\n收到: 好\n\n王敏 2025/3/3 18:22\n谢谢\n",
+}
+
+
+@pytest.mark.parametrize("chat", ABOVE.values(), ids=ABOVE)
+def test_a_chat_with_time_and_name_above_each_message_is_read_turn_by_turn(tmp_path, chat):
+    path = tmp_path / "群聊.txt"
+    path.write_text(chat, encoding="utf-8")
+    parts = list(open_document([path]).parts())
+    assert [part.text for part in parts] == [
+        "[2025-03-02 09:14] 王敏: 门锁换了\n两把\n\n",
+        "[2025-03-02 09:16:05] 老赵(木工): 收到: 好\n\n",
+        "[2025-03-03 18:22] 王敏: 谢谢\n\n",
+    ]
+    assert [part.at for part in parts] == ["2025-03-02 09:14", "2025-03-02 09:16:05", "2025-03-03 18:22"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2025-03-02 09:14:07 INFO\n2025-03-02 09:14:08 ERROR\n  at line 3\n2025-03-02 09:14:09 INFO\n",
+        "2025-03-02 09:14 Visit\n\nWe saw the mill.\n\n2025-03-03 10:00 Return\n\nRain.\n",
+        "Notes\n\n2025-03-02 09:14 Ada\nHello\n\n2025-03-03 10:00 Bo\nHi\n\n",
+    ],
+)
+def test_a_log_or_a_diary_is_no_chat(tmp_path, text):
+    assert detect_format(volume(tmp_path, "a.txt", text.encode())) is Format.TEXT

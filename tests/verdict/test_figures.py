@@ -73,7 +73,13 @@ def test_a_figure_with_two_places_is_a_price_where_no_currency_is_written():
 
 @pytest.mark.parametrize(
     ("answer", "fits"),
-    [("236 a month", True), ("The mooring fee is 236 a month.", True), ("1997", False), ("3 March", False), ("12", False)],
+    [
+        ("236 a month", True),
+        ("The mooring fee is 236 a month.", True),
+        ("1997", False),
+        ("3 March", False),
+        ("12", False),
+    ],
 )
 def test_a_figure_is_money_where_the_passage_that_is_meant_names_no_currency(answer, fits):
     text = "Boats of 12 m lie at the west pier. The mooring fee is 236 a month, payable by 3 March, as it was in 1997."

@@ -51,6 +51,7 @@ _READERS: Final = {
     Format.CHATS: "sessions:read_chats",
     Format.SLACK: "slack:read_slack",
     Format.WHATSAPP: "chats:read_whatsapp",
+    Format.MESSAGES: "chats:read_messages",
     Format.CAPTIONS: "chats:read_captions",
     Format.PICTURE: "pictures:read_image",
 }

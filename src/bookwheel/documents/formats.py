@@ -42,6 +42,8 @@ class Format(StrEnum):
     """An export of ChatGPT or Claude."""
     SLACK = "Slack"
     WHATSAPP = "WhatsApp"
+    MESSAGES = "messages"
+    """A chat as text, with time and name above each message."""
     CAPTIONS = "captions"
     PICTURE = "picture"
     GZIP = "gzip"

@@ -16,7 +16,7 @@ from bookwheel.patterns import compile_late
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
 # Characters of a speaker or a title in a source's name.
 _LONGEST_NAME: Final = 60
@@ -27,6 +27,14 @@ _STAMP: Final = (
 )
 _IPHONE: Final = compile_late(rf"\u200e?\[{_STAMP}\] (?P<rest>.*)")
 _ANDROID: Final = compile_late(rf"\u200e?{_STAMP} - (?P<rest>.*)")
+# WeChat, QQ and others: time and name above what was said.
+_TIME: Final = (
+    r"(?P<stamp>(?P<a>\d{4})(?:[./-]|年)(?P<b>\d{1,2})(?:[./-]|月)(?P<c>\d{1,2})(?P<before>日?[ \t]\D{0,4})"
+    r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?P<after>(?: ?[AaPp][Mm])?))"
+)
+_NAMED: Final = r"(?P<rest>[^\s:：\d][^:：\n]{0,39})"
+_ABOVE: Final = (compile_late(rf"{_TIME}[ \t]+{_NAMED}"), compile_late(rf"{_NAMED}[ \t]+{_TIME}"))
+_LEAST_ABOVE: Final = 2
 _BLANKS: Final = str.maketrans(
     {"\u202f": " ", "\xa0": " ", **dict.fromkeys("\u200f\u061c\u202a\u202c\u2068\u2069", "")}
 )
@@ -64,7 +72,20 @@ def find_transcript(suffix: str, head: bytes) -> str:
         lines = head.decode("utf-8", "ignore").lstrip("\ufeff\r\n").splitlines()
         if lines and match_whatsapp(to_plain(lines[0])) and any(match_whatsapp(to_plain(line)) for line in lines[1:]):
             return "WhatsApp"
+        if _are_messages(lines[:-1]):
+            return "messages"
     return ""
+
+
+def _are_messages(lines: Sequence[str]) -> bool:
+    """Return whether lines are names with times above words, each below an empty line, as in no log."""
+    heads = [at for at, line in enumerate(lines[:-1]) if match_head(line)]
+    return (
+        len(heads) >= _LEAST_ABOVE
+        and heads[0] == 0
+        and all(lines[at + 1].strip() and not match_head(lines[at + 1]) for at in heads)
+        and not any(lines[at - 1].strip() for at in heads[1:])
+    )
 
 
 def to_plain(line: str) -> str:
@@ -79,6 +100,15 @@ def match_whatsapp(line: str) -> re.Match[str] | None:
     '张三: 好的'
     """
     return _IPHONE.fullmatch(line) or _ANDROID.fullmatch(line)
+
+
+def match_head(line: str) -> re.Match[str] | None:
+    """Return the line above a message: its stamp in parts, and under `rest` who says it; None for any other line.
+
+    >>> match_head("2025-03-02 09:16 老赵(木工)")["rest"]
+    '老赵(木工)'
+    """
+    return next((found for pattern in _ABOVE if (found := pattern.fullmatch(line.strip()))), None)
 
 
 def find_packed_transcript(names: Collection[str]) -> str:

@@ -24,7 +24,7 @@ async def edit(opened: OpenMemory, old: str, new: str) -> MemoryUpdate:
 
     def put_right(text: str) -> str:
         if old and old not in text:
-            raise InputError(f"the memory does not say {old!r}; see bookwheel memory show {opened.record.name}")
+            raise InputError(f"the memory does not say {old!r}: change words that it has")
         corrected = (text.replace(old, new) if old else new).strip()
         if not corrected and not old:
             raise InputError("the new memory is empty, so nothing was changed")
@@ -52,8 +52,7 @@ def make_edit(
     tokens, limit = see(opened, opened.session.model, text).tokenizer.count(text), opened.record.plan.memory_tokens
     if tokens > limit:
         raise InputError(
-            f"the new memory has {tokens} tokens and may have {limit}: shorten it, or begin one with more "
-            f"--memory-tokens"
+            f"the new memory has {tokens} tokens and may have {limit}: shorten it, or begin one with more tokens"
         )
     return MemoryVersion(
         version=number,

@@ -124,7 +124,7 @@ async def begin_memory(
     """
     check_name(name)
     if not about.strip():
-        raise InputError("say what the memory is about: --about TEXT")
+        raise InputError("say what the memory is about")
     model = session.model
     chosen = way or find_default_way(model)
     _load_way(chosen)

@@ -1,4 +1,4 @@
-"""Read what people said to each other: exported chats of WhatsApp, and captions (WebVTT, SRT).
+"""Read what people said to each other: exported chats of WhatsApp and others, and captions (WebVTT, SRT).
 
 WhatsApp writes dates by the language of a phone: of the orders of day and month, that is taken in which all are dates
 and time goes on.
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.packages import name_unread, open_package
-from bookwheel.documents.transcripts import WHATSAPP_FILE, is_instant, make_turn, match_whatsapp, to_plain
+from bookwheel.documents.transcripts import WHATSAPP_FILE, is_instant, make_turn, match_head, match_whatsapp, to_plain
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
@@ -46,7 +46,7 @@ _LAST_YEAR: Final = 2400
 
 
 def read_whatsapp(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield the messages of an exported chat, as text or in the archive that a phone sends."""
+    """Yield the messages of a chat of WhatsApp, as text or in the archive that a phone sends."""
     data = source.read(_MOST, "export it in parts, or without media")
     name = source.name
     if data.startswith(b"PK"):
@@ -63,6 +63,23 @@ def read_whatsapp(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part
         elif line.strip():
             warnings.add("lines before the first message", name)
             yield Part(text=f"{line}\n", source=name)
+    yield from _yield_turns(messages, name, warnings)
+
+
+def read_messages(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the messages of a chat as text, with time and name above each."""
+    messages = list[tuple[re.Match[str], list[str]]]()
+    for line in decode_bytes(source.read(_MOST, "split it"), source.name, warnings).lstrip("\ufeff\r\n").splitlines():
+        if found := match_head(line):
+            messages.append((found, [f"{found['rest'].strip()}:"]))
+        else:
+            messages[-1][1].append(line)
+    yield from _yield_turns(messages, source.name, warnings)
+
+
+def _yield_turns(
+    messages: Sequence[tuple[re.Match[str], list[str]]], name: str, warnings: SourceWarnings
+) -> Iterator[Part]:
     order = _find_order([found for found, _ in messages])
     if len(order) > 1:
         warnings.add("dates in which day and month could be exchanged, read as day and month", name)

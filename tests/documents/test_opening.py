@@ -238,3 +238,13 @@ def test_marks_that_nobody_sees_are_no_text(tmp_path: Path) -> None:
     document = open_document(tmp_path)
     assert "Ada" in "".join(part.text for part in document.parts())
     assert "no text in: blank.txt" in document.notes
+
+
+def test_every_named_file_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "good.txt").write_text("Ada wound the clock.")
+    for name in ("a.bin", "b.bin"):
+        (tmp_path / name).write_bytes(bytes(range(256)) * 9)
+    with pytest.raises(SourceError, match=r"(?s)a\.bin is not a text.*\n.*b\.bin is not a text"):
+        open_document([tmp_path / name for name in ("good.txt", "a.bin", "b.bin")])
+    with pytest.raises(SourceError, match=r"(?s)c\.txt does not exist.*\n.*d\.txt does not exist"):
+        open_document([tmp_path / name for name in ("c.txt", "good.txt", "d.txt")])

@@ -199,7 +199,7 @@ class SourceItem:
 def prepare_items(
     items: Sequence[SourceItem], store: ConversionStore, progress: OpeningProgress | None = None
 ) -> list[SourceItem]:
-    """Return the items converted where they are not plain text. Raise the fault of a file that the user named."""
+    """Return the items converted where they are not plain text. Raise the faults of files that the user named."""
     ready = list(items)
     pending: list[int] = []
     for at, item in enumerate(ready):
@@ -218,8 +218,8 @@ def prepare_items(
             ready[at] = replace(ready[at], conversion=result)
         else:
             ready[at] = replace(ready[at], fault=result)
-    if fault := next((item.fault for item in ready if item.fault and item.is_named), None):
-        raise fault
+    if faults := [item.fault for item in ready if item.fault and item.is_named]:
+        raise join_faults(faults)
     pages = {
         at: "".join(text for text, *_ in item.conversion.rows("part"))
         for at, item in enumerate(ready)
@@ -228,6 +228,13 @@ def prepare_items(
     for at, edges in zip(pages, find_repeated_edges(list(pages.values())), strict=True):
         ready[at] = replace(ready[at], edges=edges)
     return ready
+
+
+def join_faults(faults: Sequence[InputError | OSError]) -> InputError | OSError:
+    """Return one error that names all files; what is wrong with the machine goes before."""
+    told = list(dict.fromkeys(str(fault) for fault in faults))
+    first = next((fault for fault in faults if isinstance(fault, OSError)), faults[0])
+    return first if isinstance(first, OSError) or len(told) == 1 else SourceError("\n".join(told))
 
 
 def _convert_all(

@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.cancellation import check_cancelled
 from bookwheel.documents.children import run_in_child
-from bookwheel.documents.conversions import ConversionStore, SourceItem, part_from_row, part_to_row, prepare_items
+from bookwheel.documents.conversions import (
+    ConversionStore,
+    SourceItem,
+    join_faults,
+    part_from_row,
+    part_to_row,
+    prepare_items,
+)
 from bookwheel.documents.sources import SourceFile, SourceWarnings, open_path, spool_stream, to_printable
 from bookwheel.errors import InputError, SourceError
 from bookwheel.patterns import compile_late
@@ -210,15 +217,22 @@ def open_document(
     items: list[SourceItem] = []
     titles: list[str] = []
     has_headers = len(source_list) > 1
+    faults: list[InputError | OSError] = []
     for source in source_list:
         alone = len(source_list) == 1
-        files, is_folder = _open_source(source, notes, stdin, alone=alone, allow_private=allow_private)
+        try:
+            files, is_folder = _open_source(source, notes, stdin, alone=alone, allow_private=allow_private)
+        except SourceError as error:
+            faults.append(error)
+            continue
         items.extend(
             SourceItem(file=replace(file, everything=everything, ocr=ocr), is_named=not is_folder) for file in files
         )
         title = "standard input" if source == "-" else "" if is_folder else files[0].name
         titles.append(title or to_printable(Path(source).resolve().name))
         has_headers = has_headers or is_folder
+    if faults:
+        raise join_faults(faults)
     # Files with the same name have their whole paths as names.
     names = Counter(item.file.name for item in items)
     for at, item in enumerate(items):

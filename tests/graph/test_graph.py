@@ -173,6 +173,14 @@ def test_the_facts_around_a_question_come_first_and_stay_within_the_budget(graph
     assert any("Lowmark" in line for line in find_lines(graph, question, tokenizer, 500))
 
 
+def test_a_relation_that_has_a_name_in_it_leads_on_from_that_name() -> None:
+    others = [(f"Tower {at}", f"home team {at} of", f"Club {at}") for at in range(300)]
+    said = [("Ada Quill", "was born near", "Harbour Hall (Este)"), ("Sports", "home team of the Harbour Hall", "Nets")]
+    facts = [GraphFact(subject=one, relation=how, object=other) for one, how, other in (*others, *said)]
+    ranked = list(rank_facts(FactGraph(facts=tuple(facts)), "Which home team plays where Ada Quill was born?"))
+    assert [fact.object for fact in ranked[:2]] == ["Harbour Hall (Este)", "Nets"]
+
+
 def test_the_way_answers_from_facts_that_are_far_apart_and_resumes(tmp_path: Path) -> None:
     question, journal = "In which land does the Harbour Office stand?", tmp_path / "j.sqlite"
     model = make_graph_model()

@@ -1,7 +1,8 @@
 """The part of a graph around a question, within a budget of tokens, each edge with its quote.
 
     gain(edge) = weight of the question's words in relation, far end and quote, as a share of the most that an edge has
-    cost(edge) = 1 - 0.9 * gain, and more against its direction or from a node with many edges
+    cost(edge) = 1 - 0.9 * gain, and more against its direction, from a node with many edges, or where the node's name
+                 stands in the relation alone: "sports | home team in the Harbour Hall | the Nets"
     order      = by the cost of the cheapest path from a node that the question names
 
 So edges at the names of the question come first, then what these lead to, along words of the question where there are
@@ -11,7 +12,10 @@ such. Quotes take what the facts themselves leave of the budget, the nearest fir
 from __future__ import annotations
 
 import heapq
+import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
+from itertools import accumulate
 from math import log
 from typing import TYPE_CHECKING, Final
 
@@ -27,11 +31,18 @@ _WORDS: Final = 0.9
 _QUOTED: Final = 0.3
 """What a word counts that stands in the quote alone."""
 _BACKWARD: Final = 0.6
+_NAMED: Final = 0.3
+"""What it costs that a fact has a node's name in its relation alone, and is no edge of it."""
 _HUB: Final = 0.05
 _NODE: Final = -1
+_LEAST_NAME: Final = 4
+"""Characters of a name that is looked for in the words of facts."""
 _LEAST_MATCH: Final = 0.5
 """Of a node's rarest words that the question must have, for the question to name it."""
 _LONGEST_QUOTE: Final = 240
+_WORD: Final = re.compile(r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+")
+_BRACKETS: Final = re.compile(r"\s*\([^()]*\)")
+"""What tells names apart, and no sentence has: "The Bourne Legacy (film)"."""
 
 
 def format_fact(fact: GraphFact, *, with_quote: bool = True) -> str:
@@ -70,6 +81,7 @@ def rank_facts(graph: FactGraph, question: str) -> Iterator[GraphFact]:
     for at, fact in enumerate(facts):
         edges[fact.subject].append(at)
         edges[fact.object].append(at)
+    named = _Mentions(graph)
     # Nodes and edges by the cost of the cheapest path to them; a node has no edge's number.
     heap = [(cost, _NODE, name) for name, cost in _find_seeds(graph, words)]
     heapq.heapify(heap)
@@ -79,10 +91,13 @@ def rank_facts(graph: FactGraph, question: str) -> Iterator[GraphFact]:
         cost, at, name = heapq.heappop(heap)
         if at == _NODE and name not in reached:
             reached.add(name)
-            cost += _HUB * log(len(edges[name]))
+            beside = named.list_facts(name) - {*edges[name]}
+            cost += _HUB * log(len(edges[name]) + len(beside))
             for edge in edges[name]:
                 back = 0.0 if facts[edge].subject == name else _BACKWARD
                 heapq.heappush(heap, (cost + 1 - _WORDS * gains[edge] + back, edge, ""))
+            for edge in sorted(beside):
+                heapq.heappush(heap, (cost + 1 - _WORDS * gains[edge] + _NAMED, edge, ""))
         elif at != _NODE and at not in seen:
             seen.add(at)
             yield facts[at]
@@ -90,6 +105,31 @@ def rank_facts(graph: FactGraph, question: str) -> Iterator[GraphFact]:
                 heapq.heappush(heap, (cost, _NODE, end))
     left = sorted((-gains[at], at) for at in range(len(facts)) if at not in seen and gains[at])
     yield from (facts[at] for _, at in left)
+
+
+class _Mentions:
+    """Finds the facts whose relation has the name of a node; by their quotes, a name led to too many."""
+
+    def __init__(self, graph: FactGraph) -> None:
+        texts = [f" {_fold(fact.relation)} \n" for fact in graph.facts]
+        self._aliases = graph.aliases
+        self._text = "".join(texts)
+        self._starts = [0, *accumulate(map(len, texts))]
+
+    def list_facts(self, node: str) -> set[int]:
+        """Return the places of the facts that have one of the node's names as whole words."""
+        names = {_fold(_BRACKETS.sub("", name)) for name in (node, *self._aliases.get(node, ()))}
+        found: set[int] = set()
+        for name in names:
+            at = self._text.find(f" {name} ") if len(name) >= _LEAST_NAME else -1
+            while at >= 0:
+                found.add(bisect_right(self._starts, at) - 1)
+                at = self._text.find(f" {name} ", at + 1)
+        return found
+
+
+def _fold(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold()))
 
 
 def _measure_gains(facts: Sequence[GraphFact], asked: set[str]) -> list[float]:

@@ -75,6 +75,10 @@ def test_keys_that_name_no_column_are_asked_for_again_and_then_taken_in_order(tm
         ("due 15 March 2027, or May 2028", "2028-03-15", True),
         ("a fee of twelve thousand pounds", "12500", False),
         ("€ 8,75", "875", False),
+        ("€ 8.75", "8", False),
+        ("He paid 8.", "8", True),
+        ("of 8, and 9", "8", True),
+        ("a fee of .5", "5", False),
         ("人民币壹万贰仟元整", "1200", False),
     ],
 )

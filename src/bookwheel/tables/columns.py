@@ -65,6 +65,11 @@ def _fold(kind: Kind, value: str) -> str:
     return words
 
 
+@lru_cache(maxsize=1 << 16)
+def _normalize(kind: Kind, value: str) -> str | float | None:
+    return next(iter(find_dates(value)), None) if kind is Kind.DATE else read_amount(value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """One column of a table."""
@@ -80,9 +85,7 @@ class Column:
 
     def normalize(self, value: str | None) -> str | float | None:
         """Return the value as its kind: a number, an ISO date, or the text; None where it has none of the kind."""
-        if value is None or self.kind is Kind.TEXT:
-            return value
-        return next(iter(find_dates(value)), None) if self.kind is Kind.DATE else read_amount(value)
+        return value if value is None or self.kind is Kind.TEXT else _normalize(self.kind, value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

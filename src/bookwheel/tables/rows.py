@@ -304,7 +304,9 @@ def _find_whole(words: str, text: str) -> int:
     start = text.find(words) if any(map(str.isalnum, words)) else -1
     while start >= 0:
         end = start + len(words)
-        if not _are_joined(text[start - 1 : start], words[0]) and not _are_joined(text[end : end + 1], words[-1]):
+        # A full stop or a comma behind a number goes on in it only where a digit follows.
+        after = text[end : end + 1] if text[end + 1 : end + 2].isdigit() or text[end : end + 1].isalnum() else ""
+        if not _are_joined(text[start - 1 : start], words[0]) and not _are_joined(after, words[-1]):
             return start
         start = text.find(words, start + 1)
     return -1

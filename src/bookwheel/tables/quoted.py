@@ -8,8 +8,9 @@
     It rained on 3 May 2027.     a sentence, with the date or number that a column of that kind asks for
 
 A part counts by the share of the sentence's words that stand in it and in its heading and leads, weighed by how rare
-they are in the document. Those near the best one are rows. No call is made: on questions for lists of real documents
-the built-in model's scores chose no better (lab/2026-11-24-collect.md).
+they are in the document; where several columns are asked for, also by the values that it has for those of a kind.
+Those near the best one are rows. No call is made: the built-in model's scores chose no better
+(lab/2026-11-24-collect.md, lab/2026-11-28-collect-closed.md).
 """
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.picture import LABEL, MARK
 from bookwheel.tables.columns import NUMBER, Column, Kind
-from bookwheel.tables.duties import asks_for_duties, find_deadline, find_duties, says_again
-from bookwheel.tables.framed_rows import fill_table
+from bookwheel.tables.framed_rows import FramedTable, fill_in_order, fill_table
 from bookwheel.tables.headers import CURRENCY, OF_COUNTS, OF_PEOPLE, map_columns
 from bookwheel.tables.plain_rows import PlainRow, find_lists
 from bookwheel.tables.rows import SectionRows, WrittenRow
@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from bookwheel.types import Chunk, Document, Memory
 
 _NEAR: Final = 0.6
-"""Of the best part's share, what a row has at least."""
+"""Of the best part's score, what a row has at least."""
+_VALUES: Final = 0.5
+"""What the values count beside the words."""
 _BESIDE: Final = 0.5
 """Of the sentence's words, what a part beside a list has itself."""
 _LEAST_COLUMNS: Final = 2
@@ -88,6 +90,12 @@ class _Unit:
     """Its heading, and what else leads it in."""
     header: str
     """The header of a row; empty elsewhere."""
+    header_start: int
+
+    @property
+    def is_framed(self) -> bool:
+        """A row between bars."""
+        return self.text.startswith("|") and self.text.endswith("|")
 
     @property
     def text(self) -> str:
@@ -108,18 +116,14 @@ class QuotedRows:
         words = QuestionWords(request.sentence)
         # Without columns, a row is a part as it stands.
         labels = words if len(request.columns) >= _LEAST_COLUMNS else None
-        holders, total = Counter[str](), 0
-        for unit in _list_units(document, labels):
-            holders.update(words.stems & find_stems(f"{unit.leads} {unit.text}"))
-            total += 1
-        weights = {word: weigh_rarity(holders[word], total) for word in sorted(holders)}
+        scorer = _UnitScorer.open(_list_units(document, labels), request, words)
         best, chosen = 0.0, list[tuple[float, _Unit]]()
-        for unit in _list_units(document, labels) if weights else ():
-            share = sum(weights[word] for word in sorted(words.stems & find_stems(f"{unit.leads} {unit.text}")))
-            if share >= _NEAR * best and share > 0:
-                chosen.append((share, unit))
-                best = max(best, share)
-        units = [unit for share, unit in chosen if share >= _NEAR * best]
+        for unit in _list_units(document, labels):
+            score = scorer.score(unit)
+            if score >= _NEAR * best and score > 0:
+                chosen.append((score, unit))
+                best = max(best, score)
+        units = [unit for score, unit in chosen if score >= _NEAR * best]
         lines = [*_find_tables(document, request, words), *_find_lines(document, request, words)]
         if lines:  # Beside a list, only what says itself, or under a heading of its own, that it is asked for.
             starts, taken = {line.start for line in lines}, sorted((line.start, line.end) for line in lines)
@@ -134,9 +138,6 @@ class QuotedRows:
                     or (unit.heading not in headings and asked.share(unit.leads) >= _BESIDE)
                 )
             ]
-        duties = _leave_new(_find_duties(document, request, labels), lines)
-        taken = sorted((duty.start, duty.end) for duty in duties)
-        units, lines = [unit for unit in units if not _is_in(unit, taken)], [*lines, *duties]
         found = [(unit.start, _fill_cells(unit, request.columns), unit.text) for unit in units]
         found = sorted([*found, *((line.start, line.cells, line.text) for line in lines)], key=lambda row: row[0])
         rows = tuple(WrittenRow(cells=cells, quote=text) for _, cells, text in found)
@@ -149,6 +150,36 @@ class QuotedRows:
         return Step(chunk=chunk, before=before, after=before, conversation=Conversation(messages=(), reply=reply))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _UnitScorer:
+    """Scores the parts of a document for a request."""
+
+    asked: dict[str, float]
+    """The weights of the request's words."""
+    columns: tuple[Column, ...]
+    """Those whose values can be told by their form; none where the request has no two columns."""
+
+    @classmethod
+    def open(cls, units: Iterator[_Unit], request: TableRequest, words: QuestionWords) -> Self:
+        """Return the scorer of a document, whose parts are read once for it."""
+        holders, total = Counter[str](), 0
+        for unit in units:
+            holders.update(words.stems & find_stems(f"{unit.leads} {unit.text}"))
+            total += 1
+        has_columns = len(request.columns) >= _LEAST_COLUMNS
+        return cls(
+            asked={word: weigh_rarity(holders[word], total) for word in sorted(words.stems)},
+            columns=tuple(one for one in request.columns if one.kind is not Kind.TEXT) if has_columns else (),
+        )
+
+    def score(self, unit: _Unit) -> float:
+        """Return how much of what is asked a part says, and how many of the values it has."""
+        said = find_stems(f"{unit.leads} {unit.text}")
+        share = sum(weight for word, weight in self.asked.items() if word in said) / (sum(self.asked.values()) or 1)
+        values = sum(_find_value(unit.text, one) is not None for one in self.columns)
+        return share + _VALUES * values / max(1, len(self.columns))
+
+
 def _find_tables(document: Document, request: TableRequest, words: QuestionWords) -> list[PlainRow]:
     """Return the rows of the tables that suit the columns best."""
     if len(request.columns) < _LEAST_COLUMNS:
@@ -159,8 +190,19 @@ def _find_tables(document: Document, request: TableRequest, words: QuestionWords
         if header
     ]
     tables = [table for table in found if table]
+    if not any(table.is_whole for table in tables):
+        runs = groupby(_list_units(document), key=lambda unit: unit.is_framed and (unit.heading or " "))
+        ordered = [_fill_run([*units], request.columns, words) for is_framed, units in runs if is_framed]
+        tables = [table for table in ordered if table] or tables
     best = max((table.score for table in tables), default=0.0)
     return [row for table in tables if table.score >= _NEAR * best for row in table.rows]
+
+
+def _fill_run(units: Sequence[_Unit], columns: Sequence[Column], words: QuestionWords) -> FramedTable | None:
+    """Return the rows of a table by their order; what was taken for its header may be one."""
+    lines = {unit.header_start: unit.header for unit in units if unit.header}
+    lines |= {unit.start: unit.line for unit in units}
+    return fill_in_order(sorted(lines.items()), units[0].leads, columns, words)
 
 
 def _find_lines(document: Document, request: TableRequest, words: QuestionWords) -> list[PlainRow]:
@@ -186,55 +228,6 @@ def _find_lines(document: Document, request: TableRequest, words: QuestionWords)
         if share >= _NEAR * best or (is_long and _is_alike(other, layout, text))
         for row in rows
     ]
-
-
-def _find_duties(document: Document, request: TableRequest, words: QuestionWords | None) -> list[PlainRow]:
-    """Return what somebody is to do, where that is asked for and the columns have a place for who and for what."""
-    columns = request.columns
-    whose = next((at for at, one in enumerate(columns) if OF_PEOPLE.search(one.name)), None)
-    what = next((at for at, one in enumerate(columns) if one.kind is Kind.TEXT and at != whose), None)
-    if whose is None or what is None or not asks_for_duties(request.sentence):
-        return []
-    rows: list[PlainRow] = []
-    before: _Unit | None = None
-    for unit in _list_units(document, words):
-        text = _NUMBERED.sub("", _MARK.sub("", unit.text))
-        duties = [] if unit.header else [*find_duties(text, request.sentence)]
-        for duty in duties:
-            values = _find_values(duty.text, columns)
-            values[whose], values[what] = duty.who, duty.what[:_LONGEST_CELL]
-            rows.append(PlainRow(start=unit.start, end=unit.end, text=unit.text, cells=tuple(values)))
-        # Only the sentence that goes on directly behind a duty says more of it.
-        is_next = rows and before and before.leads == unit.leads and before.end == rows[-1].end == unit.start
-        if not duties and is_next and says_again(text):
-            last = rows[-1]
-            joined = tuple(old or new for old, new in zip(last.cells, _find_values(text, columns), strict=True))
-            rows[-1] = replace(last, cells=joined, text=f"{last.text} {unit.text}", end=unit.end)
-        before = unit
-    return rows
-
-
-def _find_values(text: str, columns: Sequence[Column]) -> list[str | None]:
-    """Return the dates and numbers that a sentence has for the columns of these kinds; until when may be in words."""
-    return [
-        _find_value(text, one) or (find_deadline(text) or None if one.kind is Kind.DATE else None) for one in columns
-    ]
-
-
-def _leave_new(duties: Sequence[PlainRow], lines: Sequence[PlainRow]) -> list[PlainRow]:
-    """Return the duties that no line of a list is or sums up."""
-    starts = sorted(line.start for line in lines)
-    known: dict[str, list[set[str]]] = {}
-    for line in lines:
-        if stems := find_stems(" ".join(filter(None, line.cells))):
-            known.setdefault(max(sorted(stems), key=len), []).append(stems)
-    left: list[PlainRow] = []
-    for duty in duties:
-        stems = find_stems(f"{duty.text} {' '.join(filter(None, duty.cells))}")
-        is_line = bisect_left(starts, duty.start) < bisect_left(starts, duty.end)
-        if not is_line and not any(one <= stems for stem in sorted(stems) for one in known.get(stem, ())):
-            left.append(duty)
-    return left
 
 
 def _is_alike(one: Sequence[str], other: Sequence[str], is_text: Sequence[bool]) -> bool:
@@ -277,7 +270,13 @@ def _list_units(document: Document, words: QuestionWords | None = None) -> Itera
                 # A line with a colon at its end leads in others and says nothing by itself.
                 if any(map(str.isalnum, body)) and not body.endswith((":", "：")):
                     yield _Unit(
-                        start=start + a, end=start + b, line=text[a:b], heading=above[0], leads=leads, header=header
+                        start=start + a,
+                        end=start + b,
+                        line=text[a:b],
+                        heading=above[0],
+                        leads=leads,
+                        header=header,
+                        header_start=start + (part.lead[0] if part.lead else part.start),
                     )
 
 

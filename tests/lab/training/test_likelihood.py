@@ -18,7 +18,13 @@ from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.likelihood import LikelihoodCredit, find_clozes, pose_own_words
 from bookwheel.lab.training.objective import RewardSettings
 from bookwheel.lab.training.policy_model import PolicyModel
-from bookwheel.lab.training.rewards import RewardResult, build_reward, measure_copied, measure_foreign
+from bookwheel.lab.training.rewards import (
+    RewardResult,
+    build_reward,
+    measure_copied,
+    measure_foreign,
+    measure_shorthand,
+)
 from bookwheel.lab.training.rollouts import Group, Rollout, RolloutOutcome, rows_of_groups
 from bookwheel.lab.training.trainer import Trainer
 from bookwheel.lab.training.workflows import Episode
@@ -202,6 +208,15 @@ def test_copies_of_the_last_section_and_other_scripts_cost():
     result = guarded(episode("лампа lamp", section=section), sample())
     assert result.score == pytest.approx(-0.1 * 2 / 8 - 0.5 * 5 / 9)
     assert result.parts["copied"] == 0.0
+
+
+def test_words_that_nothing_that_was_read_has_cost():
+    guarded = build_reward(RewardSettings(answer=0.0, shorthand=0.5))
+    plain = guarded(episode("the wind", "the wind blew over", section="wind blew over ."), sample())
+    short = guarded(episode("the wind", "the wnd blw over", section="wind blew over ."), sample())
+    assert (plain.score, short.score) == (0.0, pytest.approx(-0.5 * 2 / 4))
+    assert measure_shorthand("wind rain", ["the wind", "and rain"]) == 0.0, "any section that was read counts"
+    assert measure_shorthand("", ["wind"]) == 0.0
 
 
 def test_the_reference_stays_as_it_was(make_policy):

@@ -64,6 +64,8 @@ class RewardSettings:
     """Subtracted for the share of the last memory that is copied from the last section in long runs."""
     foreign: Weight = 0.0
     """Subtracted for the share of the last memory's letters in scripts that neither section nor question has."""
+    shorthand: Weight = 0.0
+    """Subtracted for the share of the last memory's words that nothing that was read has: "kpr" for "keeper"."""
 
     @property
     def uses_worth(self) -> bool:

@@ -1,23 +1,24 @@
 """The reward of an episode: the sample's own verifier, and optional parts beside it.
 
     R = answer * a + boxed * [the answer is boxed] + captured * c + kept * k
-        - overlong * o - length * l - copied * p - foreign * f
+        - overlong * o - length * l - copied * p - foreign * f - shorthand * h
     o = the mean over replies of clip((length - (1 - s) L) / (s L), 0, 1)       L the reply's limit, s overlong_share
     c = the share of golds in the memory right after the chunk that their evidence ends in
     k = the share of them in the last memory
     l = the mean share of the limit that the memories take
     p = the share of the last memory's words in runs of 8 and more that stand so in the last section
     f = the share of its letters in scripts that neither section nor question has
+    h = the share of its words that neither the sections that were read nor the question have, nor every English text
 
 a is the verdict of the verifier that evaluation uses. The other parts are off by default and reported by name, so that
-a curve always shows the reward of the answers alone. The last three guard a reward of likelihood (likelihood.py)
+a curve always shows the reward of the answers alone. The last four guard a reward of likelihood (likelihood.py)
 against the ends that it is known for. `Reward` is any callable of this shape.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Final, Protocol
@@ -27,10 +28,11 @@ from bookwheel.lab.tasks import Sample
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.objective import RewardSettings
 from bookwheel.lab.training.workflows import Episode
+from bookwheel.text.lexicon import FUNCTION_WORDS
 from bookwheel.text.ranking import list_words
 from bookwheel.types import Finish
 
-_COSTS: Final = frozenset({"overlong", "length", "copied", "foreign"})
+_COSTS: Final = frozenset({"overlong", "length", "copied", "foreign", "shorthand"})
 # Words that stand one after the other in memory and section before they count as copied.
 _RUN: Final = 8
 
@@ -91,6 +93,9 @@ def build_reward(settings: RewardSettings) -> Reward:
             parts["captured"], parts["kept"] = _score_recall(episode, sample)
         if episode.steps and (settings.length or settings.copied or settings.foreign):
             parts |= _measure_memory(episode, sample)
+        if episode.steps and settings.shorthand:
+            shown = (sample.question, *(step.chunk.text for step in episode.steps))
+            parts["shorthand"] = measure_shorthand(episode.steps[-1].after.text, shown)
         weights = {name: getattr(settings, name) * (-1 if name in _COSTS else 1) for name in parts}
         score = sum(weights[name] * value for name, value in parts.items())
         return RewardResult(score=score, answer=answer, parts=parts)
@@ -164,6 +169,19 @@ def measure_foreign(memory: str, shown: str) -> float:
     scripts = set(map(_script_of, filter(str.isalpha, shown)))
     letters = [_script_of(letter) for letter in memory if letter.isalpha()]
     return sum(script not in scripts for script in letters) / len(letters) if letters else 0.0
+
+
+def measure_shorthand(memory: str, shown: Iterable[str]) -> float:
+    """Return the share of a memory's words that stand in nothing of `shown` and are not such as every text has.
+
+    >>> measure_shorthand("The kpr lit lmp", ["Who lit the lamp?", "The keeper lit it."])
+    0.5
+    """
+    words = list_words(memory)
+    lost = set(words) - FUNCTION_WORDS
+    for text in shown:
+        lost -= set(list_words(text)) if lost else lost
+    return sum(word in lost for word in words) / len(words) if words else 0.0
 
 
 def _script_of(letter: str) -> str:

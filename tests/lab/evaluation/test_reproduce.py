@@ -1,5 +1,9 @@
 """A page of numbers is run again: its commands, and its table beside what comes out."""
 
+import re
+import shlex
+from pathlib import Path
+
 import pytest
 
 from bookwheel.cli.main import main
@@ -10,6 +14,16 @@ COMMAND = (
     "bookwheel eval --task vt --length 400 --count 2 --way whole --model scripted --window 2000 --chunk-tokens 200 "
     "--memory-tokens 60 --answer-tokens 60 --question-tokens 200"
 )
+ROOT = Path(__file__).parents[3]
+DOCUMENTED = [
+    command
+    for name in ("numbers", "evaluation", "tasks")
+    for command in re.findall(
+        r"^\$? ?bookwheel (eval (?!--compare|--report)[^|&]+?)$",
+        (ROOT / f"docs/{name}.md").read_text("utf-8").replace("\\\n", ""),
+        re.MULTILINE,
+    )
+]
 PAGE = """# Numbers
 
 ```console
@@ -63,3 +77,19 @@ def test_numbers_that_agree_and_that_do_not(tmp_path, capsys):
     page = write(tmp_path, score="99.0", interval="98.0 to 99.9")
     assert run(page, tmp_path) == 1
     assert "| no |" in capsys.readouterr().out
+
+
+class Understood(Exception):
+    """The command has become an evaluation."""
+
+
+@pytest.mark.parametrize("command", DOCUMENTED)
+def test_every_documented_evaluation_is_understood(command, monkeypatch):
+    async def stop(*_args, **_options):
+        raise Understood
+
+    monkeypatch.setattr("bookwheel.lab.commands.eval._run_evaluation", stop)
+    monkeypatch.chdir(ROOT)
+    assert len(DOCUMENTED) > 5
+    with pytest.raises(Understood):
+        main(shlex.split(command))

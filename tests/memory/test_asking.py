@@ -214,6 +214,21 @@ async def test_the_title_of_a_mail_is_no_answer(journal):
     assert "AMBER" in answer.answer
 
 
+async def test_a_sentence_that_only_asks_is_no_answer(journal):
+    model = ScriptedModel(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
+    model.default_way = "quotes"
+    quoting = Session(model=model, journal=journal, patience=Patience(seconds=0))
+    await begin_memory(quoting, "roof", "the roof", QUOTING)
+    opened = open_memory(quoting, "roof")
+    await append(
+        opened, "Ada: Has Cleo got the key of the boiler house?\nBo: The weather turns.\n", source="a", at="2026-01-05"
+    )
+    answer = await ask(opened, "Who has the key of the boiler house?")
+    assert (answer.answer, answer.verdict) == ("The document does not say.", Verdict.ABSENT)
+    answer = await ask(opened, "What did Ada ask about the key of the boiler house?")
+    assert "Has Cleo got the key" in answer.answer
+
+
 async def test_a_value_behind_a_label_is_newest(journal):
     model = ScriptedModel(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
     model.default_way = "quotes"

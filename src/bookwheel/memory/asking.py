@@ -21,7 +21,13 @@ from typing import TYPE_CHECKING, Any, Final
 from bookwheel.claims import Fit, Verdict, sum_up_fits, sum_up_verdicts
 from bookwheel.errors import InputError
 from bookwheel.journal.memory_rows import blank_version
-from bookwheel.memory.passages import DatedQuote, PassageDocument, leave_out_others, leave_out_titles
+from bookwheel.memory.passages import (
+    DatedQuote,
+    PassageDocument,
+    leave_out_others,
+    leave_out_titles,
+    only_asks,
+)
 from bookwheel.memory.pictures import locate, say_seen
 from bookwheel.memory.pieces import read_time, subtract_usage
 from bookwheel.memory.searching import rank_passages
@@ -241,9 +247,14 @@ def _choose_newest(
             newer = max(answer.newer, key=lambda quote: datetime.fromisoformat(quote.at))
             candidates.insert(0, _judge(newer.quote, question, version.version, document, "texts"))
         for one in candidates:
-            if one.answers is not Fit.NO and _is_of_matter(one, question, document):
+            if one.answers is not Fit.NO and _says(one.answer, question) and _is_of_matter(one, question, document):
                 return one
     return None
+
+
+def _says(answer: str, question: str) -> bool:
+    """Return whether an answer says something: what only asks is one where it is asked for what somebody asked."""
+    return not only_asks(answer) or any(word in question.casefold() for word in ("ask", "question", "问"))
 
 
 async def _shorten(

@@ -105,6 +105,6 @@ async def test_two_agents_write_in_turn_and_each_change_is_a_version(session) ->
 
 async def test_a_full_memory_is_said(session, begin) -> None:
     opened = await begin(session)
-    with pytest.raises(InputError, match="more --memory-tokens"):
+    with pytest.raises(InputError, match="more tokens"):
         await change_graph(opened, lambda graph: graph.create_entities([ADA | {"observations": ["many words"] * 60}]))
     assert opened.newest().version == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Sampling
 from bookwheel.serve.engine.access import Key, TokenQuota
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.running_reading import ReadingLoop
+from bookwheel.serve.engine.running_reading import JobCancelled, ReadingLoop
 from bookwheel.serve.engine.sharing import FairQueue, Metrics, SharedModel
 from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.types import Message
@@ -111,6 +112,34 @@ def test_a_call_from_the_loop_of_readings_reaches_the_model_in_its_own_loop() ->
         assert model.loops == [asyncio.get_running_loop()]
 
     asyncio.run(run())
+
+
+@pytest.mark.filterwarnings("error")
+def test_work_that_is_cancelled_in_the_breath_in_which_it_is_submitted_never_begins() -> None:
+    began: list[str] = []
+
+    async def work() -> None:
+        began.append("work")
+        await asyncio.sleep(60)
+
+    async def run() -> None:
+        worker, is_free = ReadingLoop(), threading.Event()
+        # While the loop is busy both come into one pass of it: the cancellation before the first line of the work.
+        busy = worker.submit(_block(is_free))
+        job = worker.submit(work())
+        job.cancel()
+        is_free.set()
+        with pytest.raises(JobCancelled):
+            await asyncio.wait_for(asyncio.wrap_future(job.outcome), 20)
+        assert await asyncio.wrap_future(busy.outcome)
+        await asyncio.to_thread(worker.close)
+
+    asyncio.run(run())
+    assert began == []
+
+
+async def _block(is_free: threading.Event) -> bool:
+    return is_free.wait(20)
 
 
 def test_a_reply_is_counted_and_the_servers_model_stays_open() -> None:

@@ -214,30 +214,41 @@ class JobCancelled(Exception):
 class LoopJob(Generic[_T]):
     """Work in the other loop.
 
-    `asyncio.run_coroutine_threadsafe` does not serve: its future counts as cancelled at once. This `outcome` is set
-    when the work has ended, which after `cancel` can take a moment.
+    Its `outcome` is set when the work has ended, which after `cancel` can take a moment; the future of
+    `asyncio.run_coroutine_threadsafe` would count as cancelled at once, so only its end is heard.
     """
 
     def __init__(self, work: Coroutine[Any, Any, _T], loop: asyncio.AbstractEventLoop) -> None:
         self.outcome: Future[_T] = Future()
+        self._work = work
         self._loop = loop
         self._task: asyncio.Task[Any] | None = None
-        asyncio.run_coroutine_threadsafe(self._run(work), loop).add_done_callback(self._settle)
+        self._is_cancelled = False
+        asyncio.run_coroutine_threadsafe(self._run(), loop).add_done_callback(self._settle)
 
     def cancel(self) -> None:
-        self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
+        self._loop.call_soon_threadsafe(self._cancel)
 
-    async def _run(self, work: Coroutine[Any, Any, _T]) -> None:
+    def _cancel(self) -> None:
+        # The task may be scheduled and not have begun: then it sees the mark.
+        self._is_cancelled = True
+        if self._task:
+            self._task.cancel()
+
+    async def _run(self) -> None:
         self._task = asyncio.current_task()
+        if self._is_cancelled:
+            return
         try:
-            self.outcome.set_result(await work)
+            self.outcome.set_result(await self._work)
         except asyncio.CancelledError:
             self.outcome.set_exception(JobCancelled())
         except Exception as error:  # noqa: BLE001 - it goes to whoever waits for the outcome
             self.outcome.set_exception(error)
 
     def _settle(self, ended: Future[None]) -> None:
-        """Set an outcome where the work could not even begin: who waits for it would wait for ever."""
+        """Close work that did not even begin, and set its outcome: who waits for it would wait for ever."""
+        self._work.close()
         if not self.outcome.done():
             self.outcome.set_exception((None if ended.cancelled() else ended.exception()) or JobCancelled())
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from bookwheel.errors import InputError
 from bookwheel.reading.pictures import PicturedDocument
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables.columns import Kind, TableRequest
 from bookwheel.tables.pictures import place_in_picture
 from bookwheel.tables.rows import place_rows
@@ -73,7 +74,9 @@ def build_table(
     """
     request = request or TableRequest.parse(reading.question)
     listed = document.list_pictures() if isinstance(document, PicturedDocument) else ()
-    rows = _join_rows(_list_rows(reading.steps, request, document), request.columns)
+    # No model saw the section alone where it only quotes.
+    beyond = _BEYOND if prompts_for(reading.plan, request.sentence).quotes else 0
+    rows = _join_rows(_list_rows(reading.steps, request, document, beyond), request.columns)
     if pictures := {one.label: one for one in listed}:
         for row in rows:
             row.places = [place_in_picture(place, pictures, document) for place in row.places]
@@ -101,13 +104,12 @@ def check_key(request: TableRequest, key: Sequence[str]) -> list[int]:
     return [names.index(name.casefold()) for name in key]
 
 
-def _list_rows(steps: Iterable[Step], request: TableRequest, document: Document) -> Iterator[TableRow]:
+def _list_rows(steps: Iterable[Step], request: TableRequest, document: Document, beyond: int) -> Iterator[TableRow]:
     # Segments that are read side by side end their steps in any order.
     for step in sorted(steps, key=lambda step: (step.chunk.start, step.chunk.index)):
         said = parse_stored(step.conversation.reply.text, request)
         if not said.rows:
             continue
-        beyond = 0 if step.conversation.reply.usage.calls else _BEYOND
         section = document.slice(step.chunk.start, step.chunk.end + beyond)
         for placed in place_rows(said, section, step.before.text):
             yield TableRow(

@@ -9,8 +9,8 @@
 
 A part counts by the share of the sentence's words that stand in it and in its heading and leads, weighed by how rare
 they are in the document; where several columns are asked for, also by the values that it has for those of a kind.
-Those near the best one are rows. No call is made: the built-in model's scores chose no better
-(lab/2026-11-24-collect.md, lab/2026-11-28-collect-closed.md).
+Those near the best one are rows. Whether a part answers was judged no better by the built-in model
+(lab/2026-11-28-collect-again.md); but whom it names when it is asked who tells a row (`asked_rows.py`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.picture import LABEL, MARK
+from bookwheel.tables.asked_rows import CellReader, find_people
 from bookwheel.tables.columns import NUMBER, Column, Kind
 from bookwheel.tables.framed_rows import FramedTable, fill_in_order, fill_table
 from bookwheel.tables.headers import CURRENCY, OF_COUNTS, OF_PEOPLE, map_columns
@@ -109,6 +110,10 @@ class QuotedRows:
     request: TableRequest
     starts: tuple[int, ...]
     rows: tuple[WrittenRow, ...]
+    asked: tuple[_Unit, ...] = ()
+    """Sentences of which it is asked who they are about: their rows take the place of those that are no lines."""
+    lines: frozenset[int] = frozenset()
+    """Where the rows of tables and lists begin."""
 
     @classmethod
     def find(cls, document: Document, request: TableRequest) -> Self:
@@ -138,15 +143,44 @@ class QuotedRows:
                     or (unit.heading not in headings and asked.share(unit.leads) >= _BESIDE)
                 )
             ]
+        has_people = find_people(request.columns) is not None
+        # What is mostly a table is no text to be asked.
+        is_table = 2 * sum(line.end - line.start for line in lines) > sum(
+            unit.end - unit.start for unit in (_list_units(document) if has_people else ())
+        )
+        taken = sorted((line.start, line.end) for line in lines)
+        asked_units = [
+            unit
+            for unit in (_list_units(document, labels) if has_people and not is_table else ())
+            if not unit.header and not unit.is_framed and not _is_in(unit, taken)
+        ]
         found = [(unit.start, _fill_cells(unit, request.columns), unit.text) for unit in units]
         found = sorted([*found, *((line.start, line.cells, line.text) for line in lines)], key=lambda row: row[0])
         rows = tuple(WrittenRow(cells=cells, quote=text) for _, cells, text in found)
-        return cls(request=request, starts=tuple(start for start, _, _ in found), rows=rows)
+        return cls(
+            request=request,
+            starts=tuple(start for start, _, _ in found),
+            rows=rows,
+            asked=tuple(asked_units),
+            lines=frozenset(line.start for line in lines),
+        )
 
-    async def write(self, _context: ReadingContext, before: Memory, chunk: Chunk) -> Step:
+    async def write(self, context: ReadingContext, before: Memory, chunk: Chunk) -> Step:
         """Return the step of a chunk, whose reply holds the rows that begin in it."""
         first, last = bisect_left(self.starts, chunk.start), bisect_left(self.starts, chunk.end)
-        reply = Reply(text=SectionRows(rows=self.rows[first:last]).to_json(self.request.columns))
+        placed = [*zip(self.starts[first:last], self.rows[first:last], strict=True)]
+        reader = CellReader(model=context.model, prompts=context.prompts, columns=self.request.columns)
+        people = find_people(self.request.columns)
+        units = [unit for unit in self.asked if chunk.start <= unit.start < chunk.end]
+        if units and people is not None and await reader.can_ask(units[0].text):
+            placed = [one for one in placed if one[0] in self.lines]
+            for unit in units:
+                cells = await reader.fill(unit.text, _fill_cells(unit, self.request.columns), people)
+                if cells:
+                    placed.append((unit.start, WrittenRow(cells=cells, quote=unit.text)))
+            placed.sort(key=lambda one: one[0])
+        rows = tuple(row for _, row in placed)
+        reply = Reply(text=SectionRows(rows=rows).to_json(self.request.columns), usage=reader.usage)
         return Step(chunk=chunk, before=before, after=before, conversation=Conversation(messages=(), reply=reply))
 
 
@@ -177,7 +211,8 @@ class _UnitScorer:
         said = find_stems(f"{unit.leads} {unit.text}")
         share = sum(weight for word, weight in self.asked.items() if word in said) / (sum(self.asked.values()) or 1)
         values = sum(_find_value(unit.text, one) is not None for one in self.columns)
-        return share + _VALUES * values / max(1, len(self.columns))
+        # One number by itself is anybody's.
+        return share + (_VALUES * values / len(self.columns) if values > 1 or (values and share) else 0.0)
 
 
 def _find_tables(document: Document, request: TableRequest, words: QuestionWords) -> list[PlainRow]:

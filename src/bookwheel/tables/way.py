@@ -29,8 +29,9 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import ComposedWay, number_step, read_in_order
 from bookwheel.reading.ways.parallel import SEGMENTS, open_segments, run_segments
 from bookwheel.reading.ways.spec import ReadingContext, WaySpec
+from bookwheel.tables.asked_rows import TURN, find_people
 from bookwheel.tables.carried import WaitingLines
-from bookwheel.tables.columns import TableRequest
+from bookwheel.tables.columns import Kind, TableRequest
 from bookwheel.tables.quoted import QuotedRows
 from bookwheel.tables.rows import SectionRows, UnreadableRowsError, parse_rows, place_rows
 from bookwheel.text.sentences import find_ends
@@ -53,6 +54,8 @@ _TRIES: Final = 3
 # A section that is shorter than this is not halved again: its reply is too long for another reason.
 _LEAST_CHARACTERS: Final = 60
 _LEAST_CHUNK: Final = 20
+_LEAST_SENTENCE: Final = 6
+"""Tokens of a sentence, mostly more."""
 _AGAIN: Final = "That is not what was asked for: {fault}. Reply with the corrected JSON object alone."
 _UNPROVEN: Final = (
     "These rows have no quote that stands in the section word for word, or values that stand neither there nor in the "
@@ -103,8 +106,8 @@ class CollectWay(ComposedWay):
         chunks = given.size.chunks
         most = chunks + (SEGMENTS - 1 if self.course else 0)  # A segment's last chunk can be short.
         calls = [self.gate.estimate(given, chunks, most)] if self.gate else []
-        if given.prompts.quotes:  # Its rows cost no call.
-            return calls
+        if given.prompts.quotes:
+            return [*calls, *_list_asked(given)]
         own = list_section_calls(given, TableRequest.parse(given.question), most)
         return [*calls, replace(own, least=0, least_text=0) if self.gate else own]
 
@@ -116,7 +119,7 @@ class CollectWay(ComposedWay):
         request, prompts = TableRequest.parse(question), prompts_for(plan, question)
         steps = [step.without_texts() for step in done]
         if prompts.quotes:
-            plain = (await asyncio.to_thread(QuotedRows.find, document, request)).write
+            plain: Write = (await asyncio.to_thread(QuotedRows.find, document, request)).write
             context = _make_context(document, question, model, plan, prompts)
         else:
             collector = Collector.open(request, model, plan, steps, is_alone=not self.course)
@@ -351,6 +354,16 @@ def parse_stored(text: str, request: TableRequest) -> SectionRows:
         return SectionRows.from_json(text, request.columns)
     except UnreadableRowsError:
         return SectionRows()
+
+
+def _list_asked(given: CostInputs) -> list[CallCost]:
+    """Return the calls of a model that quotes: none, or about each sentence who it is about, and until when."""
+    columns = TableRequest.parse(given.question).columns
+    if find_people(columns) is None or TURN not in given.prompts.turns:
+        return []
+    questions = 1 + sum(one.kind is Kind.DATE for one in columns)
+    most, text = questions * (1 + given.size.tokens // _LEAST_SENTENCE), questions * given.size.tokens
+    return [CallCost(least=0, most=most, words=given.count_turn(TURN), reply=1, most_text=text)]
 
 
 def list_section_calls(given: CostInputs, request: TableRequest, most: int) -> CallCost:

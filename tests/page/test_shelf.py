@@ -219,6 +219,14 @@ def test_a_report_is_ordered_read_by_its_sources_and_updated(fresh_at, assert_cl
         expect(page.locator(".report-coverage tbody tr")).to_have_count(1)
         assert_clean(page, "report")
         page.get_by_text("Left out: 1 sentence").click()
+        expect(page.locator(".report-sources .chip")).to_have_count(0)
+        page.evaluate(
+            "async () => { const all = await (await fetch('/readings')).json(); "
+            "const id = all.find(({way}) => way === 'collect').reading; "
+            "const {rows} = await (await fetch(`/readings/${id}/rows`)).json(); "
+            "await fetch(`/readings/${id}/rows`, {method: 'PATCH', headers: {'Content-Type': 'application/json'}, "
+            "body: JSON.stringify({row: rows[0].row, cells: {amount: '700 crowns'}})}); }"
+        )
         page.get_by_text("Update: more or fewer documents").click()
         page.get_by_label("b.txt").check()
         page.get_by_role("button", name="Update", exact=True).click()

@@ -75,6 +75,13 @@ def test_a_foreign_form_cannot_pass_for_json(up) -> None:
         assert client.post("/readings", json={}, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
 
 
+def test_a_body_that_is_said_to_be_packed_is_refused(up) -> None:
+    with up.client() as client:
+        for path in ("/readings", "/session", "/v1/chat/completions"):
+            answer = client.post(path, json={"question": "Q?", "text": "x"}, headers={"Content-Encoding": "gzip"})
+            assert answer.status_code == 415, path
+
+
 def test_every_answer_forbids_foreign_content(up) -> None:
     with up.client() as client:
         answers = [client.get("/healthz"), client.get("/nothing"), client.get("/", headers={"Host": "evil.example"})]

@@ -245,6 +245,8 @@ def _read_attachment(
     except InputError as error:
         fault = "read in part" if found else "left out"
         warnings.add(f"attachments {fault}, {str(error).removeprefix(name).strip()}", name)
+        if not found:
+            return
     if any(piece.text.strip() for piece in found):
         yield Part(text=f"===== {name.rpartition('#')[2]} =====\n", source=name)
         # An attachment's pages would look like the message's own.

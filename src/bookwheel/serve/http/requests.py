@@ -154,6 +154,8 @@ async def parse_body(shape: type[_Shape], request: Request) -> _Shape:
     content_type = request.headers.get("content-type", "application/json" if not body else "")
     if content_type.partition(";")[0].strip().lower() != "application/json":
         raise ApiError(415, "send JSON, with Content-Type: application/json", kind="unsupported_media_type")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise ApiError(415, "send the body as it is, without Content-Encoding", kind="unsupported_media_type")
     if len(body) <= _SHORT_BODY:
         return _validate(shape, body)
     return await asyncio.to_thread(_validate, shape, body)

@@ -231,6 +231,8 @@ def test_a_report_is_ordered_read_by_its_sources_and_updated(fresh_at, assert_cl
         page.get_by_label("b.txt").check()
         page.get_by_role("button", name="Update", exact=True).click()
         expect(page.locator(".report-coverage tbody tr")).to_have_count(2)
+        expect(page.locator(".report-sources .chip")).to_have_text(["by hand"])
+        expect(page.locator(".report-sources li").first).to_contain_text("700 crowns")
         page.locator(".report-mark").first.click()
         expect(page.locator("mark").first).to_contain_text("Tenant 0 pays 100 crowns")
         page.goto("/#/?shelf=tables")

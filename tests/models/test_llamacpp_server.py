@@ -171,7 +171,6 @@ def test_it_judges_and_scores(llama):
     with_model(llama, act)
 
 
-@pytest.mark.long
 def test_what_the_server_offers_is_found_by_trying(llama):
     offers = with_model(llama, find_offers, record_tokens=True)
     assert {str(offer.kind): offer.is_offered for offer in offers} == {

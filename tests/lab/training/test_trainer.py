@@ -125,7 +125,6 @@ def test_lost_records_are_told_and_later_ones_still_counted(whole, tmp_path, cap
     assert resumed.progress.metrics_lines == len(records(folder))
 
 
-@pytest.mark.long
 def test_two_processes_train_as_one(whole, tmp_path):
     """Sums over ranks come in another order, so figures agree to rounding; what is counted agrees exactly."""
     folder = tmp_path / "run"

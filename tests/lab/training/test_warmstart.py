@@ -227,7 +227,6 @@ def test_a_lessons_loss_is_that_of_its_parts(still_policy, plan) -> None:
     assert told.choices == 2
 
 
-@pytest.mark.long
 def test_training_makes_right_choices_answers_and_claims_likelier(make_policy, plan) -> None:
     policy = make_policy()
     config = replace(TrainConfig(), samples=4)

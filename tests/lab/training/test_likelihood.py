@@ -216,6 +216,7 @@ def test_words_that_nothing_that_was_read_has_cost():
     short = guarded(episode("the wind", "the wnd blw over", section="wind blew over ."), sample())
     assert (plain.score, short.score) == (0.0, pytest.approx(-0.5 * 2 / 4))
     assert measure_shorthand("wind rain", ["the wind", "and rain"]) == 0.0, "any section that was read counts"
+    assert measure_shorthand("winds rained", ["the wind", "and rain"]) == 0.0, "another form is no word of its own"
     assert measure_shorthand("", ["wind"]) == 0.0
 
 

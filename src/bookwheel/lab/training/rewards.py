@@ -28,7 +28,7 @@ from bookwheel.lab.tasks import Sample
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.objective import RewardSettings
 from bookwheel.lab.training.workflows import Episode
-from bookwheel.text.lexicon import FUNCTION_WORDS
+from bookwheel.text.lexicon import FUNCTION_WORDS, stem
 from bookwheel.text.ranking import list_words
 from bookwheel.types import Finish
 
@@ -172,16 +172,18 @@ def measure_foreign(memory: str, shown: str) -> float:
 
 
 def measure_shorthand(memory: str, shown: Iterable[str]) -> float:
-    """Return the share of a memory's words that stand in nothing of `shown` and are not such as every text has.
+    """Return the share of a memory's words whose stems stand in nothing of `shown`; words that every text has are none.
 
     >>> measure_shorthand("The kpr lit lmp", ["Who lit the lamp?", "The keeper lit it."])
     0.5
     """
     words = list_words(memory)
-    lost = set(words) - FUNCTION_WORDS
+    lost = {stem(word) for word in set(words) - FUNCTION_WORDS}
     for text in shown:
-        lost -= set(list_words(text)) if lost else lost
-    return sum(word in lost for word in words) / len(words) if words else 0.0
+        if not lost:
+            break
+        lost -= set(map(stem, list_words(text)))
+    return sum(stem(word) in lost for word in words) / len(words) if words else 0.0
 
 
 def _script_of(letter: str) -> str:

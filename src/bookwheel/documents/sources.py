@@ -18,6 +18,7 @@ import stat
 import tempfile
 import weakref
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -38,27 +39,30 @@ _END: Final = 1 << 14  # bytes by which a file is known again that has grown
 
 
 class SourceWarnings:
-    """Notes on text that was left out or guessed while reading; reading the same text again adds nothing."""
+    """Notes on text that was left out or guessed while reading. The same note again adds nothing but what it counts."""
 
     def __init__(self) -> None:
-        self._places: dict[str, dict[str, None]] = {}
+        self._places: dict[str, dict[str, int]] = {}
 
-    def add(self, what: str, where: str) -> None:
-        """Record that `what` happened at `where`: a file, a page."""
+    def add(self, what: str, where: str, count: int = 0) -> None:
+        """Record that `what` happened at `where`: a file, a page; and how often, which is summed up."""
         if what not in self._places and len(self._places) >= _MOST_KINDS:
             what, where = "other notes", f"{what}: {where}"
         places = self._places.setdefault(what, {})
-        places["others" if len(places) >= _MOST_PLACES and where not in places else where] = None
+        place = "others" if len(places) >= _MOST_PLACES and where not in places else where
+        places[place] = places.get(place, 0) + count
 
     def items(self) -> Iterator[tuple[str, str]]:
         """Yield each warning and its place."""
-        yield from ((what, where) for what, places in self._places.items() for where in places)
+        for what, places in self._places.items():
+            yield from ((what, f"{where} ({count})" if count else where) for where, count in places.items())
 
     def lines(self) -> tuple[str, ...]:
         """Return one sentence for each kind of warning, in the order they came up."""
         sentences = []
-        for what, places in self._places.items():
-            names, more = list(places)[:_LISTED_PLACES], len(places) - _LISTED_PLACES
+        for what, noted in groupby(self.items(), key=lambda note: note[0]):
+            places = [where for _, where in noted]
+            names, more = places[:_LISTED_PLACES], len(places) - _LISTED_PLACES
             sentences.append(f"{what}: {', '.join(names)}{f' and {more} more' if more > 0 else ''}")
         return tuple(sentences)
 

@@ -146,7 +146,7 @@ class _Leaves:
         self.texts: list[str] = []
         self.attachments: list[Message] = []
         self._name = name
-        self._everything = source.everything
+        self._source = source
         self._warnings = warnings
 
     def add(self, part: Message, level: int, twins: set[str] | None = None) -> None:
@@ -194,8 +194,8 @@ class _Leaves:
         text = text.replace("\r\n", "\n").strip()
         if is_html:
             root = parse_html(text, self._name)
-            if root is not None and not self._everything:
-                drop_unseen(root, self._name, self._warnings)
+            if root is not None and not self._source.everything:
+                drop_unseen(root, self._source.name, self._warnings)
             text = render_tree(root, self._name) if root is not None else ""
         words = _find_words(text)
         if twins:

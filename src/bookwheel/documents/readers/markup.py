@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _UNSEEN_TAGS: Final = (
-    "script style template head meta link base noscript iframe select button input datalist audio video canvas "
+    "script style head meta link base noscript iframe select button input datalist audio video canvas "
     "param source track annotation annotation-xml rp"
 )
 UNSEEN: Final = frozenset(_UNSEEN_TAGS.split())

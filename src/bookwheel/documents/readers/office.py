@@ -21,7 +21,7 @@ from bookwheel.documents.packages import PICTURE_SUFFIXES, name_unread, open_pac
 from bookwheel.documents.readers.html import embed_pictures, parse_html, parse_xml, render_tree
 from bookwheel.documents.readers.markup import format_rows
 from bookwheel.documents.readers.pictures import DRAWINGS, Figures
-from bookwheel.documents.readers.unseen import LEFT_OUT, drop_unseen_runs
+from bookwheel.documents.readers.unseen import drop_unseen_runs
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -135,9 +135,9 @@ def _complete(archive: zipfile.ZipFile, source: SourceFile, warnings: SourceWarn
             run = _make_run("".join(t.text or "" for t in formula.iter(f"{_M}t")))
             run.tail = formula.tail
             parent.replace(formula, run)
-    styles = parse_xml(archive.read(_STYLE_SHEET)) if _STYLE_SHEET in archive.NameToInfo else document
-    if not source.everything and (words := drop_unseen_runs(document, styles)):
-        warnings.add(LEFT_OUT, f"{source.name} ({words})")
+    if not source.everything:
+        styles = parse_xml(archive.read(_STYLE_SHEET)) if _STYLE_SHEET in archive.NameToInfo else document
+        drop_unseen_runs(document, styles, source.name, warnings)
     packed = BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as copy:
         for entry in archive.infolist():

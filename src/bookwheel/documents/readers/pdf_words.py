@@ -52,6 +52,10 @@ _GARBLED_SHARE: Final = 0.02
 _STRANGE: Final = re.compile("[\N{REPLACEMENT CHARACTER}\ue000-\uf8ff]")
 # Channels of 256 above which a colour is white.
 _WHITE: Final = 240
+# What is drawn on a page, at most, for its words to be looked at; squares along each side; points of a thin line.
+_MOST_OBJECTS: Final = 20_000
+_SQUARES: Final = 64
+_THIN: Final = 4.0
 _VOWEL: Final = re.compile("[aeiouy]", re.IGNORECASE)
 
 
@@ -100,51 +104,66 @@ def read_characters(text_page: Any, count: int) -> str:
 
 
 def has_unseen_words(page: Any) -> bool:
-    """Tell if a page has words that are not drawn, are clear, or white where nothing is drawn below; not so a scan."""
+    """Tell if a page has words that are not drawn, clear or white, where nothing is painted: no picture and no area.
+
+    The page is looked at in squares; what stands inside of forms, and a page of very many objects, are not looked at.
+    """
     from pypdfium2 import raw
 
-    painted: list[_Box] = []
-    white: list[_Box] = []
-    is_unseen = False
-    across, up = page.get_size()
-    for at in range(raw.FPDFPage_CountObjects(page)):
-        thing = raw.FPDFPage_GetObject(page, at)
-        kind = raw.FPDFPageObj_GetType(thing)
-        if kind == raw.FPDF_PAGEOBJ_TEXT:
-            mode = raw.FPDFTextObj_GetTextRenderMode(thing)
-            if mode in {raw.FPDF_TEXTRENDERMODE_INVISIBLE, raw.FPDF_TEXTRENDERMODE_CLIP}:
-                is_unseen = True
-            elif mode == raw.FPDF_TEXTRENDERMODE_FILL and (colour := _read_fill(thing)):
-                is_unseen = is_unseen or not colour[3]
-                if min(colour[:3]) > _WHITE:
-                    white += _find_bounds(thing)
-        elif kind != raw.FPDF_PAGEOBJ_PATH or ((colour := _read_fill(thing)) and min(colour[:3]) <= _WHITE):
-            painted += _find_bounds(thing)
-    if any((box[2] - box[0]) * (box[3] - box[1]) > across * up / 2 for box in painted):
-        return False
-    return is_unseen or any(not any(_holds(one, box) for one in painted) for box in white)
+    count = raw.FPDFPage_CountObjects(page)
+    things = [raw.FPDFPage_GetObject(page, at) for at in range(count if count <= _MOST_OBJECTS else 0)]
+    frame = page.get_mediabox()
+    words = [
+        _find_squares(thing, frame)
+        for thing in things
+        if raw.FPDFPageObj_GetType(thing) == raw.FPDF_PAGEOBJ_TEXT and _is_unseen(thing)
+    ]
+    painted = [0] * _SQUARES
+    for thing in things if any(words) else ():
+        if raw.FPDFPageObj_GetType(thing) != raw.FPDF_PAGEOBJ_TEXT and _is_area(thing):
+            for row, across in _find_squares(thing, frame):
+                painted[row] |= across
+    return any(squares and not any(painted[row] & across for row, across in squares) for squares in words)
 
 
-def _read_fill(thing: Any) -> tuple[int, ...]:
-    """Return red, green, blue and how solid it is; nothing where it is not told."""
+def _is_unseen(text: Any) -> bool:
     from pypdfium2 import raw
 
+    mode = raw.FPDFTextObj_GetTextRenderMode(text)
     channels = [ctypes.c_uint() for _ in range(4)]
-    is_told = raw.FPDFPageObj_GetFillColor(thing, *map(ctypes.byref, channels))
-    return tuple(channel.value for channel in channels) if is_told else ()
+    is_told = raw.FPDFPageObj_GetFillColor(text, *map(ctypes.byref, channels))
+    *colour, solid = (channel.value for channel in channels)
+    is_pale = bool(is_told) and (min(colour) > _WHITE or not solid)
+    return mode == raw.FPDF_TEXTRENDERMODE_INVISIBLE or (mode == raw.FPDF_TEXTRENDERMODE_FILL and is_pale)
 
 
-def _find_bounds(thing: Any) -> list[_Box]:
+def _is_area(thing: Any) -> bool:
+    """Tell of what is no text whether it may be a ground: all but thin lines."""
+    from pypdfium2 import raw
+
+    if raw.FPDFPageObj_GetType(thing) != raw.FPDF_PAGEOBJ_PATH:
+        return True
+    fill, is_stroked, width = ctypes.c_int(), ctypes.c_int(), ctypes.c_float()
+    is_told = raw.FPDFPath_GetDrawMode(thing, ctypes.byref(fill), ctypes.byref(is_stroked))
+    is_line = is_stroked.value and raw.FPDFPageObj_GetStrokeWidth(thing, ctypes.byref(width)) and width.value <= _THIN
+    return not is_told or fill.value != raw.FPDF_FILLMODE_NONE or not is_line
+
+
+def _find_squares(thing: Any, frame: _Box) -> list[tuple[int, int]]:
+    """Return the rows of squares of a page that a thing touches, each with a bit for every square."""
     from pypdfium2 import raw
 
     sides = [ctypes.c_float() for _ in range(4)]
-    is_told = raw.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, sides))
-    return [(sides[0].value, sides[1].value, sides[2].value, sides[3].value)] if is_told else []
-
-
-def _holds(box: _Box, other: _Box) -> bool:
-    across, up = (other[0] + other[2]) / 2, (other[1] + other[3]) / 2
-    return box[0] <= across <= box[2] and box[1] <= up <= box[3]
+    if not raw.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, sides)):
+        return []
+    left, bottom, right, top = frame
+    sizes = (right - left, top - bottom) * 2
+    places = [_SQUARES * (side.value - frame[at % 2]) / (sizes[at] or 1.0) for at, side in enumerate(sides)]
+    if not (places[2] > places[0] and places[3] > places[1]):
+        return []
+    low_x, low_y, high_x, high_y = (int(min(max(place, 0.0), _SQUARES - 1)) for place in places)
+    across = (1 << (high_x + 1)) - (1 << low_x)
+    return [(row, across) for row in range(low_y, high_y + 1)]
 
 
 def _find_turn(text_page: Any, text: str) -> int:

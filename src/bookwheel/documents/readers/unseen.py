@@ -1,41 +1,41 @@
-"""Words that a page holds and does not show: not displayed, in the colour of their ground, too small, far off the page.
+"""Words that a page or a Word file holds and does not show.
 
-They are left out and counted in a note; `SourceFile.everything` keeps them. Of a web page only its own styles are
-looked at: those of elements, and the simple rules of its style sheets (`.x`, `#x`, `p.x`). What a press shows is text:
-what another element names as its own, and classes that some rule shows. Of a Word document the runs are looked at, and
-the styles that they name.
+Left out and counted is only what is certain: an element that its own attributes hide, and Word's hidden text. Words
+that by their own attributes are in the colour of their ground, too small or off the page are read, and counted in a
+note. Of what a style sheet or a script may show, hide or paint nothing is said. `SourceFile.everything` reads all.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bookwheel.documents.readers.markup import UNSEEN, tag_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable
 
     from bookwheel.documents.sources import SourceWarnings
 
-LEFT_OUT: Final = "words that are not shown left out (--everything keeps them)"
-_BESIDE_RULES: Final = re.compile(r"/\*.*?\*/|<!--|-->|@[^{};]*(?:;|\{(?:[^{}]*\{[^{}]*\})*[^{}]*\})", re.DOTALL)
-_RULE: Final = re.compile(r"([^{}]+)\{([^{}]*)\}")
-_SIMPLE: Final = re.compile(r"(?:[a-z][a-z0-9]*|\*)?(?:[.#][\w-]+)*", re.IGNORECASE)
-_LAST: Final = re.compile(r"[^\s>+~]+$")
-_PSEUDO: Final = re.compile(r"::?[\w-]+(?:\([^)]*\))?|\[[^\]]*\]")
-_MARK: Final = re.compile(r"[.#][\w-]+")
-_DECLARATION: Final = re.compile(r"([\w-]+)\s*:\s*([^;]+)")
-_LENGTH: Final = re.compile(r"(-?[\d.]+)([a-z%]*)")
-_CHANNELS: Final = re.compile(r"rgba?\(\s*(\d+)[\s,]+(\d+)[\s,]+(\d+)\s*(?:[,/]\s*(?:1(?:\.0*)?|100%)\s*)?\)")
-_AWAY: Final = re.compile(r"scale\(0(?:\.0*)?\)|translate[xy3d]*\([^)]*-\d{4,}")
-_CUT: Final = re.compile(r"rect\((?:\s*[01](?:px)?[\s,]*){4}\)|inset\((?:50|100)%\)")
-_NAMED: Final = {"white": "#ffffff", "snow": "#fffafa", "ivory": "#fffff0", "whitesmoke": "#f5f5f5", "black": "#000000"}
-_NOT_KNOWN: Final = "?"
-_CONTROLS: Final = ("aria-controls", "href", "data-target", "data-bs-target", "for")
+_LEFT_OUT: Final = "words that are not shown left out (--everything keeps them)"
+_NAMED: Final = "words that are hidden or can hardly be seen, which are read"
+_WORD: Final = re.compile(r"[\w-]+")
+_IS_VISIBLE: Final = re.compile(r"visibility\W{1,9}(?!hidden|collapse)\w", re.IGNORECASE)
+_ENCLOSED: Final = re.compile(r"\"[^\"]*\"|'[^']*'|\([^()]*\)")
+_BROKEN: Final = re.compile(r"[\"'()\\{}]|/\*")
+_UNSURE: Final = re.compile(
+    r"position|float|transform|translate|shadow|stroke|filter|blend|clip|var\(|[:\s]-[\d.]", re.IGNORECASE
+)
+"""What may bring words over another ground, or draw letters in two colours."""
+_LENGTH: Final = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)(px|pt)|0")
+_CHANNELS: Final = re.compile(r"rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)")
+_COLOURS: Final = {"white": "ffffff", "snow": "fffafa", "ivory": "fffff0", "whitesmoke": "f5f5f5", "black": "000000"}
+_SAME_GROUND: Final = frozenset(("none", "transparent"))
+_WITH_GROUND: Final = frozenset(("body", "table", "thead", "tbody", "tfoot", "tr", "td", "th"))
+_OWN_COLOUR: Final = frozenset(("a", "table", "mark", "button", "textarea", "dialog", "svg"))
+"""Elements whose letters a browser does not colour as those around."""
+_OWN_GROUND: Final = frozenset(("mark", "button", "textarea", "dialog", "svg"))
+_OWN_SIZE: Final = frozenset(("font", "table", "button", "textarea", "svg"))
 _NO_DIFFERENCE: Final = 16
 """Between the channels of two colours that nobody tells apart."""
 _TINY: Final = 2.0
@@ -44,235 +44,198 @@ _FAR: Final = -900.0
 """Pixels off the page."""
 _WHITE: Final = (255, 255, 255)
 
-Styles = dict[str, str]
 
+class _Look(NamedTuple):
+    """How words look, as far as it is certain; a colour is None where it is not."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Look:
-    """How the words of an element look, as far as the page says."""
-
-    colour: tuple[int, ...] | str | None = (0, 0, 0)
-    """None where it is not known, and so is the ground."""
-    ground: tuple[int, ...] | str | None = _WHITE
+    colour: tuple[int, ...] | None
+    ground: tuple[int, ...] | None
     is_tiny: bool = False
-    is_clear: bool = False
+    is_away: bool = False
 
-    def apply(self, styles: Mapping[str, str]) -> _Look:
-        look = self
-        ground = styles.get("background-color") or styles.get("background", "")
-        if ground and ground not in {"transparent", "none", "inherit"}:
-            look = replace(look, ground=_read_colour(ground))
-        if styles.get("background-image", "none") != "none":
-            look = replace(look, ground=None)
-        if (colour := styles.get("color", "inherit")) != "inherit":
-            is_clear = colour == "transparent" and not any(value == "text" for value in styles.values())
-            look = replace(look, colour=_read_colour(colour), is_clear=is_clear)
-        if "font-size" in styles:
-            size = _measure(styles, "font-size", 99.0)
-            look = replace(look, is_tiny=size < _TINY)
-        return look
-
-    @property
-    def is_unseen(self) -> bool:
-        return self.is_tiny or self.is_clear or (self.colour is not None and _are_alike(self.colour, self.ground))
+    def apply(self, element: Any, tag: str, styles: dict[str, str]) -> _Look:
+        """Return the look of an element inside."""
+        colour = None if tag in _OWN_COLOUR else self.colour
+        ground = None if tag in _OWN_GROUND else self.ground
+        told = _read_attributes(element, tag) | styles
+        values = {value for name, value in told.items() if name.startswith("background")} - _SAME_GROUND
+        if values:
+            ground = _read_colour(values.pop()) if len(values) == 1 else None
+        if told.get("color", "inherit") != "inherit":
+            colour = _read_colour(told["color"])
+        if _UNSURE.search(element.get("style") or ""):
+            colour = None
+        is_tiny = self.is_tiny and tag not in _OWN_SIZE
+        if "font" in styles or "font-size" in styles:
+            is_tiny = "font" not in styles and _measure(styles, "font-size", _TINY) < _TINY
+        return _Look(colour, ground, is_tiny, self.is_away or _is_away(styles))
 
     @property
-    def is_doubtful(self) -> bool:
-        return self.ground is None and self.colour is not None and _are_alike(self.colour, _WHITE)
+    def is_faint(self) -> bool:
+        return self.is_tiny or self.is_away or _are_alike(self.colour, self.ground)
+
+
+_UNKNOWN: Final = _Look(None, None)
 
 
 def drop_unseen(root: Any, name: str, warnings: SourceWarnings) -> None:
-    """Take out of a tree the words that the page does not show, and count them in a note."""
-    sheet = _Sheet(root)
-    # A sheet that is not at hand may give the page any ground.
-    is_whole = not any("stylesheet" in (link.get("rel") or "").lower() for link in root.iter("link", "{*}link"))
-    words = doubtful = 0
-    dropped: list[Any] = []
-    pending = [(root, _Look() if is_whole else _Look(colour=None, ground=None))]
+    """Take out of a tree the words that it certainly hides; count in notes those, and those that are hard to see."""
+    elements = list(root.iter("*"))
+    texts = [value for one in elements for key, value in one.items() if key != "id"]
+    texts += [one.text or "" for one in elements if tag_of(one) in {"style", "script"}]
+    # What the page names can be shown by a press.
+    kept = {one.get("id") for one in elements}.intersection(word for text in texts for word in _WORD.findall(text))
+    can_be_visible = any(map(_IS_VISIBLE.search, texts))
+    is_plain = not any(_is_painter(one) or _UNSURE.search(one.get("style") or "") for one in elements)
+    left_out = shown = faint = 0
+    hidden: list[Any] = []
+    pending = [(root, _Look((0, 0, 0), _WHITE) if is_plain else _UNKNOWN)]
     while pending:
         element, look = pending.pop()
         tag = tag_of(element)
         if not tag or tag in UNSEEN:
             continue
-        styles = sheet.find_styles(element, tag)
-        if tag not in {"html", "body"} and sheet.hides(element, styles):
-            words += _count_words(element)
-            dropped.append(element)
+        styles = _read_styles(element.get("style") or "")
+        is_kept = element is root or tag in {"html", "body"} or element.get("id") in kept
+        if not is_kept and _is_hidden(element, tag, styles, can_be_visible=can_be_visible):
+            left_out += sum(_count_own(one) for one in element.iter("*") if tag_of(one) not in UNSEEN)
+            hidden.append(element)
             continue
-        look = look.apply(styles)
-        if look.is_unseen:
-            words += _empty(element)
-        elif look.is_doubtful:
-            doubtful += sum(len(text.split()) for text in _list_texts(element))
-        pending += [(child, look) for child in element]
-    for element in dropped:
-        remove(element)
-    if words:
-        warnings.add(LEFT_OUT, f"{name} ({words})")
-    if doubtful:
-        warnings.add("words in white on a ground that the page does not tell, which are read", f"{name} ({doubtful})")
+        look = look.apply(element, tag, styles)
+        words = _count_own(element)
+        shown += words
+        faint += words if look.is_faint else 0
+        pending += [(child, look if is_plain else _UNKNOWN._replace(is_away=look.is_away)) for child in element]
+    if shown:
+        for element in hidden:
+            element.clear(keep_tail=True)
+            element.tag = "script"
+    # A page without any other words is one that a script shows.
+    for what, words in ((_LEFT_OUT, left_out if shown else 0), (_NAMED, faint if shown else left_out)):
+        if words:
+            warnings.add(what, name, words)
 
 
-def remove(element: Any) -> None:
-    """Take an element out of its tree; what stands behind it stays."""
-    parent, before = element.getparent(), element.getprevious()
-    if element.tail:
-        holder, name = (parent, "text") if before is None else (before, "tail")
-        setattr(holder, name, f"{getattr(holder, name) or ''}{element.tail}")
-    element.tail = None
-    parent.remove(element)
+def _is_painter(element: Any) -> bool:
+    tag = tag_of(element)
+    return tag in {"style", "script"} or (tag == "link" and "stylesheet" in (element.get("rel") or "").lower())
 
 
-def _count_words(element: Any) -> int:
-    texts = (text for one in element.iter() if tag_of(one) and tag_of(one) not in UNSEEN for text in _list_texts(one))
-    return sum(len(text.split()) for text in texts)
+def _is_hidden(element: Any, tag: str, styles: dict[str, str], *, can_be_visible: bool) -> bool:
+    if tag == "template":
+        return element.get("shadowrootmode") is None
+    is_hidden = element.get("hidden", "until-found") != "until-found"
+    is_invisible = styles.get("visibility") == "hidden" and not can_be_visible
+    return is_invisible or styles.get("display", "none" if is_hidden else "") == "none"
 
 
-def _list_texts(element: Any) -> Iterator[str]:
-    yield element.text or ""
-    yield from (child.tail or "" for child in element)
+def _is_away(styles: dict[str, str]) -> bool:
+    is_placed = styles.get("position") in {"absolute", "fixed"}
+    is_folded = styles.get("overflow") == "hidden"
+    return (
+        (is_placed and min(_measure(styles, side, 0.0) for side in ("left", "top")) < _FAR)
+        or (is_folded and min(_measure(styles, side, _TINY) for side in ("height", "max-height")) < _TINY)
+        or _measure(styles, "text-indent", 0.0) < _FAR
+    )
 
 
-def _empty(element: Any) -> int:
-    """Take out the words of an element itself; return how many they were."""
-    words = sum(len(text.split()) for text in _list_texts(element))
-    element.text = " " if element.text else None
-    for child in element:
-        child.tail = " " if child.tail else None
-    return words
+def _count_own(element: Any) -> int:
+    return sum(len((text or "").split()) for text in (element.text, *(child.tail for child in element)))
 
 
-class _Rule(NamedTuple):
-    weight: tuple[int, int]
-    tag: str
-    marks: frozenset[str]
-    styles: Styles
+def _read_attributes(element: Any, tag: str) -> dict[str, str]:
+    """Return the colours that an element's own attributes tell, as styles."""
+    ground = element.get("bgcolor") if tag in _WITH_GROUND else None
+    picture = element.get("background") and "url(?)"
+    colour = element.get("text" if tag == "body" else "color") if tag in {"body", "font"} else None
+    found = {"background-color": ground, "background": picture, "color": colour}
+    return {name: value.strip().lower() for name, value in found.items() if value}
 
 
-class _Sheet:
-    """The rules of a page's own style sheets."""
-
-    def __init__(self, root: Any) -> None:
-        self._rules: dict[str, list[_Rule]] = defaultdict(list)
-        self._shown: set[str] = set()
-        """Classes that some rule shows."""
-        text = "\n".join("".join(style.itertext()) for style in root.iter("style", "{*}style"))
-        for order, (selectors, body) in enumerate(_RULE.findall(_BESIDE_RULES.sub(" ", text))):
-            styles = _read_styles(body)
-            if styles.get("display", "none") != "none":
-                self._shown.update(_MARK.findall(selectors))
-            for selector in filter(None, map(str.strip, selectors.split(","))):
-                self._add(selector, styles, order)
-        values = (element.get(key) or "" for element in root.iter() if tag_of(element) for key in _CONTROLS)
-        self._controlled = {one.lstrip("#") for value in values for one in value.split()}
-
-    def _add(self, selector: str, styles: Styles, order: int) -> None:
-        if not _SIMPLE.fullmatch(selector):
-            # It is not told which elements these are: their colours are not known.
-            last = _LAST.search(_PSEUDO.sub("", selector))
-            names = [name for name in styles if name == "color" or name.startswith("background")]
-            if not last or not names or not _SIMPLE.fullmatch(last[0]):
-                return
-            selector, styles = last[0], dict.fromkeys(names, _NOT_KNOWN)
-        marks = frozenset(_MARK.findall(selector))
-        tag = re.split("[.#*]", selector.lower())[0]
-        weight = 100 * sum(mark[0] == "#" for mark in marks) + 10 * len(marks) + bool(tag)
-        self._rules[min(marks, default=tag)].append(_Rule((weight, order), tag, marks, styles))
-
-    def find_styles(self, element: Any, tag: str) -> Styles:
-        """Return what is declared for an element, what names it most closely last."""
-        attributes = {"color": element.get("color"), "background-color": element.get("bgcolor")}
-        styles = {name: value.lower() for name, value in attributes.items() if value}
-        if self._rules:
-            marks = {f".{one}" for one in (element.get("class") or "").split()}
-            marks |= {f"#{id_}"} if (id_ := element.get("id")) else set()
-            found = [rule for key in {tag, "", *marks} for rule in self._rules.get(key, ())]
-            fitting = (rule for rule in found if rule.tag in {"", tag} and rule.marks <= marks)
-            for rule in sorted(fitting, key=lambda rule: rule.weight):
-                styles |= rule.styles
-        return styles | _read_styles(element.get("style") or "")
-
-    def hides(self, element: Any, styles: Mapping[str, str]) -> bool:
-        """Tell if a page shows nothing of an element, also after a press."""
-        is_folded = styles.get("overflow") == "hidden" and any(
-            _measure(styles, side, 99.0) <= 1 for side in ("width", "height", "max-height")
-        )
-        is_gone = styles.get("display") == "none" or styles.get("visibility") in {"hidden", "collapse"}
-        if is_gone or is_folded or element.get("hidden") is not None:
-            classes = {f".{one}" for one in (element.get("class") or "").split()}
-            is_pressed = element.get("id") in self._controlled or element.get("role") == "tabpanel"
-            return not (is_pressed or classes & self._shown)
-        is_placed = styles.get("position") in {"absolute", "fixed"}
-        is_far = is_placed and any(_measure(styles, side, 0.0) < _FAR for side in ("left", "top", "right", "bottom"))
-        return (
-            is_far
-            or _measure(styles, "opacity", 1.0) == 0
-            or _measure(styles, "text-indent", 0.0) < _FAR
-            or bool(_AWAY.search(styles.get("transform", "")))
-            or (is_placed and bool(_CUT.search(f"{styles.get('clip', '')} {styles.get('clip-path', '')}")))
-        )
+def _read_styles(text: str) -> dict[str, str]:
+    """Return what is declared last, or as important; nothing where it is not certain what is declared."""
+    text = _CHANNELS.sub(lambda found: "#{:02x}{:02x}{:02x}".format(*map(int, found.groups())), text.lower())
+    text = _ENCLOSED.sub("?", text)
+    if _BROKEN.search(text):
+        return {}
+    found = [(name.strip(), value.strip()) for name, _, value in (one.partition(":") for one in text.split(";"))]
+    found.sort(key=lambda one: one[1].endswith("!important"))
+    return {name: value.removesuffix("!important").strip() for name, value in found if value}
 
 
-def _measure(styles: Mapping[str, str], name: str, default: float) -> float:
-    """Return a length in pixels, or about; a hundredth of the width or size around is a sixth of a letter."""
-    if found := _LENGTH.fullmatch(styles.get(name, "")):
-        with suppress(ValueError):
-            return float(found[1]) * {"em": 16, "rem": 16, "%": 0.16}.get(found[2], 1)
-    return default
+def _measure(styles: dict[str, str], name: str, default: float) -> float:
+    """Return a length in pixels; the default where it has another unit."""
+    found = _LENGTH.fullmatch(styles.get(name, ""))
+    return float(found[1] or 0) * (4 / 3 if found[2] == "pt" else 1) if found else default
 
 
-def _read_styles(body: str) -> Styles:
-    """Return declarations; those that are important are taken for the last."""
-    found = [(name.lower(), value.strip().lower()) for name, value in _DECLARATION.findall(body)]
-    found.sort(key=lambda one: "!important" in one[1])
-    return {name: value.replace("!important", "").strip() for name, value in found}
+def _read_colour(text: str) -> tuple[int, ...] | None:
+    """Return the channels of a colour, or None where they are not known."""
+    word = _COLOURS.get(text, text).removeprefix("#")
+    if re.fullmatch("[0-9a-f]{3}", word):
+        word = "".join(sign * 2 for sign in word)
+    return tuple(bytes.fromhex(word)) if re.fullmatch("[0-9a-f]{6}", word) else None
 
 
-def _read_colour(text: str) -> tuple[int, ...] | str | None:
-    """Return the channels of a colour, or its name; None where it is not told, or a picture."""
-    if found := _CHANNELS.fullmatch(text):
-        return tuple(map(int, found.groups()))
-    word = _NAMED.get(text, text)
-    if re.fullmatch("#[0-9a-f]{3}", word):
-        word = "#" + "".join(sign * 2 for sign in word[1:])
-    if re.fullmatch("#[0-9a-f]{6}", word):
-        return tuple(int(word[at : at + 2], 16) for at in (1, 3, 5))
-    return word if word.isalpha() and word not in {"inherit", "initial", "unset", "currentcolor"} else None
-
-
-def _are_alike(one: tuple[int, ...] | str, other: tuple[int, ...] | str | None) -> bool:
-    if isinstance(one, str) or isinstance(other, str) or other is None:
-        return one == other
+def _are_alike(one: tuple[int, ...] | None, other: tuple[int, ...] | None) -> bool:
+    if one is None or other is None:
+        return False
     return all(abs(a - b) <= _NO_DIFFERENCE for a, b in zip(one, other, strict=True))
 
 
 _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _TINY_RUN: Final = 2
 """Half points."""
-_GROUNDS: Final = ("tblStyle", "highlight", "background", "txbxContent")
-"""What may give words another ground than white."""
+_GROUNDS: Final = ("{*}background", "{*}anchor", "{*}pict", "{*}txbxContent")
+"""What may stand behind any words of a document."""
+_DRAWN: Final = frozenset(f"{_W}{name}" for name in ("shd", "highlight", "outline", "shadow", "emboss", "imprint"))
 
 
-def drop_unseen_runs(document: Any, styles: Any) -> int:
-    """Take the runs that Word does not show out of its main text; return how many words they had."""
+def drop_unseen_runs(document: Any, styles: Any, name: str, warnings: SourceWarnings) -> None:
+    """Take the hidden text out of a Word document's main text; count it in a note, and what is white or tiny too."""
+    from lxml import etree
+
     hidden = {style.get(f"{_W}styleId") for style in styles.iter(f"{_W}style") if _is_on(style.find(f"{_W}rPr"))}
-    words = 0
-    for run in list(document.iter(f"{_W}r")):
-        look = run.find(f"{_W}rPr")
-        named = [one.get(f"{_W}val") for one in _list_named(run, look)]
-        vanish = look.find(f"{_W}vanish") if look is not None else None
-        is_gone = _is_on(look) if vanish is not None else any(name in hidden for name in named)
-        if is_gone or (look is not None and (_is_tiny_run(look) or _is_white_run(run, look, document))):
-            words += sum(len((text.text or "").split()) for text in run.iter(f"{_W}t"))
-            run.getparent().remove(run)
-    return words
+    painted = (one for one in styles.iter(f"{_W}style") if one.get(f"{_W}type") != "table")
+    is_plain = not (_has_any(document, _GROUNDS) or any(_has_any(one, (f"{_W}shd",)) for one in painted))
+    left_out = faint = 0
+    # The style of the paragraph, and whether its ground is white.
+    around: list[tuple[str, bool]] = [("", is_plain)]
+    tags = [f"{_W}{kind}" for kind in ("p", "tbl", "r")]
+    for event, element in etree.iterwalk(document, events=("start", "end"), tag=tags):
+        if event == "end":
+            around.pop()
+            continue
+        style, is_white = around[-1]
+        if element.tag == f"{_W}p":
+            style = _get_value(element, "pPr", "pStyle")
+            is_white = is_white and element.find(f"{_W}pPr/{_W}shd") is None
+        elif element.tag == f"{_W}tbl":
+            is_white = False
+        else:
+            look = element.find(f"{_W}rPr")
+            texts = element.findall(f"{_W}t")
+            words = sum(len((text.text or "").split()) for text in texts)
+            by_style = (style in hidden) != (_get_value(element, "rPr", "rStyle") in hidden)
+            if by_style if look is None or look.find(f"{_W}vanish") is None else _is_on(look):
+                left_out += words
+                for text in texts:
+                    text.text = ""
+            elif look is not None and (_is_tiny_run(look) or (is_white and _is_white_run(look))):
+                faint += words
+        around.append((style, is_white))
+    for what, words in ((_LEFT_OUT, left_out), (_NAMED, faint)):
+        if words:
+            warnings.add(what, name, words)
 
 
-def _list_named(run: Any, look: Any) -> Iterator[Any]:
-    """Yield the styles that a run and its paragraph name."""
-    paragraph = next(run.iterancestors(f"{_W}p"), None)
-    yield from look.iterfind(f"{_W}rStyle") if look is not None else ()
-    yield from paragraph.iterfind(f"{_W}pPr/{_W}pStyle") if paragraph is not None else ()
+def _has_any(element: Any, tags: Iterable[str]) -> bool:
+    return next(element.iter(*tags), None) is not None
+
+
+def _get_value(element: Any, *path: str) -> str:
+    found = element.find("/".join(f"{_W}{name}" for name in path))
+    return found.get(f"{_W}val", "") if found is not None else ""
 
 
 def _is_on(look: Any) -> bool:
@@ -281,20 +244,12 @@ def _is_on(look: Any) -> bool:
 
 
 def _is_tiny_run(look: Any) -> bool:
-    size = look.find(f"{_W}sz")
-    value = size.get(f"{_W}val", "") if size is not None else ""
-    return value.isdecimal() and int(value) <= _TINY_RUN
+    size = _get_value(look, "sz")
+    return size.isdecimal() and int(size) <= _TINY_RUN
 
 
-def _is_white_run(run: Any, look: Any, document: Any) -> bool:
-    colour = look.find(f"{_W}color")
-    value = _read_colour(f"#{colour.get(f'{_W}val', '')}".lower()) if colour is not None else None
-    if value is None or not _are_alike(value, _WHITE) or document.find(f"{_W}background") is not None:
+def _is_white_run(look: Any) -> bool:
+    # What other programs add, as outlines and glows, is no longer plain white.
+    if any(one.tag in _DRAWN or not one.tag.startswith(_W) for one in look) or _get_value(look, "rStyle"):
         return False
-    around = [look, *run.iterancestors(f"{_W}p", f"{_W}tc", f"{_W}tr", f"{_W}tbl", f"{_W}txbxContent")]
-    if any(one.tag == f"{_W}txbxContent" for one in around):
-        return False
-    facts = [fact for one in around for fact in (one, *one.iterfind("./*[1]"))]
-    grounds = {fact.tag for one in facts for fact in one.iterfind("*")} & {f"{_W}{name}" for name in _GROUNDS}
-    fills = {fact.get(f"{_W}fill", "auto").lower() for one in facts for fact in one.iterfind(f"{_W}shd")}
-    return not grounds and fills <= {"auto", "ffffff", ""}
+    return _are_alike(_read_colour(_get_value(look, "color").lower()), _WHITE)

@@ -123,6 +123,11 @@ def test_words_that_a_page_shows_or_may_show_are_read_without_a_note(tmp_path, b
     assert notes == ()
 
 
+def test_what_stands_off_the_page_is_no_ground_of_other_words(tmp_path):
+    away = "<p style='position:absolute;left:-5000px'>Two words</p>"
+    assert read_page(tmp_path, f"{away}<p style='color:white'>The fee is 99.</p>")[1] == (f"{NAMED}a.html (6)",)
+
+
 def test_a_page_whose_body_tells_its_colours_is_read_and_named_only_where_both_are_the_same(tmp_path):
     for ink, expected in (("#ffffff", ()), ("000000", (f"{NAMED}a.html (4)",))):
         (tmp_path / "a.html").write_text(f"<body bgcolor='#000000' text='{ink}'><p>The fee is 30.")

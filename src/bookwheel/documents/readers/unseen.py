@@ -8,6 +8,7 @@ note. Of what a style sheet or a script may show, hide or paint nothing is said.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bookwheel.documents.readers.markup import UNSEEN, tag_of
@@ -63,7 +64,7 @@ class _Look(NamedTuple):
             ground = _read_colour(values.pop()) if len(values) == 1 else None
         if told.get("color", "inherit") != "inherit":
             colour = _read_colour(told["color"])
-        if _UNSURE.search(element.get("style") or ""):
+        if _is_unsure(element.get("style") or ""):
             colour = None
         is_tiny = self.is_tiny and tag not in _OWN_SIZE
         if "font" in styles or "font-size" in styles:
@@ -86,7 +87,7 @@ def drop_unseen(root: Any, name: str, warnings: SourceWarnings) -> None:
     # What the page names can be shown by a press.
     kept = {one.get("id") for one in elements}.intersection(word for text in texts for word in _WORD.findall(text))
     can_be_visible = any(map(_IS_VISIBLE.search, texts))
-    is_plain = not any(_is_painter(one) or _UNSURE.search(one.get("style") or "") for one in elements)
+    is_plain = not any(_is_painter(one) or _is_unsure(one.get("style") or "") for one in elements)
     left_out = shown = faint = 0
     hidden: list[Any] = []
     pending = [(root, _Look((0, 0, 0), _WHITE) if is_plain else _UNKNOWN)]
@@ -129,6 +130,11 @@ def _is_hidden(element: Any, tag: str, styles: dict[str, str], *, can_be_visible
     return is_invisible or styles.get("display", "none" if is_hidden else "") == "none"
 
 
+@lru_cache(maxsize=256)  # most elements of a page are written alike
+def _is_unsure(style: str) -> bool:
+    return bool(_UNSURE.search(style)) and not _is_away(_read_styles(style))
+
+
 def _is_away(styles: dict[str, str]) -> bool:
     is_placed = styles.get("position") in {"absolute", "fixed"}
     is_folded = styles.get("overflow") == "hidden"
@@ -152,6 +158,7 @@ def _read_attributes(element: Any, tag: str) -> dict[str, str]:
     return {name: value.strip().lower() for name, value in found.items() if value}
 
 
+@lru_cache(maxsize=256)
 def _read_styles(text: str) -> dict[str, str]:
     """Return what is declared last, or as important; nothing where it is not certain what is declared."""
     text = _CHANNELS.sub(lambda found: "#{:02x}{:02x}{:02x}".format(*map(int, found.groups())), text.lower())
@@ -169,6 +176,7 @@ def _measure(styles: dict[str, str], name: str, default: float) -> float:
     return float(found[1] or 0) * (4 / 3 if found[2] == "pt" else 1) if found else default
 
 
+@lru_cache(maxsize=256)
 def _read_colour(text: str) -> tuple[int, ...] | None:
     """Return the channels of a colour, or None where they are not known."""
     word = _COLOURS.get(text, text).removeprefix("#")

@@ -248,26 +248,3 @@ def test_every_named_file_that_cannot_be_read_is_named(tmp_path):
         open_document([tmp_path / name for name in ("good.txt", "a.bin", "b.bin")])
     with pytest.raises(SourceError, match=r"(?s)c\.txt does not exist.*\n.*d\.txt does not exist"):
         open_document([tmp_path / name for name in ("c.txt", "good.txt", "d.txt")])
-
-
-def test_a_file_that_grows_under_a_reading_is_read_as_it_was(tmp_path):
-    path = file(tmp_path, data="10:04 3.10 bar\n10:05 3.15 bar\n")
-    document = open_document([path])
-    with path.open("a") as log:
-        log.write("11:00 9.99 bar\n" * 9)
-    assert join(document) == "10:04 3.10 bar\n10:05 3.15 bar\n"
-    assert join(document) == "10:04 3.10 bar\n10:05 3.15 bar\n"
-    path.write_text("10:04 3.10 bar\n10:05 7.15 bar\n" + "11:00 9.99 bar\n" * 9)
-    with pytest.raises(SourceError, match=r"a\.txt has changed"):
-        join(document)
-
-
-def test_a_packed_file_that_grows_is_read_as_it_was(tmp_path):
-    import gzip
-
-    path = tmp_path / "a.txt.gz"
-    path.write_bytes(gzip.compress(b"The keeper wrote.\n" * 900))
-    document = open_document([path])
-    with path.open("ab") as file_:
-        file_.write(gzip.compress(b"More.\n"))
-    assert join(document) == "The keeper wrote.\n" * 900

@@ -19,13 +19,12 @@ caller, else from the scope around it (`run_cancellable(…, limits=…)`), else
 At most MOST_CHILDREN run at once; the next caller waits, and the wait can be cancelled. So take all items of one
 conversion before you begin another in the same thread: two generators that wait for a second child each would wait for
 ever. Short work that somebody looks on at (`is_urgent`), such as the picture of a page, has as many children of its
-own: it never waits for conversions, which take minutes, and its children have no low priority. Children are started by
-exec, never forked from this process and its threads, and serve several conversions: the first takes an interpreter's
+own: it never waits for conversions, which take minutes and have a low priority. Children are started by exec, never forked from this process and its threads, and serve several conversions: the first takes an interpreter's
 start more, later ones about a millisecond. Plain text needs no child.
 
 A child is `python -m bookwheel.documents.child`, where the frames are told that go both ways. It has no keys of ours in
-its environment, no signals of the terminal, a low priority and a temporary folder of its own that goes with it, and it
-ends with this process, however this ends. It is not a sandbox: it can read files. Called in a child, `run_in_child`
+its environment, no signals of the terminal and a temporary folder of its own that goes with it, and it ends with this
+process, however this ends. It is not a sandbox: it can read files. Called in a child, `run_in_child`
 does the work right there.
 """
 
@@ -289,5 +288,5 @@ _pool: Final = _Pool(niceness=10)
 _urgent_pool: Final = _Pool(niceness=0)
 atexit.register(close_children)
 if hasattr(os, "register_at_fork"):
-    for one in (_pool, _urgent_pool):
-        os.register_at_fork(after_in_child=one.forget)
+    os.register_at_fork(after_in_child=_pool.forget)
+    os.register_at_fork(after_in_child=_urgent_pool.forget)

@@ -10,14 +10,12 @@ folder may be a stranger's: its depth is not bounded by Python's stack, and patt
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
 import re
 import stat
 import tempfile
 import weakref
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 _LISTED_PLACES: Final = 5
 _MOST_PLACES: Final = 1000
 _MOST_KINDS: Final = 100
-_END: Final = 1 << 14  # bytes by which a file is known again that has grown
 
 
 class SourceWarnings:
@@ -73,8 +70,6 @@ class Fingerprint:
 
     size: int
     modified: int
-    end: str = ""
-    """The SHA-256 of its last bytes, where a file may grow under a reading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,16 +94,12 @@ class SourceFile:
     """Keeps a temporary file alive as long as this object."""
 
     def open(self) -> BinaryIO:
-        """Open the file; one that has only grown, as it was. Raise SourceError if it has changed: spans would shift."""
+        """Open the file. Raise SourceError if it has changed since the reading began: spans would be wrong."""
         file = self.path.open("rb")
-        now, then = take_fingerprint(os.fstat(file.fileno())), self.fingerprint
-        if (now.size, now.modified) == (then.size, then.modified):
-            return file
-        if then.end and now.size > then.size and _hash_end(file, then.size) == then.end:
-            file.seek(0)
-            return io.BufferedReader(_Beginning(file, then.size))
-        file.close()
-        raise SourceError(f"{self.name} has changed since its reading began: ask again to read it as it is now")
+        if take_fingerprint(os.fstat(file.fileno())) != self.fingerprint:
+            file.close()
+            raise SourceError(f"{self.name} has changed since its reading began: ask again to read it as it is now")
+        return file
 
     def read(self, most: int, advice: str) -> bytes:
         """Return all bytes. Raise SourceError, with this advice, for more than `most`, which do not fit in memory."""
@@ -127,31 +118,6 @@ class SourceFile:
     def from_values(cls, values: dict[str, Any]) -> Self:
         """Return the file that `to_values` described."""
         return cls(**{**values, "path": Path(values["path"]), "fingerprint": Fingerprint(**values["fingerprint"])})
-
-
-class _Beginning(io.RawIOBase):
-    """The first bytes of a file, which goes on."""
-
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        self._file, self._size = file, size
-        self.readable = self.seekable = lambda: True  # type: ignore[method-assign]
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(max(0, min(len(buffer), self._size - self._file.tell())))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        return self._file.seek(*(self._size + offset, os.SEEK_SET) if whence == os.SEEK_END else (offset, whence))
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-def _hash_end(file: BinaryIO, size: int) -> str:
-    start = file.seek(max(0, size - _END))
-    return hashlib.sha256(file.read(size - start)).hexdigest()
 
 
 def take_fingerprint(status: os.stat_result) -> Fingerprint:
@@ -235,9 +201,7 @@ def open_path(path: Path, warnings: SourceWarnings, label: str = "") -> tuple[li
         return list(list_files(path, warnings, label)), True
     name, suffix = to_printable(path.name), path.suffix.lower()
     if stat.S_ISREG(status.st_mode):
-        with path.open("rb") as stream:
-            fingerprint = replace(take_fingerprint(status), end=_hash_end(stream, status.st_size))
-        return [SourceFile(name=name, path=path.absolute(), fingerprint=fingerprint, suffix=suffix)], False
+        return [SourceFile(name=name, path=path.absolute(), fingerprint=take_fingerprint(status), suffix=suffix)], False
     with path.open("rb") as stream:
         return [spool_stream(stream, name, name, suffix)], False
 

@@ -81,6 +81,7 @@ def read_mailbox(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]
             with skip_damage(warnings, "messages", name):
                 for part in _read_bytes(data, name, source, warnings, 0):
                     yield replace(part, source=label if part.source == name else part.source, at=at, entry=name)
+    source.open().close()  # it has not got mail meanwhile
 
 
 def _find_sender(data: bytes) -> tuple[str, str]:

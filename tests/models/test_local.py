@@ -90,14 +90,6 @@ def test_a_watched_reply_is_its_pieces_whatever_line_ends_they_hold():
     assert (completion.text, completion.tokens, completion.finish) == ("Ada\u2028 Quill", 9, Finish.LENGTH)
 
 
-def test_a_reply_that_repeats_itself_ends_as_at_its_limit():
-    piece = {"content": "The cat sat on the mat.\n", "stop": False}
-    completion, seen = watched(events(*[piece] * 500))
-    assert completion.finish is Finish.LENGTH
-    assert completion.tokens == len(seen) < 100
-    assert completion.text == piece["content"] * len(seen)
-
-
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [

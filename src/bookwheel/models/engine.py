@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BadReply, MissingExtra, NoWeights, Rejected, ServerFault, WindowExceeded
 from bookwheel.models.completion import as_list, as_mapping, parse_number
-from bookwheel.models.repetition import is_looping
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Finish
 
@@ -35,9 +34,6 @@ _TOO_LONG: Final = "exceed_context_size_error"
 
 # Prompts of the last few chunks: a second question on a chunk finds it already computed.
 _CACHE_MIB: Final = 256
-# Tokens of a reply that may repeat itself for long, and characters between two looks at it.
-_LONG: Final = 512
-_LOOK_EVERY: Final = 200
 # llama.cpp lists this many of the likeliest next tokens.
 _LISTED: Final = 256
 
@@ -132,8 +128,7 @@ class Engine:
     ) -> EngineCompletion:
         """Complete a prompt. Sampling is exactly what the plan says: no top-k, no min-p.
 
-        `watch` is called with the text so far at each token. A reply that repeats itself ends as it would at its limit,
-        sooner; not so where its log-probabilities are asked for.
+        `watch` is called with the text so far at each token.
         """
         request = {
             "prompt": list(prompt),
@@ -151,13 +146,13 @@ class Engine:
             **({"n_probs": 1, "post_sampling_probs": True} if logprobs else {}),
         }
         body = {name: value for name, value in request.items() if value is not None}
-        if watch is not None or (limit > _LONG and not logprobs):
+        if watch is not None:
             return _parse_completion(await self._stream(body, watch))
         return _parse_completion(_parse_response(await self._replies.post("/completion", json=body)))
 
-    async def _stream(self, request: Mapping[str, Any], watch: Callable[[str], None] | None) -> dict[str, Any]:
+    async def _stream(self, request: Mapping[str, Any], watch: Callable[[str], None]) -> dict[str, Any]:
         """Return the body of a streamed reply: the last event, with the text of all."""
-        text, rest, tokens, due = "", b"", 0, _LOOK_EVERY
+        text, rest = "", b""
         async with self._replies.stream("POST", "/completion", json={**request, "stream": True}) as response:
             if not response.is_success:
                 await response.aread()
@@ -170,14 +165,7 @@ class Engine:
                     if event.get("stop"):
                         # The ids of a stream lack those within a character.
                         return {**event, "content": text, "tokens": []}
-                    if watch is not None:
-                        watch(text)
-                    tokens += 1
-                    if len(text) >= due:
-                        due = len(text) + _LOOK_EVERY
-                        if is_looping(text):
-                            # The engine drops the work with the connection.
-                            return {"content": text, "tokens": [], "tokens_predicted": tokens, "stop_type": "limit"}
+                    watch(text)
         raise ServerFault("llama.cpp stopped in mid-reply; report this with the prompt")
 
     async def judge(self, prompt: Sequence[int], options: Sequence[int]) -> tuple[float, ...]:

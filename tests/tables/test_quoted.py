@@ -89,6 +89,23 @@ def test_a_table_without_names_for_its_columns_is_read_by_their_order_and_kinds(
     assert ("1", "mixer", "smells of burning") not in find(SHEET, "every item: price, who brought it, what was wrong")
 
 
+ACTIONS = (
+    "| Action | Owner | Status | Notes |\n|---|---|---|---|\n| Order the survey | Joel | open | soon |\n"
+    "| Ring Bo | Sunil | open |  |\n| Paint the door | Ada | done | red |\n"
+)
+ASKED = "every action: who, what, priority, remark"
+
+
+def test_a_table_with_names_is_never_read_by_its_order_against_them() -> None:
+    for text in (ACTIONS, f"# Actions\n\n{ACTIONS}\n# Repairs\n\n{SHEET}"):
+        found = [row[:2] for row in find(text, ASKED)]
+        assert {("Joel", "Order the survey"), ("Sunil", "Ring Bo"), ("Ada", "Paint the door")} <= {*found}
+        assert ("Order the survey", "Joel") not in found
+        assert not any("Owner" in row or "Mrs Adeyemi" in row for row in found)
+    codes = ACTIONS.replace("Action", "c1").replace("Owner", "c2")
+    assert not any("c1" in (cell or "") for row in find(codes, "every step: where, how, state") for cell in row)
+
+
 def test_a_sheet_whose_columns_have_codes_for_names_is_read_by_their_order_and_its_first_row_is_a_row() -> None:
     sheet = (
         "| exp_id | src | ttl | qty2 | wt.g | rem |\n|---|---|---|---|---|---|\n"

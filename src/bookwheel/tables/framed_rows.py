@@ -7,7 +7,7 @@
 A table suits that has at least half of the columns. All of its rows are rows, save totals; where the sentence has words
 that stand in some rows alone ("every invoice of Kestrel Legal"), only those.
 
-Where no table has all columns by their names, one may by their order:
+Where no table has one of the columns by its name, one may have all by their order:
 
     | 1 | 10:05 | Mrs Adeyemi | mixer | smells | Graham |      asked: who brought it, what, what is wrong, who mends it
 
@@ -23,7 +23,7 @@ from statistics import mode
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tables.columns import Kind
-from bookwheel.tables.headers import CODES, is_of, map_columns
+from bookwheel.tables.headers import CODES, has_named, is_of, map_columns
 from bookwheel.tables.plain_rows import TOTAL, PlainRow
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import read_row, split_cells
@@ -51,8 +51,8 @@ class FramedTable:
     rows: tuple[PlainRow, ...]
     score: float
     """How much of the sentence stands in its header and above it, and how many of the columns it has."""
-    is_whole: bool
-    """It has all columns."""
+    is_named: bool
+    """Its header names one of the columns, at least."""
 
 
 def fill_table(
@@ -83,7 +83,7 @@ def fill_table(
     ]
     score = words.share(f"{leads} {header}") + len(places) / len(columns)
     rows_filled = tuple(row for row in filled if any(row.cells))
-    return FramedTable(rows=rows_filled, score=score, is_whole=len(places) == len(columns))
+    return FramedTable(rows=rows_filled, score=score, is_named=has_named(columns, names))
 
 
 def fill_in_order(
@@ -105,7 +105,7 @@ def fill_in_order(
         if not TOTAL.match(line.strip(" |"))
     ]
     kept = tuple(row for row in filled if sum(map(bool, row.cells)) > len(columns) / 2 and _is_typed(row, columns))
-    return FramedTable(rows=kept, score=words.share(leads), is_whole=True) if len(kept) >= _LEAST_IN_ORDER else None
+    return FramedTable(rows=kept, score=words.share(leads), is_named=False) if len(kept) >= _LEAST_IN_ORDER else None
 
 
 def _place_in_order(columns: Sequence[Column], cells: Sequence[Sequence[str]], total: int) -> tuple[int, ...]:

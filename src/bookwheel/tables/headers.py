@@ -66,6 +66,12 @@ def map_columns(columns: Sequence[Column], names: Sequence[str], rows: Sequence[
     return found
 
 
+def has_named(columns: Sequence[Column], names: Sequence[str]) -> bool:
+    """Tell if a header has a word of a column's name, or one that stands for the same: "who" and "Owner"."""
+    senses = [sense for column in columns if (sense := _find_sense(column.name))]
+    return bool(_match_words(columns, names)) or any(sense.search(name) for sense in senses for name in names)
+
+
 def _match_words(columns: Sequence[Column], names: Sequence[str]) -> dict[int, int]:
     """Return the columns whose names share words with a header's, those that share most of both first."""
     stems = [find_stems(name) for name in names]

@@ -26,13 +26,13 @@ from bookwheel.picture import LABEL, MARK
 from bookwheel.tables.asked_rows import CellReader, find_people
 from bookwheel.tables.columns import NUMBER, Column, Kind
 from bookwheel.tables.framed_rows import FramedTable, fill_in_order, fill_table
-from bookwheel.tables.headers import CURRENCY, OF_COUNTS, OF_PEOPLE, map_columns
+from bookwheel.tables.headers import CURRENCY, OF_COUNTS, OF_PEOPLE, has_named, map_columns
 from bookwheel.tables.plain_rows import PlainRow, find_lists
 from bookwheel.tables.rows import SectionRows, WrittenRow
 from bookwheel.text import lexicon
 from bookwheel.text.numbers import place_dates
 from bookwheel.text.ranking import QuestionWords, find_stems, weigh_rarity
-from bookwheel.text.rows import read_row
+from bookwheel.text.rows import read_row, split_cells
 from bookwheel.text.sentences import split_sentences
 from bookwheel.text.structure import Shape, split_parts
 from bookwheel.types import Conversation, Reply, Step
@@ -225,16 +225,23 @@ def _find_tables(document: Document, request: TableRequest, words: QuestionWords
         if header
     ]
     tables = [table for table in found if table]
-    if not any(table.is_whole for table in tables):
-        runs = groupby(_list_units(document), key=lambda unit: unit.is_framed and (unit.heading or " "))
-        ordered = [_fill_run([*units], request.columns, words) for is_framed, units in runs if is_framed]
+    if not any(table.is_named for table in tables):
+        runs = groupby(_list_units(document), key=lambda unit: (unit.is_framed, unit.heading))
+        ordered = [_fill_run([*units], request.columns, words) for (is_framed, _), units in runs if is_framed]
         tables = [table for table in ordered if table] or tables
     best = max((table.score for table in tables), default=0.0)
     return [row for table in tables if table.score >= _NEAR * best for row in table.rows]
 
 
 def _fill_run(units: Sequence[_Unit], columns: Sequence[Column], words: QuestionWords) -> FramedTable | None:
-    """Return the rows of a table by their order; what was taken for its header may be one."""
+    """Return the rows of a table by their order; what was taken for its header may be one.
+
+    None where it is one: it names a column, or no column is of a kind that would tell it from a row.
+    """
+    headers = {unit.header for unit in units if unit.header}
+    is_text = all(column.kind is Kind.TEXT for column in columns)
+    if headers and (is_text or any(has_named(columns, split_cells(header)) for header in headers)):
+        return None
     lines = {unit.header_start: unit.header for unit in units if unit.header}
     lines |= {unit.start: unit.line for unit in units}
     return fill_in_order(sorted(lines.items()), units[0].leads, columns, words)

@@ -131,11 +131,48 @@ def test_a_chat_with_time_and_name_above_each_message_is_read_turn_by_turn(tmp_p
     assert [part.at for part in parts] == ["2025-03-02 09:14", "2025-03-02 09:16:05", "2025-03-03 18:22"]
 
 
+CHAT = (
+    "2025-03-02 09:14 王敏\n门锁换了\n\n2025-03-02 09:16 3号楼李姐\n收到\n\n2025-03-02 09:20 007\n“好\n\n"
+    "2025-03-02 09:21 王敏\nStill to come:\n2025-03-05 14:00 Dentist\nand\n\nrest.\n\n2025-03-02 10:00 a“b\nHi\n"
+)
+
+
+def texts(tmp_path, chat: bytes) -> list[str]:
+    path = tmp_path / "a.txt"
+    path.write_bytes(chat)
+    return [part.text.strip() for part in open_document([path]).parts()]
+
+
+def test_no_words_of_a_chat_are_put_into_the_mouth_of_another(tmp_path):
+    assert texts(tmp_path, CHAT.encode()) == [
+        "[2025-03-02 09:14] 王敏: 门锁换了",
+        "[2025-03-02 09:16] 3号楼李姐: 收到",
+        "[2025-03-02 09:20] 007: “好",
+        "[2025-03-02 09:21] 王敏: Still to come:\n2025-03-05 14:00 Dentist\nand\n\nrest.",
+        "[2025-03-02 10:00] a“b: Hi",
+    ]
+    for uncertain in (
+        CHAT.replace("2025-03-05 14:00 Dentist\nand", "\n2025-03-05 14:00 Dentist\nand"),  # later than what follows
+        CHAT.replace("3号楼李姐", "A: B"),
+        CHAT + "\n2025-03-02 10:01 Bo\n",
+        CHAT.replace("\n收到", "\n\n收到"),
+    ):
+        assert texts(tmp_path, uncertain.encode()) == [uncertain.strip()]
+
+
+def test_a_chat_that_is_none_in_its_own_encoding_is_read_as_it_is(tmp_path):
+    chat = "\xe9" + "".join(f"2025-03-02 09:1{at} {name}\nHi\n\n" for at, name in enumerate(["Ada", "Bo", "Ada"]))
+    assert "".join(texts(tmp_path, chat.encode("latin-1"))) == chat.strip()
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "2025-03-02 09:14:07 INFO\n2025-03-02 09:14:08 ERROR\n  at line 3\n2025-03-02 09:14:09 INFO\n",
         "2025-03-02 09:14 Visit\n\nWe saw the mill.\n\n2025-03-03 10:00 Return\n\nRain.\n",
+        "2025-03-02 09:14 Visit\nWe saw the mill.\n\n2025-03-03 10:00 Return\nRain.\n",
+        "2025-03-02 09:14 Ada\nOne.\n\n2025-03-03 10:00 Ada\nTwo.\n",
+        "消息记录（此消息记录为文本格式）\n\n" + CHAT,
         "Notes\n\n2025-03-02 09:14 Ada\nHello\n\n2025-03-03 10:00 Bo\nHi\n\n",
     ],
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.sources import to_printable
@@ -27,14 +28,17 @@ _STAMP: Final = (
 )
 _IPHONE: Final = compile_late(rf"\u200e?\[{_STAMP}\] (?P<rest>.*)")
 _ANDROID: Final = compile_late(rf"\u200e?{_STAMP} - (?P<rest>.*)")
-# WeChat, QQ and others: time and name above what was said.
+# Of chats as text, such as WeChat's: time and name above what was said.
 _TIME: Final = (
     r"(?P<stamp>(?P<a>\d{4})(?:[./-]|年)(?P<b>\d{1,2})(?:[./-]|月)(?P<c>\d{1,2})(?P<before>日?[ \t]\D{0,4})"
     r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?P<after>(?: ?[AaPp][Mm])?))"
 )
-_NAMED: Final = r"(?P<rest>[^\s:：\d][^:：\n]{0,39})"
-_ABOVE: Final = (compile_late(rf"{_TIME}[ \t]+{_NAMED}"), compile_late(rf"{_NAMED}[ \t]+{_TIME}"))
-_LEAST_ABOVE: Final = 2
+_NAMED: Final = r"(?:[^:：\n]{0,38}[^\s:：])?)"
+_ABOVE: Final = (
+    compile_late(rf"{_TIME}[ \t]+(?P<rest>[^\s:：]{_NAMED}"),
+    compile_late(rf"(?P<rest>[^\s:：\d]{_NAMED}[ \t]+{_TIME}"),
+)
+_ANY_TIME: Final = compile_late(_TIME)
 _BLANKS: Final = str.maketrans(
     {"\u202f": " ", "\xa0": " ", **dict.fromkeys("\u200f\u061c\u202a\u202c\u2068\u2069", "")}
 )
@@ -72,20 +76,21 @@ def find_transcript(suffix: str, head: bytes) -> str:
         lines = head.decode("utf-8", "ignore").lstrip("\ufeff\r\n").splitlines()
         if lines and match_whatsapp(to_plain(lines[0])) and any(match_whatsapp(to_plain(line)) for line in lines[1:]):
             return "WhatsApp"
-        if _are_messages(lines[:-1]):
+        if find_heads(lines):
             return "messages"
     return ""
 
 
-def _are_messages(lines: Sequence[str]) -> bool:
-    """Return whether lines are names with times above words, each below an empty line, as in no log."""
-    heads = [at for at, line in enumerate(lines[:-1]) if match_head(line)]
-    return (
-        len(heads) >= _LEAST_ABOVE
-        and heads[0] == 0
-        and all(lines[at + 1].strip() and not match_head(lines[at + 1]) for at in heads)
-        and not any(lines[at - 1].strip() for at in heads[1:])
-    )
+def find_heads(lines: Sequence[str]) -> dict[int, re.Match[str]]:
+    """Return the lines above messages by their places; none where it is not certain that lines are a chat.
+
+    It is where the first line has a time and a name, every other line with a time below an empty one has too, words
+    stand right below each, and somebody speaks again after another.
+    """
+    above = [at for at, line in enumerate(lines[:-1]) if not (at and lines[at - 1].strip()) and _ANY_TIME.search(line)]
+    heads = {at: found for at in above if (found := match_head(lines[at])) and lines[at + 1].strip()}
+    turns = [name for name, _ in groupby(found["rest"] for found in heads.values())]
+    return heads if above[:1] == [0] and len(heads) == len(above) and len({*turns}) < len(turns) else {}
 
 
 def to_plain(line: str) -> str:

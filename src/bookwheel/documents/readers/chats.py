@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.packages import name_unread, open_package
-from bookwheel.documents.transcripts import WHATSAPP_FILE, is_instant, make_turn, match_head, match_whatsapp, to_plain
+from bookwheel.documents.transcripts import WHATSAPP_FILE, find_heads, is_instant, make_turn, match_whatsapp, to_plain
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -63,31 +63,37 @@ def read_whatsapp(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part
         elif line.strip():
             warnings.add("lines before the first message", name)
             yield Part(text=f"{line}\n", source=name)
-    yield from _yield_turns(messages, name, warnings)
+    turns = [(found, *_find_speaker("\n".join(lines))) for found, lines in messages]
+    yield from _yield_turns(turns, name, warnings)
 
 
 def read_messages(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield the messages of a chat as text, with time and name above each."""
-    messages = list[tuple[re.Match[str], list[str]]]()
-    for line in decode_bytes(source.read(_MOST, "split it"), source.name, warnings).lstrip("\ufeff\r\n").splitlines():
-        if found := match_head(line):
-            messages.append((found, [f"{found['rest'].strip()}:"]))
-        else:
-            messages[-1][1].append(line)
-    yield from _yield_turns(messages, source.name, warnings)
+    """Yield the messages of a chat as text, with time and name above each; a text that is none after all, as it is."""
+    text = decode_bytes(source.read(_MOST, "split it"), source.name, warnings)
+    lines = text.lstrip("\ufeff\r\n").splitlines()
+    heads = find_heads([*lines, ""])
+    times = [_parse_time(found, "ymd") for found in heads.values()]
+    # Time that goes back is that of a message in a message.
+    if not heads or any(not one or not other or one > other for one, other in pairwise(times)):
+        yield Part(text=text, source=source.name)
+        return
+    turns = [
+        (heads[at], heads[at]["rest"], "\n".join(lines[at + 1 : end])) for at, end in pairwise([*heads, len(lines)])
+    ]
+    yield from _yield_turns(turns, source.name, warnings)
 
 
 def _yield_turns(
-    messages: Sequence[tuple[re.Match[str], list[str]]], name: str, warnings: SourceWarnings
+    messages: Sequence[tuple[re.Match[str], str, str]], name: str, warnings: SourceWarnings
 ) -> Iterator[Part]:
-    order = _find_order([found for found, _ in messages])
+    """Yield the turns of messages: each has its time, who says it, and its words."""
+    order = _find_order([found for found, _, _ in messages])
     if len(order) > 1:
         warnings.add("dates in which day and month could be exchanged, read as day and month", name)
-    for number, (found, lines) in enumerate(messages, 1):
+    for number, (found, speaker, words) in enumerate(messages, 1):
         when = _parse_time(found, order[0])
         if when is None:
             warnings.add("messages with a time that is none", f"{name}#message {number}")
-        speaker, words = _find_speaker("\n".join(lines))
         if _MEDIA.fullmatch(words.replace(_OWN, "")) or (_is_own(words) and speaker):
             warnings.add("pictures, films, sounds and calls that are not read", name)
         # A time that is none is shown as it stands.

@@ -181,6 +181,16 @@ def test_a_relation_that_has_a_name_in_it_leads_on_from_that_name() -> None:
     assert [fact.object for fact in ranked[:2]] == ["Harbour Hall (Este)", "Nets"]
 
 
+def test_facts_are_ranked_in_linear_time() -> None:
+    facts = [
+        GraphFact(subject=f"Ada {at}", relation=f"{'said at the harbour ' * 5}{at} of", object=f"Ada {at + 1}")
+        for at in range(20_000)
+    ]
+    began = time.process_time()
+    assert len([*rank_facts(FactGraph(facts=tuple(facts)), "What did Ada 7 say?")]) == len(facts)
+    assert time.process_time() - began < 15
+
+
 def test_the_way_answers_from_facts_that_are_far_apart_and_resumes(tmp_path: Path) -> None:
     question, journal = "In which land does the Harbour Office stand?", tmp_path / "j.sqlite"
     model = make_graph_model()

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from bisect import bisect_right
 from collections import Counter, defaultdict
-from itertools import accumulate
 from math import log
 from typing import TYPE_CHECKING, Final
 
@@ -111,20 +109,21 @@ class _Mentions:
     """Finds the facts whose relation has the name of a node; by their quotes, a name led to too many."""
 
     def __init__(self, graph: FactGraph) -> None:
-        texts = [f" {_fold(fact.relation)} \n" for fact in graph.facts]
         self._aliases = graph.aliases
-        self._text = "".join(texts)
-        self._starts = [0, *accumulate(map(len, texts))]
+        self._relations = [f" {_fold(fact.relation)} " for fact in graph.facts]
+        self._holders: dict[str, list[int]] = defaultdict(list)
+        for at, relation in enumerate(self._relations):
+            for word in {*relation.split()}:
+                self._holders[word].append(at)
 
     def list_facts(self, node: str) -> set[int]:
         """Return the places of the facts that have one of the node's names as whole words."""
         names = {_fold(_BRACKETS.sub("", name)) for name in (node, *self._aliases.get(node, ()))}
         found: set[int] = set()
         for name in names:
-            at = self._text.find(f" {name} ") if len(name) >= _LEAST_NAME else -1
-            while at >= 0:
-                found.add(bisect_right(self._starts, at) - 1)
-                at = self._text.find(f" {name} ", at + 1)
+            holders = [self._holders.get(word, []) for word in name.split()] if len(name) >= _LEAST_NAME else []
+            rarest = min(holders, key=len, default=[])
+            found.update(at for at in rarest if f" {name} " in self._relations[at])
         return found
 
 

@@ -99,11 +99,14 @@ def test_a_page_says_that_it_is_being_drawn_and_is_asked_for_again_where_that_fa
     told = "node => getComputedStyle(node, '::before').content"
     expect(first).to_be_visible()
     assert "Page 1 is being drawn" in first.evaluate(told)
+    assert "Page 1 is being drawn" in (first.get_attribute("aria-label") or "")
     expect(page.locator(".page[data-page='2'] img")).to_be_visible()
     assert refused
+    assert page.locator(".page[data-page='2']").get_attribute("data-tries") == "0"
     held[0].continue_()
     expect(first.locator("img")).to_be_visible()
     assert first.evaluate(told) == "none"
+    assert first.get_attribute("aria-label") is None
 
 
 def test_a_marked_up_text_is_shown_as_a_page(page, expect):

@@ -18,7 +18,7 @@ export class Pages {
     this.sheets = new Map();
     for (const { source, pages } of originals) {
       pages.forEach(([width, height], at) => {
-        const sheet = h("figure", { class: "page", "data-told": t("source.drawing", { page: number(at + 1) }) }, h("figcaption", {}, number(at + 1)));
+        const sheet = h("figure", { class: "page", "aria-label": t("source.drawing", { page: number(at + 1) }) }, h("figcaption", {}, number(at + 1)));
         sheet.style.aspectRatio = `${width} / ${height}`;
         Object.assign(sheet.dataset, { source, page: at + 1 });
         this.sheets.set(`${source}\n${at + 1}`, sheet);
@@ -32,6 +32,7 @@ export class Pages {
 
   close() {
     this.watcher.disconnect();
+    this.isClosed = true;
     this.near.clear();
   }
 
@@ -99,7 +100,8 @@ export class Pages {
     if (image) {
       sheet.querySelector("img")?.remove(); // one that is less sharp
       sheet.prepend(image);
-      sheet.dataset.width = width;
+      Object.assign(sheet.dataset, { width, tries: 0 });
+      sheet.removeAttribute("aria-label");
     } else {
       this.loading.get(sheet).src = "";
     }
@@ -107,12 +109,18 @@ export class Pages {
     this.#next();
   }
 
+  #watchAnew(sheet) {
+    if (this.isClosed) return;
+    this.watcher.unobserve(sheet);
+    this.watcher.observe(sheet);
+  }
+
   #fail(sheet) {
     this.loading.delete(sheet);
     this.near.delete(sheet);
     sheet.dataset.tries = Number(sheet.dataset.tries ?? 0) + 1;
-    if (Number(sheet.dataset.tries) >= TRIES) sheet.dataset.told = t("source.undrawn");
-    else setTimeout(() => (this.watcher.unobserve(sheet), this.watcher.observe(sheet)), AGAIN);
+    if (Number(sheet.dataset.tries) < TRIES) setTimeout(() => this.#watchAnew(sheet), AGAIN);
+    else if (!sheet.dataset.width) sheet.setAttribute("aria-label", t("source.undrawn"));
     this.#next();
   }
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -87,9 +87,8 @@ class ReadingPool:
         self.get_model(request.reading.model)
         running = self._running[id_] = RunningReading(request=request, reading=request.reading)
         try:
-            rescue = partial(self._rescue, running)
-            running.task = asyncio.create_task(self._run(running, rescue), name=f"reading {id_}")
-            running.task.add_done_callback(rescue)
+            running.task = asyncio.create_task(self._run(running), name=f"reading {id_}")
+            running.task.add_done_callback(partial(self._rescue, running))
         except Exception:
             self._running.pop(id_, None)
             if running.task:
@@ -164,34 +163,32 @@ class ReadingPool:
             message = f"{own} readings of this key are under way, its share of the server; try again later"
             raise too_many_requests(message, _SECONDS_TO_RETRY)
 
-    async def _run(self, running: RunningReading, rescue: Callable[[asyncio.Task[None]], None]) -> None:
+    async def _run(self, running: RunningReading) -> None:
         """Run a reading, and give its place back, whatever ends it."""
         ended: Reading | None = None
-        fault: BaseException | None = None
         try:
-            assert running.task
-            running.task.remove_done_callback(rescue)
             try:
                 ended = await self._run_with.run(running)
             finally:
                 await self.leave_lockstep(running.request)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - it is kept with the reading
-            fault = error
+            self._run_with.note(running, error)
         try:
-            self._settle(running, ended, fault)
+            self._settle(running, ended)
         except Exception:  # noqa: BLE001 - one that stayed would keep its place, and who waits would wait for ever
             _log.exception("the end of reading %s broke", running.reading.id)
-            self._settle(running, ended, fault)
+            self._settle(running, ended)
 
     def _rescue(self, running: RunningReading, task: asyncio.Task[None]) -> None:
         """Give back the place of a reading that could not even begin."""
-        self._settle(running, None, None if task.cancelled() else task.exception())
+        if not running.done.is_set():
+            if not task.cancelled() and (fault := task.exception()):
+                self._run_with.note(running, fault)
+            self._settle(running, None)
 
-    def _settle(self, running: RunningReading, ended: Reading | None, fault: BaseException | None) -> None:
+    def _settle(self, running: RunningReading, ended: Reading | None) -> None:
         """Move a reading to the recent ones."""
         id_ = running.reading.id
-        if fault:
-            self._run_with.note(running, fault)
         running.error = running.error or (None if ended else server_error())
         self._recent[id_] = running
         self._running.pop(id_, None)

@@ -154,6 +154,18 @@ def test_the_names_of_a_charts_categories_stay_as_they_are_written(tmp_path):
     assert lose(path, ["007", "1E5", "Nan", "2.5"]) == []
 
 
+def test_a_slide_marks_the_header_of_its_table(tmp_path):
+    def fill(slide, is_marked):
+        table = slide.shapes.add_table(2, 2, *PLACE).table
+        for at, word in enumerate(("1.50", "2.50", "3.50", "4.50")):
+            table.cell(at // 2, at % 2).text = word
+        table.first_row = is_marked
+
+    for is_marked, begins in ((True, "| 1.50 | 2.50 |"), (False, "|  |  |")):
+        path = slides(tmp_path / "a.pptx", lambda _, slide, is_marked=is_marked: fill(slide, is_marked))
+        assert begins in "".join(part.text for part in convert(path)[0])
+
+
 def test_formulas_and_what_only_new_programs_show_are_read(tmp_path):
     def fill(_show, slide):
         for word in ("altleaf", "QQ"):

@@ -60,6 +60,7 @@ def test_a_table_that_is_the_whole_page_is_not_lost(tmp_path):
         ("<tr><th>A1</th><th>2</th></tr><tr><td>A2</td><td>3</td></tr>", "| A1 | 2 |"),
         ("<thead><tr><td>A1</td><td>2</td></tr></thead><tr><td>A2</td><td>3</td></tr>", "| A1 | 2 |"),
         ("<tr><td><b>1</b></td><td><b>2</b></td></tr><tr><td>3</td><td>4</td></tr>", "| 1 | 2 |"),
+        ("<tr><td><b><strong>1</strong></b></td><td><b>2</b></td></tr><tr><td>3</td><td>4</td></tr>", "| 1 | 2 |"),
         ("<tr><td>who</td><td>where</td></tr><tr><td>Ada</td><td>shed</td></tr>", "| who | where |"),
     ],
 )
@@ -69,6 +70,16 @@ def test_a_table_has_a_header_where_one_is_marked_or_its_first_row_is_no_row(tmp
     lines = text_of(path).splitlines()
     assert lines[2:4] == [begins, "| --- | --- |"]
     assert len(lines) == (6 if begins == "|  |  |" else 5)
+
+
+def test_bold_names_of_a_book_in_its_own_namespace_are_a_header() -> None:
+    from lxml import etree
+
+    from bookwheel.documents.readers.markup import to_markdown
+
+    rows = "<tr><td><b>1</b></td><td><b>2</b></td></tr><tr><td>3</td><td>4</td></tr>"
+    page = etree.fromstring(f'<html xmlns="http://www.w3.org/1999/xhtml"><body><table>{rows}</table></body></html>')
+    assert to_markdown(page).startswith("| 1 | 2 |")
 
 
 def test_a_very_short_page_is_read_whole(tmp_path):

@@ -248,3 +248,26 @@ def test_every_named_file_that_cannot_be_read_is_named(tmp_path):
         open_document([tmp_path / name for name in ("good.txt", "a.bin", "b.bin")])
     with pytest.raises(SourceError, match=r"(?s)c\.txt does not exist.*\n.*d\.txt does not exist"):
         open_document([tmp_path / name for name in ("c.txt", "good.txt", "d.txt")])
+    with pytest.raises(SourceError, match=r"(?s)c\.txt does not exist.*\n.*b\.bin is not a text"):
+        open_document([tmp_path / name for name in ("b.bin", "good.txt", "c.txt")])
+
+
+def test_a_file_that_has_changed_is_refused_grown_or_not(tmp_path):
+    path = file(tmp_path, data="10:04 3.10 bar\n" + "10:05 3.15 bar\n" * 9000)
+    document = open_document([path])
+    path.write_text(path.read_text().replace("3.10", "9.10") + "11:00 9.99 bar\n")
+    with pytest.raises(SourceError, match=r"a\.txt has changed"):
+        join(document)
+
+
+def test_a_mailbox_that_gets_mail_while_it_is_read_is_refused(tmp_path):
+    from bookwheel.documents.readers.containers import read_mailbox
+    from bookwheel.documents.sources import SourceWarnings, open_path
+
+    path, mail = tmp_path / "a.mbox", "From ada Mon Mar  2 08:00:00 2026\nFrom: ada@x.org\n\nHello.\n\n"
+    path.write_text(mail)
+    parts = read_mailbox(open_path(path, SourceWarnings())[0][0], SourceWarnings())
+    next(parts)
+    path.write_text(mail * 2)
+    with pytest.raises(SourceError, match=r"a\.mbox has changed"):
+        list(parts)

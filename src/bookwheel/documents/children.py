@@ -19,13 +19,14 @@ caller, else from the scope around it (`run_cancellable(…, limits=…)`), else
 At most MOST_CHILDREN run at once; the next caller waits, and the wait can be cancelled. So take all items of one
 conversion before you begin another in the same thread: two generators that wait for a second child each would wait for
 ever. Short work that somebody looks on at (`is_urgent`), such as the picture of a page, has as many children of its
-own: it never waits for conversions, which take minutes and have a low priority. Children are started by exec, never forked from this process and its threads, and serve several conversions: the first takes an interpreter's
-start more, later ones about a millisecond. Plain text needs no child.
+own: it never waits for conversions, which take minutes and run at a low priority. Children are started by exec, never
+forked from this process and its threads, and serve several conversions: the first takes an interpreter's start more,
+later ones about a millisecond. Plain text needs no child.
 
 A child is `python -m bookwheel.documents.child`, where the frames are told that go both ways. It has no keys of ours in
 its environment, no signals of the terminal and a temporary folder of its own that goes with it, and it ends with this
-process, however this ends. It is not a sandbox: it can read files. Called in a child, `run_in_child`
-does the work right there.
+process, however this ends. It is not a sandbox: it can read files. Called in a child, `run_in_child` does the work
+right there.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 # Raise it when a reader of ours gives another text: older conversions are then left alone, and go as the oldest.
-_VERSION: Final = 8
+_VERSION: Final = 10
 # The libraries whose text a conversion may be. A new release of one may read a file better.
 _CONVERTERS: Final = (
     "pypdfium2",
@@ -197,9 +197,15 @@ class SourceItem:
 
 
 def prepare_items(
-    items: Sequence[SourceItem], store: ConversionStore, progress: OpeningProgress | None = None
+    items: Sequence[SourceItem],
+    store: ConversionStore,
+    progress: OpeningProgress | None = None,
+    missing: Sequence[SourceError] = (),
 ) -> list[SourceItem]:
-    """Return the items converted where they are not plain text. Raise the faults of files that the user named."""
+    """Return the items converted where they are not plain text. Raise the faults of files that the user named.
+
+    Where others are missing, nothing is converted: their faults and those that files show by themselves are raised.
+    """
     ready = list(items)
     pending: list[int] = []
     for at, item in enumerate(ready):
@@ -213,13 +219,15 @@ def prepare_items(
             ready[at] = replace(item, fault=error)
         else:
             pending += [] if format_ in STREAMED else [at]
+    if missing:
+        raise _join_faults([*missing, *_list_faults(ready)])
     for at, result in zip(pending, _convert_all([ready[at].file for at in pending], store, progress), strict=True):
         if isinstance(result, Conversion):
             ready[at] = replace(ready[at], conversion=result)
         else:
             ready[at] = replace(ready[at], fault=result)
-    if faults := [item.fault for item in ready if item.fault and item.is_named]:
-        raise join_faults(faults)
+    if faults := _list_faults(ready):
+        raise _join_faults(faults)
     pages = {
         at: "".join(text for text, *_ in item.conversion.rows("part"))
         for at, item in enumerate(ready)
@@ -230,7 +238,11 @@ def prepare_items(
     return ready
 
 
-def join_faults(faults: Sequence[InputError | OSError]) -> InputError | OSError:
+def _list_faults(items: Sequence[SourceItem]) -> list[InputError | OSError]:
+    return [item.fault for item in items if item.fault and item.is_named]
+
+
+def _join_faults(faults: Sequence[InputError | OSError]) -> InputError | OSError:
     """Return one error that names all files; what is wrong with the machine goes before."""
     told = list(dict.fromkeys(str(fault) for fault in faults))
     first = next((fault for fault in faults if isinstance(fault, OSError)), faults[0])

@@ -23,7 +23,6 @@ from bookwheel.documents.children import run_in_child
 from bookwheel.documents.conversions import (
     ConversionStore,
     SourceItem,
-    join_faults,
     part_from_row,
     part_to_row,
     prepare_items,
@@ -217,13 +216,13 @@ def open_document(
     items: list[SourceItem] = []
     titles: list[str] = []
     has_headers = len(source_list) > 1
-    faults: list[InputError | OSError] = []
+    missing: list[SourceError] = []
     for source in source_list:
         alone = len(source_list) == 1
         try:
             files, is_folder = _open_source(source, notes, stdin, alone=alone, allow_private=allow_private)
         except SourceError as error:
-            faults.append(error)
+            missing.append(error)
             continue
         items.extend(
             SourceItem(file=replace(file, everything=everything, ocr=ocr), is_named=not is_folder) for file in files
@@ -231,8 +230,6 @@ def open_document(
         title = "standard input" if source == "-" else "" if is_folder else files[0].name
         titles.append(title or to_printable(Path(source).resolve().name))
         has_headers = has_headers or is_folder
-    if faults:
-        raise join_faults(faults)
     # Files with the same name have their whole paths as names.
     names = Counter(item.file.name for item in items)
     for at, item in enumerate(items):
@@ -241,7 +238,7 @@ def open_document(
     name = ", ".join(titles) if len(titles) <= _LISTED_SOURCES else f"{titles[0]} and {len(titles) - 1} more"
     store = ConversionStore.in_cache() if is_cached else ConversionStore()
     try:
-        ready = prepare_items(items, store, progress)
+        ready = prepare_items(items, store, progress, missing)
     except OSError as error:
         raise _read_error(name, error) from error
     document = SourceDocument(name, ready, notes, has_headers=has_headers)

@@ -16,7 +16,7 @@ import re
 import unicodedata
 from collections import Counter
 from difflib import get_close_matches
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bookwheel.text.lexicon import stem, words
@@ -65,8 +65,10 @@ _FIGURE: Final = re.compile(r"\d(?:[\d.,'’ ]*\d)?")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _MOST_OF: Final = 0.6
-_NUMBERED: Final = 3
-"""Columns that are named 1, 2, 3."""
+_WHOLE: Final = re.compile(r"\d{1,9}")
+_COUNTED: Final = 2
+_UNIT: Final = 5
+"""Letters of a unit."""
 
 
 class FoundCell(NamedTuple):
@@ -108,33 +110,39 @@ def read_row(header: str, row: str) -> tuple[list[str], list[str]]:
 def has_header(rows: Sequence[Sequence[str]]) -> bool:
     """Tell if the first row of a table that marks none names its columns; where nothing tells, it does.
 
-    It does not where it has figures written as those below it, or a word that stands again below it.
+    It does not where it has figures written as those below it, save names that count: sizes, zones, weeks.
 
     >>> has_header([["item", "price"], ["putty", "9.50"]]), has_header([["pane", "EUR 74.00"], ["putty", "EUR 9.50"]])
     (True, False)
     """
     first, *others = rows
-    figures = [int(cell) for cell in first if cell.isdecimal() and len(cell) < _LEAST_FUZZY]
-    is_counted = len(figures) >= _NUMBERED and figures == list(range(figures[0], figures[0] + len(figures)))
-    names = again = values = 0
+    if _are_counted(first):
+        return True
+    names = values = 0
     for at, cell in enumerate(first):
         below = [row[at] for row in others if at < len(row) and row[at]]
         if not cell or not below:
             continue
         if not any(map(str.isdigit, cell)):
             names += sum(_is_figure(one) for one in below) >= _MOST_OF * len(below)
-            again += any(one.casefold() == cell.casefold() for one in below)
-        elif not (is_counted and cell.isdecimal()) and (not _YEAR.fullmatch(cell) or all(map(_YEAR.fullmatch, below))):
+        elif not _YEAR.fullmatch(cell) or all(map(_YEAR.fullmatch, below)):
             values += sum(_find_form(one) == _find_form(cell) for one in below) >= _MOST_OF * len(below)
-    # A header that is written again on each page has all of its words below.
-    is_written_again = again == sum(map(bool, first))
-    return names > values or not (values or (again and not is_written_again))
+    return names > values or not values
+
+
+def _are_counted(cells: Sequence[str]) -> bool:
+    """Tell if the last cells, two at least, are whole numbers that rise or fall, and the others have no figure."""
+    figures = [cell for cell in cells if any(map(str.isdigit, cell))]
+    if len(figures) < _COUNTED or [*cells[-len(figures) :]] != figures or not all(map(_WHOLE.fullmatch, figures)):
+        return False
+    steps = {one < other for one, other in pairwise(map(int, figures))}
+    return len({*figures}) == len(figures) and len(steps) == 1
 
 
 def _is_figure(cell: str) -> bool:
     """Tell if a cell has more digits than letters, or a unit."""
     letters = sum(map(len, _LETTERS.findall(cell)))
-    return any(map(str.isdigit, cell)) and letters <= max(_LEAST_FUZZY, sum(map(str.isdigit, cell)))
+    return any(map(str.isdigit, cell)) and letters <= max(_UNIT, sum(map(str.isdigit, cell)))
 
 
 def _find_form(cell: str) -> str:

@@ -238,8 +238,8 @@ def _is_marked(rows: list[list[Any]]) -> bool | None:
 
 
 def _is_bold(cell: Any) -> bool:
-    bold = "".join("".join(one.itertext()) for one in cell.iter("b", "strong"))
-    return "".join(bold.split()) == "".join("".join(cell.itertext()).split())
+    around = "ancestor::*[local-name()='b' or local-name()='strong']"
+    return not cell.xpath(f".//text()[normalize-space() and not({around})]")
 
 
 def _collect_rows(element: Any, rows: list[list[Any]], blocks: list[str]) -> None:

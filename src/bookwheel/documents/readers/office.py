@@ -309,7 +309,8 @@ def _read_shape(shape: Any, furniture: set[str]) -> Iterator[str]:
         for inner in shape.shapes:
             yield from _read_shape(inner, furniture)
     elif getattr(shape, "has_table", False):
-        yield "\n".join(format_rows([cell.text for cell in row.cells] for row in shape.table.rows))
+        rows = ([cell.text for cell in row.cells] for row in shape.table.rows)
+        yield "\n".join(format_rows(rows, is_marked=shape.table.first_row or None))
     elif getattr(shape, "has_chart", False):
         yield from _read_chart(shape.chart)
     elif shape.has_text_frame:

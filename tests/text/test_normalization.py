@@ -83,3 +83,38 @@ def test_a_number_in_words_is_its_digits(value, word):
 )
 def test_words_are_found_side_by_side_only(row, part, expected):
     assert contains_words(list(row), list(part)) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Part two (1984)", "part 2 1984"),
+        ("section five (12)", "section 5 12"),
+        ("Volume one (1871)", "volume one 1871"),
+        ("thirty (30) lamps", "30 lamps"),
+        ("twenty-five (25) lamps", "25 lamps"),
+        ("30 kilometres per second", "30 km per second"),
+        ("5 miles per second", "5 mile per second"),
+        ("3 metres per hour", "3 m per hour"),
+        ("3 kilometres per hour", "3 km h"),
+        ("€0.285 per kWh", "0.285 eur per kwh"),
+        ("€1.599 litre", "1.599 eur litre"),
+        ("€1.500", "1.500 eur"),
+        ("1.000 €", "1.000 eur"),
+        ("1.250.000 €", "1250000 eur"),
+        ("上涨1.23点", "上 涨 1 23 点"),
+        ("提出20点意见", "提 出 20 点 意 见"),
+        ("晚上8点30人", "20h00 30 人"),
+        ("晚上8点30分", "20h30"),
+        ("下午3点90", "15h00 90"),
+        ("下午3:00", "15h00"),
+        ("晚上12点", "00h00"),
+        ("中午11点半", "11h30"),
+        ("切成8块。", "切 成 8 块"),
+        ("2800块钱", "2800 cny"),
+        ("300K, 401k", "300 k 401 k"),
+        ("12 pounds 3 p.m.", "12 gbp 15h00"),
+    ],
+)
+def test_no_number_is_changed_or_lost_where_its_meaning_is_not_sure(text, expected):
+    assert words_with_articles(text) == expected.split()

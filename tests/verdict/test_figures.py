@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bookwheel.claims import Fit, Sign, choose_sign, sum_up_fits, sum_up_verdicts
+from bookwheel.claims import BORNE_OUT, Fit, Sign, choose_sign, sum_up_fits, sum_up_verdicts
 from bookwheel.documents.opening import TextDocument
 from bookwheel.verdict.judge import judge_answer
 
@@ -85,3 +85,36 @@ def test_a_figure_is_money_where_the_passage_that_is_meant_names_no_currency(ans
     text = "Boats of 12 m lie at the west pier. The mooring fee is 236 a month, payable by 3 March, as it was in 1997."
     _, claims = judge_answer(answer, "What is the mooring fee?", (), TextDocument(text))
     assert (sum_up_fits(claims) is not Fit.NO) == fits
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "answer", "fits"),
+    [
+        ("The rent of the mill is 1450 a month.", "What is the rent of the mill?", "1450", True),
+        ("The rent of the mill, 236 a month, has been so since 1997.", "What is the rent of the mill?", "1997", False),
+        (
+            "The rent of the mill, 236 a month, has been so since 1997.",
+            "What is the rent of the mill?",
+            "It has been so since 1997.",
+            False,
+        ),
+        ("The mooring fee is due within 30 days.", "How much is the mooring fee?", "30 days", False),
+        ("The mooring fee is 8 percent of it.", "How much is the mooring fee?", "8 percent", False),
+    ],
+)
+def test_a_year_and_a_figure_with_a_unit_are_no_money(text, question, answer, fits):
+    _, claims = judge_answer(answer, question, (), TextDocument(text))
+    assert (sum_up_fits(claims) is not Fit.NO) == fits
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Part two (1984) opens the series.", "Part two (1985) opens the series."),
+        ("The current is 3 metres per hour.", "The current is 3 kilometres per hour."),
+        ("Diesel costs €1.599 a litre.", "Diesel costs €1,599 a litre."),
+    ],
+)
+def test_another_number_in_brackets_or_of_another_size_is_not_borne_out(text, answer):
+    _, claims = judge_answer(answer, "What does it say?", (), TextDocument(text))
+    assert sum_up_verdicts(claims) not in BORNE_OUT

@@ -43,7 +43,8 @@ _THOUSANDS: Final = compile_late(r"(?<=\d),(?=\d{3}(?!\d))")
 _THIN_THOUSANDS: Final = compile_late("(?<=\\d)[\u00a0\u2007\u2009\u202f](?=\\d{3}(?!\\d))")
 # "4 821 907": three groups with one or two digits first are one number.
 _WIDE_THOUSANDS: Final = compile_late(r"(?<![\d.,] )(?<![\d.,])\d{1,2}(?: \d{3}){2,}(?! ?\d)")
-_WHOLE: Final = compile_late(r"(?<![\d.,])(\d+)\.0+(?![\d.])")
+# Three zeros may be thousands: "1.000 €" is no single one.
+_WHOLE: Final = compile_late(r"(?<![\d.,])(\d+)\.0{1,2}(?![\d.])")
 _INVISIBLE: Final = compile_late("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _ACCENTS: Final = compile_late("(?<=[a-z])[\u0300-\u036f]+")
 _WITHOUT_ACCENT: Final = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "þ": "th"})
@@ -51,7 +52,7 @@ _CLAUSE_END: Final = compile_late(r"[;:!?()\[\]\n。！？；：，、（）—�
 _HAN: Final = compile_late("[\u3400-\u9fff]")
 # An answer of 10,000 tokens takes about a megabyte.
 _SPLITS_KEPT: Final = 256
-_DECIMAL_ZEROS: Final = compile_late(r"(?<=[$€£¥])(\d+\.\d??)0{1,2}(?!\d)")
+_DECIMAL_ZEROS: Final = compile_late(r"(?<=[$€£¥])(\d+\.[1-9])0(?!\d)")
 
 
 def words(text: str) -> list[str]:

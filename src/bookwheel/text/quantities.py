@@ -18,7 +18,7 @@ from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
-from bookwheel.text.numbers import find_dates, parse_cjk_number
+from bookwheel.text.numbers import compose_numbers, find_dates, parse_cjk_number
 
 _FORMS: Final = {
     "usd": "usd dollar dollars",
@@ -89,9 +89,10 @@ _MONTH_COMMA: Final = compile_late(rf"\b({_MONTH}),\s+(?=\d{{4}}\b)")
 _SHORT_MONTHS: Final = {name[:3]: name for name in lexicon.MONTH_NAMES if name != "may"} | {"sept": "september"}
 _SHORT_MONTH: Final = compile_late(rf"\b({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?(?=\s+\d)")
 _SHORT_AFTER: Final = compile_late(rf"(?<=\d)\s+({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?")
-# "1.250 €", "€7.650,50": no price has three decimals
+# "€7.650,50", "1.250.000 €": only so is it sure that a point parts thousands, for fuel and power have three decimals.
 _CONTINENTAL: Final = compile_late(
-    r"(?<![\d.,])(?:(?<=€)|(?<=€ )|(?=[\d.,]*+\s?(?:€|eur\b|euros?\b)))\d{1,3}(?:\.\d{3})++(?:,\d{2})?(?![\d.,]\d)"
+    r"(?<![\d.,])(?:(?<=€)|(?<=€ )|(?=[\d.,]*+\s?(?:€|eur\b|euros?\b)))"
+    r"\d{1,3}(?:(?:\.\d{3}){2,}+(?:,\d{2})?|\.\d{3},\d{2})(?![\d.,]\d)"
 )
 _DECIMAL_COMMA: Final = compile_late(r"(?<![\d.,])(\d++),(\d{1,2})(?=\s?(?:%|€|eur\b|celsius|km\b|kg\b))")
 _COUNTS: Final = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
@@ -115,7 +116,6 @@ _HAN_UNITS: Final = {
     "人民币": "cny",
     "元": "cny",
     "块钱": "cny",
-    "块": "cny",
     "公里": "km",
     "千米": "km",
     "厘米": "cm",
@@ -128,25 +128,28 @@ _HAN_UNITS: Final = {
     "升": "l",
     "摄氏度": "celsius",
 }
-# 块 is a piece, but money where nothing stands behind it; 18号 is a house, but a day behind a month.
-_HAN_UNIT: Final = compile_late(
-    rf"(?<=\d)\s?({'|'.join(sorted(_HAN_UNITS, key=len, reverse=True))})(?!(?<=块)[\u4e00-\u9fff])整?"
-)
+_HAN_UNIT: Final = compile_late(rf"(?<=\d)\s?({'|'.join(sorted(_HAN_UNITS, key=len, reverse=True))})")
+# 18号 is a house, but a day behind a month.
 _HAN_DAY: Final = compile_late(r"(?<=月\d)号|(?<=月\d\d)号")
 _PENCE: Final = compile_late(
-    r"(?<![\d.])(\d++(?:,\d{3})*+) (pounds?|dollars?|euros?)(?: and)? (\d{1,2}) (?:pence|p|cents?)\b"
+    r"(?<![\d.])(\d++(?:,\d{3})*+) (pounds?|dollars?|euros?)(?: and)? (\d{1,2}) (?:pence|cents?)\b"
 )
 _SPEED: Final = compile_late(
-    r"(?<=\d)\s?(?:(miles|kilomet(?:re|er)s|met(?:re|er)s) (?:per|an?) (hour|second)|kph|kmph)\b"
+    r"(?<=\d)\s?(?:(miles (?:per|an) hour)|(met(?:re|er)s (?:per|a) second)|"
+    r"kilomet(?:re|er)s (?:per|an) hour|kph|kmph)\b"
 )
-_THOUSANDS: Final = compile_late(r"(?<![\w.,$€£¥])(\d++(?:\.\d++)?)k\b")
-# "thirty (30) days", as contracts have it
-_TWICE: Final = compile_late(rf"\b({'|'.join(lexicon.NUMBER_WORDS)})\s?\(\d{{1,4}}\)")
-_GLUED: Final = compile_late(r"(?<=\d)(?=(?:km|kg|cm|mm|mg|ml|ft|[mglt]|am|pm|mph|gb|mb|tb|hz|kwh|hrs?|mins?|secs?)\b)")
-_HAN_LATE: Final = ("下午", "晚上", "傍晚", "中午")
+# "thirty (30) days", as contracts have it; "Part two (1984)" is another thing.
+_SPELLED: Final = "|".join(lexicon.NUMBER_WORDS)
+_TWICE: Final = compile_late(rf"\b((?:{_SPELLED})(?:[\s-](?:{_SPELLED})\b){{0,4}}+)\s?\((\d{{1,4}})\)")
+_GLUED: Final = compile_late(
+    r"(?<=\d)(?=(?:km|kg|cm|mm|mg|ml|ft|[mglkt]|am|pm|mph|gb|mb|tb|hz|kwh|hrs?|mins?|secs?)\b)"
+)
+# The hours that lie behind noon; 晚上12点 is midnight.
+_HAN_LATE: Final = {"下午": range(1, 13), "傍晚": range(1, 13), "晚上": range(1, 12), "中午": (12, 1, 2, 3)}
+# Minutes without a sign end the time: 晚上8点30人参加 has thirty people.
 _HAN_TIME: Final = compile_late(
-    "(凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|(?<!\\d)(?=(?:1[3-9]|2[0-3])[点时]))"
-    "([一二三四五六七八九十两]{1,3}|\\d{1,2})(?:[点时](?:(半)|(\\d{1,2})分?)?整?|[:：](?:(?!)()|(\\d{2})))"
+    "(凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上)([一二三四五六七八九十两]{1,3}|1?\\d|2[0-4])"
+    "(?:[点时](?:(半)|([0-5]?\\d)分|([0-5]\\d)(?![\\d\u4e00-\u9fff]))?整?|[:：]([0-5]\\d)(?!\\d))"
 )
 _DEGREES: Final = compile_late(
     r"(?<=\d)\s?(?:°\s?|degrees?\s)(c(?:elsius|entigrade)?|f(?:ahrenheit)?)\b|(?<=\d) (c|f)\b"
@@ -155,7 +158,7 @@ _DEGREES: Final = compile_late(
 
 def spell_quantities(text: str) -> str:
     """Return the text with symbols, scales, times, dates and fractions in words and numbers."""
-    text = _TWICE.sub(r"\1", _THOUSANDS.sub(r"\1 thousand", _SPEED.sub(_write_speed, text)))
+    text = _TWICE.sub(_write_once, _SPEED.sub(_write_speed, text))
     text = _SHORT_MONTH.sub(lambda match: _SHORT_MONTHS[match[1]], text)
     text = _SHORT_AFTER.sub(lambda match: f" {_SHORT_MONTHS[match[1]]}", text)
     text = _MONTH_COMMA.sub(r"\1 ", _OF_MONTH.sub(r"\1 ", text))
@@ -183,8 +186,13 @@ def spell_quantities(text: str) -> str:
 
 
 def _write_speed(match: re.Match[str]) -> str:
-    unit = match[1] or ""
-    return "mph" if unit.startswith("mile") else "m/s" if match[2] == "second" else "km/h"
+    return "mph" if match[1] else "m/s" if match[2] else "km/h"
+
+
+def _write_once(match: re.Match[str]) -> str:
+    """Return a number in words without its digits in brackets; where these are another number, both."""
+    value = lexicon.NUMBER_WORDS.get(match[1]) or "".join(compose_numbers(re.split(r"[\s-]", match[1]), ""))
+    return match[1] if value == match[2] else match[0]
 
 
 def _write_past(match: re.Match[str]) -> str:
@@ -199,8 +207,11 @@ def _write_past(match: re.Match[str]) -> str:
 
 def _write_han_time(match: re.Match[str]) -> str:
     hour = int(match[2]) if match[2].isdigit() else int(parse_cjk_number(match[2]))
-    minutes = "30" if match[3] else f"{int(match[4] or match[6] or 0):02}"
-    return _write_time(hour % 12 + 12 * (match[1] in _HAN_LATE or hour > 12), minutes)  # noqa: PLR2004 - of the clock
+    if hour > 24:  # noqa: PLR2004 - of the clock
+        return match[0]
+    is_late = hour in _HAN_LATE.get(match[1], ()) or 12 < hour < 24  # noqa: PLR2004 - of the clock
+    minutes = "30" if match[3] else f"{int(match[4] or match[5] or match[6] or 0):02}"
+    return _write_time(hour % 12 + 12 * is_late, minutes)
 
 
 def _write_time(hour: int, minutes: str) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.patterns import compile_late
-from bookwheel.text.numbers import list_days
+from bookwheel.text import lexicon
 from bookwheel.text.questions import AnswerKind, Style, can_answer, find_counted, find_kind, find_style, shows_kind
 from bookwheel.verdict.marks import CAUSE, NOT
-from bookwheel.verdict.parsing import Sentence, share_terms
+from bookwheel.verdict.parsing import Sentence, Term, share_terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -39,7 +39,11 @@ _GROUPS: Final[Mapping[str, Collection[AnswerKind | None]]] = {
 """What a question can want, as the weights know it."""
 _WHY: Final = compile_late(r"\b(?:why|what (?:is|was) the reason|how come)\b|为什么|为何|原因|怎么会")
 _PRICE: Final = compile_late(r"(?<![\d.,])\d[\d.,]*[.,]\d\d(?!\d)")
-_YEAR: Final = compile_late(r"(?<![\d.,])[12]\d{3}(?![\d.,])")
+_YEAR: Final = compile_late(r"[12]\d{3}")
+# "in 1997" is a year, and "from 1450 a month" a rent.
+_BEFORE_YEAR: Final = lexicon.words("in since from until")
+_RATE: Final = lexicon.words("a an per each")
+_DATED: Final = {*lexicon.MONTH_NAMES, *"年月日"}
 _MONEY_ASKED: Final = compile_late(
     r"\b(?:cost|costs|price|fee|pay|spend|salary|rent|charge)\b|多少[钱錢]|价格|费用|工资|花多少|經費|经费"
 )
@@ -101,8 +105,8 @@ def is_misfit(fit: Mapping[str, float]) -> bool:
 def _lacks_money(claim: Sentence, question: Sentence, passages: Sequence[Sentence]) -> bool:
     """Tell if money is asked for and a sentence names none. A figure has the currency of the passage that is meant.
 
-    A receipt writes none: there a figure with two places is a price; so is any other that is no date, where the passage
-    that is meant names no currency at all.
+    A receipt writes none: there a figure with two places is a price; so is any other that has no unit and is no date,
+    where the passage that is meant names no currency at all.
     """
     if not _MONEY_ASKED.search(question.text.casefold()) or _MONEY & set(claim.tokens) or _PRICE.search(claim.text):
         return False
@@ -114,10 +118,16 @@ def _lacks_money(claim: Sentence, question: Sentence, passages: Sequence[Sentenc
         for number in passage.numbers
         if number.key in own
     ]
-    is_bare = any(not _MONEY & set(passage.tokens) for passage, _ in meant)
-    if is_bare and not (_YEAR.search(claim.text) or list_days(claim.text)):
-        return False
-    return not any(_MONEY & {*passage.tokens[max(0, number.at - 1) : number.at + 2]} for passage, number in meant)
+    return not any(_is_money(passage, number) for passage, number in meant)
+
+
+def _is_money(passage: Sentence, number: Term) -> bool:
+    before, after = passage.tokens[max(0, number.at - 1) : number.at], passage.tokens[number.at + 1 : number.at + 2]
+    beside = {*before, *after}
+    if _MONEY & set(passage.tokens):
+        return bool(_MONEY & beside)
+    is_year = _YEAR.fullmatch(number.key) and _BEFORE_YEAR & {*before} and not _RATE & {*after}
+    return number.key.replace(".", "").isdigit() and not (is_year or passage.find_unit(number) or _DATED & beside)
 
 
 def _lacks_counted(claim: Sentence, question: Sentence, passages: Sequence[Sentence]) -> bool:

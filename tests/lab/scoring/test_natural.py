@@ -106,7 +106,19 @@ def test_an_option_is_picked_by_its_letter_or_its_text(answer, right):
         ("What does it cost?", "2,800元", "28块石头"),
         ("Which house?", "10月18日", "18号楼"),
         ("How fast?", "65 km/h", "65 mph"),
-        ("What does it cost?", "€7.65", "€7.650"),
+        ("What does it cost?", "€1,599", "€1.599"),
+        ("What does it cost?", "8 yuan", "把蛋糕切成8块。"),
+        ("When was part two written?", "1985", "Part two (1984)"),
+        ("What is the current?", "3 km/h", "3 metres per hour"),
+        ("How fast?", "30 m/s", "30 kilometres per second"),
+        ("Where did they stay?", "Marks and Spencer", "Spencer sued Marks."),
+        ("Which towns?", "Corrie and Dunmuir", "Corrie or Dunmuir"),
+        (
+            "Which towns?",
+            "Corrie and Dunmuir",
+            "It names Corrie and, elsewhere, Dunmuir, but does not say which towns.",
+        ),
+        ("What became of the search?", "no trace of the ship was found", "The text does not say."),
         ("How old?", "41", "Forty-one? No: he was born in May.\n\nAnswer: 40"),
         ("Did he pay?", "Yes", "He did not, yet."),
         ("谁把钥匙交给了守塔人？", "林阿婆", "守塔人把钥匙交给了林阿婆。"),
@@ -151,7 +163,6 @@ def test_a_gold_that_is_said_of_something_else_does_not_count(question, gold, an
         ("How long?", "24 months", "2 yrs"),
         ("How long?", "24 months", "Two (2) years"),
         ("How many live there?", "14,200", "~14 200"),
-        ("How many live there?", "14,200", "14.2k"),
         ("How fast?", "65 km/h", r"\boxed{65\ \text{km/h}}"),
         ("How fast?", "65 km/h", "65 kilometres per hour"),
         ("How fast?", "65 km/h", "$65$ km/h"),
@@ -162,12 +173,29 @@ def test_a_gold_that_is_said_of_something_else_does_not_count(question, gold, an
         ("Who signed?", "not stated", "The notice is silent on this."),
         ("Did it open?", "yes", "That's right, it did."),
         ("Did he pay?", "Yes", "He did, on 4 May."),
-        ("What does it cost?", "€7,650", "7.650 €"),
+        ("What does it cost?", "€7,650.50", "7.650,50 €"),
+        ("When was part two written?", "1984", "Part two (1984)"),
+        ("Who issued the correction?", "Bergen", "Bergen issued the correction in May."),
+        ("How far is it?", "10 minutes", "10 minutes by car, no wait at the gate."),
+        ("Who signed?", "Ada Quill", "Bram Marrow. Correction: Ada Quill."),
+        ("Which address?", "desk@alm.example", "Desk@Alm.example"),
+        ("Which address?", "ada_quill@alm.example", r"It is ada\_quill@alm.example."),
+        ("Which account?", "@adaquill", "adaquill"),
         ("How old?", "40", "Forty-one? No: he was born in May.\n\nAnswer: 40"),
     ],
 )
 def test_a_gold_counts_in_another_form(question, gold, answer):
     assert score_answer("contains", answer, [gold], question).score == 1
+
+
+def test_a_name_that_is_also_a_no_is_a_name():
+    assert score_answer("contains", "It was Dr. No.", ["Dr. No", "No"], "Who built it?").score == 1
+
+
+def test_a_sentence_around_all_parts_has_nothing_too_much():
+    assert all_of("We stayed in Paris, France and in Rome.", ["Paris", "Rome"]).score == 1
+    assert all_of("It goes by Corrie, The Mound and Dunmuir.", ["Corrie", "The Mound", "Dunmuir"]).score == 1
+    assert all_of("There were Ada, Bram's sister, and Cleo.", ["Ada", "Cleo"]).score == 1
 
 
 def test_an_answer_that_is_not_clear_is_no_no():
@@ -198,7 +226,8 @@ def test_a_list_with_more_than_was_asked_for_is_not_all_of_it():
 
 
 @pytest.mark.parametrize(
-    "piece", ["1", "5 ", "half ", "a, ", "1/2 ", "$1 ", "Voss and ", "第一", "A. ", "the harbour is calm. "]
+    "piece",
+    ["1", "5 ", "half ", "a, ", "1/2 ", "$1 ", "Voss and ", "第一", "A. ", "the harbour is calm. ", "\n", "two "],
 )
 def test_a_long_answer_is_scored_in_time_that_grows_with_its_length(piece):
     began = time.process_time()

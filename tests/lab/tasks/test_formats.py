@@ -6,7 +6,8 @@ import json
 import pytest
 
 from bookwheel.errors import InputError
-from bookwheel.lab.tasks.formats import load_items, load_question_set
+from bookwheel.lab.tasks.formats import load_hotpot, load_items, load_question_set
+from bookwheel.lab.tasks.questions import _load_pool
 
 HOTPOT = {
     "_id": "h1",
@@ -113,7 +114,7 @@ def test_the_unanswerable_questions_of_squad_2_stay_and_those_of_musique_are_cou
         ('{"question": "q", "document": "a"}', "'golds'"),
         ('{"question": "q", "answer": "a", "context": [["t"]]}', "not enough values"),
         ('{"question": "q", "answer": "a", "paragraphs": [{"title": "t"}]}', "text"),
-        ('{"paragraphs": [{"qas": 1}]}', "not iterable"),
+        ('{"paragraphs": [{"qas": 1}]}', "no list 'qas'"),
     ],
 )
 def test_a_bad_line_is_left_out_and_counted_and_named_where_there_is_no_other(line, message, tmp_path):
@@ -125,6 +126,25 @@ def test_a_bad_line_is_left_out_and_counted_and_named_where_there_is_no_other(li
     with pytest.raises(InputError, match=r"bad\.jsonl, line 1") as error:
         load(tmp_path, f"{line}\n", "bad.jsonl")
     assert message in str(error.value)
+
+
+def test_an_odd_paragraph_of_an_article_leaves_the_others_of_it(tmp_path):
+    qas = [{"question": "Who turns it?", "answers": [{"text": "Ada", "answer_start": 0}]}]
+    sound = {"context": "Ada turns the wheel.", "qas": qas}
+    paragraphs = [sound, {"context": "No question."}, 3, {**sound, "qas": None}, {"qas": qas}, sound]
+    path = tmp_path / "squad.json"
+    path.write_text(json.dumps({"data": [{"title": "Wheel", "paragraphs": paragraphs}]}), encoding="utf-8")
+    found = load_question_set(path)
+    assert len(found.items) == 2
+    assert found.left_out == {"a paragraph has no list 'qas'": 3, "the field 'context' is missing": 1}
+
+
+@pytest.mark.parametrize("read", [load_hotpot, _load_pool])
+def test_a_broken_line_of_a_file_of_which_nothing_is_left_out_is_named(read, tmp_path):
+    path = tmp_path / "broken.jsonl"
+    path.write_text(f"{json.dumps({**HOTPOT, 'text': 'Ada'})}\n{{\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"broken\.jsonl, line 2: not valid JSON"):
+        read(path)
 
 
 def test_an_odd_question_of_an_article_leaves_the_others_of_it(tmp_path):

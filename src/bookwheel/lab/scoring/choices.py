@@ -143,12 +143,12 @@ def picks_option(answer: str, golds: Sequence[str], options: Mapping[str, str]) 
 
 
 def is_polar(golds: Sequence[str]) -> bool:
-    """Return whether a plain yes or no is among the golds, and not both."""
-    return len({read_polar(gold) for gold in golds} - {None}) == 1
+    """Return whether all golds are a yes, or all a no."""
+    return {read_polar(gold) for gold in golds} in ({True}, {False})
 
 
 def read_polar(gold: str) -> bool | None:
-    """Return what a gold of a yes/no question is; None for any other."""
+    """Return True for a gold that is a yes, False for a no, None for any other."""
     return _POLAR.get(gold.strip().casefold())
 
 

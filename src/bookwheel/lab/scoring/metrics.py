@@ -19,7 +19,7 @@ and `set_f1` they are the values that were asked for together. An empty answer s
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Final, cast
 
@@ -68,11 +68,26 @@ def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
         return NOTHING
     if is_polar(golds):
         return choice(answer, golds, question)
-    if any(declines(simplify(gold)) for gold in golds):
+    if golds and all(_NOT_STATED.fullmatch(simplify(gold).strip().casefold()) for gold in golds):
         return unanswerable(answer, golds)
-    # "desk@alm.example.org" is another address than "desk@alm.example".
-    whole = [one for one in golds if "@" not in one or re.search(rf"{re.escape(one)}(?![\w@-]|\.\w)", answer)]
+    addresses = {one.casefold() for one in _ADDRESS.findall(answer)}
+    whole = [gold for gold in golds if not _is_of_longer_address(gold.strip().casefold(), addresses)]
     return _weigh_golds(answer, whole, question)
+
+
+# Only what can be no fact: "unknown", "nothing was found" and "no trace of the ship" answer questions of their own.
+_NOT_STATED: Final = re.compile(
+    r"(?:(?:it|this|that) is )?not (?:(?:given|stated|mentioned|specified|answerable)(?: in the (?:document|text))?|"
+    r"in the (?:document|text))\.?|"
+    r"the \w+ (?:does not|doesn't) (?:say|state|mention)(?: (?:it|this|that))?\.?|unanswerable|"
+    r"(?:文中|文章)?(?:没有|未)(?:提到|提及|说明)。?"
+)
+_ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+")
+
+
+def _is_of_longer_address(gold: str, addresses: Collection[str]) -> bool:
+    """Return whether an answer has a gold only as a part of another address: a@alm.example of a@alm.example.org."""
+    return bool(_ADDRESS.fullmatch(gold)) and gold not in addresses and any(gold in one for one in addresses)
 
 
 def _weigh_golds(answer: str, golds: Sequence[str], question: str) -> Score:
@@ -90,12 +105,16 @@ def _weigh_golds(answer: str, golds: Sequence[str], question: str) -> Score:
 
 
 def _find_listed(answer: str, golds: Sequence[str]) -> str | None:
-    """Return the gold whose parts the answer lists in its own way: "1. Dunmuir 2. Corrie" for "Corrie and Dunmuir"."""
-    parts = {gold: _PARTS.split(gold) for gold in golds}
-    return next((gold for gold in golds if len(parts[gold]) > 1 and all_of(answer, parts[gold]).score == 1), None)
+    """Return the gold whose parts are all that an answer lists: "1. Dunmuir 2. Corrie" for "Corrie and Dunmuir"."""
+    if {"or", "或"} & set(words(answer)):
+        return None
+    listed = _split_parts(answer)
+    return next((gold for gold in golds if len(listed) > 1 and listed == _split_parts(gold)), None)
 
 
-_PARTS: Final = re.compile(r",? and |、|(?<=[\u4e00-\u9fff]{2})[和与及](?=[\u4e00-\u9fff]{2})")
+def _split_parts(text: str) -> set[tuple[str, ...]]:
+    items = (tuple(words(_BULLET.sub("", piece))) for piece in _SEPARATOR.split(_CHINESE_AND.sub("、", text)))
+    return {item for item in items if item}
 
 
 def choice(answer: str, golds: Sequence[str], question: str = "") -> Score:
@@ -183,20 +202,10 @@ def _find_extra(answer: str, golds: Sequence[list[str]]) -> str:
         body = _CHINESE_AND.sub("、", body)
     items = [words(_BULLET.sub("", piece)) for piece in _SEPARATOR.split(body)]
     if any(len(item) > longest + 1 for item in items):
-        return _find_joined(answer, golds)
+        return ""
     return next((" ".join(item) for item in items if item and not any(contains_words(item, one) for one in golds)), "")
 
 
-def _find_joined(answer: str, golds: Sequence[list[str]]) -> str:
-    """Return a name that a sentence joins to a gold and that is none: "through Corrie, Dunmuir and Fell"."""
-    for match in _JOINED.finditer(answer):
-        one, other = words(match[1]), words(match[2])
-        if one in golds and not any(other[0] in gold for gold in golds):
-            return match[2]
-    return ""
-
-
-_JOINED: Final = re.compile(r"\b([A-Z]\w+)(?=(?:,\s+and|,|\s+and|\s+&)\s+([A-Z]\w+)\b)")
 _SEPARATOR: Final = re.compile(
     r"[\n;；、，|]|(?<!\d),|,(?!\d{3}(?!\d))|(?<=\d),\s|\s(?:and|or|&|plus)\s|以及|还有|\s[-–—]\s|(?<=[^\W\d_])[.。](?:\s|$)"
 )
@@ -278,12 +287,14 @@ _LATEX_SIGN: Final = re.compile(r"\\([%$&#])|\\[ ,;!]")
 # Tokens ran out before the answer began.
 _UNFINISHED: Final = re.compile(r"\s*<think(?:ing)?>")
 _FINAL: Final = re.compile(
-    r"(?:(?:^|\n)\W*answer\b|\b(?:final answer|in conclusion)\b(?: is)?|最终答案[是为]?)\W{0,4}?[:：,]\W{0,3}|"
-    r"\b(?:no,? wait|wait,? (?:no|actually)|correction|scratch that|let me correct (?:that|myself))\b\W+|"
+    r"(?:(?:^|\n)[^\w\n]*answer\b|\b(?:final answer|in conclusion)\b(?: is)?|最终答案[是为]?)\W{0,4}?[:：,]\W{0,3}|"
+    # Words that are taken back stand between pauses: no "no wait at the gate", and no correction that was issued.
+    r"(?<=[,;.!?…—–-]) ?(?:no,? wait|wait,? (?:no|actually)|scratch that)\b(?:\s*[,.:;…—–]\W*|\s+(?=(?-i:[A-Z0-9])))|"
+    r"(?:^|(?<=[,;.!?…—–\n])) ?(?:correction|let me correct (?:that|myself))\s*[:—–]\W*|"
     r"(?<=[。，；])(?:不对|更正)[，:：]",
     re.IGNORECASE,
 )
-# Markdown that crosses out, and a number between the signs of LaTeX.
+# Markdown that crosses out, and a number between the signs of LaTeX; "\\_" is a plain "_".
 _STRUCK: Final = re.compile(r"~~[^~\n]*~~")
 _PRICED: Final = re.compile(r"\$(\d[\d.,]*)\$")
 METRICS: Final[Mapping[str, Metric]] = {
@@ -330,7 +341,7 @@ def take_final(answer: str) -> str:
     boxed = _BOXED.findall(answer)
     if boxed:
         return _LATEX_SIGN.sub(lambda match: match[1] or " ", _LATEX_TEXT.sub(r"\1", boxed[-1]))
-    answer = _PRICED.sub(r"\1", _STRUCK.sub("", answer))
+    answer = _PRICED.sub(r"\1", _STRUCK.sub("", answer)).replace("\\_", "_")
     final = next(reversed(list(_FINAL.finditer(answer))), None)
     return answer[final.end() :] if final and answer[final.end() :].strip(" *_\n") else answer
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.base import parse_golds
-from bookwheel.lab.tasks.data_dir import BrokenRecord, read_records
+from bookwheel.lab.tasks.data_dir import BrokenRecord, read_all_records, read_records
 from bookwheel.text.normalization import contains_words, words
 
 
@@ -76,6 +76,8 @@ def load_question_set(path: Path) -> QuestionSet:
                     items.append(item)
                 else:
                     left_out[parsed if isinstance(parsed, str) else _NOT_GROUNDED] += 1
+                if isinstance(parsed, str):
+                    first = first or f"{where}: not a question of a known format: {parsed}"
         except _ODD as error:
             left_out[_name_fault(error)] += 1
             first = first or f"{where}: not a question of a known format: {_name_fault(error)}"
@@ -88,13 +90,15 @@ _ODD: Final = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 
 
 def _name_fault(error: Exception) -> str:
-    return f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
+    if isinstance(error, KeyError):
+        return f"the field {error} is missing"
+    return str(error) if isinstance(error, ValueError) else f"a field is not of the form of its format: {error}"
 
 
 def _parse_record(record: Any, where: str) -> Iterator[QuestionItem | str]:
     """Yield the record's questions, or the reason why one cannot be used."""
     if not isinstance(record, dict):
-        raise TypeError("not valid JSON" if isinstance(record, BrokenRecord) else "expected a JSON object")
+        raise ValueError("not valid JSON" if isinstance(record, BrokenRecord) else "expected a JSON object")  # noqa: TRY004 - a reason
     paragraphs = record.get("paragraphs")
     first = paragraphs[0] if isinstance(paragraphs, list) and paragraphs else None
     if isinstance(first, dict) and "qas" in first:
@@ -108,12 +112,16 @@ def _parse_record(record: Any, where: str) -> Iterator[QuestionItem | str]:
 
 
 def _parse_squad(article: dict[str, Any]) -> Iterator[QuestionItem | str]:
+    # An article has hundreds of questions: an odd paragraph is left out alone, and so is an odd question.
     for number, paragraph in enumerate(article["paragraphs"]):
+        if not isinstance(paragraph, dict) or not isinstance(paragraph.get("qas"), list):
+            yield "a paragraph has no list 'qas'"
+            continue
         title = str(article.get("title") or paragraph.get("title") or paragraph.get("id", "")).replace("_", " ")
         for qa in paragraph["qas"]:
             try:
                 yield _parse_qa(qa, paragraph["context"], title, number)
-            except _ODD as error:  # an article has hundreds of questions
+            except _ODD as error:
                 yield _name_fault(error)
 
 
@@ -269,7 +277,7 @@ def number_squad(articles: Sequence[dict[str, Any]]) -> tuple[list[PassageQuesti
 def load_hotpot(path: Path, *, has_answers: bool = True) -> tuple[list[PassageQuestion], list[str]]:
     """Load the questions of a file of HotpotQA, and all their paragraphs with titles, sorted, each once."""
     asked: list[tuple[str, list[str], list[str], str]] = []
-    for _, where, record in read_records(path):
+    for _, where, record in read_all_records(path):
         try:
             texts = [f"{title}\n{''.join(sentences)}" for title, sentences in record["context"]]
             identity = str(record.get("id", record.get("_id", where)))

@@ -34,7 +34,7 @@ from bookwheel.lab.tasks.assembly import (
     number_documents,
 )
 from bookwheel.lab.tasks.base import GoldEvidence, InfeasibleSample
-from bookwheel.lab.tasks.data_dir import DataDir, read_records
+from bookwheel.lab.tasks.data_dir import DataDir, read_all_records
 from bookwheel.lab.tasks.definition import AtLeastOne, Percent, SampleDraft, SampleRequest, task
 from bookwheel.lab.tasks.formats import (
     PassageQuestion,
@@ -267,7 +267,7 @@ def _load_neighbours(path: Path) -> list[tuple[str, str]]:
 def _load_pool(path: Path) -> list[tuple[str, str]]:
     """Load the pool of paragraphs; InputError names the line of a bad one."""
     pool: list[tuple[str, str]] = []
-    for _, where, record in read_records(path):
+    for _, where, record in read_all_records(path):
         if not isinstance(record, dict) or not isinstance(record.get("text"), str):
             raise InputError(f"{path}, {where}: expected an object with title and text")
         pool.append((str(record.get("title", "")), record["text"].strip()))

@@ -20,7 +20,7 @@ from random import Random
 from typing import Any, Final
 
 from bookwheel.errors import InputError
-from bookwheel.lab.tasks.data_dir import DataDir, load_json, read_records, read_text
+from bookwheel.lab.tasks.data_dir import DataDir, load_json, read_all_records, read_text
 from bookwheel.lab.tasks.formats import PassageQuestion, load_hotpot, number_squad
 from bookwheel.lab.tasks.material import ESSAYS, coin_word, draw_distinct, list_words, load_wordings, split_sentences
 
@@ -277,6 +277,6 @@ class Resources:
         if task != "qa_1":
             return load_hotpot(path)
         try:
-            return number_squad([record for _, _, record in read_records(path)])
+            return number_squad([record for _, _, record in read_all_records(path)])
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} is no file of SQuAD: {error!r}") from error

@@ -55,6 +55,13 @@ def test_words_that_an_element_hides_by_itself_are_left_out_and_counted(tmp_path
     assert notes == ()
 
 
+@pytest.mark.parametrize("press", ["<button aria-expanded='false'>More</button>", "<b onclick='unfold(this)'>More</b>"])
+def test_what_a_press_may_unfold_is_read_and_named(tmp_path, press):
+    text, notes = read_page(tmp_path, f"{press}<div style='display:none'><p>The fee is 99.</p></div>")
+    assert "The fee is 99." in text
+    assert notes == (f"{NAMED}a.html (4)",)
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -87,6 +87,8 @@ def drop_unseen(root: Any, name: str, warnings: SourceWarnings) -> None:
     # What the page names can be shown by a press.
     kept = {one.get("id") for one in elements}.intersection(word for text in texts for word in _WORD.findall(text))
     can_be_visible = any(map(_IS_VISIBLE.search, texts))
+    # A press unfolds something of this page: what is folded is not told by its own attributes.
+    unfolds = any(one.get("aria-expanded") or one.get("onclick") for one in elements)
     is_plain = not any(_is_painter(one) or _is_unsure(one.get("style") or "") for one in elements)
     left_out = shown = faint = 0
     hidden: list[Any] = []
@@ -98,7 +100,10 @@ def drop_unseen(root: Any, name: str, warnings: SourceWarnings) -> None:
             continue
         styles = _read_styles(element.get("style") or "")
         is_kept = element is root or tag in {"html", "body"} or element.get("id") in kept
-        if not is_kept and _is_hidden(element, tag, styles, can_be_visible=can_be_visible):
+        is_hidden = not is_kept and _is_hidden(element, tag, styles, can_be_visible=can_be_visible)
+        if is_hidden and unfolds and tag != "template":
+            look = look._replace(is_away=True)
+        elif is_hidden:
             left_out += sum(_count_own(one) for one in element.iter("*") if tag_of(one) not in UNSEEN)
             hidden.append(element)
             continue

@@ -115,12 +115,17 @@ async def test_answers_are_kept(session, begin):
     assert [one["answer"] for one in opened.tables.list_answers(opened.record.number)] == ["room = 12"]
 
 
-async def test_a_model_that_quotes_gives_the_newest_value(journal):
-    model = ScriptedModel(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
+async def begin_quoting(journal, name, about, *, kind=ScriptedModel):
+    """Begin a memory whose model quotes, and open it."""
+    model = kind(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
     model.default_way = "quotes"
-    quoting = Session(model=model, journal=journal, patience=Patience(seconds=0))
-    await begin_memory(quoting, "harbour", "what the harbour decides", QUOTING)
-    opened = open_memory(quoting, "harbour")
+    session = Session(model=model, journal=journal, patience=Patience(seconds=0))
+    await begin_memory(session, name, about, QUOTING)
+    return open_memory(session, name)
+
+
+async def test_a_model_that_quotes_gives_the_newest_value(journal):
+    opened = await begin_quoting(journal, "harbour", "what the harbour decides")
     await append(opened, "The council met.\nThe fee for visitors is 14 crowns.\n", source="mail-1", at="2031-05-03")
     await append(opened, "Later.\nThe fee for visitors is now 17 crowns.\n", source="mail-2", at="2031-06-03")
     answer = await ask(opened, "What is the fee for visitors?")
@@ -133,11 +138,7 @@ async def test_a_model_that_quotes_gives_the_newest_value(journal):
 
 
 async def test_the_newest_that_answers_holds_and_not_what_only_shares_its_words(journal):
-    model = ScriptedModel(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
-    model.default_way = "quotes"
-    quoting = Session(model=model, journal=journal, patience=Patience(seconds=0))
-    await begin_memory(quoting, "kitchen", "the kitchen", QUOTING)
-    opened = open_memory(quoting, "kitchen")
+    opened = await begin_quoting(journal, "kitchen", "the kitchen")
     assert (await ask(opened, "When does the kitchen start?")).answer == "The memory is empty."
     texts = (
         "Subject: Kitchen start\nThe kitchen starts on 16 March.",
@@ -161,11 +162,7 @@ class CopyingModel(ScriptedModel):
 
 
 async def test_of_the_newest_statement_the_short_answer_is_given(journal):
-    model = CopyingModel(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
-    model.default_way = "quotes"
-    quoting = Session(model=model, journal=journal, patience=Patience(seconds=0))
-    await begin_memory(quoting, "talk", "what they say", QUOTING)
-    opened = open_memory(quoting, "talk")
+    opened = await begin_quoting(journal, "talk", "what they say", kind=CopyingModel)
     await append(opened, "[2026-01-05 09:00] Dorian: My doctor is called Vix.", source="a", at="2026-01-05T09:00")
     await append(opened, "[2026-03-05 09:00] Dorian: My doctor is called Orm now.", source="b", at="2026-03-05T09:00")
     answer = await ask(opened, "What is the name of Dorian's doctor?")
@@ -184,11 +181,7 @@ TALK = (
 
 @pytest.mark.parametrize("forgets", [False, True])
 async def test_a_model_that_quotes_says_that_what_was_forgotten_is_not_there(journal, forgets):
-    model = ScriptedModel(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
-    model.default_way = "quotes"
-    quoting = Session(model=model, journal=journal, patience=Patience(seconds=0))
-    await begin_memory(quoting, "talk", "what they say", QUOTING)
-    opened = open_memory(quoting, "talk")
+    opened = await begin_quoting(journal, "talk", "what they say")
     for text, source in TALK:
         await append(opened, text, source=source)
     if forgets:
@@ -202,11 +195,7 @@ async def test_a_model_that_quotes_says_that_what_was_forgotten_is_not_there(jou
 
 
 async def test_the_title_of_a_mail_is_no_answer(journal):
-    model = ScriptedModel(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
-    model.default_way = "quotes"
-    quoting = Session(model=model, journal=journal, patience=Patience(seconds=0))
-    await begin_memory(quoting, "roof", "the roof", QUOTING)
-    opened = open_memory(quoting, "roof")
+    opened = await begin_quoting(journal, "roof", "the roof")
     await append(opened, "The asbestos flag of the boiler house is AMBER.", source="a", at="2026-01-05")
     mail = "From: Ada Quill\nDate: Mon, 2 Feb 2026\nSubject: Re: asbestos flag of the boiler house\n\nThanks, noted."
     await append(opened, mail, source="b", at="2026-02-02")
@@ -215,11 +204,7 @@ async def test_the_title_of_a_mail_is_no_answer(journal):
 
 
 async def test_a_sentence_that_only_asks_is_no_answer(journal):
-    model = ScriptedModel(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
-    model.default_way = "quotes"
-    quoting = Session(model=model, journal=journal, patience=Patience(seconds=0))
-    await begin_memory(quoting, "roof", "the roof", QUOTING)
-    opened = open_memory(quoting, "roof")
+    opened = await begin_quoting(journal, "roof", "the roof")
     await append(
         opened, "Ada: Has Cleo got the key of the boiler house?\nBo: The weather turns.\n", source="a", at="2026-01-05"
     )
@@ -230,11 +215,7 @@ async def test_a_sentence_that_only_asks_is_no_answer(journal):
 
 
 async def test_a_value_behind_a_label_is_newest(journal):
-    model = ScriptedModel(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
-    model.default_way = "quotes"
-    quoting = Session(model=model, journal=journal, patience=Patience(seconds=0))
-    await begin_memory(quoting, "choir", "the choir", QUOTING)
-    opened = open_memory(quoting, "choir")
+    opened = await begin_quoting(journal, "choir", "the choir")
     await append(
         opened, "The concert is on 3 May 2026 in the old town hall, doors at seven.", source="a", at="2026-01-05"
     )

@@ -55,7 +55,6 @@ def resolve_journal(journal: object) -> Path:
 
 
 def name_reading(reading: object) -> str:
-    """Return the id of a Reading, or the name as it is."""
     name = reading if isinstance(reading, str) else getattr(reading, "id", None)
     if not isinstance(name, str):
         raise InputError(f"name the reading by its id, or give the Reading, not {type(reading).__name__}")

@@ -29,7 +29,6 @@ class Bound:
         return bool(_KINDS[self.kind][0](value, self.limit))
 
     def describe(self) -> str:
-        """Return what a value must be."""
         return "a finite number" if self.limit == inf else f"{_KINDS[self.kind][1]} {self.limit}"
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:

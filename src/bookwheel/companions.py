@@ -60,7 +60,6 @@ class Calibration:
 
     @property
     def gate(self) -> GatePlan:
-        """The gate to read with."""
         return GatePlan(scorer=self.scorer, threshold=self.threshold)
 
 
@@ -91,7 +90,6 @@ def calibration_path() -> Path:
 
 
 def load_calibration(model: str, path: Path | None = None) -> Calibration | None:
-    """Return a model's calibration; None if it has none."""
     path = path or calibration_path()
     entry = _load_file(path).get(model)
     return None if entry is None else parse(Calibration, entry, where=str(path), table=model)
@@ -130,7 +128,6 @@ def _load_file(path: Path) -> dict[str, Any]:
 
 
 def accompany(model: Model) -> Model:
-    """Return the model with the companions that the settings give it."""
     return model if isinstance(model, AccompaniedModel) else AccompaniedModel(model, UserCompanions())
 
 
@@ -143,7 +140,6 @@ class UserCompanions(Companions):
         return calibration.gate if calibration else None
 
     def find_verdict_threshold(self, name: str) -> float | None:
-        """Return the threshold of the model's verdicts."""
         calibration = load_verdict_calibration(name)
         return calibration.threshold if calibration else None
 
@@ -159,7 +155,6 @@ class UserCompanions(Companions):
         return name == _BUILT_IN or (name is not None and load_calibration(name) is not None)
 
     async def open_judge(self) -> Model:
-        """Open the judge, with these companions."""
         return AccompaniedModel(await self.find_judge().open(), self)
 
     async def open_embedder(self) -> ServerEmbedder | None:

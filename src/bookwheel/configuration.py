@@ -59,7 +59,6 @@ class NamedEndpoint:
         check_bounds(self)
 
     def apply_prices(self, budget: Budget) -> Budget:
-        """Return the budget with this endpoint's prices, if it has any."""
         has_prices = self.price_in or self.price_out
         return replace(budget, price_in=self.price_in, price_out=self.price_out) if has_prices else budget
 

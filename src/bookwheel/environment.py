@@ -23,7 +23,6 @@ class Environment:
 
     @classmethod
     def load(cls) -> Self:
-        """Return the variables of this process."""
         return cls(variables=dict(os.environ))
 
     @property

@@ -56,7 +56,6 @@ class Picture:
 
     @property
     def media(self) -> str:
-        """The media type of its bytes."""
         return find_media(self.content)
 
 
@@ -79,7 +78,6 @@ def split_label(words: str) -> tuple[str, Box | None]:
 
 
 def place_on_page(inner: Box, outer: Box) -> Box:
-    """Return the box on a page of a part of a picture that has the place `outer` there."""
     across, down = outer[2] - outer[0], outer[3] - outer[1]
     left, right = (round(outer[0] + side * across, 4) for side in inner[::2])
     top, bottom = (round(outer[1] + side * down, 4) for side in inner[1::2])

@@ -36,7 +36,6 @@ def load_preset(name: str) -> dict[str, Any]:
 
 
 def load_preset_plan(name: str) -> Plan:
-    """Return the reading plan of a preset."""
     return Plan.from_json(load_preset(name).get("plan", {}))
 
 

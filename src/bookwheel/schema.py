@@ -198,7 +198,6 @@ class FieldSpec:
 
 @cache
 def list_fields(type_: type) -> dict[str, FieldSpec]:
-    """Return the fields of a dataclass by name."""
     hints = get_type_hints(type_, include_extras=True)
     return {field.name: FieldSpec(hints[field.name], field.default, type_, field.name) for field in fields(type_)}
 

@@ -235,7 +235,6 @@ class Session:
         )
 
     async def estimate(self, prepared: Prepared) -> CostEstimate:
-        """Return what all the readings cost at most."""
         first = prepared.readings[0]
         model = await asyncio.to_thread(see_pictures, self.model, prepared.document, first.plan, first.question)
         cost = await estimate_reading(prepared.document, first.question, model, first.plan, first.way)

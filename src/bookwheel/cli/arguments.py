@@ -68,7 +68,6 @@ class Argument:
 
     @property
     def key(self) -> str:
-        """The path as one word."""
         return ".".join(self.path)
 
     @property

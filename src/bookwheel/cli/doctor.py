@@ -55,7 +55,6 @@ class CheckResult:
     status: CheckStatus = CheckStatus.OK
 
     def to_json(self) -> dict[str, str]:
-        """Return the check as `doctor --json` prints it."""
         return {"what": self.subject, "health": str(self.status), "says": self.message}
 
 

@@ -30,7 +30,6 @@ class CommandGroup:
         }
 
     def find(self, name: str) -> Any:
-        """Return the function of a command."""
         if name not in self.commands:
             raise UsageError(f"no command {name!r}{suggest(name, self.commands)}")
         return load_target(self.commands[name][0])

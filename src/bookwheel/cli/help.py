@@ -64,7 +64,6 @@ class _Page:
         )
 
     def write_text(self, text: str) -> None:
-        """Write paragraphs."""
         for paragraph in text.split("\n\n"):
             self.lines += [line.rstrip() for line in self.wrap(" ".join(paragraph.split()), self.width)]
             self.lines.append("")

@@ -74,7 +74,6 @@ def define_options(
 
 
 def _describe(spec: FieldSpec, default: str) -> str:
-    """Return the sentence of a field, with its default."""
     if not spec.default or "by default" in spec.about:
         return spec.about
     return f"{spec.about} {default.format(f'{spec.default:g}' if isinstance(spec.default, float) else spec.default)}"
@@ -96,7 +95,6 @@ class ModelOptions(FieldOptions):
 
     @property
     def connection(self) -> Connection:
-        """The connection that the options describe."""
         return Connection(**self.given)
 
     def open_session(

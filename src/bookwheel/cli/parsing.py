@@ -99,7 +99,6 @@ class _Splitter(ArgumentParser):
     """Raises what is wrong, and leaves exit codes to others."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise UsageError."""
         raise UsageError(message.removeprefix("argument ").replace("expected one argument", "a value is missing"))
 
 

@@ -54,7 +54,6 @@ class LiveProgress(StepLines):
         self._live.stop()
 
     def __call__(self, event: Step | Answer) -> None:
-        """Draw one event."""
         self._tokens += event.conversation.reply.usage.tokens
         super().__call__(event)
 

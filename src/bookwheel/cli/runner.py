@@ -122,9 +122,7 @@ async def _close_interrupted(journal: Journal, reading: str) -> Reading:
 class Watcher(Protocol):
     """Whoever follows a reading: called with each event, and told of each wait."""
 
-    def __call__(self, event: Step | Answer) -> None:
-        """Take one event."""
-        ...
+    def __call__(self, event: Step | Answer) -> None: ...
 
     def report_retry(self, retry: Retry) -> None:
         """Take the news that a call failed and is about to be tried again."""

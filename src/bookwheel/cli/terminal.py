@@ -72,7 +72,6 @@ class Terminal:
 
     @property
     def width(self) -> int:
-        """The columns of the terminal."""
         return max(find_width(), _LEAST_COLUMNS)
 
     def open_rich(self) -> Console:

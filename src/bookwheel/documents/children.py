@@ -270,7 +270,6 @@ class _Pool:
                 raise ConverterCrash(f"{name} cannot be converted: the process for it does not start")
 
     def close(self) -> None:
-        """End the idle children."""
         with self._lock:
             idle, self._idle = self._idle, []
         for child in idle:

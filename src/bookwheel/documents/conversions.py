@@ -90,7 +90,6 @@ class Conversion:
 
     @property
     def format(self) -> str:
-        """The format of the file."""
         return str(next(self.rows("format"), [""])[0])
 
 

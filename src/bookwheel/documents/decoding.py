@@ -104,7 +104,6 @@ def decode(read: Callable[[int], bytes], name: str, warnings: SourceWarnings, ch
 
 
 def decode_bytes(data: bytes, name: str, warnings: SourceWarnings, charset: str = "") -> str:
-    """Decode bytes that are in memory."""
     return "".join(decode(BytesIO(data).read, name, warnings, charset))
 
 

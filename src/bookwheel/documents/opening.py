@@ -67,15 +67,12 @@ class TextDocument:
 
     @property
     def length(self) -> int:
-        """The number of characters."""
         return len(self.text)
 
     def parts(self, start: int = 0) -> Iterator[Part]:
-        """Yield the text from character `start` on."""
         return _split_part(Part(text=self.text, source=self._source), start)
 
     def slice(self, start: int, end: int) -> str:
-        """Return the characters from `start` up to `end`."""
         return self.text[start:end]
 
     def pages(self, start: int, end: int) -> tuple[int, ...]:
@@ -346,12 +343,10 @@ class IsolatedDocument:
 
 
 def open_isolated(path: Path, name: str) -> IsolatedDocument:
-    """Open a file in a child."""
     return IsolatedDocument(name, run_in_child(_read_isolated, str(path), None, name=name), path)
 
 
 def open_fetched(source: SourceFile) -> IsolatedDocument:
-    """Open a file that was fetched in a child."""
     items = run_in_child(_read_isolated, None, source.to_values(), name=source.name)
     return IsolatedDocument(source.name, items, source.path)
 

@@ -50,7 +50,6 @@ class SourceWarnings:
         places[place] = places.get(place, 0) + count
 
     def items(self) -> Iterator[tuple[str, str]]:
-        """Yield each warning and its place."""
         for what, places in self._places.items():
             yield from ((what, f"{where} ({count})" if count else where) for where, count in places.items())
 
@@ -116,12 +115,10 @@ class SourceFile:
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Self:
-        """Return the file that `to_values` described."""
         return cls(**{**values, "path": Path(values["path"]), "fingerprint": Fingerprint(**values["fingerprint"])})
 
 
 def take_fingerprint(status: os.stat_result) -> Fingerprint:
-    """Return the fingerprint of a file with this status."""
     return Fingerprint(size=status.st_size, modified=status.st_mtime_ns)
 
 

@@ -129,7 +129,6 @@ class FactGraph:
 
 
 def is_graph(table: Table) -> bool:
-    """Return whether a table has the columns of a graph."""
     return tuple(column.name for column in table.columns) == NAMES
 
 

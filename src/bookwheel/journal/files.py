@@ -215,7 +215,6 @@ def _mentions(wanted: str | bytes, *texts: str | bytes | None) -> bool:
 
 
 def find_type(name: str | bytes) -> str:
-    """Return the type of a document with this name."""
     text = name.decode("utf-8", "surrogatepass") if isinstance(name, bytes) else name
     if text.startswith(_WEB):
         return "web"

@@ -170,7 +170,6 @@ class MemoryTables:
         return self._writer.write_now(insert, f"a text of memory {memory}")
 
     def pictures(self, memory: int) -> MemoryPictures:
-        """Return what finds the pictures of a memory."""
         return MemoryPictures(self._reader, memory)
 
     def indexes(self, memory: int, name: str) -> MemoryIndexes:

@@ -78,5 +78,4 @@ class MemoryIndexes:
             self._writer.write_now(insert)
 
     def drop(self, number: int) -> None:
-        """Drop a damaged index."""
         self._writer.execute_now("DELETE FROM memory_indexes WHERE id = ?", (number,))

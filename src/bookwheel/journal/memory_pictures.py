@@ -87,13 +87,11 @@ class MemoryPictures:
         return from_rows(row for found in rows for row in found)
 
     def find_page(self, text: int, place: int) -> int | None:
-        """Return the page of a character of a text."""
         query = f"SELECT page FROM memory_pages WHERE {_OF_TEXT} AND start <= ? ORDER BY start DESC LIMIT 1"
         row = self._reader.fetch_one(query, (self._memory, text, place))
         return row[0] if row else None
 
     def has(self, sha256: str) -> bool:
-        """Return whether the memory has a picture of this hash."""
         query = "SELECT 1 FROM memory_pictures WHERE memory = ? AND picture = ? LIMIT 1"
         return self._reader.fetch_one(query, (self._memory, sha256)) is not None
 
@@ -115,7 +113,6 @@ class MemoryPictures:
 
 
 def insert_rows(connection: sqlite3.Connection, memory: int, rows: tuple[list[tuple[Any, ...]], ...]) -> None:
-    """Insert what `list_rows` returned into another journal."""
     pages, facts, contents = rows
     connection.executemany("INSERT INTO memory_pages VALUES (?, ?, ?, ?)", [(memory, *row) for row in pages])
     connection.executemany(_INSERT, [(memory, *row) for row in facts])

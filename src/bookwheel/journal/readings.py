@@ -63,7 +63,6 @@ class FoundReading(NamedTuple):
 
 
 def parse_row(row: Sequence[Any]) -> FoundReading:
-    """Return the reading of a row of `SELECT_READINGS`."""
     number, document, sha256, name, length, notes, *columns = row
     info = DocumentInfo(id=sha256, name=load_text(name), length=length, notes=tuple(from_json(notes)))
     return FoundReading(number, document, info, tuple(columns))

@@ -115,7 +115,6 @@ def _find_codec(type_: type, field: str) -> Codec:
 
 
 def name_usage(path: str) -> str:
-    """Return the columns of a usage."""
     return " ".join(f"{name}={path}.{name}" for name in ("calls", "prompt_tokens", "completion_tokens", "seconds"))
 
 

@@ -129,7 +129,6 @@ class ShelvedDocument:
 
     @property
     def type(self) -> str:
-        """What it is by its own name."""
         return find_type(self.own_name)
 
 
@@ -196,7 +195,6 @@ class Shelf:
         return [_shelved_from_row(*row) for row in rows]
 
     def find_document(self, reach: Reach, sha256: str) -> ShelvedDocument | None:
-        """Return the document of this SHA-256, if it is within reach."""
         query = _BOOKS + _SHOWN.format(chosen="SELECT * FROM books", order="1")
         row = self._reader.fetch_one(query, (*_values(reach), "", sha256))
         return _shelved_from_row(*row) if row else None

@@ -136,7 +136,6 @@ class Journal:
         self._writer.execute_now(query, (found.number, row, kept, _now()))
 
     def kept_rows(self, reading: str) -> KeptRows:
-        """Return the kept table of a reading."""
         from bookwheel.journal.kept_rows import KeptRows
 
         number = find_reading(self._reader, reading).number

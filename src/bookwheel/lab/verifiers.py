@@ -120,7 +120,6 @@ class PolicyClient(Client):
         raise ConfigError(f"the environment gives the model the tool {tool.name!r}, and a policy writes text alone")
 
     async def to_native_prompt(self, messages: Sequence[Any]) -> tuple[tuple[Message, ...], dict[str, Any]]:
-        """Return our messages."""
         return tuple(Message(role=one.role, content=_text_of(one.content)) for one in messages), {}
 
     async def get_native_response(
@@ -219,7 +218,6 @@ class ReadingEnvironment(vf.MultiTurnEnv):
         raise NotImplementedError
 
     async def setup_state(self, state: Any) -> Any:
-        """Begin the reading."""
         sample = await asyncio.to_thread(self._samples.__getitem__, state["info"]["place"])
         self._readings[state["trajectory_id"]] = _StartedReading(sample, self._plan, self._tokenizer)
         return state
@@ -283,7 +281,6 @@ class _StartedReading:
             raise vf.Error(str(error)) from error
 
     def take(self, response: Any) -> None:
-        """Go on with what was sampled."""
         message = response.message
         finish = Finish.LENGTH if message.is_truncated or message.finish_reason == "length" else Finish.STOP
         self._replies.put_nowait(Reply(text=_text_of(message.content).strip(), finish=finish))

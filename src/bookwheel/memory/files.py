@@ -77,7 +77,6 @@ class MemoryFiles:
         return cls({path: "\n".join(found) for path, found in lines.items()}, others)
 
     def format(self) -> str:
-        """Return the text of a memory with these files."""
         owned = [f"{path}\t{line}" for path in self.files for line in self.files[path].split("\n")]
         return "\n".join((*self.others, *owned))
 

@@ -119,7 +119,6 @@ class FollowedFile:
         return LineBlock(text="", note=note)
 
     def close(self) -> None:
-        """Close the file, if it is open."""
         if self._file:
             self._file.close()
             self._file = None

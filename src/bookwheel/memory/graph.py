@@ -209,7 +209,6 @@ class Graph:
         return f"Deleted {deleted} of {len(relations)} relations. The rest matched nothing."
 
     def read(self) -> GraphJson:
-        """Return all of it."""
         return self.open(list(self.entities))
 
     def search(self, query: str) -> GraphJson:

@@ -67,7 +67,6 @@ class OpenMemory:
         return PatientModel(self.model, self.session.patience, is_empty=is_empty, sleep=self.model.sleep)
 
     def newest(self) -> MemoryVersion:
-        """Return the newest version; version 0 is blank."""
         limit = self.record.plan.memory_tokens
         return self.tables.newest_version(self.record.number, limit) or blank_version(limit)
 

@@ -99,18 +99,15 @@ class PassageDocument:
         self.length = length
 
     def parts(self, start: int = 0) -> Iterator[Part]:
-        """Yield the text from character `start` on."""
         for part in self._parts:
             if start < len(part.text):
                 yield replace(part, text=part.text[start:]) if start > 0 else part
             start = max(0, start - len(part.text))
 
     def slice(self, start: int, end: int) -> str:
-        """Return the characters from `start` up to `end`."""
         return "".join(part.text for part in self.parts())[start:end]
 
     def pages(self, start: int, end: int) -> tuple[int, ...]:
-        """Return no pages."""
         del start, end
         return ()
 
@@ -119,11 +116,9 @@ class PassageDocument:
         return self._pictures.pointed_at(self.slice(0, self.length)) if self._pictures else ()
 
     def load_picture(self, sha256: str) -> bytes:
-        """Return the bytes of one."""
         return self._pictures.load(sha256) if self._pictures else b""
 
     def find(self, place: int) -> MemoryPassage | None:
-        """Return the passage at a character."""
         return next((one for one in reversed(self.passages) if one.place <= place), None)
 
     def cut_out(self, words: str) -> PassageDocument | None:

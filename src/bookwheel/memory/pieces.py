@@ -52,7 +52,6 @@ class MemoryUpdate:
 
     @property
     def changes(self) -> tuple[LineChange, ...]:
-        """The lines that differ from before."""
         lines = diff_memories(self.before.memory.text, self.after.memory.text)
         return tuple(line for line in lines if line.kind is not ChangeKind.KEPT)
 

@@ -295,7 +295,6 @@ def tombstone_to_json(name: str, tombstone: Tombstone) -> TombstoneJson:
 
 
 def preview_to_json(name: str, found: ForgetPreview) -> ForgetPreviewJson:
-    """Return what would be forgotten."""
     texts = [text_to_json(one) for one in found.texts]
     partial = sum(found.masks[one.number] is not None for one in found.texts)
     return {"memory": name, "texts": texts, "versions": found.versions, "later": found.later, "partial": partial}

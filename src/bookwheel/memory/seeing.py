@@ -28,11 +28,9 @@ class PointedAt:
     listed: tuple[Picture, ...]
 
     def list_pictures(self) -> tuple[Picture, ...]:
-        """Return what is known of them."""
         return self.listed
 
     def load_picture(self, sha256: str) -> bytes:
-        """Return the bytes of one."""
         return self.pictures.load(sha256)
 
 

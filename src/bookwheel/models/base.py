@@ -80,9 +80,7 @@ class Model(Protocol):
     """One small protocol, met by the `openai`, `local` and `scripted` models and by a policy in training."""
 
     @property
-    def name(self) -> str:
-        """The name that the user gave."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def tokenizer(self) -> Tokenizer:

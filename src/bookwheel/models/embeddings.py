@@ -119,7 +119,6 @@ class ServerEmbedder:
         return vectors
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._client.close()
 
 

@@ -81,7 +81,6 @@ class Endpoint:
         return text.replace(self.key, "***") if self.key else text
 
     def open_client(self) -> Client:
-        """Return a client with bounded replies."""
         from bookwheel.models.client import Client
 
         return Client(self, self.open_http_client())

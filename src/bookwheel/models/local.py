@@ -81,7 +81,6 @@ class GgufTokenizer:
         self._engine = engine
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of the text."""
         return len(self._engine.tokenize(text)) if text else 0
 
     def fit(self, text: str, limit: int) -> int:
@@ -273,7 +272,6 @@ class LocalModel:
         return Copies(spans=tuple(spans), usage=_count_usage(prompt, 1, started))
 
     async def aclose(self) -> None:
-        """Free the weights."""
         await self._engine.aclose()
 
     def _check_window(self, prompt: int, limit: int) -> None:

@@ -75,7 +75,6 @@ class Patience:
 
     @classmethod
     def from_minutes(cls, minutes: float, on_retry: Callable[[Retry], None] = ignore_retry) -> Patience:
-        """Return the patience of so many minutes."""
         return cls(seconds=minutes * _SECONDS_PER_MINUTE, on_retry=on_retry)
 
 
@@ -110,19 +109,15 @@ class PatientModel(ModelWrapper):
         return replace(reply, usage=call.lost + reply.usage) if call.lost.calls else reply
 
     async def abilities(self) -> frozenset[Ability]:
-        """Return the model's abilities."""
         return await self._persist(super().abilities)
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
-        """Return the model's judgement."""
         return await self._persist(partial(super().judge, messages, options))
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
-        """Return the likelihood of the continuation."""
         return await self._persist(partial(super().likelihood, messages, continuation))
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Return embeddings of texts."""
         return await self._persist(partial(super().embed, texts))
 
     async def _persist(self, call: Callable[[], Awaitable[_T]]) -> _T:

@@ -253,7 +253,6 @@ def window_error(message: str) -> WindowExceeded:
 
 
 def is_html(text: str) -> bool:
-    """Return True if the text is an HTML page."""
     return bool(_HTML.match(text))
 
 

@@ -49,7 +49,6 @@ class ServedModel:
 
     @property
     def software(self) -> ServerSoftware:
-        """The software that serves it."""
         return ServerSoftware(self.owner) if self.owner in tuple(ServerSoftware) else ServerSoftware.OTHER
 
 

@@ -237,7 +237,6 @@ async def _succeeds(attempt: Callable[[], Awaitable[object]]) -> bool:
 
 
 def to_json(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Return the messages as requests carry them."""
     return [{"role": message.role, "content": _content_to_json(message)} for message in messages]
 
 

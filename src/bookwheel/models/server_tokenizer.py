@@ -96,7 +96,6 @@ class ServerTokenizer:
         return fit
 
     def scan(self, text: str) -> ScannedText:
-        """Send the text once."""
         return _ServerScan(self, self._wait(self._tokenize_once(text)))
 
     def search_prefix(self, text: str, limit: int, ids: Sequence[int]) -> int:

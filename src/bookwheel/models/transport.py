@@ -235,7 +235,6 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         )
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._inner.aclose()
 
 

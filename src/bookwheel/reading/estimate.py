@@ -100,7 +100,6 @@ class CostInputs:
 
     @property
     def question_tokens(self) -> int:
-        """The question's own tokens."""
         return self.model.tokenizer.count(self.question)
 
     @property

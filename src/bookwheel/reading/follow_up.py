@@ -99,7 +99,6 @@ def follow_up(way: Way) -> Way:
 
 
 def _suffices(final: Answer, document: Document, question: str, steps: Sequence[Step]) -> bool:
-    """Return whether the answer from the memory stands."""
     if Flag.NO_ANSWER in final.flags or is_absence(final.text.casefold()):
         return False
     _, claims = judge_answer(final.text, question, steps, document)

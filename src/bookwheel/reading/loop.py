@@ -83,7 +83,6 @@ def conclude(said: Conversation) -> Answer:
 
 
 async def converse(messages: Sequence[Message], model: Model, limit: int, sampling: Sampling) -> Conversation:
-    """One independent conversation."""
     reply = await model.reply(messages, limit=limit, sampling=sampling)
     return Conversation(messages=tuple(messages), reply=reply)
 

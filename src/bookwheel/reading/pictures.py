@@ -54,9 +54,7 @@ class PicturedDocument(Protocol):
         """Return what is known of them, without their bytes."""
         ...
 
-    def load_picture(self, sha256: str) -> bytes:
-        """Return the bytes of one."""
-        ...
+    def load_picture(self, sha256: str) -> bytes: ...
 
 
 class PictureTokenizer:
@@ -68,7 +66,6 @@ class PictureTokenizer:
 
     @property
     def name(self) -> str:
-        """The name of the tokenizer of its words."""
         return self._inner.name
 
     @property
@@ -77,7 +74,6 @@ class PictureTokenizer:
         return False
 
     def count(self, text: str) -> int:
-        """Return the tokens of a text with its pictures."""
         return self._inner.count(text) + sum(cost for *_, cost in self._find(text))
 
     def fit(self, text: str, limit: int) -> int:

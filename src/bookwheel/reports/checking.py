@@ -86,7 +86,6 @@ class SourceLine:
         return self.said if self.is_by_hand else self.quote
 
     def format(self) -> str:
-        """Return the row as it is written from."""
         quoted = "" if self.is_by_hand else f': "{self.quote}"'
         return f"[{self.number}] {self.said}{quoted}"
 
@@ -96,7 +95,6 @@ class SourceLine:
         return self.said.partition(";")[0].partition(": ")[2]
 
     def describe(self) -> str:
-        """Return where it stands."""
         places = f"characters {self.start:,}–{self.end:,}" if self.start is not None and self.end is not None else ""
         return ", ".join(filter(None, (self.source, f"p. {self.page}" if self.page else "", places)))
 

@@ -79,7 +79,6 @@ def parse_outline(text: str) -> Outline:
 
 
 def load_outline(path: Path) -> Outline:
-    """Return the outline of a file."""
     try:
         return parse_outline(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:

@@ -137,7 +137,6 @@ def _weigh(column: Column, held: Sequence[str], total: int) -> float:
 
 
 def _are_counted(numbers: Sequence[str]) -> bool:
-    """Tell if numbers count the rows: 1, 2, 3."""
     return len(numbers) >= _LEAST_IN_ORDER and [*numbers] == [str(at + 1) for at in range(len(numbers))]
 
 

@@ -65,7 +65,6 @@ _UNPROVEN: Final = (
 
 
 def makes_table(way: str) -> bool:
-    """Return whether a reading by this way has a table."""
     return NAME in way.split("+")
 
 

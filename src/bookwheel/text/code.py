@@ -115,7 +115,6 @@ class CodeBlock:
 
 
 def split_code(lines: Sequence[Line]) -> Iterator[CodeBlock]:
-    """Yield the blocks of a program in order."""
     yield from _split(lines, (0, len(lines)), None, None, head=0)
 
 

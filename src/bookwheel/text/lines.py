@@ -57,7 +57,6 @@ _BLOCK: Final = 1 << 20
 
 
 def write_file_header(name: str) -> str:
-    """Return the line that stands above a file."""
     return f"===== {name} =====\n"
 
 

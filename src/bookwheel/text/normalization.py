@@ -62,7 +62,6 @@ def words(text: str) -> list[str]:
 
 
 def words_with_articles(text: str) -> list[str]:
-    """Return all tokens of a text."""
     return [token for token in split_clauses(text) if token != BREAK]
 
 

@@ -226,11 +226,9 @@ class QuestionWords:
         return bool(self._stems - _ASKING)
 
     def find(self, text: str) -> set[str]:
-        """Return those of the words that stand in a text."""
         return self._stems & find_stems(text)
 
     def share(self, text: str) -> float:
-        """Return the share of the words that stand in a text."""
         return len(self.find(text)) / max(1, len(self._stems))
 
     def count_windows(self, document: Document, size: int, *, beside: set[str]) -> WordCounts:

@@ -59,18 +59,14 @@ class Tokenizer(Protocol):
     """Counts a text's tokens; special tokens are neither added nor recognised."""
 
     @property
-    def name(self) -> str:
-        """The name in reports and journals."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def exact(self) -> bool:
         """False when the counts are estimates."""
         ...
 
-    def count(self, text: str) -> int:
-        """Return the number of tokens of the text."""
-        ...
+    def count(self, text: str) -> int: ...
 
     def fit(self, text: str, limit: int) -> int:
         """Return about how many leading characters have `limit` tokens, or the text's length if all of it fits.
@@ -161,7 +157,6 @@ class EstimatingTokenizer:
         self._other = scale
 
     def count(self, text: str) -> int:
-        """Return a high estimate of the text's tokens."""
         # Python knows of every string whether it is ASCII, so that most texts need not be looked at.
         ascii_only = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
         return ceil(ascii_only * self._ascii + (len(text) - ascii_only) * self._other)

@@ -74,7 +74,6 @@ class Sentence:
 
     @cached_property
     def numbers(self) -> list[Term]:
-        """Its numbers."""
         return [term for term in self.terms if term.is_number]
 
     @cached_property
@@ -105,7 +104,6 @@ class Sentence:
         return [term.key for term in takewhile(lambda term: not term.is_number, after)]
 
     def clause_keys(self, number: int) -> set[str]:
-        """Return the terms of one clause."""
         return {term.key for term in self.terms if term.clause == number}
 
     def is_in(self, other: Sentence) -> bool:
@@ -115,7 +113,6 @@ class Sentence:
 
 @lru_cache(_PARSED_KEPT)
 def parse(text: str) -> Sentence:
-    """Return a sentence in terms and marks."""
     return Sentence(text)
 
 
@@ -129,5 +126,4 @@ def _find_key(token: str, after: str) -> str:
 
 
 def share_terms(wanted: Sequence[str] | frozenset[str], held: Counter[str] | set[str]) -> float:
-    """Return the share of terms that are held."""
     return sum(key in held for key in wanted) / max(1, len(wanted))

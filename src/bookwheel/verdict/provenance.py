@@ -40,9 +40,7 @@ _SAME_FACT: Final = 0.6
 class SupportsSlice(Protocol):
     """The part of a document that provenance needs."""
 
-    def slice(self, start: int, end: int) -> str:
-        """Return the characters from `start` up to `end`."""
-        ...
+    def slice(self, start: int, end: int) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,9 +28,7 @@ _LEAST_SHARED: Final = 0.6
 class SupportsParts(Protocol):
     """The part of a document that a verdict needs."""
 
-    def parts(self) -> Iterable[Part]:
-        """Yield the text from its beginning."""
-        ...
+    def parts(self) -> Iterable[Part]: ...
 
 
 @runtime_checkable
@@ -58,11 +56,9 @@ class PlacedParts:
             yield part
 
     def pages(self, start: int, end: int) -> tuple[int, ...]:
-        """Return the pages that hold these characters."""
         return tuple(dict.fromkeys(page for _, page in self._find(start, end) if page is not None))
 
     def sources(self, start: int, end: int) -> tuple[str, ...]:
-        """Return the sources that hold these characters."""
         return tuple(dict.fromkeys(source for source, _ in self._find(start, end)))
 
     def lines(self, start: int, end: int) -> tuple[int, ...]:

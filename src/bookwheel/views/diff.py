@@ -58,7 +58,6 @@ class LineChange:
 
     @property
     def old_text(self) -> str:
-        """The line before it was reworded."""
         return "".join(run.text for run in self.words if run.kind is not ChangeKind.NEW) if self.words else self.text
 
 

@@ -79,7 +79,6 @@ class Paint:
         return self._find_colour(near) or self.find_behind(number)
 
     def find_behind(self, number: Fragment) -> Colour | None:
-        """Return the colour that a number is written on."""
         return self._find_colour(self._cut(number.left, number.right, number.bottom, number.top))
 
     def find_legend(self, fragments: Sequence[Fragment]) -> dict[Fragment, Colour]:

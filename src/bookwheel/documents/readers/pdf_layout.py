@@ -48,7 +48,6 @@ class Fragment:
 
     @property
     def height(self) -> float:
-        """The height of its letters."""
         return self.top - self.bottom
 
     def is_level(self, other: Fragment) -> bool:

@@ -103,7 +103,6 @@ def _load_picture(archive: zipfile.ZipFile, chapter: str, loaded: set[str], addr
 
 
 def _resolve_link(href: str, base: str) -> str:
-    """Resolve a link in the file `base`."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(href.partition("#")[0])))
 
 

@@ -46,7 +46,6 @@ _LEAST_PIECE: Final = 4
 async def closed_book(
     document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
 ) -> AsyncGenerator[Step | Answer]:
-    """Answer without the document."""
     del document, done
     check_question(question, model, plan)
     yield await ask_once(question, "", model, plan, "closed-book")

@@ -49,7 +49,6 @@ class RunFolder:
 
     @property
     def records(self) -> Path:
-        """The file that makes a folder a run."""
         return self.folder / _RECORDS[self.kind]
 
 
@@ -63,7 +62,6 @@ class FileState:
 
     @classmethod
     def read(cls, path: Path) -> FileState:
-        """Return the present state of a file."""
         stat = path.stat()
         return cls(path=path, changed=stat.st_mtime, size=stat.st_size)
 
@@ -74,7 +72,6 @@ class FileState:
 
     @property
     def etag(self) -> str:
-        """The value of the HTTP header `ETag`."""
         return f'"{self.changed:.6f}-{self.size}"'
 
 

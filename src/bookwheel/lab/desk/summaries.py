@@ -131,7 +131,6 @@ class TrainingJson(RunJson):
 
 
 def list_runs(directory: RunDirectory) -> list[dict[str, Any]]:
-    """Return one entry for each run."""
     return [summarize_entry(run, directory) for run in directory.list_runs()]
 
 
@@ -173,7 +172,6 @@ def summarize_run(run: RunFolder, directory: RunDirectory, state: FileState) -> 
 
 @lru_cache(maxsize=2)
 def load_results(state: FileState) -> Results:
-    """Load the results of an evaluation."""
     return Results.load(state.path)
 
 
@@ -216,7 +214,6 @@ def _group_by_step(rollouts: list[StoredRollout]) -> list[StepRolloutsJson]:
 
 
 def list_rollouts(run: RunFolder, directory: RunDirectory) -> list[StoredRollout]:
-    """Return the rollouts that a training run has stored."""
     state = directory.check_file(run.folder / "rollouts.jsonl")
     return _load_rollouts(state) if state else []
 
@@ -236,10 +233,8 @@ def find_score(run: RunFolder, directory: RunDirectory, state: FileState, readin
 
 
 def sample_to_json(sample: Record) -> dict[str, Any]:
-    """Return a sample as the page shows it."""
     return {name: value for name, value in sample.to_line().items() if name not in _LEFT_OUT}
 
 
 def head_to_json(run: RunFolder) -> RunHeadJson:
-    """Return the head of a run."""
     return {"run": run.id, "kind": run.kind, "name": run.name}

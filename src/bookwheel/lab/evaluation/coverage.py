@@ -43,13 +43,9 @@ class Judged(Protocol):
     """A question that an answer can be scored for."""
 
     @property
-    def golds(self) -> tuple[str, ...]:
-        """The gold answers."""
-        ...
+    def golds(self) -> tuple[str, ...]: ...
 
-    def score(self, answer: str | None) -> Score:
-        """Score an answer."""
-        ...
+    def score(self, answer: str | None) -> Score: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

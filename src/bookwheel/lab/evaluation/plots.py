@@ -43,7 +43,6 @@ class Svg:
         self._shapes: list[str] = []
 
     def line(self, x1: float, y1: float, x2: float, y2: float, color: str, width: float = 1) -> None:
-        """Draw a straight line."""
         self._shapes.append(
             f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}" stroke-width="{width:g}"/>'
         )
@@ -340,7 +339,6 @@ def _draw_panel(
 
 
 def mix_color(share: float) -> str:
-    """Return the color of a score from 0 to 1."""
     share = min(max(share, 0.0), 1.0)
     low, high = _SCALE[:2] if share < 0.5 else _SCALE[1:]  # noqa: PLR2004 - the middle of the scale
     part = 2 * share - (share >= 0.5)  # noqa: PLR2004

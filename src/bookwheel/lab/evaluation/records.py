@@ -137,5 +137,4 @@ class Record:
         return "truncated" in self.flags
 
     def to_line(self) -> dict[str, Any]:
-        """Return the line of the file."""
         return {"kind": "sample", **asdict(self), "golds": list(self.golds)}

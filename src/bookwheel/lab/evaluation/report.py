@@ -251,7 +251,6 @@ def describe_cells(cells: Sequence[Cell], report: Report) -> str:
 
 
 def format_seeds(report: Report) -> str:
-    """Name the seeds of the samples."""
     seeds = sorted({record.seed for record in report.records if record.is_counted})
     return f"Sample seed {', '.join(map(str, seeds))}."
 

@@ -51,7 +51,6 @@ class EvaluationRun:
     """Hashes, versions, machine and models (`bookwheel.lab.evaluation.manifest`); empty in files of older versions."""
 
     def to_line(self) -> dict[str, Any]:
-        """Return the line of the file."""
         return {"kind": "run", **asdict(self)}
 
 

@@ -99,7 +99,6 @@ class ModelSpec:
 
     @property
     def display_name(self) -> str:
-        """The label, or the name."""
         return self.label or self.name
 
 
@@ -182,7 +181,6 @@ class Evaluation:
         return tuple(sorted({*self.lengths, *(length for model in self.models for length in model.lengths)}))
 
     def plan_of(self, spec: ModelSpec, recommended: Plan) -> Plan:
-        """Return the plan that a model reads with in this evaluation."""
         return recommended.with_values(self.plan).with_values(spec.plan)
 
     def to_json(self) -> dict[str, Any]:

@@ -160,7 +160,6 @@ class SampleJob:
 
     @property
     def key(self) -> RecordKey:
-        """The key of its record."""
         return (self.sample.task, self.length, self.sample.id, self.way, self.candidate.label, self.repeat)
 
     @property

@@ -77,7 +77,6 @@ def _strip(answer: str) -> str:
 
 
 def best(answer: str, golds: Sequence[str], measure: Callable[[str, str], float], name: str) -> Score:
-    """Score an answer by the gold that it is nearest to."""
     score = max((measure(answer, gold) for gold in golds), default=0.0)
     return Score(score=score, reason=f"{name} {score:.2f}")
 
@@ -192,7 +191,6 @@ def _split_locomo(text: str) -> list[str]:
 
 
 def locomo_f1(answer: str, golds: Sequence[str]) -> Score:
-    """Score F1 over stems."""
     return best(answer, golds, lambda one, gold: harmonic_mean(_split_locomo(one), _split_locomo(gold)), "F1")
 
 

@@ -32,9 +32,7 @@ class Metric(Protocol):
 class QuestionMetric(Protocol):
     """A metric of ours that also looks at the question."""
 
-    def __call__(self, answer: str, golds: Sequence[str], question: str = "") -> Score:
-        """Return the score of `answer` to the question."""
-        ...
+    def __call__(self, answer: str, golds: Sequence[str], question: str = "") -> Score: ...
 
 
 NOTHING: Final = Score(score=0.0, reason="the answer is empty")

@@ -114,7 +114,6 @@ def _split_slides(text: str, question: str) -> list[str]:
 
 
 def slidevqa_f1(answer: str, golds: Sequence[str], question: str = "") -> Score:
-    """Score the words that answer and gold share."""
     return best(answer, golds, lambda *both: harmonic_mean(*(_split_slides(one, question) for one in both)), "F1")
 
 

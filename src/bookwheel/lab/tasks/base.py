@@ -72,7 +72,6 @@ class SampleDocument:
         self.length = sum(map(len, self._pieces))
 
     def parts(self, start: int = 0) -> Iterator[Part]:
-        """Yield the text from character `start` on."""
         for piece in self._pieces:
             if start < len(piece):
                 yield Part(text=piece[start:] if start > 0 else piece, source=self.name)
@@ -80,7 +79,6 @@ class SampleDocument:
 
     @property
     def text(self) -> str:
-        """The whole text."""
         return "".join(self._pieces)
 
     def slice(self, start: int, end: int) -> str:
@@ -173,7 +171,6 @@ class Sample:
 
     @property
     def document_hash(self) -> str:
-        """A hash of the document's text."""
         digest = hashlib.sha256()
         for part in self.document.parts():
             digest.update(part.text.encode("utf-8", "surrogatepass"))

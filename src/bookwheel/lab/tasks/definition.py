@@ -98,7 +98,6 @@ class Task:
 
     @property
     def option_names(self) -> tuple[str, ...]:
-        """The names of the options."""
         return self.options if isinstance(self.options, tuple) else tuple(field.name for field in fields(self.options))
 
     def check_options(self, values: Mapping[str, Any]) -> dict[str, Any]:

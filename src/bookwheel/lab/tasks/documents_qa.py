@@ -72,7 +72,6 @@ class RealQuestion:
 
 @lru_cache(maxsize=1)
 def load_documents() -> Mapping[str, RealDocument]:
-    """Return all documents by id."""
     return {record["id"]: RealDocument(**record) for record in _read_records("documents.jsonl.gz")}
 
 

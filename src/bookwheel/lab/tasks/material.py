@@ -54,7 +54,6 @@ class Wordings:
         return self._table[kind]
 
     def __call__(self, kind: str) -> Any:
-        """Draw one of the sentences of a kind."""
         return self._rng.choice(self._table[kind])
 
 
@@ -93,12 +92,10 @@ def draw_people(rng: Random, language: str, size: int) -> list[str]:
 
 
 def draw_number(rng: Random, digits: int = 7) -> str:
-    """Draw a number with `digits` digits."""
     return str(rng.randrange(10 ** (digits - 1), 10**digits))
 
 
 def draw_uuid(rng: Random) -> str:
-    """Draw a random UUID."""
     return str(uuid.UUID(int=rng.getrandbits(128), version=4))
 
 
@@ -235,7 +232,6 @@ class Fact:
     replaces: tuple[str, ...] = ()
 
     def to_passage(self, end: str = " ") -> SourcePassage:
-        """Return the passage to set into the filler."""
         evidence = GoldEvidence(start=0, end=len(self.text), note=self.note, key=self.key, replaces=self.replaces)
         return SourcePassage(text=self.text + end, evidence=(evidence,) if self.note else (), place=self.place)
 

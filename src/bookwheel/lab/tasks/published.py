@@ -75,7 +75,6 @@ class PublishedSpec:
     """What is known to be otherwise here."""
 
     def score(self, answer: str, golds: tuple[str, ...]) -> Score:
-        """Score an answer as published."""
         return METRICS[self.metric](take_first_line(answer) if self.first_line else answer, golds)
 
 

@@ -44,7 +44,6 @@ class PublishedPrompt:
 
 
 def ask_user(text: str, *before: Message, **rest: Any) -> PublishedPrompt:
-    """Ask in one message, behind those before."""
     return PublishedPrompt(messages=(*before, Message(role="user", content=text)), **rest)
 
 
@@ -69,7 +68,6 @@ class Checkout:
         return _read(path)
 
     def load(self, name: str) -> dict[str, Any]:
-        """Return the object of a JSON file."""
         return dict(json.loads(self.read(name)))
 
     def find_literal(self, name: str, variable: str, like: str = "") -> Any:
@@ -265,7 +263,6 @@ def ask_mrcr(_checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
 
 
 def ask_graphwalks(_checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
-    """Send the prompt of the record."""
     return ask_user(str(asked.record["prompt"]))
 
 

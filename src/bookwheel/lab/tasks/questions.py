@@ -58,7 +58,6 @@ class QuestionSource:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages in which there are questions."""
         return tuple(dict.fromkeys(language for language, _ in self.files))
 
 

@@ -54,7 +54,6 @@ class LabelledAnswer:
 
 @lru_cache(maxsize=1)
 def load_answers() -> tuple[LabelledAnswer, ...]:
-    """Return the labelled answers of all parts."""
     path = files("bookwheel.lab").joinpath("data", "verdict", "answers.jsonl.gz")
     return tuple(
         LabelledAnswer(**json.loads(line)) for line in gzip.decompress(path.read_bytes()).decode().splitlines()

@@ -281,7 +281,6 @@ def save_weights(path: Path, model: nn.Module) -> None:
 
 
 def read_weights(path: Path) -> dict[str, torch.Tensor]:
-    """Return saved weights by name."""
     try:
         return dict(load_file(path))
     except (OSError, SafetensorError) as error:

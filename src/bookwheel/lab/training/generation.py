@@ -176,7 +176,6 @@ class _TokenSampler:
         self._has_greedy = min(temperatures) <= 0
 
     def select(self, rows: list[int]) -> None:
-        """Drop all rows but these."""
         self._generators = [self._generators[row] for row in rows]
         index = torch.tensor(rows, device=self._temperature.device)
         self._temperature, self._top_p = self._temperature[index], self._top_p[index]

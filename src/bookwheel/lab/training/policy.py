@@ -138,7 +138,6 @@ class Policy:
 
     @property
     def device(self) -> torch.device:
-        """The device of the weights."""
         device: torch.device = self.model.device
         return device
 
@@ -155,7 +154,6 @@ class Policy:
 
     @property
     def stop_ids(self) -> frozenset[int]:
-        """The ids that end a reply."""
         return find_stop_ids(self.model.generation_config, self.tokenizer)
 
     @property

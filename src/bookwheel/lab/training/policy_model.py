@@ -66,7 +66,6 @@ class ChatCodec:
         return self._decode(tuple(ids))
 
     def encode_text(self, text: str) -> tuple[int, ...]:
-        """Return the ids of a text alone."""
         return tuple(self._tokenizer(text, add_special_tokens=False).input_ids)
 
     def _encode_anew(self, messages: tuple[Message, ...], closed: bool) -> tuple[int, ...]:
@@ -94,7 +93,6 @@ class GroupTokenizer(FileTokenizer):
         self._scan = lru_cache(_SCANS_KEPT)(lambda text: _SharedScan(scan(text)))
 
     def scan(self, text: str) -> ScannedText:
-        """Return the text tokenized."""
         return self._scan(text)
 
 

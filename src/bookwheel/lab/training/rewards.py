@@ -56,17 +56,13 @@ class RewardResult:
 class Credit(Protocol):
     """Adds to a reward what a model says of the rollout: what its memories are worth, or what a teacher would write."""
 
-    async def credit(self, result: RewardResult, episode: Episode, sample: Sample) -> RewardResult:
-        """Return the result with it."""
-        ...
+    async def credit(self, result: RewardResult, episode: Episode, sample: Sample) -> RewardResult: ...
 
 
 class Reward(Protocol):
     """Judges an episode. It runs in a thread, so it may be slow."""
 
-    def __call__(self, episode: Episode, sample: Sample) -> RewardResult:
-        """Return the episode's reward."""
-        ...
+    def __call__(self, episode: Episode, sample: Sample) -> RewardResult: ...
 
 
 def score_episode(reward: Reward, episode: Episode, sample: Sample) -> RewardResult:

@@ -81,16 +81,13 @@ class Group:
 
     @property
     def scored(self) -> tuple[Rollout, ...]:
-        """The rollouts that were scored."""
         return tuple(rollout for rollout in self.rollouts if rollout.result is not None)
 
     @property
     def rewards(self) -> list[float]:
-        """Their rewards."""
         return [rollout.result.score for rollout in self.rollouts if rollout.result is not None]
 
     def credit(self, estimator: Estimator) -> list[tuple[Rollout, float]]:
-        """Return each scored rollout with its advantage."""
         # Failures can leave one rollout, which has none to be compared with.
         if len(self.scored) < _SMALLEST_GROUP:
             return []

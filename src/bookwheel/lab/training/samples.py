@@ -140,7 +140,6 @@ class SampleFile(LazySamples):
             raise ConfigError(f"{wrong[0]}{more}")
 
     def take(self, places: Iterable[int]) -> SampleFile:
-        """Return the samples at these places."""
         part = object.__new__(SampleFile)
         part._path, part._needs_evidence = self._path, self._needs_evidence
         part._lines = [self._lines[place] for place in places]

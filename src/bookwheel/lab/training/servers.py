@@ -108,7 +108,6 @@ class RolloutServer(ABC):
         return await self._sample(request)
 
     async def aclose(self) -> None:
-        """Close the connections."""
         if self._client is not None:
             await self._client.aclose()
             self._client = None

@@ -283,7 +283,6 @@ class PrefixCache:
         return rows[self._members].transpose(1, 2).flatten(2, 3)
 
     def _by_row(self, families: Tensor) -> Tensor:
-        """Return the inverse of `_by_family`."""
         count, heads, _, size = families.shape
         members = families.reshape(count, heads, self._members.shape[1], -1, size).transpose(1, 2)
         return members.flatten(0, 1)[self._places]

@@ -133,7 +133,6 @@ class Teacher:
             return self._model
 
     async def aclose(self) -> None:
-        """Close the connections."""
         if self._opened is not None:
             await self._opened.aclose()
 

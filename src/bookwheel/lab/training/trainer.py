@@ -129,12 +129,10 @@ class Trainer:
 
     @property
     def is_warming_up(self) -> bool:
-        """True during the warm start."""
         return self.progress.warm_steps < 0
 
     @property
     def steps_done(self) -> int:
-        """Steps of reinforcement so far."""
         return 0 if self.is_warming_up else self.progress.step - self.progress.warm_steps
 
     def train(self, *, resume: bool = False) -> TrainingResult:
@@ -298,7 +296,6 @@ class Trainer:
 
     @property
     def optimizer(self) -> PolicyOptimizer:
-        """The optimizer of the present phase."""
         if self._optimizer is None:
             self._optimizer = self._build_optimizer()
         return self._optimizer

@@ -74,9 +74,7 @@ _POLAR_WEIGHT: Final = 1.0
 class Oracle(Protocol):
     """Gives the ideal memory after each chunk."""
 
-    def __call__(self, sample: Sample, chunks: Sequence[Chunk]) -> list[str]:
-        """Return one memory a chunk."""
-        ...
+    def __call__(self, sample: Sample, chunks: Sequence[Chunk]) -> list[str]: ...
 
 
 def draw_samples(samples: Sequence[Sample], count: int, seed: int, step: int) -> list[Sample]:

@@ -256,7 +256,6 @@ class _Program:
         self._opened: dict[int, _File] = {}
 
     def find(self, name: str) -> Iterator[_Place]:
-        """Yield the lines of code that have a name."""
         yield from self._find(re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])"), name)
 
     def find_environment(self) -> Iterator[_Place]:

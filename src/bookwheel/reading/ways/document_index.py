@@ -41,13 +41,9 @@ class IndexKeeper(Protocol):
     """A document that keeps what was computed of it."""
 
     @property
-    def id(self) -> str:
-        """The SHA-256 of its text."""
-        ...
+    def id(self) -> str: ...
 
-    def load_index(self, name: str) -> bytes | None:
-        """Return what was kept under this name."""
-        ...
+    def load_index(self, name: str) -> bytes | None: ...
 
     def keep_index(self, name: str, content: bytes) -> None:
         """Keep it until the text is deleted, where that can be done."""

@@ -43,7 +43,6 @@ class DocumentHead:
 
     @property
     def name(self) -> str:
-        """The document's name."""
         return self.document.name
 
     def parts(self, start: int = 0) -> Iterator[Part]:
@@ -56,7 +55,6 @@ class DocumentHead:
             left -= len(part.text)
 
     def slice(self, start: int, end: int) -> str:
-        """Return the characters from `start` up to `end`."""
         return self.document.slice(start, end)
 
 

@@ -118,7 +118,6 @@ class Window:
 
     @property
     def shown(self) -> str:
-        """The passage as it is shown and judged."""
         return GAP.join((*self.leads, self.text))
 
 
@@ -222,7 +221,6 @@ class PassageIndex:
 
     @classmethod
     def from_blocks(cls, text: str, blocks: Sequence[bytes]) -> Self:
-        """Return the index that such blocks are of."""
         middle = 1 + len(blocks) // 2
         own, led = WordIndex.from_blocks(blocks[1:middle]), WordIndex.from_blocks(blocks[middle:])
         return cls(text, array("I", blocks[0]), own, led)

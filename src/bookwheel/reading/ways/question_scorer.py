@@ -86,7 +86,6 @@ class ScoredQuote:
 
     @property
     def worth(self) -> float:
-        """What speaks for it as the answer."""
         return self.window + (self.judgement or 0.0)
 
     @property
@@ -135,7 +134,6 @@ class QuestionScorer:
         return yes - no
 
     async def weigh(self, text: str) -> float:
-        """Return what the judgement of a text counts."""
         return self.weight * await self.judge(text)
 
     def answers(self, quote: ScoredQuote, least_gain: float) -> bool:

@@ -70,7 +70,6 @@ class _Wanted(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the whole table answers, and not one row."""
         return self.is_list or self.is_compared
 
     @classmethod

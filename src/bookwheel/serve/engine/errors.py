@@ -39,7 +39,6 @@ def hide_place(error: BookwheelError, journal: Path) -> BookwheelError:
 
 
 def not_found(name: str) -> ApiError:
-    """Return a 404 that names the missing thing."""
     return ApiError(404, f"there is no {name} here", kind="not_found")
 
 

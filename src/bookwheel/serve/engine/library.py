@@ -118,7 +118,6 @@ class Library:
         return await asyncio.to_thread(self.journal.shelf.list_collections, self.owner(key), ids)
 
     async def choose_on_shelf(self, key: Key | None, ids: Sequence[str]) -> list[ShelvedDocument]:
-        """Return those of these documents that the client has."""
         wanted = {*ids}
         return [document for document in await self.list_shelf(key) if document.id in wanted]
 

@@ -101,7 +101,6 @@ class ServedMemories:
         return await asyncio.to_thread(records.show_version, self._tables, record, version)
 
     async def log(self, key: Key | None, name: str) -> records.MemoryLogJson:
-        """Return all that happened to a memory."""
         record = await self.find(key, name)
         return await asyncio.to_thread(records.log_to_json, self._tables, record)
 
@@ -154,7 +153,6 @@ class ServedMemories:
         return NewFile(parts=parts, name=document.name, named=source or document.name)
 
     async def load_picture(self, key: Key | None, name: str, sha256: str) -> bytes:
-        """Return the bytes of a picture that a text of the memory has."""
         pictures = self._tables.pictures((await self.find(key, name)).number)
         if not await asyncio.to_thread(pictures.has, sha256):
             raise not_found("picture of that hash")
@@ -176,7 +174,6 @@ class ServedMemories:
         return records.answer_to_json(name, answer)
 
     async def edit(self, key: Key | None, name: str, old: str, new: str) -> records.MemoryJson:
-        """Correct a memory by hand."""
         return records.update_to_json(name, await self._run(key, name, partial(edit, old=old, new=new)))
 
     async def forget(
@@ -225,7 +222,6 @@ class ServedMemories:
         await self._service.readings.loop.run(work)
 
     async def rename(self, key: Key | None, name: str, new: str) -> records.MemorySummaryJson:
-        """Give a memory another name."""
         check_name(new)
         record = await self.find(key, name)
         await asyncio.to_thread(self._tables.rename, record.number, new)

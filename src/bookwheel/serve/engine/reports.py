@@ -59,11 +59,9 @@ class ReportOrder:
 
     @property
     def digest(self) -> str:
-        """The same for the same order."""
         return _digest(self.brief, self.outline.to_markdown(), self.spec.model, *self.documents)
 
     async def write(self, session: Session, readings: dict[str, list[str]]) -> WrittenReport:
-        """Return the report of its readings, which have ended."""
         made_of = ReportState(brief=self.brief, outline=self.outline, readings=readings)
         return await write_report(session, made_of, self.documents, self.spec.plan)
 
@@ -78,11 +76,9 @@ class MatrixOrder:
 
     @property
     def digest(self) -> str:
-        """The same for the same order."""
         return _digest("matrix", self.spec.model, self.spec.way, *self.questions, "", *self.documents)
 
     async def write(self, session: Session, readings: dict[str, list[str]]) -> Matrix:
-        """Return the matrix of its readings, which have ended."""
         journal = session.journal
         assert journal is not None  # A server's session has one.
         load = lambda: [tuple(journal.reading(id_) for id_ in readings[sha]) for sha in self.documents]  # noqa: E731
@@ -116,7 +112,6 @@ class ServedReports:
         self._service = service
 
     async def propose(self, key: Key | None, brief: str, spec: ReadingSpec) -> Outline:
-        """Return the outline that a model proposes."""
         session = self._service.make_session(key, spec.model)
         self._service.queue.check_capacity()
         return await self._service.readings.loop.run(propose_outline(brief, session.model, spec.plan))

@@ -103,7 +103,6 @@ class Service(Library):
 
     @cached_property
     def memories(self) -> ServedMemories:
-        """The lasting memories."""
         return ServedMemories(self)
 
     async def aclose(self) -> None:

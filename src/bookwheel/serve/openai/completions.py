@@ -43,7 +43,6 @@ class ChatResult:
     """Called when the client has everything, or has hung up."""
 
     def to_chat_response(self) -> Response:
-        """Return the response of `/v1/chat/completions`."""
         if self.chunks is None:
             return JsonResponse(self.payload, self.status, headers=self.headers)
         return EventStream(_to_events(self.chunks), self.at_end, headers=self.headers)
@@ -92,7 +91,6 @@ class CompletionFacts:
 
     @property
     def tokens(self) -> tuple[int, int]:
-        """The tokens that were read and written."""
         read, written = (int(self.usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
         return read, written
 

@@ -84,7 +84,6 @@ def resolve_numbers(values: Mapping[str, Any], path: Path | None) -> str:
 
 
 def adapt_babilong(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a record of BABILong."""
     yield _rename(values, document="input", golds="target", task="babilong")
 
 

@@ -40,7 +40,6 @@ class Prompt:
 
     @property
     def question(self) -> str:
-        """The last line of the prompt."""
         return self.tail.strip().rpartition("\n")[2].removeprefix("Question: ")
 
 
@@ -97,11 +96,9 @@ class Streams:
         return Random(self.seed)  # noqa: S311 - not for secrets
 
     def get_state(self) -> tuple[Any, Any]:
-        """Return the state of both generators."""
         return self.random.getstate(), self.numpy.random.getstate()
 
     def set_state(self, state: tuple[Any, Any]) -> None:
-        """Go on from a state."""
         self.random.setstate(state[0])
         self.numpy.random.setstate(state[1])
 

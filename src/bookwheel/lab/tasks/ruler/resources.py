@@ -244,7 +244,6 @@ class Resources:
 
     @cached_property
     def keys(self) -> KeyNames:
-        """The names that needles may have."""
         return KeyNames(self._list_words("adjectives"), self._list_words("nouns"))
 
     @cached_property

@@ -74,11 +74,9 @@ class ClusterSettings:
 
     @property
     def ranks(self) -> int:
-        """The number of GPUs."""
         return self.nodes * self.gpus
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
         return asdict(self) | {"overrides": list(self.overrides)}
 
     @classmethod

@@ -112,6 +112,8 @@ def test_lists_and_counts_are_asked_of_all_that_there_is():
         ("Which boat is longer, the Heron or the Teal?", "the Heron", True),
         ("What colour is the door?", "colour", False),
         ("Which of the two doors is open, front or back?", "front", True),
+        ("Where is the fee computed?", "it", False),
+        ("Who wound the clock?", "she", False),
     ],
 )
 def test_the_thing_that_is_asked_for_is_no_answer(question, words, is_answer):

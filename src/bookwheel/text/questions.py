@@ -48,7 +48,9 @@ _FIRST_ASKED: Final = compile_late(
 _PART: Final = compile_late(r"\{([a-z_]+)\}")
 _ASKED_THING: Final = compile_late(r"\b(?:w?h?ich|w?hat)\s+([a-z]+)", re.IGNORECASE)
 # Words that only point at what another sentence names.
-_POINTERS: Final = frozenset("he her him his it its she that their them these they this those".split())
+_POINTERS: Final = frozenset(
+    ("he", "her", "him", "his", "it", "its", "she", "that", "their", "them", "these", "they", "this", "those")
+)
 _CHOICE: Final = compile_late(r"\bor\b|\b(?:w?h?ich|whose)\b|还是|哪", re.IGNORECASE)
 _POLAR: Final = compile_late(
     r"^\s*(?:is|are|was|were|do|does|did|can|could|may|must|has|have|had|will|would|should|am)\b|"
@@ -183,7 +185,7 @@ def shows_kind(kind: AnswerKind | None, passage: str) -> bool:
 
 
 def can_answer(question: str, text: str) -> bool:
-    """Return whether a few words can be the answer: they have its kind, name something, and say more than the question did."""
+    """Return whether a few words can be the answer: of its kind, no pronoun, and more than the question said."""
     if all(word in _POINTERS for word in text.casefold().split()):
         return False
     kind = find_kind(question)

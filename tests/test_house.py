@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import floors
@@ -28,6 +29,15 @@ def test_participles_are_counted(name: str) -> None:
 @pytest.mark.parametrize("name", ["read", "set_open", "embed", "is_kept", "__init_subclassed__", "open_document"])
 def test_verbs_are_not(name: str) -> None:
     assert not house.is_participle(name)
+
+
+@pytest.mark.parametrize("room", ["models", "reading", "verdict", "lab/baselines"])
+def test_no_model_and_no_way_reads_the_environment(room: str) -> None:
+    for path in (house.HERE / room).rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {one.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for one in node.names}
+        read = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        assert not {"environ", "getenv"} & (names | read), path
 
 
 def test_the_drawing_shows_the_floors_of_today() -> None:

@@ -168,5 +168,6 @@ class UserCompanions(Companions):
                 f"{EMBEDDINGS_VARIABLE} is {named!r}: neither a web address nor an endpoint of a settings file"
             )
         address = ModelAddress(url=named) if "://" in named else Connection(model=named).find_address(settings)
-        endpoint = Endpoint.resolve(address.url or "", address.find_key(Environment.load()))
+        environment = Environment.load()
+        endpoint = Endpoint.resolve(address.url or "", address.find_key(environment), account=environment.account)
         return ServerEmbedder(address.model or await find_only_model(endpoint), endpoint)

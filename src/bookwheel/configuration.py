@@ -29,6 +29,7 @@ from bookwheel.schema import check_bounds, parse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bookwheel.models.endpoint import Endpoint
     from bookwheel.models.registry import ModelAddress
 
 PROJECT_FILE: Final = "bookwheel.toml"
@@ -216,10 +217,13 @@ class Connection:
         """The endpoint's address, from the option or the environment."""
         return self.base_url or Environment.load().base_url
 
-    @property
-    def key(self) -> str | None:
-        """The endpoint's key, from the option or the environment."""
-        return self.api_key or Environment.load().find_key()
+    def resolve_endpoint(self, timeout: float) -> Endpoint:
+        """Return the server itself, with key and account from the options or the environment."""
+        from bookwheel.models.endpoint import Endpoint
+
+        environment = Environment.load()
+        key = self.api_key or environment.find_key()
+        return Endpoint.resolve(self.url or "", key, account=environment.account, timeout=timeout)
 
     @property
     def opening(self) -> dict[str, Any]:

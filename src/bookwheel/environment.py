@@ -1,7 +1,6 @@
 """What the environment says about models. Whoever opens one loads this and hands it in.
 
-Models read no variables themselves. What connects to servers reads those of every HTTP client (proxies, certificates)
-and of OpenAI's own (the account that pays).
+Models read no variables themselves; their HTTP client, httpx2, reads its own (proxies, certificates).
 """
 
 from __future__ import annotations
@@ -9,10 +8,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+# OpenAI's own names for the account that pays, which its SDK reads too.
+_ACCOUNT: Final = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,11 @@ class Environment:
     def hub(self) -> str:
         """The address of the model hub, or of a mirror."""
         return (self.variables.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
+
+    @property
+    def account(self) -> dict[str, str]:
+        """The headers that tell a server which account pays."""
+        return {header: value for header, name in _ACCOUNT.items() if (value := self.variables.get(name))}
 
     def find_key(self, name: str | None = None) -> str | None:
         """Return an endpoint's key from the variable of this name, or from the usual one."""

@@ -8,6 +8,7 @@ import json
 import httpx2
 import pytest
 
+from bookwheel.environment import Environment
 from bookwheel.models import client as client_module
 from bookwheel.models import transport
 from bookwheel.models.client import Client, JsonStream
@@ -15,7 +16,7 @@ from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.server_errors import StatusError, StreamedError
 
 
-def open_client(answers, *, retries=0, key=None):
+def open_client(answers, *, retries=0, key=None, account=None):
     """Return a client whose server plays the answers, and the requests that it gets."""
     asked, left = [], list(answers)
 
@@ -26,7 +27,7 @@ def open_client(answers, *, retries=0, key=None):
             raise one
         return one
 
-    endpoint = Endpoint.resolve("http://h/v1", key, retries=retries)
+    endpoint = Endpoint.resolve("http://h/v1", key, account=account, retries=retries)
     return Client(endpoint, httpx2.AsyncClient(transport=httpx2.MockTransport(answer))), asked
 
 
@@ -80,9 +81,9 @@ def test_a_broken_connection_is_tried_again_as_often_as_the_endpoint_says():
     assert len(asked) == 3
 
 
-def test_what_is_sent_names_key_and_account(monkeypatch):
-    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
-    client, asked = open_client([httpx2.Response(200, json={})], key="sk-1")
+def test_what_is_sent_names_key_and_account():
+    account = Environment(variables={"OPENAI_ORG_ID": "org-1"}).account
+    client, asked = open_client([httpx2.Response(200, json={})], key="sk-1", account=account)
     asyncio.run(client.post("http://h/tokenize", {"text": "löng 象"}))
     (request,) = asked
     assert str(request.url) == "http://h/tokenize"

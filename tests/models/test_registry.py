@@ -43,6 +43,7 @@ def test_an_address_gives_the_model_of_that_name(server, acts, monkeypatch):
     server.plays(acts.sends({"data": [{"id": "a", "max_model_len": 4096}, {"id": "b"}]}), route="/v1/models")
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-usual")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
     assert opened("a").endpoint.key == "sk-usual"
     assert opened("a", environment=Environment(variables={"OPENAI_BASE_URL": server.url})).endpoint.key is None
     server.asked.clear()
@@ -50,6 +51,7 @@ def test_an_address_gives_the_model_of_that_name(server, acts, monkeypatch):
     assert isinstance(model, OpenAIModel)
     assert (model.name, model.window, model.endpoint.timeout, model.endpoint.key) == ("a", 4096, 3, "sk-one")
     assert server.asked[0][1]["authorization"] == "Bearer sk-one"
+    assert {sent["openai-project"] for _, sent, *_ in server.asked} == {"proj-1"}
 
 
 @pytest.mark.slow

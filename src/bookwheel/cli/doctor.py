@@ -172,14 +172,13 @@ def _check_settings() -> Iterator[CheckResult]:
 async def _check_model(options: ModelOptions) -> list[CheckResult]:
     """Check the endpoint, and what the named or only model offers."""
     from bookwheel.cli.models import report_model
-    from bookwheel.models.endpoint import Endpoint
     from bookwheel.models.server_models import list_served_models
 
     results, connection, subject = [], options.connection, "model"
     try:
         if connection.url:
             subject = "endpoint"
-            endpoint = Endpoint.resolve(connection.url, connection.key, timeout=_ENDPOINT_TIMEOUT)
+            endpoint = connection.resolve_endpoint(_ENDPOINT_TIMEOUT)
             served = await list_served_models(endpoint)
             names = ", ".join(model.name for model in served)
             message = f"{endpoint.display_url} serves {names or 'models that it does not list'}"

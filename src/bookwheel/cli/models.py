@@ -139,11 +139,9 @@ async def report_model(options: ModelOptions) -> ModelReport:
 
 
 async def _list_endpoint_models(options: ModelOptions) -> list[_ModelRow]:
-    from bookwheel.models.endpoint import Endpoint
     from bookwheel.models.server_models import list_served_models
 
-    connection = options.connection
-    endpoint = Endpoint.resolve(connection.url or "", connection.key, timeout=connection.timeout)
+    endpoint = options.connection.resolve_endpoint(options.connection.timeout)
     served = await list_served_models(endpoint)
     return [_ModelRow(name=model.name, where=endpoint.display_url, ready="yes") for model in served]
 

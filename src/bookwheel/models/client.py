@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import codecs
 import json
-import os
 import random
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
     from bookwheel.models.endpoint import Endpoint
 
-# OpenAI's own names for the account that pays, which its SDK reads too.
-_ACCOUNT: Final = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 _TRIED_AGAIN: Final = frozenset({408, 409, 429})
 _FIRST_FAULT: Final = 500
 _FIRST_WAIT: Final = 0.5
@@ -48,9 +45,8 @@ class Client:
         self._url = endpoint.url
         self._retries = endpoint.retries
         self._http = http
-        named = {header: os.environ.get(variable) for header, variable in _ACCOUNT.items()}
         key = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
-        self._headers = {"Accept": "application/json", **key, **{name: one for name, one in named.items() if one}}
+        self._headers = {"Accept": "application/json", **key, **endpoint.account}
 
     async def __aenter__(self) -> Self:
         return self

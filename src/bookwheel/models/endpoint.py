@@ -16,6 +16,8 @@ from urllib.parse import urlsplit, urlunsplit
 from bookwheel.errors import InputError, Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from httpx2 import AsyncClient
 
     from bookwheel.models.client import Client
@@ -32,11 +34,13 @@ _SHORTEST_DEADLINE: Final = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One server: its address, key, timeout, deadline and retries."""
+    """One server: its address, key, account, timeout, deadline and retries."""
 
     url: str
     """The base URL; routes such as `/chat/completions` are appended."""
     key: str | None = field(default=None, repr=False)
+    account: Mapping[str, str] = field(default_factory=dict)
+    """The headers that name the account that pays."""
     timeout: float = DEFAULT_TIMEOUT
     """Seconds without a byte from the server before one attempt fails."""
     deadline: float = _TIMEOUTS_PER_DEADLINE * DEFAULT_TIMEOUT
@@ -50,6 +54,7 @@ class Endpoint:
         url: str,
         key: str | None = None,
         *,
+        account: Mapping[str, str] | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         deadline: float | None = None,
         retries: int = DEFAULT_RETRIES,
@@ -64,7 +69,8 @@ class Endpoint:
             raise Refused("the API key contains characters that no key can have: copy it again into OPENAI_API_KEY")
         if deadline is None:
             deadline = max(_SHORTEST_DEADLINE, _TIMEOUTS_PER_DEADLINE * timeout)
-        return cls(url=url, key=key or None, timeout=timeout, deadline=deadline, retries=retries)
+        account = account or {}
+        return cls(url=url, key=key or None, account=account, timeout=timeout, deadline=deadline, retries=retries)
 
     @property
     def root(self) -> str:

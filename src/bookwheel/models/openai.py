@@ -78,6 +78,7 @@ class EndpointSettings(TypedDict, total=False):
 
     base_url: str
     api_key: str | None
+    account: Mapping[str, str]
     timeout: float
     deadline: float | None
     retries: int
@@ -99,6 +100,7 @@ class OpenAIModel:
         name: str,
         base_url: str,
         api_key: str | None = None,
+        account: Mapping[str, str] | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         deadline: float | None = None,
         retries: int = DEFAULT_RETRIES,
@@ -112,7 +114,9 @@ class OpenAIModel:
         stream: bool = False,
     ) -> None:
         self.name = name
-        self.endpoint = Endpoint.resolve(base_url, api_key, timeout=timeout, deadline=deadline, retries=retries)
+        self.endpoint = Endpoint.resolve(
+            base_url, api_key, account=account, timeout=timeout, deadline=deadline, retries=retries
+        )
         self.plan = plan or Plan()
         self.tokenizer = tokenizer or EstimatingTokenizer()
         self.window = window

@@ -191,7 +191,8 @@ async def open_model(
     from bookwheel.models.openai import OpenAIModel
     from bookwheel.models.server_models import find_only_model
 
-    settings: EndpointSettings = {"base_url": url, "api_key": api_key, "window": window, "record_tokens": record_tokens}
+    settings: EndpointSettings = {"base_url": url, "api_key": api_key, "account": environment.account}
+    settings |= {"window": window, "record_tokens": record_tokens}
     if vision is not None:
         settings["vision"] = vision
     if timeout is not None:
@@ -201,5 +202,7 @@ async def open_model(
     if concurrency is not None:
         settings["concurrency"] = concurrency
     return await OpenAIModel.connect(
-        name or await find_only_model(Endpoint.resolve(url, api_key)), tokenizer=tokenizer, **settings
+        name or await find_only_model(Endpoint.resolve(url, api_key, account=environment.account)),
+        tokenizer=tokenizer,
+        **settings,
     )

@@ -13,7 +13,6 @@ costs more than the calls of one document save, so it is loaded when many calls 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import ssl
 import sys
@@ -54,8 +53,6 @@ _LONGEST_BLANK_LINE: Final = 4
 _OURS: Final = (ModelError, httpx2.TransportError)
 # As the SDK has them: more than a server's readings need, and kept for the next calls.
 _CONNECTIONS: Final = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
-# The variables that name other certificates than the system's.
-_CERTIFICATES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 # The import costs as much as this many calls save. The SDK may be there already, for its types.
 _CALLS_BEFORE_AIOHTTP: Final = 1000
 
@@ -66,7 +63,7 @@ def open_http_client(endpoint: Endpoint, timeout: httpx2.Timeout) -> httpx2.Asyn
 
 
 @cache
-def _open_tls(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+def _open_tls(_places: ssl.DefaultVerifyPaths) -> ssl.SSLContext:
     """Return the context of all clients: certificates take 25 ms to load, and a model has three clients."""
     return httpx2.create_ssl_context()
 
@@ -75,7 +72,7 @@ class _LateTls(ssl.SSLContext):
     """The context of a client that is sent to no server with a certificate, unless another one redirects it there."""
 
     def wrap_bio(self, *arguments: Any, **settings: Any) -> ssl.SSLObject:
-        return _open_tls(*map(os.environ.get, _CERTIFICATES)).wrap_bio(*arguments, **settings)
+        return _open_tls(ssl.get_default_verify_paths()).wrap_bio(*arguments, **settings)
 
 
 class BoundedClient(httpx2.AsyncClient):
@@ -85,7 +82,7 @@ class BoundedClient(httpx2.AsyncClient):
         self._endpoint = endpoint
         hooks: dict[str, list[Callable[..., Any]]] = {"request": [self._check_host], "response": [self._bound_cookies]}
         is_plain = endpoint.url.startswith("http://")
-        tls = _LateTls(ssl.PROTOCOL_TLS_CLIENT) if is_plain else _open_tls(*map(os.environ.get, _CERTIFICATES))
+        tls = _LateTls(ssl.PROTOCOL_TLS_CLIENT) if is_plain else _open_tls(ssl.get_default_verify_paths())
         super().__init__(verify=tls, timeout=timeout, limits=_CONNECTIONS, follow_redirects=True, event_hooks=hooks)
 
     def _init_transport(self, **settings: Any) -> httpx2.AsyncBaseTransport:  # type: ignore[override]

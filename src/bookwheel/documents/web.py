@@ -11,9 +11,7 @@ import asyncio
 import ipaddress
 import socket
 import tempfile
-import threading
-from concurrent.futures import Future
-from contextlib import suppress
+from concurrent.futures import CancelledError
 from dataclasses import replace
 from email.message import Message
 from pathlib import PurePosixPath
@@ -21,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import httpx2
 
+from bookwheel.background import LoopThread
 from bookwheel.documents.cancellation import check_cancelled, current_scope, run_cancellable
 from bookwheel.documents.sources import spool, take_fingerprint
 from bookwheel.errors import SourceError
@@ -153,29 +152,16 @@ def fetch(
 
 def _run(work: Coroutine[Any, Any, SourceFile]) -> SourceFile:
     """Return the result of a coroutine, run in a thread and a loop of its own; the caller may be in another loop."""
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(work)
-    outcome: Future[SourceFile] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(loop.run_until_complete(task))
-        except BaseException as error:  # noqa: BLE001  whatever it raises goes to the caller
-            outcome.set_exception(error)
-        finally:
-            loop.close()
-
-    def cancel() -> None:
-        with suppress(RuntimeError):  # it has just ended
-            loop.call_soon_threadsafe(task.cancel)
-
-    threading.Thread(target=run, name="bookwheel fetch", daemon=True).start()
-    with current_scope().on_cancel(cancel):
-        try:
+    thread = LoopThread("bookwheel fetch")
+    outcome = thread.submit(work)
+    try:
+        with current_scope().on_cancel(outcome.cancel):
             return outcome.result()
-        except asyncio.CancelledError:
-            check_cancelled()
-            raise
+    except CancelledError:
+        check_cancelled()
+        raise
+    finally:
+        thread.close()
 
 
 async def _fetch(url: str, name: str, most_bytes: int, most_seconds: float, *, allow_private: bool) -> SourceFile:

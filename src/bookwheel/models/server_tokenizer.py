@@ -9,7 +9,6 @@ thread; the reading loop cuts its chunks in one.
 from __future__ import annotations
 
 import asyncio
-import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from bookwheel.background import LoopThread
 from bookwheel.errors import BadReply, ModelError
 from bookwheel.models.completion import parse_count, parse_ids
 from bookwheel.models.server_errors import request_errors, translate_error
@@ -24,7 +24,6 @@ from bookwheel.text.tokens import replace_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
-    from concurrent.futures import Future
 
     from bookwheel.models.client import Client
     from bookwheel.models.endpoint import Endpoint
@@ -42,14 +41,6 @@ _SECONDS_TO_ANSWER: Final = 15.0
 _T = TypeVar("_T")
 
 
-async def _end_tasks() -> None:
-    """Cancel what else runs in this loop, and wait for its end."""
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
 class ServerTokenizer:
     """A tokenizer behind HTTP. We send every server's field names; each takes its own and ignores the others."""
 
@@ -59,9 +50,7 @@ class ServerTokenizer:
         self.name = f"{endpoint.display_url} {model}"
         self._endpoint = endpoint
         self._model = model
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="bookwheel tokenizer", daemon=True)
-        self._thread.start()
+        self._thread = LoopThread("bookwheel tokenizer")
         self._requests: OrderedDict[str, asyncio.Future[_TokenizedText]] = OrderedDict()
 
     @classmethod
@@ -69,7 +58,7 @@ class ServerTokenizer:
         """Return the server's tokenizer, or None."""
         probe = cls(replace(endpoint, retries=0, timeout=min(endpoint.timeout, _SECONDS_TO_ANSWER)), model)
         try:
-            found = await asyncio.wrap_future(probe._submit(probe._tokenize("one two three")))
+            found = await asyncio.wrap_future(probe._thread.submit(probe._tokenize("one two three")))
             return cls(endpoint, model) if found.count else None
         except ModelError:  # hosted servers have no such route, and answer in many ways
             return None
@@ -82,9 +71,9 @@ class ServerTokenizer:
 
     def remember(self, text: str, tokens: int) -> None:
         """Keep a count that the server has sent with a reply."""
-        known = self._loop.create_future()
+        known = self._thread.loop.create_future()
         known.set_result(_TokenizedText(text=text, count=tokens))
-        self._loop.call_soon_threadsafe(self._requests.setdefault, text, known)
+        self._thread.loop.call_soon_threadsafe(self._requests.setdefault, text, known)
 
     def fit(self, text: str, limit: int) -> int:
         """Return the character where token number `limit` ends, or a little less."""
@@ -111,27 +100,22 @@ class ServerTokenizer:
         user = {"role": "user", "content": word}
         conversations = ([user], [{"role": "system", "content": word}, user])
         counts = [
-            await asyncio.wrap_future(self._submit(self._count_conversation(conversation)))
+            await asyncio.wrap_future(self._thread.submit(self._count_conversation(conversation)))
             for conversation in conversations
         ]
         return max((tokens for tokens in counts if tokens is not None), default=None)
 
     def close(self) -> None:
         """Close the connections and end the thread."""
-        if not self._loop.is_closed():
+        if not self._thread.loop.is_closed():
             # A reading that was interrupted leaves its request behind, and Python complains of a task that never ends.
-            self._wait(_end_tasks())
+            self._thread.end_tasks()
             if "_client" in self.__dict__:
                 self._wait(self._client.close())
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
-
-    def _submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+            self._thread.close()
 
     def _wait(self, work: Coroutine[Any, Any, _T]) -> _T:
-        return self._submit(work).result()
+        return self._thread.submit(work).result()
 
     @cached_property
     def _client(self) -> Client:

@@ -16,13 +16,13 @@ whoever counts waits for the answer, in either loop or in a thread, so the reque
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
+from bookwheel.background import LoopThread
 from bookwheel.errors import BookwheelError
 from bookwheel.journal import StoredDocument
 from bookwheel.reading.several import Lockstep
@@ -254,34 +254,20 @@ class LoopJob(Generic[_T]):
 
 
 class ReadingLoop:
-    """The second loop and its thread, which start with the first job."""
+    """The second loop, which starts with the first job."""
 
     def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._thread: LoopThread | None = None
 
     def submit(self, work: Coroutine[Any, Any, _T]) -> LoopJob[_T]:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._loop.run_forever, name="bookwheel readings", daemon=True)
-            self._thread.start()
-        return LoopJob(work, self._loop)
+        self._thread = self._thread or LoopThread("bookwheel readings")
+        return LoopJob(work, self._thread.loop)
 
     async def run(self, work: Coroutine[Any, Any, _T]) -> _T:
         return await asyncio.wrap_future(self.submit(work).outcome)
 
     def close(self) -> None:
         """Interrupt what still runs, and stop the loop."""
-        if self._loop and self._thread:
-            asyncio.run_coroutine_threadsafe(_interrupt_others(), self._loop).result()
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
-            self._loop = self._thread = None
-
-
-async def _interrupt_others() -> None:
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+        if self._thread:
+            self._thread.close()
+            self._thread = None

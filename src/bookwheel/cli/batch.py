@@ -62,7 +62,7 @@ class BatchOptions:
     def load_rows(self, table: Path) -> list[BatchRow]:
         """Return the rows of the table, or the files of the folder, each with its question."""
         from bookwheel.batch.rows import list_folder, make_rows
-        from bookwheel.batch.tables import read_table
+        from bookwheel.tables.files import read_table
 
         asked = [*self.question, *(read_questions(self.questions) if self.questions else [])]
         if table.is_dir():
@@ -89,9 +89,9 @@ async def batch(
     """
     from bookwheel.batch.rows import BatchLedger
     from bookwheel.batch.run import BatchRun, BatchSettings
-    from bookwheel.batch.tables import check_target
     from bookwheel.plan import Budget
     from bookwheel.session import WayRequest
+    from bookwheel.tables.files import check_target
 
     if wanted.ray is not None:
         require_extra("a Ray cluster", "ray", "ray")
@@ -129,8 +129,8 @@ async def _read(
     work: BatchRun, model: Model, budget: Budget, options: ReadingOptions, *, cluster: str | None, out: Path
 ) -> None:
     """Read here or on the cluster, and write the table, however that ends."""
-    from bookwheel.batch.tables import write_table
     from bookwheel.models.patience import Patience
+    from bookwheel.tables.files import write_table
 
     connection = options.models.connection
     work.watch = watch = BatchWatcher(work, is_silent=options.output.is_silent)

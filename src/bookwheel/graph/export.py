@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-from bookwheel.batch.tables import write_table
 from bookwheel.errors import InputError
 from bookwheel.graph.record import fact_to_json
+from bookwheel.tables.files import write_table
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.batch import tables as files
 from bookwheel.errors import InputError
 from bookwheel.journal.kept_rows import run_query
+from bookwheel.tables import files
 from bookwheel.tables.columns import QUOTE
 from bookwheel.text.sanitize import escape_markdown
 

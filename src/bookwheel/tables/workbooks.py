@@ -1,4 +1,4 @@
-"""Write rows as a workbook (XLSX); reading one is a matter of documents."""
+"""Write rows as a workbook (XLSX), by an extra of its own; reading one is a matter of documents."""
 
 from __future__ import annotations
 

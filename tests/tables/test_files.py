@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from bookwheel.batch.tables import read_table, write_table
 from bookwheel.errors import InputError
+from bookwheel.tables.files import read_table, write_table
 
 ROWS = [
     {"source": "a.txt", "question": 'Who, "exactly"?\nAnd when?', "page": 3},

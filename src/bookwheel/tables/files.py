@@ -1,6 +1,6 @@
-"""Tables of rows with named columns: CSV, JSON lines, Parquet, and workbooks, which are only written.
+"""Rows with named columns as files: CSV, JSON lines, Parquet, and workbooks, which are only written.
 
-The format is told by the name's ending.
+The format is told by the name's ending. The files of `batch`, of `collect` and of graphs are read and written here.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ import csv
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
 Row = dict[str, Any]
 FORMATS: Final = (".csv", ".jsonl", ".parquet")
@@ -143,13 +145,13 @@ def _write_parquet(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> N
 
 
 def _write_workbook(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> None:
-    from bookwheel.batch.workbooks import write_workbook
+    from bookwheel.tables.workbooks import write_workbook
 
     write_workbook(path, [{name: _to_printable(value) for name, value in row.items()} for row in rows], columns)
 
 
 def _to_printable(value: Any) -> Any:
-    """Return a text without lone surrogates, which Parquet cannot hold."""
+    """Return a text without lone surrogates, which neither Parquet nor a workbook can hold."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 

@@ -70,7 +70,7 @@ def test_an_answer_comes_with_its_verdict_its_evidence_and_its_cost(capsys) -> N
     print_answer(READING, OutputOptions())
     assert capsys.readouterr().err == (
         "\nanswer\nword for word in the document\n"
-        "    “The lease ends in May.”  lease.pdf · p. 4, 5 · characters 1,000–1,022 · step 2\n"
+        "    “The lease ends in May.”  lease.pdf · p. 4–5 · characters 1,000–1,022 · step 2\n"
         "3 calls · 12,345 + 67 tokens · 1.2 s · bookwheel show 01234567\n"
     )
 
@@ -111,7 +111,7 @@ def test_each_sentence_of_an_answer_has_its_verdict(capsys) -> None:
     assert capsys.readouterr().err.splitlines()[2:-1] == [
         "borne out in part",
         "  The lease ends in May. word for word in the document",
-        "    “The lease ends in May.”  lease.pdf · p. 4, 5 · characters 1,000–1,022 · step 2",
+        "    “The lease ends in May.”  lease.pdf · p. 4–5 · characters 1,000–1,022 · step 2",
         "  It costs 12 crowns. not found in the document; nowhere in it: 12",
         "  Odo signed it. written by hand at step 3",
         "  Nobody says why. not in the document, the model says",

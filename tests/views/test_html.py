@@ -220,7 +220,7 @@ def test_lines_that_are_not_in_the_text_are_marked():
     told = texts(render_page(reading_of("a"), [lost, found, hand]))
     assert "bears not found in the text" in told
     assert "Odo written by hand not found in the text" in told
-    assert "built page 2 · step 1" in told
+    assert "built p. 2 · step 1" in told
 
 
 @pytest.mark.parametrize(

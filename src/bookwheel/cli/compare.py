@@ -77,6 +77,8 @@ async def _ask(question: str, changes: Sequence[TextChange], name: str, options:
 
 
 def _print_changes(changes: Sequence[TextChange], old: SourceDocument, new: SourceDocument, *, as_json: bool) -> None:
+    from bookwheel.views.verdicts import describe_pages
+
     counts = Counter(str(change.kind) for change in changes)
     if as_json:
         told = [_to_json(change, old, new) for change in changes]
@@ -91,8 +93,8 @@ def _print_changes(changes: Sequence[TextChange], old: SourceDocument, new: Sour
             print_line(f"\n{sanitize(heading)}" if heading else "")
         passage = change.new or change.old
         text = change.words or (passage.text if passage else "")
-        pages = _find_pages(new if change.new else old, passage)
-        where = f"  (p. {', '.join(map(str, pages))})" if pages else ""
+        pages = describe_pages(_find_pages(new if change.new else old, passage))
+        where = f"  ({pages})" if pages else ""
         console.print(StyledLine(f"{_MARKS[change.kind]} {sanitize(text)}{where}", style=_STYLES[change.kind]))
     total = ", ".join(f"{counts[kind]} {kind}" for kind in _MARKS if counts[kind])
     print_note(total or f"{old.name} and {new.name} have the same words", style="bold")

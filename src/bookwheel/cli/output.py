@@ -242,10 +242,12 @@ def format_step_title(step: Step, of: str = "") -> StyledLine:
 
 def format_place(step: Step) -> str:
     """Return where a step's chunk is from: its sources, pages and characters."""
+    from bookwheel.views.verdicts import describe_pages
+
     chunk = step.chunk
     source = sanitize(", ".join(chunk.sources[:2]) + (" …" if len(chunk.sources) > 2 else ""))  # noqa: PLR2004
-    pages = f" p. {chunk.pages[0]}–{chunk.pages[-1]}" if chunk.pages else ""
-    return f"{source}{pages} · characters {chunk.start:,}–{chunk.end:,}"
+    where = " ".join(filter(None, (source, describe_pages(chunk.pages))))
+    return f"{where} · characters {chunk.start:,}–{chunk.end:,}"
 
 
 def format_flags(step: Step) -> StyledLine:

@@ -11,7 +11,7 @@ from bookwheel.cli.terminal import StyledLine
 from bookwheel.journal.files import journal_path
 from bookwheel.plugins import list_plugins, load_plugin
 from bookwheel.text.sanitize import sanitize
-from bookwheel.views.verdicts import describe_span
+from bookwheel.views.verdicts import describe_pages, describe_span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,8 +104,8 @@ def print_origins(console: Terminal, lines: Sequence[LineOrigin]) -> None:
         console.print(StyledLine("\nwhere the memory's lines come from", style="bold"))
     for origin in lines:
         console.print(StyledLine(f"  {sanitize(origin.line)}"))
-        pages = f" · p. {', '.join(map(str, origin.pages))}" if origin.pages else ""
-        place = f"    entered at step {origin.step}{' by hand' if origin.by_hand else ''}{pages}"
+        entered = f"    entered at step {origin.step}{' by hand' if origin.by_hand else ''}"
+        place = " · ".join(filter(None, (entered, describe_pages(origin.pages))))
         if origin.quote:
             place += f" · {describe_span(origin.quote, origin.quote.source if origin.quote.lines else '')} "
             console.print(

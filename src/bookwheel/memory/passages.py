@@ -13,6 +13,7 @@ from bookwheel.reading.prompts import language_of
 from bookwheel.text.questions import find_kind, shows_kind
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Part
+from bookwheel.views.verdicts import describe_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,9 +65,9 @@ class DatedQuote:
 
     def describe_place(self) -> str:
         """Return where it stands, in words."""
-        page = "" if self.page is None else f" · page {self.page}"
-        sure = "" if self.confidence is None else f" · read in a picture ({self.confidence:.0%})"
-        return " · ".join(filter(None, (f"{self.source}{page}{sure}", self.speaker, self.at)))
+        page = "" if self.page is None else describe_pages([self.page])
+        sure = "" if self.confidence is None else f"read in a picture ({self.confidence:.0%})"
+        return " · ".join(filter(None, (self.source, page, sure, self.speaker, self.at)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ from bookwheel.verdict.marks import CAUSE, HEDGE, NOT, SAID
 from bookwheel.verdict.measure import contradicts
 from bookwheel.verdict.parsing import Sentence, parse
 from bookwheel.verdict.sources import PlacedParts
+from bookwheel.views.verdicts import describe_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -96,7 +97,7 @@ class SourceLine:
 
     def describe(self) -> str:
         places = f"characters {self.start:,}–{self.end:,}" if self.start is not None and self.end is not None else ""
-        return ", ".join(filter(None, (self.source, f"p. {self.page}" if self.page else "", places)))
+        return ", ".join(filter(None, (self.source, describe_pages([self.page] if self.page else []), places)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

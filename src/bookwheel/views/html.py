@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.claims import choose_sign
 from bookwheel.types import Flag, Status
 from bookwheel.views.diff import ChangeKind, changed_share, diff_memories
-from bookwheel.views.verdicts import describe_claim, describe_span, describe_verdict, list_cautions
+from bookwheel.views.verdicts import describe_claim, describe_pages, describe_span, describe_verdict, list_cautions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -176,13 +176,6 @@ def _link_step(step: int, *, linked: bool) -> str:
     return f'<a href="#step-{step}">step {step}</a>' if linked else f"step {step}"
 
 
-def _format_pages(pages: Sequence[int]) -> str:
-    if not pages:
-        return ""
-    first, last = min(pages), max(pages)
-    return f"page {first} · " if first == last else f"pages {first}–{last} · "
-
-
 def _list_origins(origins: Sequence[LineOrigin]) -> Iterator[str]:
     """Yield the lines of the final memory, each with its place in the document."""
     if origins:
@@ -197,9 +190,10 @@ def _render_origin(origin: LineOrigin) -> str:
         quote += f", {_link_step(origin.quote.step, linked=True)}"
     marks = '<span class="chip">written by hand</span>' if origin.by_hand else ""
     marks += "" if origin.found else '<span class="chip">not found in the text</span>'
+    where = " · ".join(filter(None, (describe_pages(origin.pages), _link_step(origin.step, linked=True))))
     return (
         f'<li class="{"found" if origin.found else "lost"}"><bdi>{_escape(origin.line)}</bdi>'
-        f'<p class="small">{marks}{_format_pages(origin.pages)}{_link_step(origin.step, linked=True)}{quote}</p></li>\n'
+        f'<p class="small">{marks}{where}{quote}</p></li>\n'
     )
 
 
@@ -233,7 +227,7 @@ def _render_step(step: Step, *, linked: bool = True) -> str:
     return (
         f'<section {anchor}><div class="where"><a {number}>{chunk.index}</a>'
         f'<p class="small"><bdi>{_escape(", ".join(chunk.sources))}</bdi></p>'
-        f'<p class="small">{_format_pages(chunk.pages).removesuffix(" · ")}</p>'
+        f'<p class="small">{describe_pages(chunk.pages)}</p>'
         f'<p class="small">{chunk.start:,}–{chunk.end:,}</p></div>'
         f'<div><div class="memory">{"".join(_render_diff(step.before.text, step.after.text))}</div>'
         f'<p class="small">{_render_chips(step.flags)}memory {step.after.tokens:,} tokens · '

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bookwheel.text.sanitize import escape_markdown, sanitize
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
-from bookwheel.views.verdicts import describe_claim, describe_place, describe_verdict, list_cautions
+from bookwheel.views.verdicts import describe_claim, describe_pages, describe_place, describe_verdict, list_cautions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,8 +67,7 @@ def _render_step(step: Step) -> Iterator[str]:
     chunk = step.chunk
     # A part that went unread is of no source and of no page.
     sources = _inline(", ".join(chunk.sources))
-    pages = f"p. {chunk.pages[0]}–{chunk.pages[-1]}" if chunk.pages else ""
-    where = ", ".join(part for part in (sources, pages) if part)
+    where = ", ".join(filter(None, (sources, describe_pages(chunk.pages))))
     yield f"## Step {chunk.index}"
     span = f"characters {chunk.start:,}–{chunk.end:,}"
     yield " · ".join(part for part in (where, span, *step.flags) if part)

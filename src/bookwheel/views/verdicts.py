@@ -11,7 +11,7 @@ from bookwheel.text.questions import asks_for_list, find_counted
 from bookwheel.types import Flag
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from bookwheel.claims import Claim, Evidence
     from bookwheel.types import Reading
@@ -101,8 +101,19 @@ def describe_span(place: SupportsPlace, source: str) -> str:
     """Return where a span stands: file:line where the file has lines, else its pages and characters."""
     if place.lines:
         return f"{source}:{'-'.join(map(str, dict.fromkeys(place.lines)))}"
-    pages = f"p. {', '.join(map(str, place.pages))}" if place.pages else ""
-    return " · ".join(filter(None, (source, pages, f"characters {place.start:,}–{place.end:,}")))
+    return " · ".join(filter(None, (source, describe_pages(place.pages), f"characters {place.start:,}–{place.end:,}")))
+
+
+def describe_pages(pages: Sequence[int]) -> str:
+    """Return the numbers of pages in words, such as "p. 4" or "p. 4–6, 9"; empty where there are none."""
+    runs = list[list[int]]()
+    for page in sorted(set(pages)):
+        if runs and page == runs[-1][1] + 1:
+            runs[-1][1] = page
+        else:
+            runs.append([page, page])
+    told = (str(first) if first == last else f"{first}–{last}" for first, last in runs)
+    return f"p. {', '.join(told)}" if runs else ""
 
 
 def _is_looked_up(reading: Reading) -> bool:

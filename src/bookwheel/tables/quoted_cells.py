@@ -1,0 +1,76 @@
+"""The cells of a row that only quotes: what stands under a column's name, else what suits its kind."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.tables.columns import NUMBER, Column, Kind
+from bookwheel.tables.headers import CURRENCY, OF_COUNTS, OF_PEOPLE, map_columns
+from bookwheel.text import lexicon
+from bookwheel.text.numbers import place_dates
+from bookwheel.text.rows import read_row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.tables.units import Unit
+
+_LONGEST_CELL: Final = 300
+_MARK: Final = re.compile(r"^\s*(?:[-*+•·–>]+|\(?\d{1,3}[.)、])\s+")
+_NUMBERED: Final = re.compile(r"^\s*\d{1,3}(?:\.\d{1,3})+\s+")
+"""The number of a clause."""
+_DOER: Final = re.compile(
+    r"(?:[A-Z][\w'’-]+(?: (?:[a-z]{2,3} )?[A-Z][\w'’-]+)+"
+    r"|(?!(?:Due|According|Owing|Thanks|Prior)\b)[A-Z][\w'’-]+(?= to\b|[:,]))[:,]?\s+(?=\S)"
+    r"|[\u4e00-\u9fff][\u4e00-\u9fff·]{1,11}[:：,，]\s*(?=\S)"
+)
+"""Who is named first, and then what he does: "Ada Quill to order it", "Ada: order it", "陈晓岚：签订合同"."""
+_MONEY_WORDS: Final = r"元|英镑|美元|欧元|(?:pounds?|euros?|dollars?|yuan|crowns?)\b"
+_QUANTITY: Final = re.compile(
+    rf"{CURRENCY}?\s?{NUMBER.pattern}(?:\s?(?:(?:million|billion)\b|[百千万亿]))?(?:\s?(?:{CURRENCY}|%|{_MONEY_WORDS}))?"
+)
+_MONEY: Final = re.compile(rf"{CURRENCY}|{_MONEY_WORDS}")
+_MONTH: Final = rf"(?:{'|'.join(lexicon.MONTH_NAMES)})"
+_DAY: Final = re.compile(
+    rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\b|\b{_MONTH} \d{{1,2}}\b|\d{{1,2}}月\d{{1,2}}[日号]", re.IGNORECASE
+)
+"""A day whose year the sentence leaves open."""
+
+
+def fill_cells(unit: Unit, columns: Sequence[Column]) -> tuple[str | None, ...]:
+    """Return the cells under the columns' names, else what suits a column's kind; one text column has the words."""
+    named = _match_header(unit, columns)
+    text = _NUMBERED.sub("", _MARK.sub("", unit.text))
+    cells = [named.get(column.name) or find_value(text, column) for column in columns]
+    texts = [at for at, column in enumerate(columns) if column.kind is Kind.TEXT]
+    if texts and not any(cells[at] for at in texts):
+        # A whole sentence is what somebody does, and not who does it.
+        at = next((at for at in texts if not OF_PEOPLE.search(columns[at].name)), texts[0])
+        doer = next((at for at in texts if OF_PEOPLE.search(columns[at].name)), at)
+        if doer != at and (found := _DOER.match(text)):
+            cells[doer], text = found[0].strip(" :：,，"), text[found.end() :]
+        cells[at] = " ".join(text.split())[:_LONGEST_CELL]
+    return tuple(cells)
+
+
+def find_value(text: str, column: Column) -> str | None:
+    dates = [(start, end) for start, end, _ in place_dates(text)]
+    dates += [found.span() for found in _DAY.finditer(text) if not any(a <= found.start() < b for a, b in dates)]
+    if column.kind is Kind.DATE:
+        return next((text[start:end] for start, end in sorted(dates)), None)
+    if column.kind is Kind.NUMBER:
+        numbers = [
+            one for one in _QUANTITY.finditer(text) if not any(a < one.end() and one.start() < b for a, b in dates)
+        ]
+        # What is paid stands beside its currency, and other numbers before it.
+        money = [one for one in numbers if _MONEY.search(one[0])] if not OF_COUNTS.search(column.name) else []
+        return next((one[0].strip() for one in money or numbers), None)
+    return None
+
+
+def _match_header(unit: Unit, columns: Sequence[Column]) -> dict[str, str]:
+    """Return the cells of a row that its header names for the columns."""
+    names, cells = read_row(unit.header, unit.line)
+    places = map_columns(columns, names, [cells]) if cells else {}
+    return {columns[at].name: cells[place] for at, place in places.items()}

@@ -55,7 +55,7 @@ class CancelScope:
         """What is left for the words in pictures; all documents of one piece of work share it."""
         self.is_cancelled = False
         self._lock = threading.Lock()
-        self._callbacks: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], object]] = []
         self._token: contextvars.Token[CancelScope | None] | None = None
 
     def __enter__(self) -> Self:
@@ -80,7 +80,7 @@ class CancelScope:
             raise WorkCancelled("the work was cancelled")
 
     @contextmanager
-    def on_cancel(self, callback: Callable[[], None]) -> Iterator[None]:
+    def on_cancel(self, callback: Callable[[], object]) -> Iterator[None]:
         """Call `callback` if the scope is cancelled during the block; raise WorkCancelled if it was before."""
         with self._lock:
             self.check()

@@ -139,6 +139,46 @@ def test_the_parts_of_a_pie_go_with_the_names_beside_them_or_with_their_colours(
     assert sorted(sheet.read().rows[1:]) == [["Rent", "48%"], ["Wages", "52%"]]
 
 
+def draw_plain_bars(names, values, place):
+    """Draw bars upon their names, with no scale, and the values on, in or below them."""
+    sheet = Sheet()
+    sheet.write("Ferries", 300, 20)
+    for at, (name, value) in enumerate(zip(names, values, strict=True)):
+        x, long = 100 + 130 * at, 250 * value / max(values)
+        sheet.fill(BLUE, x - 35, 340 - long, x + 35, 340)
+        sheet.write(name, x, 358)
+        sheet.write(str(value), x, {"on": 340 - long - 13, "in": 318, "below": 382}[place])
+    return sheet
+
+
+@pytest.mark.parametrize("names", [["1904", "1905", "1906", "1907"], ["North", "East", "South", "West"]])
+@pytest.mark.parametrize("values", [[120, 402, 260, 395], [400, 402, 404, 406], [388, 402, 408, 395]])
+@pytest.mark.parametrize("place", ["on", "in", "below"])
+def test_years_name_the_bars_that_stand_on_them_as_words_do_without_a_scale(names, values, place):
+    rows = draw_plain_bars(names, values, place).read().rows
+    assert rows == [["", "Ferries"], *([name, str(value)] for name, value in zip(names, values, strict=True))]
+
+
+def test_years_name_the_bars_that_begin_at_them():
+    sheet = Sheet()
+    for at, (year, value) in enumerate((("2019", 512), ("2020", 230), ("2021", 497))):
+        sheet.fill(BLUE, 90, 60 + 80 * at, 90 + value // 2, 110 + 80 * at)
+        sheet.write(year, 60, 85 + 80 * at)
+        sheet.write(str(value), 115 + value // 2, 85 + 80 * at)
+    assert sheet.read().rows[1:] == [["2019", "512"], ["2020", "230"], ["2021", "497"]]
+
+
+@pytest.mark.parametrize("is_parted", [False, True])
+def test_the_shaded_head_of_a_table_is_no_row_of_bars(is_parted):
+    sheet = Sheet()
+    for at, (month, first, second) in enumerate((("Jan", "12", "31"), ("Feb", "15", "29"), ("Mar", "11", "28"))):
+        x = 100 + 150 * at
+        sheet.fill((200, 215, 240), x - 75 + is_parted, 40, x + 75 - is_parted, 66)
+        for row, text in enumerate((month, first, second)):
+            sheet.write(text, x, 53 + 26 * row)
+    assert sheet.read() is None
+
+
 def test_rows_of_a_receipt_and_of_a_table_are_no_chart():
     sheet = Sheet()
     for at, (name, price) in enumerate((("Oat milk", "1.95"), ("Sourdough", "3.40"), ("Eggs", "2.10"))):
@@ -177,6 +217,30 @@ def test_columns_of_short_lines_are_read_one_after_the_other_even_where_one_is_l
         columns = [[f"{line} and so on" for line in column] for column in columns]
     lines = arrange(lay_columns(*columns, width=510 // count))
     assert [line.text for line in lines] == [line for column in columns for line in column]
+
+
+CHINESE = [
+    ["总工程师林海生主持了改造", "工程。他的办公室在三楼。", "闸门换成了新式钢板，河道", "停航三个月。居民改走北桥"],
+    ["管理处设在南岸的小楼里。", "值班员四名，每天早晚各记", "录一次水位。闸门有六孔，", "每孔宽八米，高五米，去年"],
+]
+
+
+def test_columns_of_chinese_are_read_one_after_the_other():
+    lines = arrange(
+        [
+            Fragment(line, 40 + 360 * at, 340 + 360 * at, -46 * row - 30, -46 * row)
+            for row in range(4)
+            for at, line in enumerate(column[row] for column in CHINESE)
+        ]
+    )
+    assert [line.text for line in lines] == [*CHINESE[0], *CHINESE[1]]
+
+
+def test_long_cells_without_a_stop_stay_rows():
+    rooms = ["Room with a view of the sea", "Room without a view of it", "Bed in a room of four beds"]
+    prices = ["from eighty-four a night", "from sixty-one a night", "from twenty-nine a night"]
+    lines = arrange(lay_columns(rooms, prices, width=300))
+    assert [line.text for line in lines] == [" | ".join(row) for row in zip(rooms, prices, strict=True)]
 
 
 def test_a_list_of_prices_beside_its_things_stays_rows():

@@ -36,6 +36,19 @@ def test_a_row_has_its_header_and_the_headings_above_it():
     assert parts(DOCUMENT)[0] == (Shape.ROW, "| Yearly | 4p |", "# Terms\n\n## Prices", "| Plan | Minute |")
 
 
+def test_the_lines_of_a_receipt_are_rows_also_right_below_its_head():
+    rows = ["Flat white | 3.80", "Oat porridge | 6.20", "Total | 10.00"]
+    found = parts("\n".join(["CAFE HARBOUR", "12 March 2026 10:42", *rows]))
+    assert found[1:] == [(Shape.ROW, row, "CAFE HARBOUR", None) for row in rows]
+
+
+def test_the_first_of_pairs_of_words_is_no_header_but_that_above_numbers_is():
+    offices = ["总工程师 | 林海生", "财务主任 | 赵国强", "安全主任 | 孙小梅"]
+    assert parts("\n".join(offices)) == [(Shape.ROW, row, None, None) for row in offices]
+    goods = ["Goods | Barrels", "Salt | 120", "Tar | 87"]
+    assert parts("\n".join(goods)) == [(Shape.ROW, row, None, goods[0]) for row in goods[1:]]
+
+
 @pytest.mark.parametrize(
     "stamp",
     [

@@ -242,7 +242,7 @@ def _read_block(lines: Sequence[Line], at: int) -> tuple[int, list[TextPart]]:
         if end > at and _MARKED_HEADING.match(lines[end].text):
             break
         # A table may stand right below its title, and a note right below the table.
-        if end > at and _is_framed(lines[end].text) is not _is_framed(lines[end - 1].text):
+        if end > at and _is_row(lines[end].text) is not _is_row(lines[end - 1].text):
             break
         end += 1
     block = lines[at:end]
@@ -250,7 +250,9 @@ def _read_block(lines: Sequence[Line], at: int) -> tuple[int, list[TextPart]]:
     if _is_table(block) and (stamped < len(block) - 1 or "|" in block[0].text):
         rows = [line for line in block if not _RULE.fullmatch(line.text)]
         is_ruled = len(rows) < len(block)
-        has_none = not is_ruled and (_has_empty_header(lines, at) or _PRICE.search(rows[0].text))
+        has_none = not is_ruled and (
+            _has_empty_header(lines, at) or _PRICE.search(rows[0].text) or _are_pairs([row.text for row in rows])
+        )
         header = None if has_none else _find_header(rows)
         return end, [
             TextPart(
@@ -272,6 +274,17 @@ def _read_block(lines: Sequence[Line], at: int) -> tuple[int, list[TextPart]]:
 def _is_framed(line: str) -> bool:
     bare = line.strip()
     return bare.startswith("|") and bare.endswith("|") and len(bare) > 1
+
+
+def _is_row(line: str) -> bool:
+    return _is_framed(line) or (" | " in line and not _STAMPED.match(line))
+
+
+def _are_pairs(rows: Sequence[str]) -> bool:
+    """Tell if rows are names with what belongs to each, without a header above numbers: offices and who holds them."""
+    have_numbers = [any(map(str.isdigit, row)) for row in rows]
+    has_header = not have_numbers[0] and 2 * sum(have_numbers) > len(rows)
+    return not has_header and all(row.count("|") == 1 for row in rows)
 
 
 def _has_empty_header(lines: Sequence[Line], at: int) -> bool:

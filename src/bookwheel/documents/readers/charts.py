@@ -91,13 +91,19 @@ def read_chart(fragments: Sequence[Fragment], pixels: Any = None) -> Chart | Non
     entries = [f for f, _ in pieces if f in legend]
     numbers = [f for f, _ in pieces if _NUMBER.fullmatch(f.text) and f not in legend]
     words = [f for f, _ in pieces if f not in numbers and f not in legend and any(map(str.isalpha, f.text))]
-    scale = _find_scale(numbers, is_down=True)
-    floor = _find_scale([f for f in numbers if f not in scale], is_down=False)
-    loose = [f for f in numbers if f not in scale and f not in floor]
+    years = _find_names(numbers, paint, is_down=False)
+    column = [] if years else _find_names(numbers, paint, is_down=True)
+    scale = _find_scale([f for f in numbers if f not in years and f not in column], is_down=True)
+    is_named = years or _find_names(words, paint, is_down=False)
+    rest = [f for f in numbers if f not in scale and f not in column]
+    floor = years if is_named else _find_scale(rest, is_down=False)
+    loose = [f for f in numbers if f not in scale and f not in floor and f not in column]
     pairing = _Pairing(words, loose, legend, paint)
     rows: list[list[str]] = []
     if len(loose) > 1:  # one alone may be a title's
-        rows = pairing.read_bars(floor, has_scale=bool(scale)) or pairing.read_lying(has_scale=bool(floor))
+        # Without a scale beside it, a floor of numbers is the scale of bars that lie.
+        rows = pairing.read_bars(floor if scale or years else [], has_scale=bool(scale))
+        rows = rows or pairing.read_lying(column, has_scale=bool(floor))
         rows = rows or ([] if scale or floor else pairing.read_pie())
     if not rows and not scale:
         return None
@@ -121,6 +127,18 @@ def _split_ticks(fragment: Fragment) -> list[Fragment]:
         pieces.append(replace(fragment, text=word, left=left, right=left + len(word) * letter))
         at += len(word)
     return pieces
+
+
+def _find_names(fragments: Sequence[Fragment], paint: Paint | None, *, is_down: bool) -> list[Fragment]:
+    """Return the highest row that bars stand on, or a column that they begin at; numbers that are names are years."""
+    for first in sorted(fragments, key=lambda f: -f.top) if paint else ():
+        if is_down:
+            line = [f for f in fragments if abs(f.right - first.right) < first.height / 2]
+        else:
+            line = [f for f in fragments if f.is_level(first)]
+        if paint and len(line) > 1 and paint.has_bars(line, is_down=is_down):
+            return line
+    return []
 
 
 def _find_scale(numbers: Sequence[Fragment], *, is_down: bool) -> list[Fragment]:
@@ -182,31 +200,39 @@ class _Pairing:
         self._legend = legend
         self._paint = paint
 
-    def read_bars(self, floor: Sequence[Fragment], *, has_scale: bool) -> list[list[str]]:
-        """Pair the numbers above bars or points with the names, or the years of the floor, below them."""
-        # Without a scale, numbers on one line are the row of a table.
-        if not has_scale and all(f.is_level(self._numbers[0]) for f in self._numbers):
-            return []
-        # Without a scale beside it, a floor of numbers is the scale of bars that lie.
-        ticks = floor if has_scale else []
+    def read_bars(self, ticks: Sequence[Fragment], *, has_scale: bool) -> list[list[str]]:
+        """Pair the numbers above bars or points, or on a line below their names, with these names: words, or ticks."""
+        is_row = all(f.is_level(self._numbers[0]) for f in self._numbers)
         years = [_Name(re.sub(r"\.0+$", "", f.text), _middle(f, is_down=False), (f,)) for f in ticks]
         for names in (years, *self._find_name_rows()):
-            low = max((f.top for name in names for f in name.parts), default=0.0)
-            if len(names) > 1 and all(f.top > low for f in self._numbers):
+            if len(names) < 2:  # noqa: PLR2004
+                continue
+            heads = [name.parts[0] for name in names]
+            has_bars = self._paint is not None and self._paint.has_bars(heads, is_down=False)
+            # Without a scale and bars, numbers on one line are the row of a table.
+            if is_row and not has_scale and not has_bars:
+                continue
+            low = max(f.top for name in names for f in name.parts)
+            is_below = is_row and has_bars and all(self._numbers[0].top < f.bottom + f.height / 2 for f in heads)
+            if is_below or all(f.top > low for f in self._numbers):
                 below = [f for f in self._words if f.top < low and all(f not in name.parts for name in names)]
                 if rows := self._pair(names, _find_label(below), is_down=False, may_miss=names is years):
                     return rows
         return []
 
-    def read_lying(self, *, has_scale: bool) -> list[list[str]]:
-        """Pair the numbers at the ends of bars that lie with the names before them."""
-        # Without a scale, numbers in one column are that of a table.
-        if not has_scale and not (self._paint and self._is_ragged()):
-            return []
-        for first in self._words:
+    def read_lying(self, ticks: Sequence[Fragment], *, has_scale: bool) -> list[list[str]]:
+        """Pair the numbers at the ends of bars that lie with the names before them: words, or ticks."""
+        for first in (*ticks[:1], *self._words):
             column = [
-                f for f in self._words if min(abs(f.right - first.right), abs(f.left - first.left)) < first.height / 2
+                f
+                for f in (ticks if first in ticks else self._words)
+                if min(abs(f.right - first.right), abs(f.left - first.left)) < first.height / 2
             ]
+            # Without a scale and bars, numbers in one column are that of a table.
+            if not has_scale and not (
+                self._paint and (self._is_ragged() or self._paint.has_bars(column, is_down=True))
+            ):
+                continue
             names = [_Name(f.text, _middle(f, is_down=True), (f,)) for f in sorted(column, key=lambda f: -f.top)]
             right = max(f.right for f in column)
             is_before = len(names) > 1 and all(f.left > right - f.height for f in self._numbers)
@@ -251,7 +277,7 @@ class _Pairing:
                 [head, self._head_numbers(names, is_down=is_down)],
                 *([name.text, numbers[0].text] for name, numbers in paired),
             ]
-        elif not (rows := self._part_series(paired, self._find_title() or head, is_down=is_down)):
+        elif not (rows := self._part_series(paired, self._find_title(names) or head, is_down=is_down)):
             return []
         self.used = [*(part for name in names for part in name.parts), *self._numbers]
         return rows
@@ -276,9 +302,10 @@ class _Pairing:
             rows.append([name.text, *row])
         return rows
 
-    def _find_title(self) -> str:
-        """Return the words that stand highest above all numbers."""
-        top = max(_middle(f, is_down=True) for f in self._numbers)
+    def _find_title(self, names: Sequence[_Name] = ()) -> str:
+        """Return the words that stand highest above all numbers and names."""
+        taken = [part for name in names for part in name.parts]
+        top = max(_middle(f, is_down=True) for f in (*self._numbers, *taken))
         above = [f for f in self._words if _middle(f, is_down=True) > top and f.right - f.left > f.height]
         return max(above, key=lambda f: f.top).text if above else ""
 
@@ -294,7 +321,7 @@ class _Pairing:
 
     def _head_numbers(self, names: Sequence[_Name], *, is_down: bool) -> str:
         """Return what heads the numbers: the title with the unit that it does not have."""
-        title, unit = self._find_title(), self._find_unit(names, is_down=is_down)
+        title, unit = self._find_title(() if is_down else names), self._find_unit(names, is_down=is_down)
         if title and unit and unit.casefold() not in title.casefold():
             return f"{title} ({unit})"
         return title or unit or _UNNAMED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ _LEAST_PIE: Final = 0.04
 _LEAST_GAP: Final = 0.12
 _PATCH_GAP: Final = 1.5
 _PATCH_WIDTH: Final = 4.0
+# Line heights: how far a bar's foot is from its name at most, and how much of it is seen there at least.
+_BAR_GAP: Final = 1.2
+_LEAST_FOOT: Final = 0.25
+_WRITTEN_ON: Final = 0.4
 
 
 Colour = tuple[int, int, int]
@@ -80,6 +85,29 @@ class Paint:
 
     def find_behind(self, number: Fragment) -> Colour | None:
         return self._find_colour(self._cut(number.left, number.right, number.bottom, number.top))
+
+    def has_bars(self, names: Sequence[Fragment], *, is_down: bool) -> bool:
+        """Return whether a bar stands on each name of a row, or begins at each of a column, with ground between."""
+        # What is written on a bar is no name of it.
+        if any(self._is_shown(self._cut(f.left, f.right, f.bottom, f.top)).mean() > _WRITTEN_ON for f in names):
+            return False
+        high = max(f.height for f in names)
+        left, right = min(f.left for f in names), max(f.right for f in names)
+        bottom, top = min(f.bottom for f in names), max(f.top for f in names)
+        # Its rows lead away from the names, its columns along them.
+        if is_down:
+            area = self._is_shown(self._cut(right, right + _BAR_GAP * high, bottom, top)).T
+            places = sorted(top - (f.bottom + f.top) / 2 for f in names)
+        else:
+            area = self._is_shown(self._cut(left, right, top, top + _BAR_GAP * high))
+            places = sorted((f.left + f.right) / 2 - left for f in names)
+        half = 0.4 * high
+        feet = [area[:, max(0, round(at - half)) : round(at + half) + 1].all(axis=1) for at in places if area.size]
+        if len(feet) < 2 or min(foot.sum() for foot in feet) < _LEAST_FOOT * high:  # noqa: PLR2004
+            return False
+        ground = [~area[foot].any(axis=0) for foot in feet]
+        spans = pairwise(map(round, places))
+        return all(beside[a:b].sum() > half for beside, (a, b) in zip(ground, spans, strict=False))
 
     def find_legend(self, fragments: Sequence[Fragment]) -> dict[Fragment, Colour]:
         """Return the fragments with a patch of colour before them, each of another one; nothing where one repeats."""

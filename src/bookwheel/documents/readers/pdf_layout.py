@@ -28,6 +28,10 @@ _MOST_COLUMNS: Final = 4
 _PROSE_LENGTH: Final = 44
 _PROSE_FILL: Final = 0.6
 _PROSE_SHARE: Final = 0.6
+_WIDE: Final = re.compile(r"[\u3000-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]")
+# Cells of a table have no stops; one line of prose in six has one at least.
+_STOP: Final = re.compile(r"[.,;:!?](?:\s|$)|[。，；：！？]")
+_STOP_SHARE: Final = 1 / 6
 # A cell has this many lines at most; more side by side are columns.
 _MOST_CELL_LINES: Final = 12
 # Line heights: how far a line may begin left of the block above it, by its indent.
@@ -177,11 +181,17 @@ def _is_across(row: Sequence[Fragment], gutters: Sequence[float]) -> bool:
 
 
 def _is_prose(fragments: Sequence[Fragment], columns: int = 2) -> bool:
-    """Return True if most lines fill the column's width with words."""
+    """Return True if most lines fill the column's width with words, and some of them have a sentence's stops."""
     width = max(f.right for f in fragments) - min(f.left for f in fragments)
     length = _PROSE_LENGTH // columns
-    full = [f for f in fragments if len(f.text) >= length and f.right - f.left >= _PROSE_FILL * width]
-    return len(full) >= _PROSE_SHARE * len(fragments)
+    # A wide letter takes the place of two.
+    full = [
+        f
+        for f in fragments
+        if len(f.text) + len(_WIDE.findall(f.text)) >= length and f.right - f.left >= _PROSE_FILL * width
+    ]
+    stops = [f for f in fragments if _STOP.search(f.text)]
+    return len(full) >= _PROSE_SHARE * len(fragments) and len(stops) >= _STOP_SHARE * len(fragments)
 
 
 def _split_blocks(fragments: Iterable[Fragment]) -> list[_Block]:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from bookwheel.views.verdicts import describe_pages
+import bookwheel.serve
+from bookwheel.claims import Verdict
+from bookwheel.views.verdicts import VERDICT_WORDS, describe_pages
+
+PAGE = Path(bookwheel.serve.__file__).parent / "page"
 
 
 @pytest.mark.parametrize(
@@ -13,3 +19,10 @@ from bookwheel.views.verdicts import describe_pages
 )
 def test_pages_in_a_row_are_told_by_their_ends(pages: tuple[int, ...], words: str) -> None:
     assert describe_pages(pages) == words
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_the_page_tells_a_verdict_in_the_same_words(verdict: Verdict) -> None:
+    english, chinese = ((PAGE / f"words-{language}.js").read_text(encoding="utf-8") for language in ("en", "zh"))
+    assert f'"verdict.{verdict}": "{VERDICT_WORDS[verdict]}"' in english
+    assert f'"verdict.{verdict}": ' in chinese

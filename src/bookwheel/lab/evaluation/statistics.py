@@ -33,6 +33,7 @@ from statistics import NormalDist, fmean
 from typing import Final
 
 CONFIDENCE: Final = 0.95
+"""Tables, plots, model cards and the page write it out, as 95 %: published numbers are compared by that name."""
 # Clusters by which the seen effect of clusters is doubted. Of 0.5, 1, 1.5 and 2 it is the least that holds 93 % of
 # the truths or more in every place of the simulation (benchmarks/quality/interval_coverage.py).
 _DOUBT: Final = 2

@@ -58,8 +58,10 @@ _SMALL: Final = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty"
 )
+SMALL_NUMBERS: Final = tuple(_SMALL.split())
+"""The words for 0 to 20, each at its number."""
 NUMBER_WORDS: Final = {
-    **{word: str(value) for value, word in enumerate(_SMALL.split())},
+    **{word: str(value) for value, word in enumerate(SMALL_NUMBERS)},
     **{word: str(10 * (value + 2)) for value, word in enumerate(_TENS.split())},
     "hundred": "100",
     "thousand": "1000",

@@ -73,7 +73,7 @@ _BEFORE: Final = compile_late(rf"(us\$|[$€£¥]|\b(?:usd|eur|gbp)\b)\s?{_AMOUN
 _AFTER: Final = compile_late(rf"{_AMOUNT}{_SCALE}\s?(us\$|us dollars\b|[$€£¥])")
 _HALF_DAY: Final = compile_late(r"\b(\d{1,2})(?:[:.](\d{2}))?\s?([ap])(?:\.\s?m\.|m\b)")
 # "Quarter past nine in the evening", with the number as a word.
-_HOURS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_HOURS: Final = lexicon.SMALL_NUMBERS[1:13]
 _PAST: Final = compile_late(
     rf"\b(?:a )?(quarter|half|ten|twenty|five) (past|to) (\d{{1,2}}|{'|'.join(_HOURS)})\b"
     r"(?: (?:o.?clock )?(?:in the (morning|afternoon|evening)|at (night)|([ap])\.?m\.?))?"

@@ -21,6 +21,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.text.code import is_program, split_code
+from bookwheel.text.lexicon import SMALL_NUMBERS
 from bookwheel.text.lines import FILE_HEADER, Line, read_lines
 from bookwheel.text.references import find_references
 
@@ -90,8 +91,8 @@ _LONGEST_HEADING: Final = 70
 _SHORT_TITLE: Final = 40
 _HASHES: Final = re.compile(r" {0,3}(#{1,6})\s+(\S.*)")
 _COUNT: Final = (
-    r"(?:\d{1,3}|[ivxlcdm]{1,8}|the \w+|first|last|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
-    r"thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|(?:twenty|thirty|forty|fifty)(?:[- ]\w+)?)"
+    rf"(?:\d{{1,3}}|[ivxlcdm]{{1,8}}|the \w+|first|last|{'|'.join(SMALL_NUMBERS[1:20])}|"
+    r"(?:twenty|thirty|forty|fifty)(?:[- ]\w+)?)"
 )
 _CHAPTER: Final = re.compile(
     rf"\s*(?:(?:chapter|book|part|volume|section|appendix|act|scene|letter) {_COUNT}(?:$|\s*$|[.:,—–-].*)|"

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from bookwheel.lab.scoring.published import ALL_MARKS, ARTICLES, best, harmonic_mean
 from bookwheel.lab.scoring.score import NOTHING, Score
+from bookwheel.text.lexicon import SMALL_NUMBERS
 from bookwheel.text.normalization import simplify
 from bookwheel.text.remarks import declines
 
@@ -79,11 +80,7 @@ def relaxed(answer: str, golds: Sequence[str]) -> Score:
     return best(answer, golds, compare, "relaxed accuracy") if golds else NOTHING
 
 
-_NUMBER_WORDS: Final = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-)
-_NUMBERS: Final = {name: str(number) for number, name in enumerate(_NUMBER_WORDS.split())}
+_NUMBERS: Final = {name: str(number) for number, name in enumerate(SMALL_NUMBERS[:20])}
 _REPLACED: Final = (
     ("this is ", ""),
     ("it is ", ""),

@@ -107,3 +107,8 @@ def test_a_walk_names_what_its_file_defines(file: str, names: str) -> None:
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     assert set(re.findall(r"`(\w+)`", names)) <= {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_advice_works_before_there_is_a_release(page: Path) -> None:
+    assert "pip install 'bookwheel[" not in page.read_text(encoding="utf-8")

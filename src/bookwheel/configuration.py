@@ -27,7 +27,7 @@ from bookwheel.preset import list_presets
 from bookwheel.schema import check_bounds, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from bookwheel.models.endpoint import Endpoint
     from bookwheel.models.registry import ModelAddress
@@ -81,7 +81,7 @@ class Configuration:
     @property
     def has_chunks(self) -> bool:
         """The settings say how to read in chunks, so a document that fits the window is read in chunks too."""
-        return bool(self.preset or {"chunk_tokens", "memory_tokens"} & self.plan.keys())
+        return names_chunks([*self.plan, *(["preset"] if self.preset else [])])
 
     @classmethod
     def from_toml(cls, text: str, path: Path) -> Self:
@@ -256,6 +256,11 @@ class Connection:
         if kept and not base_url and (not model or (kept.url and not is_built_in(model))):
             return replace(kept, model=model or kept.model)
         return ModelAddress(model=model or (None if base_url else name), url=base_url)
+
+
+def names_chunks(settings: Collection[str]) -> bool:
+    """Return True if these settings say how to cut chunks."""
+    return not {"preset", "chunk_tokens", "memory_tokens"}.isdisjoint(settings)
 
 
 def user_file() -> Path:

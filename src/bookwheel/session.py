@@ -16,10 +16,10 @@ import asyncio
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from bookwheel.companions import accompany
-from bookwheel.configuration import Configuration, Connection, load_configuration
+from bookwheel.configuration import Configuration, Connection, load_configuration, names_chunks
 from bookwheel.errors import InputError
 from bookwheel.models.patience import Patience, persist
 from bookwheel.models.registry import ModelAddress
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from bookwheel.reading.loop import Way
     from bookwheel.reading.runner import Watch
     from bookwheel.types import Document, Reading, Usage
-
-_CHUNK_SETTINGS: Final = frozenset({"preset", "chunk_tokens", "memory_tokens"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +83,6 @@ class WayRequest:
             # `bookwheel resume` would go on with the registered way, and mix two ways in one reading.
             raise InputError(f"there is a registered way {self.name!r}; give your function another name")
         return self.way
-
-
-def names_chunks(settings: Collection[str]) -> bool:
-    """Return True if these settings say how to cut chunks."""
-    return bool(_CHUNK_SETTINGS & {*settings})
 
 
 def refuse_unknown(settings: Collection[str], known: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self, runtime_checkable
 
 from bookwheel.claims import Evidence
 from bookwheel.text.matching import Passage, Word, find_missing_words, is_claim, parse_words, word_overlap
@@ -37,8 +37,9 @@ _LEAST_QUOTED: Final = 0.5
 _SAME_FACT: Final = 0.6
 
 
+@runtime_checkable
 class SupportsSlice(Protocol):
-    """The part of a document that provenance needs."""
+    """A document whose chunks can be read again."""
 
     def slice(self, start: int, end: int) -> str: ...
 

@@ -6,7 +6,7 @@ A fact that the memory took in at step 20 is cited at step 20, whatever earlier 
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.claims import Evidence
 from bookwheel.text.lines import find_lines, has_lines
@@ -29,11 +29,6 @@ class SupportsParts(Protocol):
     """The part of a document that a verdict needs."""
 
     def parts(self) -> Iterable[Part]: ...
-
-
-@runtime_checkable
-class _SupportsSlice(SupportsSlice, Protocol):
-    """A document whose chunks can be read again."""
 
 
 class PlacedParts:
@@ -63,7 +58,7 @@ class PlacedParts:
 
     def lines(self, start: int, end: int) -> tuple[int, ...]:
         """Return the first and the last line of the file that these characters stand in."""
-        if not isinstance(self.document, _SupportsSlice) or not has_lines(", ".join(self.sources(start, end))):
+        if not isinstance(self.document, SupportsSlice) or not has_lines(", ".join(self.sources(start, end))):
             return ()
         return find_lines(self.document.slice, self._starts[bisect_right(self._starts, start) - 1], start, end)
 
@@ -86,7 +81,7 @@ class EvidenceList:
         self._starts = [chunk.start for chunk in self._chunks]
         self._by_hand = list(_lines_by_hand(steps))
         self._origins: list[tuple[LineOrigin, Evidence]] = []
-        if steps and isinstance(parts.document, _SupportsSlice):
+        if steps and isinstance(parts.document, SupportsSlice):
             found = find_origins(steps, parts.document)
             self._origins = [(one, one.quote) for one in found if one.quote and not one.by_hand]
 

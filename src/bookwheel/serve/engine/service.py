@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
+from bookwheel.configuration import names_chunks
 from bookwheel.errors import BookwheelError, JournalError, PlanError
 from bookwheel.journal import Journal, StoredDocument
 from bookwheel.models.base import Model
@@ -30,7 +31,7 @@ from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, Readi
 from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.engine.sharing import FairQueue, Metrics, SharedModel
 from bookwheel.serve.engine.usage import UsageStore
-from bookwheel.session import Session, WayRequest, make_reading, names_chunks, settle_way
+from bookwheel.session import Session, WayRequest, make_reading, settle_way
 from bookwheel.types import DocumentInfo, Reading, Status, Usage
 
 _log = logging.getLogger(__name__)

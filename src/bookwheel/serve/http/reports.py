@@ -10,6 +10,7 @@ from pydantic import Field
 from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
+from bookwheel.configuration import names_chunks
 from bookwheel.errors import InputError
 from bookwheel.reports.matrix import AnswerMatrixJson, Matrix, list_matrix_blocks, matrix_to_json
 from bookwheel.reports.outline import parse_outline
@@ -21,7 +22,6 @@ from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import operation
 from bookwheel.serve.http.requests import Body, PlanValues, Question, identify_caller, parse_body
-from bookwheel.session import names_chunks
 from bookwheel.tables.way import NAME
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.configuration import names_chunks
 from bookwheel.errors import PlanError
 from bookwheel.journal import StoredDocument
 from bookwheel.models.base import Model
@@ -46,7 +47,6 @@ from bookwheel.serve.openai.requests import (
     is_schema_optional,
     name_unused,
 )
-from bookwheel.session import names_chunks
 from bookwheel.tables.way import makes_table
 from bookwheel.text.questions import asks_for_all
 from bookwheel.text.ranking import QuestionWords

@@ -10,6 +10,7 @@ from pathlib import Path
 from bookwheel import record
 from bookwheel.reading.ways.registry import list_ways, load_spec
 from bookwheel.types import Flag, Status
+from bookwheel.views.flags import FLAG_WORDS
 
 PACKAGE = Path(record.__file__).parent
 PAGE = PACKAGE / "serve" / "page"
@@ -27,9 +28,15 @@ def test_both_languages_say_everything_that_is_asked_for():
     assert english == chinese
     code = "".join(file.read_text("utf-8") for file in PAGE.glob("*.js"))
     assert set(re.findall(r'\bt\("([^"]+)"', code)) <= english
-    assert {f"status.{status}" for status in Status} | {f"flag.{flag}" for flag in Flag} <= english
+    assert {f"status.{status}" for status in Status} <= english
     # The form does not offer a reading without the document.
     assert {f"way.{way}" for way in list_ways() if way != "closed-book" and load_spec(way).is_general} <= english
+
+
+def test_the_page_says_of_flags_what_all_other_doors_say():
+    said = dict(re.findall(r'^  "flag\.([^"]+)": "([^"]+)"', (PAGE / "words-en.js").read_text("utf-8"), re.MULTILINE))
+    assert said == FLAG_WORDS
+    assert set(said) == set(Flag)
 
 
 def written_reasons():

@@ -154,12 +154,14 @@ def show(name: str, *, version: int | None = None, output: OutputOptions = Outpu
 @app.command
 def log(name: str, *, output: OutputOptions = OutputOptions()) -> int:
     """List a memory's versions with what each changed and who said it, its answers and what was forgotten."""
+    from bookwheel.views.flags import describe_flags
+
     with output.require_journal(name) as journal:
         values = records.log_to_json(journal.memories, journal.memories.find(name))
     lines = []
     for version in values["versions"]:
         late = " · late" if version["late"] else ""
-        flags = f" · {', '.join(version['flags'])}" if version["flags"] else ""
+        flags = "".join(f" · {words}" for words in describe_flags(version["flags"]))
         lines.append(f"version {version['version']} · {version['at']} · {version['source']}{late}{flags}")
         lines += [format_change(change) for change in version["changes"]]
     for answer in values["answers"]:
@@ -340,6 +342,8 @@ def _print(values: Mapping[str, Any], output: OutputOptions, *lines: str) -> int
 
 def _print_update(name: str, update: MemoryUpdate, output: OutputOptions) -> int:
     """Print what changed in a memory, and what was not taken in; return the exit code."""
+    from bookwheel.views.flags import describe_flags
+
     values, gaps = records.update_to_json(name, update), update.gaps
     if not (output.as_json or output.json_events):
         for note in () if output.quiet else update.notes:
@@ -353,7 +357,7 @@ def _print_update(name: str, update: MemoryUpdate, output: OutputOptions) -> int
         steps = f"{count(values['steps'], 'piece')} read · {values['tokens']} tokens"
         print_note(f"version {values['version']} · {steps}", style="dim")
     if gaps and not (output.as_json or output.json_events):
-        why = ", ".join(sorted({flag for gap in values["gaps"] for flag in gap["flags"]}))
+        why = "; ".join(describe_flags(sorted({flag for gap in values["gaps"] for flag in gap["flags"]})))
         advice = "where the memory is full, begin one with more --memory-tokens"
         note = f"not taken in whole: {len(gaps)} of {values['steps']} pieces ({why}); {advice}"
         print_note(note, style="bold yellow")

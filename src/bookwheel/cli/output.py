@@ -130,6 +130,7 @@ def find_exit_code(reading: Reading) -> int:
 def _print_gaps(reading: Reading, output: OutputOptions) -> None:
     """List the sections that were not taken in whole, and say what to do about it."""
     from bookwheel.types import find_gaps
+    from bookwheel.views.flags import describe_flags
     from bookwheel.views.verdicts import list_cautions
 
     for caution in list_cautions(reading):
@@ -138,7 +139,7 @@ def _print_gaps(reading: Reading, output: OutputOptions) -> None:
         return
     print_note(f"not taken in whole: {len(gaps)} of {len(reading.steps)} sections", style="bold yellow")
     for step in gaps[:_MOST_GAPS]:
-        print_note(f"  {format_place(step)} · {', '.join(step.flags)}")
+        print_note(f"  {format_place(step)} · {'; '.join(describe_flags(step.flags))}")
     if len(gaps) > _MOST_GAPS:
         print_note(f"  and {len(gaps) - _MOST_GAPS} more; --json lists all")
     if reading.status == "answered" and find_gaps(reading.steps):
@@ -252,7 +253,10 @@ def format_place(step: Step) -> str:
 
 def format_flags(step: Step) -> StyledLine:
     """Return what happened at a step, apart from what most steps have."""
-    return StyledLine("".join(f" · {flag}" for flag in step.flags if flag != "unchanged"), style="yellow")
+    from bookwheel.views.flags import describe_flags
+
+    words = describe_flags(flag for flag in step.flags if flag != "unchanged")
+    return StyledLine("".join(f" · {one}" for one in words), style="yellow")
 
 
 def memory_diff(before: str, after: str, *, unchanged: bool = True) -> Iterator[StyledLine]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.claims import choose_sign
 from bookwheel.types import Flag, Status
 from bookwheel.views.diff import ChangeKind, changed_share, diff_memories
+from bookwheel.views.flags import describe_flags
 from bookwheel.views.verdicts import describe_claim, describe_pages, describe_span, describe_verdict, list_cautions
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ def _render_step(step: Step, *, linked: bool = True) -> str:
 
 
 def _render_chips(flags: Iterable[Flag]) -> str:
-    return "".join(f'<span class="chip">{flag}</span>' for flag in flags)
+    return "".join(f'<span class="chip">{words}</span>' for words in describe_flags(flags))
 
 
 def _render_diff(before: str, after: str) -> Iterator[str]:

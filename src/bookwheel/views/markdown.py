@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bookwheel.text.sanitize import escape_markdown, sanitize
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
+from bookwheel.views.flags import describe_flags
 from bookwheel.views.verdicts import describe_claim, describe_pages, describe_place, describe_verdict, list_cautions
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _render_step(step: Step) -> Iterator[str]:
     where = ", ".join(filter(None, (sources, describe_pages(chunk.pages))))
     yield f"## Step {chunk.index}"
     span = f"characters {chunk.start:,}–{chunk.end:,}"
-    yield " · ".join(part for part in (where, span, *step.flags) if part)
+    yield " · ".join(part for part in (where, span, *describe_flags(step.flags)) if part)
     lines = []
     for change in diff_memories(step.before.text, step.after.text):
         text = mark_words(change) if change.kind is ChangeKind.REWORDED else change.text

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bookwheel.reading.ways.short_answers import choose_answer, find_figure_end, find_polarity, is_label
+from bookwheel.models.copying import CopiedSpan
+from bookwheel.reading.ways.short_answers import choose_answer, choose_span, find_figure_end, find_polarity, is_label
 from bookwheel.text.ranking import QuestionWords
 
 PASSAGE = "## Customs … A boat came at noon. The customs men counted sixty-four barrels in the cellar."
@@ -26,6 +27,22 @@ def test_all_but_how_and_why_are_answered_with_the_passage(question):
 def test_yes_or_no_is_told_by_a_denial_in_the_sentence_with_the_questions_words(question, is_so):
     passages = ["5. Animals … No dog shall be kept in the flat. A cat is permitted."]
     assert find_polarity(passages, QuestionWords(question)) is is_so
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Who has the shed key?", "Petra Lunn"),
+        ("Who is the chair?", "Malik Osei"),
+        ("Who swept the hall?", "Malik Osei"),
+    ],
+)
+def test_a_short_answer_is_not_of_the_sentence_beside_the_one_that_answers(question, answer):
+    passage = "I have stepped down; Malik Osei is the chair now. The shed key is with Petra Lunn."
+    likeliest = ("Malik Osei", "Petra Lunn")
+    spans = [CopiedSpan(at := passage.index(name), at + len(name), -0.8) for name in likeliest]
+    found = choose_span(spans, passage, QuestionWords(question))
+    assert passage[found.start : found.end] == answer
 
 
 def test_why_keeps_its_sentence():

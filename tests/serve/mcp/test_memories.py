@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gc
 import json
 import os
@@ -13,11 +14,12 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
 from mcp_service import call, client_of, refused, service_of
 from value_notes import PLAN, note_values
 
+from bookwheel import LastingMemory
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.serve.mcp import memories
 from bookwheel.serve.mcp.graph import build_graph_server
@@ -48,6 +50,12 @@ def test_the_verbs_from_beginning_to_end(tmp_path: Path) -> None:
             then = await call(client, "memory_ask", memory="ada", question="room?", as_of="2026-05-01T12:00Z")
             assert "12" in then["answer"]
             await call(client, "memory_edit", memory="ada", old="pin = 9", new="pin = 8")
+            assert [one.get("flags") for one in (await call(client, "memory_log", memory="ada"))["versions"]] == [
+                ["edited by hand"],
+                None,
+                None,
+                None,
+            ]
             shown = await call(client, "memory_show", memory="ada")
             assert shown["pieces"] == [{"text": "door = 1\npin = 8\nroom = 31"}]
             assert (await call(client, "memory_show", memory="ada", version=1))["pieces"] == [{"text": "room = 12"}]
@@ -60,6 +68,11 @@ def test_the_verbs_from_beginning_to_end(tmp_path: Path) -> None:
             assert (told["texts"], told["versions"]) == (1, 1)
             assert (await call(client, "memory_forget", memory="ada", source="m2"))["purged"]
             assert (await call(client, "memory_ask", memory="ada", question="room?"))["answer"] == "room = 12"
+            (exported,) = (await client.read_resource("memory://ada/export")).contents
+            (tmp_path / "ada.sqlite").write_bytes(base64.b64decode(exported.blob))
+            assert LastingMemory(tmp_path / "ada.sqlite", model=reader()).text == "door = 1\nroom = 12"
+            with pytest.raises(MCPError, match="no memory"):
+                await client.read_resource("memory://nobody/export")
             assert (await call(client, "memory_rename", memory="ada", new="bo"))["memory"] == "bo"
             assert [one["memory"] for one in (await call(client, "memory_list"))["memories"]] == ["bo"]
             assert (await call(client, "memory_delete", memory="bo"))["deleted"]

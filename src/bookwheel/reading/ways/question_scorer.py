@@ -33,7 +33,7 @@ from bookwheel.models.base import Ability, Copies, copy_spans, find_abilities
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.gates import ask_judgement, score_question
 from bookwheel.reading.ways.passages import GAP, overlaps, split_windows
-from bookwheel.reading.ways.short_answers import choose_answer, find_figure_end, find_polarity, is_label
+from bookwheel.reading.ways.short_answers import choose_answer, choose_span, find_figure_end, find_polarity, is_label
 from bookwheel.text.questions import Style, can_answer, find_style
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Usage
@@ -161,14 +161,15 @@ class QuestionScorer:
         if not copies.spans:
             is_whole = second and style is not Style.SPAN
             return ShortAnswer(unsure if is_whole else choose_answer(second or passage, self.words))
-        fit = (
+        fit = [
             one
             for one in copies.spans
-            if can_answer(self.question, whole[one.start : one.end])
+            if one.logprob >= SURE
+            and can_answer(self.question, whole[one.start : one.end])
             and not is_label(self.question, whole, one.start, one.end)
-        )
-        best = next(fit, None)
-        if best is None or best.logprob < SURE:
+        ]
+        best = choose_span(fit, whole, self.words)
+        if best is None:
             return ShortAnswer(unsure, is_sure=False)
         end = find_figure_end(whole, best.end)
         return ShortAnswer(whole[best.start : end], is_sure=best.logprob >= CERTAIN)

@@ -21,10 +21,12 @@ from bookwheel.verdict.parsing import parse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bookwheel.models.copying import CopiedSpan
     from bookwheel.text.ranking import QuestionWords
 
-# Of the question's words, the share that a sentence must have to say yes or no: then four of five are right.
-_LEAST_POLAR: Final = 0.5
+# Of the question's words, the share that a sentence must have to say yes or no: then four of five are right; or to have
+# the answer where the likeliest one is of another sentence.
+_LEAST: Final = 0.5
 _CLAUSE_NUMBER: Final = re.compile(
     rf"(?:^|(?<={GAP})|(?<=[。.;] ))\s*(?:\d{{1,3}}(?:\.\d{{1,3}})+|\d{{1,3}}\.)(?=\s+[^\W\d_a-z])", re.MULTILINE
 )
@@ -47,12 +49,24 @@ def choose_answer(passage: str, words: QuestionWords) -> str:
     return body[sentences[at][0] : sentences[min(at + 1, len(shares) - 1)][1]].strip()
 
 
+def choose_span(spans: Sequence[CopiedSpan], passage: str, words: QuestionWords) -> CopiedSpan | None:
+    """Return the likeliest span; not one whose sentence has nothing of the question where another's has most of it.
+
+    A small model takes a name from the sentence beside: "Malik Osei is the chair now. The shed key is with Petra Lunn."
+    """
+    shares = [(end, words.share(passage[start:end])) for start, end in split_sentences(passage)]
+    homes = [next(share for end, share in shares if one.start < end) for one in spans]
+    if not spans or homes[0]:
+        return next(iter(spans), None)
+    return next((one for one, share in zip(spans, homes, strict=True) if share >= _LEAST), spans[0])
+
+
 def find_polarity(passages: Sequence[str], words: QuestionWords) -> bool | None:
     """Return whether passages answer yes; None where no sentence of theirs has enough of the question's words."""
     bodies = [passage.rpartition(GAP)[2] for passage in passages]
     sentences = [body[start:end] for body in bodies for start, end in split_sentences(body)]
     best = max(sentences, key=words.share, default="")
-    return None if words.share(best) < _LEAST_POLAR else not parse(best).marks[NOT]
+    return None if words.share(best) < _LEAST else not parse(best).marks[NOT]
 
 
 def find_figure_end(passage: str, end: int) -> int:

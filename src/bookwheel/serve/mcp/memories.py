@@ -18,6 +18,7 @@ from bookwheel.journal.memory_rows import MemoryLimits
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.mcp.results import ROOM, Json, clean, cut, make_page
 from bookwheel.serve.mcp.tools import LONGEST_WAIT, Cursor, get_key
+from bookwheel.views.flags import describe_flags
 from bookwheel.views.verdicts import advise_room
 
 At = Annotated[str | None, Field(description="Its time, as 2026-11-24T09:30+01:00.")]
@@ -66,10 +67,8 @@ class LastingMemoryTools:
             values |= {name: True for name in ("known", "late") if added.get(name)}
             if gaps := added["gaps"]:
                 limit = (await self._memories.show(key, memory, None))["limit"]
-                flags = sorted({flag for gap in gaps for flag in gap["flags"]})
-                values["gaps"] = (
-                    f"{len(gaps)} pieces were not taken in whole ({', '.join(flags)}): {advise_room(limit)}"
-                )
+                why = "; ".join(describe_flags(sorted({flag for gap in gaps for flag in gap["flags"]})))
+                values["gaps"] = f"{len(gaps)} pieces were not taken in whole ({why}): {advise_room(limit)}"
             return values | _shorten_changes(list(added["changes"]))
 
         return await self._finish(ctx, ("add", memory, text, source, at), add)
@@ -123,6 +122,7 @@ class LastingMemoryTools:
         for one in reversed(log[part]):
             kept = {name: value for name, value in one.items() if name in _SHOWN[part] and value not in ([], "", False)}
             if part == "versions":
+                kept |= {"flags": describe_flags(one["flags"])} if one["flags"] else {}
                 kept |= _shorten_changes(one["changes"])
             rows.append({name: cut(value) if isinstance(value, str) else value for name, value in kept.items()})
         return {"memory": memory, **make_page(part, clean(rows), cursor, ROOM - 60)}

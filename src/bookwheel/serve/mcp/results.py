@@ -29,6 +29,7 @@ from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Reading, Status
 from bookwheel.verdict.provenance import find_origins
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
+from bookwheel.views.flags import describe_flags
 from bookwheel.views.verdicts import describe_claim, describe_place, describe_share, list_cautions
 
 Json: TypeAlias = dict[str, Any]
@@ -150,9 +151,10 @@ def opening_state(running: RunningReading) -> Json:
 def list_notes(reading: Reading) -> list[str]:
     """Return what a client should know of the reading: how its document was opened, and what was not read."""
     share = [describe_share(reading)] if reading.share_read < 1 else []
+    whys = ["; ".join(describe_flags(step.flags)) for step in reading.gaps]
     gaps = [
-        f"characters {step.chunk.start}-{step.chunk.end} were not taken in whole: {', '.join(step.flags)}"
-        for step in reading.gaps
+        f"characters {step.chunk.start}-{step.chunk.end} were not taken in whole: {why}"
+        for step, why in zip(reading.gaps, whys, strict=True)
     ]
     cautions = [caution.text for caution in list_cautions(reading)]
     return [*reading.document.notes, *share, *cautions, *gaps]
@@ -243,7 +245,7 @@ def _list_changes(number: int, reading: Reading) -> Iterator[Json]:
     """Yield the changes that one step made to the memory, and its flags."""
     step = reading.steps[number]
     places = {"step": step.chunk.index, "start": step.chunk.start, "end": step.chunk.end, "pages": [*step.chunk.pages]}
-    places = drop_empty(places | {"flags": [str(flag) for flag in step.flags]})
+    places = drop_empty(places | {"flags": describe_flags(step.flags)})
     changes = [one for one in diff_memories(step.before.text, step.after.text) if one.kind is not ChangeKind.KEPT]
     for change in changes:
         before = {"before": cut(change.old_text)} if change.kind is ChangeKind.REWORDED else {}
@@ -259,7 +261,7 @@ def drop_empty(values: Json) -> Json:
 
 def _gap(number: int, reading: Reading) -> Json:
     step = reading.gaps[number]
-    return {"start": step.chunk.start, "end": step.chunk.end, "flags": [str(flag) for flag in step.flags]}
+    return {"start": step.chunk.start, "end": step.chunk.end, "flags": describe_flags(step.flags)}
 
 
 def _quote(passage: Evidence, *, short: bool = False) -> Json:

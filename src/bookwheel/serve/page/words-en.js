@@ -217,7 +217,7 @@ export default {
   "error.not-found": "There is no such page or reading here.",
   "flag.truncated": "reply cut at its limit",
   "flag.skipped": "judged not to matter, and left out",
-  "flag.unread": "not read: the memory was enough before it",
+  "flag.unread": "not read into the memory, which was enough before it",
   "flag.refused-edits": "some changes could not be made",
   "flag.rewritten": "written anew, as the changes could not be used",
   "flag.unfounded": "what stands nowhere in the text was left out",

@@ -217,7 +217,7 @@ export default {
   "error.not-found": "这里没有这个页面或阅读。",
   "flag.truncated": "回复到上限被截",
   "flag.skipped": "判断为无关，未读入记忆",
-  "flag.unread": "未读：此前的记忆已经足够",
+  "flag.unread": "未读入记忆：此前的记忆已经足够",
   "flag.refused-edits": "部分修改无法执行",
   "flag.rewritten": "修改无法采用，已重写记忆",
   "flag.unfounded": "原文中找不到的内容未记入",

@@ -104,7 +104,11 @@ def test_a_source_is_forgotten_after_a_look_at_what_would_go(memory) -> None:
     gone = memory("forget", "ada", "--source", "mail-1")
     assert (gone.code, gone.out.startswith("forgot mail-1: ")) == (0, True)
     assert "Este" not in memory("show", "ada").out
-    assert re.search(r"^forgotten · 20\d\d-\S+ · mail-1$", memory("log", "ada").out, re.MULTILINE)
+    assert re.search(
+        r"^forgotten · 20\d\d-\S+ · mail-1 · \d pieces? read again, \d lines? changed$",
+        memory("log", "ada").out,
+        re.MULTILINE,
+    )
     assert memory("forget", "ada", "--before", "2026-03-01", "--json").json["sources"] == ["mail-2"]
 
 

@@ -231,6 +231,9 @@ def test_a_step_is_told_with_its_flags_but_not_that_it_changed_nothing() -> None
     step = Step(chunk=chunk, before=blank, after=blank, conversation=ANSWER.conversation)
     place = "chunk 3 · a.txt, b.txt … p. 1–2 · characters 0–9 · memory 0 tokens"
     assert str(format_step_title(replace(step, flags=(Flag.UNCHANGED,)))) == place
-    assert str(format_step_title(replace(step, flags=(Flag.TRIMMED, Flag.UNCHANGED)))) == f"{place} · trimmed"
+    assert (
+        str(format_step_title(replace(step, flags=(Flag.TRIMMED, Flag.UNCHANGED))))
+        == f"{place} · memory cut to its limit"
+    )
     idle = replace(step, chunk=replace(chunk, end=0))
     assert str(format_step_title(idle)) == "step 3 · The lease ends in May."

@@ -52,7 +52,7 @@ def test_a_section_that_stays_empty_is_a_gap_that_exit_code_and_output_name(ask,
     ran = ask("--way", "sequential")
     assert ran.code == 5
     assert "not taken in whole: 1 of" in ran.err
-    assert "kept-empty" in ran.err
+    assert "empty reply, memory kept" in ran.err
     assert "--flagged" in ran.err
     record = ask("--way", "sequential", "--json")
     (gap,) = record.json["gaps"]

@@ -214,6 +214,15 @@ async def test_a_sentence_that_only_asks_is_no_answer(journal):
     assert "Has Cleo got the key" in answer.answer
 
 
+async def test_what_is_left_of_a_sentence_of_which_words_were_forgotten_answers_by_its_form_alone(journal):
+    opened = await begin_quoting(journal, "practice", "the practice")
+    await append(opened, "Rosa Tamm was told the door code 7719-QX.", source="a", at="2026-01-05")
+    assert "7719-QX" in (await ask(opened, "What is the door code?")).answer
+    await forget(opened, text="7719-QX")
+    assert (await ask(opened, "What is the door code?")).verdict is Verdict.ABSENT
+    assert "Rosa Tamm" in (await ask(opened, "Who was told the door code?")).answer
+
+
 async def test_a_value_behind_a_label_is_newest(journal):
     opened = await begin_quoting(journal, "choir", "the choir")
     await append(

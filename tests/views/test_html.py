@@ -210,7 +210,7 @@ def test_steps_that_changed_nothing_are_folded_but_not_left_out():
 
 def test_flags_are_told_and_a_flagged_step_is_not_folded():
     page = render_page(reading_of("a", "a", flags=(Flag.KEPT_REFUSAL,)))
-    assert "kept-refusal" in page
+    assert "refusal, memory kept" in page
     assert "nothing new" not in page
     assert "reply 1" in page
 

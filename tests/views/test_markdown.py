@@ -73,7 +73,7 @@ def test_a_step_says_where_it_read_and_one_without_a_source_begins_with_its_span
         Reading(id="ab12", document=info, question="Who?", plan=Plan(), model="m", steps=steps)
     ).splitlines()
     assert "ledger.pdf, p. 2–3 · characters 0–10" in lines
-    assert "characters 10–90 · unread" in lines
+    assert "characters 10–90 · not read into the memory, which was enough before it" in lines
 
 
 PIECES = (

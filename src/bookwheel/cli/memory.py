@@ -160,15 +160,15 @@ def log(name: str, *, output: OutputOptions = OutputOptions()) -> int:
         values = records.log_to_json(journal.memories, journal.memories.find(name))
     lines = []
     for version in values["versions"]:
-        late = " · late" if version["late"] else ""
-        flags = "".join(f" · {words}" for words in describe_flags(version["flags"]))
-        lines.append(f"version {version['version']} · {version['at']} · {version['source']}{late}{flags}")
+        late = ("late",) if version["late"] else ()
+        flags = describe_flags(() if version["source"] == records.BY_HAND else version["flags"])
+        lines.append(" · ".join((f"version {version['version']}", version["at"], version["source"], *late, *flags)))
         lines += [format_change(change) for change in version["changes"]]
     for answer in values["answers"]:
         lines.append(f"asked at version {answer['version']}: {answer['question']} → {answer['answer']}")
     for stone in values["forgotten"]:
         end = stone["ended"] or "not finished: the next command that reads goes on with it"
-        lines.append(f"forgotten · {end} · {', '.join(stone['sources'])}")
+        lines.append(f"forgotten · {end} · {', '.join(stone['sources'])} · {_describe_work(stone)}")
     return _print(values, output, *lines)
 
 
@@ -250,14 +250,17 @@ async def forget(
             parts = ((len(values["texts"]), "text"), (values["versions"], "version"), (values["later"], "later piece"))
             texts, versions, later = (count(number, noun) for number, noun in parts)
             texts += f" ({values['partial']} only in part)" if values["partial"] else ""
-            line = f"{texts} and {versions} would go; up to {later} would be read again"
-            listed = (f"  {one['source']} · {one['at']}" for one in values["texts"])
-            return _print(values, options.output, line, *listed)
+            lines = [f"{texts} and {versions} would go; up to {later} would be read again"]
+            lines += (f"  {one['source']} · {one['at']}" for one in values["texts"])
+            return _print(values, options.output, *lines)
         tombstone = await forgetting.forget(opened, source=source, before=until, text=text)
     left = "" if tombstone.is_purged else "; the file is still in use and is purged with the next command"
-    work = f"{count(tombstone.replayed, 'piece')} read again, {count(tombstone.lines, 'line')} changed"
-    line = f"forgot {', '.join(tombstone.sources)}: {work}{left}"
-    return _print(records.tombstone_to_json(name, tombstone), options.output, line)
+    values = records.tombstone_to_json(name, tombstone)
+    return _print(values, options.output, f"forgot {', '.join(values['sources'])}: {_describe_work(values)}{left}")
+
+
+def _describe_work(stone: records.TombstoneJson) -> str:
+    return f"{count(stone['replayed'], 'piece')} read again, {count(stone['lines'], 'line')} changed"
 
 
 def list_memories(*, output: OutputOptions = OutputOptions()) -> int:
@@ -271,7 +274,7 @@ def list_memories(*, output: OutputOptions = OutputOptions()) -> int:
         print_json(rows)
         return 0
     for row in rows:
-        size = f"{row['tokens']:>6} of {row['limit']} tokens  {row['texts']} texts"
+        size = f"{row['tokens']:>6} of {row['limit']} tokens  {count(row['texts'], 'text')}"
         print_line(f"{row['memory']:24} {size}  {row['about']}")
     return 0
 

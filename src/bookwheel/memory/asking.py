@@ -14,6 +14,7 @@ too, from the day that they were written.
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -44,6 +45,7 @@ from bookwheel.reading.ways.registry import load_way
 from bookwheel.session import WayRequest, settle_way
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
+from bookwheel.text.questions import find_kind
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
 from bookwheel.types import GAPS, DocumentInfo, Flag, Status, Usage
@@ -61,6 +63,8 @@ if TYPE_CHECKING:
 
 _EMPTY: Final = "The memory is empty."
 _UNKNOWN: Final = "Nothing was known then."
+# In prose, where words were blotted out; between the columns of a table no sentence ends.
+_HOLE: Final = re.compile(r"\S {3,}(?:\S.*)?[.!?。！？]\s*$")
 # Newer statements of one matter that are judged at most.
 _MOST_STATEMENTS: Final = 5
 
@@ -247,14 +251,19 @@ def _choose_newest(
             newer = max(answer.newer, key=lambda quote: datetime.fromisoformat(quote.at))
             candidates.insert(0, _judge(newer.quote, question, version.version, document, "texts"))
         for one in candidates:
-            if one.answers is not Fit.NO and _says(one.answer, question) and _is_of_matter(one, question, document):
+            if one.answers is not Fit.NO and _says(one, question) and _is_of_matter(one, question, document):
                 return one
     return None
 
 
-def _says(answer: str, question: str) -> bool:
-    """Return whether an answer says something: what only asks is one where it is asked for what somebody asked."""
-    return not only_asks(answer) or any(word in question.casefold() for word in ("ask", "question", "问"))
+def _says(answer: MemoryAnswer, question: str) -> bool:
+    """Return whether an answer says something: what only asks is one where it is asked for what somebody asked.
+
+    What is left of a sentence of which words were forgotten says little: only what is told by its form, such as a name.
+    """
+    if find_kind(question) is None and any(_HOLE.search(quote.quote) for quote in answer.evidence):
+        return False
+    return not only_asks(answer.answer) or any(word in question.casefold() for word in ("ask", "question", "问"))
 
 
 async def _shorten(

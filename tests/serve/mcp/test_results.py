@@ -39,7 +39,7 @@ def test_sections_that_were_not_taken_in_are_listed(tmp_path: Path) -> None:
     assert reading_state(reading)["gaps"] == gaps[:3]
     assert [(gap["start"], gap["end"]) for gap in gaps] == [(step.chunk.start, step.chunk.end) for step in reading.gaps]
     assert gaps
-    assert gaps[0]["flags"] == ["kept-empty"]
+    assert gaps[0]["flags"] == ["empty reply, memory kept"]
 
 
 def test_what_was_not_read_is_a_note(tmp_path: Path) -> None:

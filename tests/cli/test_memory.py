@@ -122,7 +122,7 @@ def test_memories_are_listed_renamed_exported_and_deleted(memory, tmp_path: Path
     assert memory("rename", "ada", "ada-2").out == "ada is ada-2 now\n"
     file = tmp_path / "own.sqlite"
     assert memory("export", "ada-2", file).out == f"wrote {file}\n"
-    assert memory("list", "--journal", file, "--json").json[0]["memory"] == "own"
+    assert memory("list", "--journal", file, "--json").json[0]["memory"] == "ada-2"
     assert memory("delete", "ada-2").out == "deleted ada-2\n"
     assert memory("list").out == ""
     assert memory("show", "ada-2").code == 2

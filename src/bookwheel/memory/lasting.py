@@ -201,8 +201,8 @@ class LastingMemory:
 
 
 def export_memory(journal: Journal, record: MemoryRecord, path: Path) -> None:
-    """Copy a memory to a journal of its own; InputError where the file is there already."""
+    """Copy a memory, under its name, to a journal of its own; InputError where the file is there already."""
     if path.exists():
         raise InputError(f"{path} is there already; name a new file")
     with Journal(path) as fresh:
-        journal.memories.copy_to(fresh.memories, replace(record, owner="", name=path.stem))
+        journal.memories.copy_to(fresh.memories, replace(record, owner=""))

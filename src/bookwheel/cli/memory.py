@@ -161,7 +161,7 @@ def log(name: str, *, output: OutputOptions = OutputOptions()) -> int:
     lines = []
     for version in values["versions"]:
         late = ("late",) if version["late"] else ()
-        flags = describe_flags(() if version["source"] == records.BY_HAND else version["flags"])
+        flags = describe_flags(() if version["kind"] == "edit" else version["flags"])
         lines.append(" · ".join((f"version {version['version']}", version["at"], version["source"], *late, *flags)))
         lines += [format_change(change) for change in version["changes"]]
     for answer in values["answers"]:
@@ -255,8 +255,8 @@ async def forget(
             return _print(values, options.output, *lines)
         tombstone = await forgetting.forget(opened, source=source, before=until, text=text)
     left = "" if tombstone.is_purged else "; the file is still in use and is purged with the next command"
-    values = records.tombstone_to_json(name, tombstone)
-    return _print(values, options.output, f"forgot {', '.join(values['sources'])}: {_describe_work(values)}{left}")
+    stone = records.tombstone_to_json(name, tombstone)
+    return _print(stone, options.output, f"forgot {', '.join(stone['sources'])}: {_describe_work(stone)}{left}")
 
 
 def _describe_work(stone: records.TombstoneJson) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 # The page has the same words, and Chinese ones: serve/page/words-en.js.
-FLAG_WORDS: Final[Mapping[Flag, str]] = {
+FLAG_WORDS: Final[Mapping[str, str]] = {
     Flag.TRUNCATED: "reply cut at its limit",
     Flag.SKIPPED: "judged not to matter, and left out",
     Flag.UNREAD: "not read into the memory, which was enough before it",
@@ -42,4 +42,4 @@ FLAG_WORDS: Final[Mapping[Flag, str]] = {
 
 def describe_flags(flags: Iterable[str]) -> list[str]:
     """Return flags in words; one of another version of the program as it is."""
-    return [FLAG_WORDS.get(Flag(one), one) if one in Flag else one for one in flags]
+    return [FLAG_WORDS.get(one, one) for one in flags]

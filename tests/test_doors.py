@@ -43,6 +43,10 @@ def make_model() -> ScriptedModel:
     return ScriptedModel(keyword_reader, judge=keyword_judge, likelihood=keyword_likelihood, window=8192)
 
 
+async def opens_model(*_words: object, **_settings: object) -> ScriptedModel:
+    return make_model()
+
+
 def by_command(file: Path, settings: dict, journal: Path) -> None:
     options = [word for name, value in settings.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     words = ["ask", str(file), QUESTION, "--model", "scripted", "--journal", str(journal), "--quiet", *options]
@@ -97,12 +101,17 @@ def check(reading: Reading, case: str) -> None:
     assert "Ada Quill" in reading.answer.text
 
 
+def compare(reading: Reading, other: Reading) -> None:
+    assert reading.plan == other.plan
+    assert reading.answer is not None
+    assert other.answer is not None
+    assert reading.answer.text == other.answer.text
+    assert [step.after.text for step in reading.steps] == [step.after.text for step in other.steps]
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_every_door_reads_alike(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def open_model(*_words: object, **_settings: object) -> ScriptedModel:
-        return make_model()
-
-    monkeypatch.setattr("bookwheel.models.registry.open_model", open_model)
+    monkeypatch.setattr("bookwheel.models.registry.open_model", opens_model)
     file = tmp_path / "book.txt"
     file.write_text(CASES[case][0])
     readings = {}
@@ -112,25 +121,30 @@ def test_every_door_reads_alike(case: str, tmp_path: Path, monkeypatch: pytest.M
         door(file, dict(CASES[case][1]), folder / "journal.sqlite")
         readings[name] = take(folder / "journal.sqlite")
         check(readings[name], case)
-    first = readings["command"]
     for reading in readings.values():
-        assert reading.plan == first.plan
-        assert reading.answer is not None
-        assert first.answer is not None
-        assert reading.answer.text == first.answer.text
-        assert [step.after.text for step in reading.steps] == [step.after.text for step in first.steps]
+        compare(reading, readings["command"])
 
 
 @pytest.mark.slow  # a real server for each case
 @pytest.mark.parametrize("case", CASES)
-def test_the_http_door_reads_as_the_others_do(case: str, serving, tmp_path: Path) -> None:  # noqa: F811
+def test_the_http_door_reads_as_the_others_do(
+    case: str,
+    serving,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     text, settings, _, _ = CASES[case]
     plan = {name: value for name, value in settings.items() if name != "way"}
     with serving(make_model(), plans={"scripted": Plan()}) as up, up.client() as client:
         body = {"text": text, "question": QUESTION, "plan": plan, "way": settings.get("way", "")}
         id_ = client.post("/readings", json=body).json()["reading"]
         up.events(id_)
-        check(up.journal.reading(id_), case)
+        reading = up.journal.reading(id_)
+    check(reading, case)
+    monkeypatch.setattr("bookwheel.models.registry.open_model", opens_model)
+    (file := tmp_path / "book.txt").write_text(text)
+    by_function(file, dict(settings), tmp_path / "function.sqlite")
+    compare(reading, take(tmp_path / "function.sqlite"))
 
 
 def test_a_servers_own_way_holds_where_a_request_names_none(tmp_path: Path) -> None:

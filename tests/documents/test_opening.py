@@ -250,6 +250,10 @@ def test_every_named_file_that_cannot_be_read_is_named(tmp_path):
         open_document([tmp_path / name for name in ("c.txt", "good.txt", "d.txt")])
     with pytest.raises(SourceError, match=r"(?s)c\.txt does not exist.*\n.*b\.bin is not a text"):
         open_document([tmp_path / name for name in ("b.bin", "good.txt", "c.txt")])
+    (tmp_path / "e.pdf").write_bytes(b"%PDF-1.4 broken")
+    (tmp_path / "f.docx").write_bytes(b"PK\x03\x04broken")
+    with pytest.raises(SourceError, match=r"(?s)c\.txt does not exist.*e\.pdf is a damaged PDF.*f\.docx is a damaged"):
+        open_document([tmp_path / name for name in ("e.pdf", "c.txt", "f.docx", "good.txt")])
 
 
 def test_a_file_that_has_changed_is_refused_grown_or_not(tmp_path):

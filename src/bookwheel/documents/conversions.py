@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 # Raise it when a reader of ours gives another text: older conversions are then left alone, and go as the oldest.
-_VERSION: Final = 10
+_VERSION: Final = 11
 # The libraries whose text a conversion may be. A new release of one may read a file better.
 _CONVERTERS: Final = (
     "pypdfium2",
@@ -203,7 +203,7 @@ def prepare_items(
 ) -> list[SourceItem]:
     """Return the items converted where they are not plain text. Raise the faults of files that the user named.
 
-    Where others are missing, nothing is converted: their faults and those that files show by themselves are raised.
+    Where others are missing, their faults are raised with those; the folders beside them are not converted.
     """
     ready = list(items)
     pending: list[int] = []
@@ -219,13 +219,13 @@ def prepare_items(
         else:
             pending += [] if format_ in STREAMED else [at]
     if missing:
-        raise _join_faults([*missing, *_list_faults(ready)])
+        pending = [at for at in pending if ready[at].is_named]
     for at, result in zip(pending, _convert_all([ready[at].file for at in pending], store, progress), strict=True):
         if isinstance(result, Conversion):
             ready[at] = replace(ready[at], conversion=result)
         else:
             ready[at] = replace(ready[at], fault=result)
-    if faults := _list_faults(ready):
+    if faults := [*missing, *(item.fault for item in ready if item.fault and item.is_named)]:
         raise _join_faults(faults)
     pages = {
         at: "".join(text for text, *_ in item.conversion.rows("part"))
@@ -235,10 +235,6 @@ def prepare_items(
     for at, edges in zip(pages, find_repeated_edges(list(pages.values())), strict=True):
         ready[at] = replace(ready[at], edges=edges)
     return ready
-
-
-def _list_faults(items: Sequence[SourceItem]) -> list[InputError | OSError]:
-    return [item.fault for item in items if item.fault and item.is_named]
 
 
 def _join_faults(faults: Sequence[InputError | OSError]) -> InputError | OSError:

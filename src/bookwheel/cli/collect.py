@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.cli.ask import begin_readings, find_reading_name, open_sources, split_words
 from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.options import OutPath, ReadingOptions, Text, Texts, define_options
-from bookwheel.cli.output import EXIT_CODES, print_line, print_note
+from bookwheel.cli.output import EXIT_CODES, print_json, print_line, print_note
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ async def _ask(shown: ShownTable, question: str, journal: Journal, options: Read
         plan = session.build_plan(options.given)
         answer = await ask_table(shown, shown.facts["count"], question, session.model, plan)
     if options.output.as_json:
-        print_line(json.dumps({**to_plain(answer), "notes": shown.facts["notes"]}, ensure_ascii=False))
+        print_json({**to_plain(answer), "notes": shown.facts["notes"]})
         return
     if not answer.sql:
         raise InputError(f"{session.model.name} finds that the table cannot answer this; ask the document instead")
@@ -197,12 +197,12 @@ def _show(table: ShownTable, wanted: TableOptions, output: OutputOptions) -> Non
     if wanted.sql:
         names, rows = table.query(wanted.sql)
         if output.as_json:
-            print_line(json.dumps({"columns": names, "rows": rows}, ensure_ascii=False))
+            print_json({"columns": names, "rows": rows})
         else:
             print_grid(names, [["" if cell is None else str(cell) for cell in row] for row in rows])
     elif output.as_json:
         out = {"out": str(wanted.out)} if wanted.out else {}
-        print_line(json.dumps({**table.to_json(), **out}, ensure_ascii=False))
+        print_json({**table.to_json(), **out})
     elif wanted.out:
         print_line(str(wanted.out))
     else:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.cli.ask import find_reading_name
 from bookwheel.cli.collect import read_table
 from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.options import OutPath, ReadingOptions, define_options
-from bookwheel.cli.output import find_exit_code, print_line, print_note
+from bookwheel.cli.output import find_exit_code, print_json, print_line, print_note
 
 if TYPE_CHECKING:
     from bookwheel.cli.options import OutputOptions
@@ -73,7 +72,7 @@ def _show(found: FactGraph, table: Table, files: list[str], output: OutputOption
     from bookwheel.tables.output import describe_marks
 
     if output.as_json:
-        print_line(json.dumps({**graph_to_json(found, table), "out": files}, ensure_ascii=False))
+        print_json({**graph_to_json(found, table), "out": files})
         return
     counts = {"nodes": len(found.nodes), **count_facts(found.facts)}
     if files:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bookwheel.errors import JournalError
 from bookwheel.journal.files import connect_read_only
 from bookwheel.journal.rows import from_json, to_json
+from bookwheel.text.tokens import replace_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -94,7 +95,7 @@ def run_query(
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
     left = iter(range(steps // 1_000_000))
     connection.set_progress_handler(lambda: int(next(left, None) is None), 1_000_000)
-    cursor, rows, size = connection.execute(sql), [], 0
+    cursor, rows, size = connection.execute(replace_surrogates(sql)), [], 0
     for row in islice(cursor, limit):
         rows.append(tuple(map(_to_shown, row)))
         size += sum(len(str(value)) for value in rows[-1])

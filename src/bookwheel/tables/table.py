@@ -18,6 +18,7 @@ from typing_extensions import TypedDict
 from bookwheel.errors import InputError
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables.columns import QUOTE, Kind
+from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Flag, find_gaps
 
 if TYPE_CHECKING:
@@ -163,7 +164,8 @@ class Table:
             if self._has_pictures:
                 box = " ".join(f"{side:g}" for side in first.box) if first.box else None
                 values += (first.picture or None, box, first.confidence, row.is_seen)
-            yield dict(zip(self.fields, values, strict=True))
+            sound = (replace_surrogates(value) if isinstance(value, str) else value for value in values)
+            yield dict(zip(self.fields, sound, strict=True))
 
     def find_row(self, row: str) -> TableRow:
         """Return the row of an id or the beginning of one."""

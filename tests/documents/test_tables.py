@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from io import BytesIO
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 
+from bookwheel.batch.tables import write_table
 from bookwheel.documents.opening import open_document
 from bookwheel.documents.readers import tables
 from bookwheel.documents.readers.tables import read_csv
 from bookwheel.documents.sources import SourceWarnings
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def read(content: bytes) -> list[str]:
@@ -76,3 +81,80 @@ def test_a_comment_beside_a_cell_is_read_with_its_cell_and_its_words(tmp_path) -
 def test_rows_without_names_of_columns_lose_none_to_a_header() -> None:
     assert read(b"pane,74.00\nputty,9.50\n") == ["|  |  |", "| --- | --- |", "| pane | 74.00 |", "| putty | 9.50 |"]
     assert read(b"item,price\nputty,9.50\n")[0] == "| item | price |"
+
+
+GUESS = "first rows taken for the names of columns, in tables where nothing tells: "
+WORDS = (("pane", "workshop", "Ida"), ("putty", "cellar", "Bo"), ("glass", "attic", "Cy"))
+
+
+def write_words(path: Path, *, is_marked: bool) -> Path:
+    """Write a table of words, its first row marked as names where the format can mark it."""
+    rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in WORDS)
+    if is_marked:
+        rows = rows.replace("td>", "th>", 6)
+    page = f"<html><body><table>{rows}</table></body></html>"
+    if path.suffix == ".csv":
+        path.write_text("\n".join(map(",".join, WORDS)))
+    elif path.suffix == ".xlsx":
+        write_table(path, [dict(zip(WORDS[0], row, strict=True)) for row in WORDS[1:]])
+    elif path.suffix == ".docx":
+        document = pytest.importorskip("docx").Document()
+        table = document.add_table(rows=0, cols=3)
+        for row in WORDS:
+            for cell, text in zip(table.add_row().cells, row, strict=True):
+                cell.text = text
+        document.save(path)
+    elif path.suffix == ".eml":
+        path.write_text(f"From: a@b.c\nTo: d@e.f\nSubject: x\nContent-Type: text/html\n\n{page}")
+    else:
+        path.write_text(page)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "is_marked", "place"),
+    [
+        ("a.csv", False, "a.csv"),
+        ("a.xlsx", False, "a.xlsx#rows"),
+        ("a.html", False, "a.html (1)"),
+        ("a.html", True, ""),
+        ("a.eml", False, "a.eml (1)"),
+        ("a.docx", False, "a.docx (1)"),
+    ],
+)
+def test_names_of_columns_that_are_a_guess_are_said(name: str, is_marked: bool, place: str, tmp_path: Path) -> None:
+    document = open_document([write_words(tmp_path / name, is_marked=is_marked)])
+    text = "".join(part.text for part in document.parts())
+    assert "| pane | workshop | Ida |\n| --- | --- | --- |\n| putty |" in text
+    assert [note for note in document.notes if note.startswith(GUESS)] == ([GUESS + place] if place else [])
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (
+            '[{"pane": "east", "price": 74.00}, {"price": 1e30, "in": null, "pane": "a|b"}, {"pane": "", "in": true}]',
+            "| pane | price | in |\n| --- | --- | --- |\n| east | 74.00 |  |\n| a\\|b | 1e30 |  |\n|  |  | true |\n",
+        ),
+        *(
+            (content, content)
+            for content in (
+                '[{"a": 1}, {"a": {"b": 2}}]',
+                '[{"a": 1, "a": 2}, {"a": 3}]',
+                '[{"a": 1}, {"a": null}]',
+                '[{"a": 1}, {"b": 2}, {"c": 3}]',
+                '[{"a": 1}, {"a": "two\\nlines"}]',
+                '[{"a": 1}, {"a": 2}',
+                '[{"a": 1}]',
+                '[{"a": 1}, 2]',
+            )
+        ),
+    ],
+)
+def test_a_list_of_flat_objects_is_a_table_and_other_json_stays_as_it_is(
+    content: str, text: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.json").write_text(content)
+    document = open_document([tmp_path / "a.json"])
+    assert "".join(part.text for part in document.parts()) == text
+    assert not document.notes

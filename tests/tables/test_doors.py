@@ -28,6 +28,28 @@ def test_the_command_writes_shows_and_asks_a_table(run, tmp_path: Path) -> None:
     assert len(printed.splitlines()) == 13
 
 
+def test_names_of_columns_that_are_a_guess_are_said_at_each_door(run, tmp_path: Path) -> None:
+    book, note = tmp_path / "words.csv", "in tables where nothing tells: words.csv"
+    book.write_text("pane,workshop\nputty,cellar\nglass,attic\n")
+    assert note in run("collect", str(book), SENTENCE)[2]
+    assert note in run("collect", "last")[2]
+    assert any(one.endswith(note) for one in json.loads(run("collect", "last", "--json")[1])["notes"])
+    assert note in run("ask", str(book), "Where is the putty?")[2]
+
+
+HALF = json.dumps({"rows": [{"who": "A\ud800a", "amount": "2", "due date": "3 May 2027", "quote": "A\ud800a pays"}]})
+
+
+@pytest.mark.parametrize("model", [make_model(lambda _: HALF)])
+def test_half_a_character_in_a_row_is_shown_and_asked(run, tmp_path: Path) -> None:
+    book = tmp_path / "book.txt"
+    book.write_text("Ada pays 2.")
+    _, printed, _ = run("collect", str(book), SENTENCE, "--json")
+    assert json.loads(printed)["rows"][0]["who"] == "A\ufffda"
+    code, printed, _ = run("collect", "last", "--sql", "select who from rows where '\ud800' <> ''", "--json")
+    assert (code, json.loads(printed)["rows"]) == (5, [["A\ufffda"]])
+
+
 def test_the_estimate_reads_nothing(run, tmp_path: Path) -> None:
     book = tmp_path / "book.txt"
     book.write_text(write_document(12))

@@ -42,6 +42,7 @@ _READERS: Final = {
     Format.PPTX: "office:read_pptx",
     Format.SHEETS: "tables:read_sheets",
     Format.CSV: "tables:read_csv",
+    Format.JSON: "tables:read_records",
     Format.OPENDOCUMENT: "texts:read_opendocument",
     Format.RTF: "texts:read_rtf",
     Format.EMAIL: "containers:read_email",

@@ -30,6 +30,8 @@ class Format(StrEnum):
     SHEETS = "XLSX"
     """Any workbook: XLSX, XLSB, XLS, ODS."""
     CSV = "CSV"
+    JSON = "JSON"
+    """A list of flat objects."""
     OPENDOCUMENT = "ODT"
     """A text, presentation or drawing of OpenDocument."""
     RTF = "RTF"
@@ -108,6 +110,8 @@ _TEXT_MEDIA: Final = {
     "application/mbox": Format.MAILBOX,
     "application/x-ipynb+json": Format.NOTEBOOK,
 }
+# A list whose first object has no list or object in it.
+_RECORDS: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*\[\s*\{[^{}\[\]]*\}\s*[,\]]")
 _OLD_SHEETS: Final = frozenset({".xls", ".xlt"})
 _CONTROL_BYTES: Final = bytes(c for c in (*range(32), 127) if c not in b"\t\n\v\f\r\b\x1b")
 # A drawing in SVG is read as on a page: by its labels, without its scripts.
@@ -139,6 +143,8 @@ def _look_at_text(source: SourceFile, head: bytes) -> Format:
     found = _TEXT_MEDIA.get(source.media) if source.media else _TEXT_SUFFIXES.get(source.suffix)
     if not (found or source.media) and (transcript := find_transcript(source.suffix, head)):
         found = Format(transcript)
+    if (source.media == "application/json" or source.suffix == ".json") and _RECORDS.match(head):
+        found = found or Format.JSON
     if found:
         return found
     if source.media or source.suffix not in _AMBIGUOUS_SUFFIXES:

@@ -107,13 +107,14 @@ def read_row(header: str, row: str) -> tuple[list[str], list[str]]:
     return names, cells if len(cells) == len(names) else []
 
 
-def has_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell if the first row of a table that marks none names its columns; where nothing tells, it does.
+def has_header(rows: Sequence[Sequence[str]]) -> bool | None:
+    """Tell if the first row of a table that marks none names its columns; None where nothing tells.
 
     It does not where it has figures written as those below it, save names that count: sizes, zones, weeks.
 
     >>> has_header([["item", "price"], ["putty", "9.50"]]), has_header([["pane", "EUR 74.00"], ["putty", "EUR 9.50"]])
     (True, False)
+    >>> has_header([["pane", "Ida"], ["putty", "Bo"]])
     """
     first, *others = rows
     if _are_counted(first):
@@ -127,7 +128,7 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
             names += sum(_is_figure(one) for one in below) >= _MOST_OF * len(below)
         elif not _YEAR.fullmatch(cell) or all(map(_YEAR.fullmatch, below)):
             values += sum(_find_form(one) == _find_form(cell) for one in below) >= _MOST_OF * len(below)
-    return names > values or not values
+    return names > values if names or values else None
 
 
 def _are_counted(cells: Sequence[str]) -> bool:

@@ -197,7 +197,7 @@ class _Leaves:
             root = parse_html(text, self._name)
             if root is not None and not self._source.everything:
                 drop_unseen(root, self._source.name, self._warnings)
-            text = render_tree(root, self._name) if root is not None else ""
+            text = render_tree(root, self._name, self._warnings) if root is not None else ""
         words = _find_words(text)
         if twins:
             text = _keep_new_lines(text, words - twins)
@@ -290,7 +290,7 @@ def _read_cell(cell: dict[str, Any], language: str, name: str, warnings: SourceW
     for output in cell.get("outputs") or ():
         with skip_damage(warnings, "outputs", name):
             formats = output.get("data") or output
-            shown = _read_output(output, formats, name)
+            shown = _read_output(output, formats, name, warnings)
             if shown:
                 yield shown
             if any(key.startswith("image/") or key in {"png", "jpeg", "svg"} for key in formats):
@@ -301,7 +301,7 @@ def _read_cell(cell: dict[str, Any], language: str, name: str, warnings: SourceW
                 warnings.add("other formats of outputs that are not read", f"{name} ({to_printable(kind)[:80]})")
 
 
-def _read_output(output: dict[str, Any], formats: dict[str, Any], name: str) -> str:
+def _read_output(output: dict[str, Any], formats: dict[str, Any], name: str, warnings: SourceWarnings) -> str:
     """Return what an output shows: of several formats the plainest that has words."""
     if output.get("output_type") in {"error", "pyerr"}:
         trace = _TERMINAL.sub("", "\n".join(map(str, output.get("traceback") or ())))
@@ -310,7 +310,7 @@ def _read_output(output: dict[str, Any], formats: dict[str, Any], name: str) -> 
     text = next((piece for piece in found if piece), "")
     if markup := _join_lines(formats.get("text/html", formats.get("html", ""))):
         root = parse_html(markup, name)
-        shown = render_tree(root, name) if root is not None else ""
+        shown = render_tree(root, name, warnings) if root is not None else ""
         # A page that a script would fill says less than the plain words.
         if shown and (_REPR.fullmatch(text) or not _find_words(text) - _find_words(shown)):
             return shown

@@ -15,7 +15,7 @@ from urllib.parse import unquote_to_bytes
 
 from bookwheel.documents.damage import import_extra
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.readers.markup import tag_of, to_markdown
+from bookwheel.documents.readers.markup import GUESSED, count_guessed, tag_of, to_markdown
 from bookwheel.documents.readers.pictures import Figures
 from bookwheel.documents.readers.unseen import drop_unseen
 from bookwheel.errors import SourceError
@@ -60,7 +60,7 @@ def read_html(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             warnings.add(what, source.name)
     figures = Figures(source, warnings)
     embed_pictures(root, figures, read_data_address)
-    text = render_tree(root, source.name)
+    text = render_tree(root, source.name, warnings)
     title = " ".join((root.findtext(".//title") or "").split())
     if text and title and title not in text:
         text = f"# {title}\n\n{text}"
@@ -151,12 +151,15 @@ def parse_xml(data: bytes, *, recover: bool = False, huge_tree: bool = True) -> 
     return etree.fromstring(data, etree.XMLParser(recover=recover, huge_tree=huge_tree, **options))
 
 
-def render_tree(root: Any, name: str) -> str:
-    """Return the visible text of a parsed page as Markdown."""
+def render_tree(root: Any, name: str, warnings: SourceWarnings) -> str:
+    """Return the visible text of a parsed page as Markdown; a note counts the tables whose header is a guess."""
     try:
-        return to_markdown(root)
+        text = to_markdown(root)
     except RecursionError as error:
         raise _depth_error(name) from error
+    if count := count_guessed(root):
+        warnings.add(GUESSED, name, count)
+    return text
 
 
 def _depth_error(name: str) -> SourceError:

@@ -11,6 +11,7 @@ marks inside a word would break it. Knows nothing of files, encodings or boilerp
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,11 +45,20 @@ _SYMBOL: Final = 3
 _LONG_CELL: Final = 2000
 # Rows that tell if the first one is a header.
 _SAMPLE: Final = 50
+GUESSED: Final = "first rows taken for the names of columns, in tables where nothing tells"
+"""What a note says of them."""
+# The mark of such a table in a tree.
+_GUESSED: Final = "guessed-names"
 
 
 def to_markdown(root: Any) -> str:
     """Return the visible text of an element. RecursionError if it is nested too deeply."""
     return _BLANK_LINES.sub("\n\n", "\n\n".join(_blocks(root))).strip("\n")
+
+
+def count_guessed(root: Any) -> int:
+    """Return the tables of a tree that was rendered whose first rows were taken for the names of their columns."""
+    return sum(table.get(_GUESSED) is not None for table in root.iter("{*}table"))
 
 
 def to_line(element: Any) -> str:
@@ -220,7 +230,7 @@ def _render_table(table: Any) -> list[str]:
     _collect_rows(table, rows, blocks)
     if _is_layout(table, rows):
         return [*blocks, *(block for row in rows for cell in row for block in _blocks(cell))]
-    lines = list(format_rows(_spread(rows), is_marked=_is_marked(rows)))
+    lines = list(format_rows(_spread(rows), partial(table.set, _GUESSED, ""), is_marked=_is_marked(rows)))
     return [*blocks, "\n".join(lines)] if lines else blocks
 
 
@@ -310,10 +320,13 @@ _RENDERERS: Final[dict[str, Callable[[Any], list[str]]]] = {
 }
 
 
-def format_rows(rows: Iterator[list[str]], *, is_marked: bool | None = None) -> Iterator[str]:
-    """Yield the lines of a Markdown table without its empty rows.
+def format_rows(
+    rows: Iterator[list[str]], guess: Callable[[], object] = lambda: None, *, is_marked: bool | None = None
+) -> Iterator[str]:
+    """Yield the lines of a Markdown table without its empty rows. A table without a header gets an empty one.
 
-    `is_marked` tells if the first row is the header; with None, its cells tell. A table without one gets an empty one.
+    `is_marked` tells if the first row is the header; with None, its cells tell. Where they do not tell either, it is
+    taken for one, and `guess` is called.
     """
     cleaned = ([" ".join(cell.split()) for cell in row] for row in rows)
     filled = (row for row in cleaned if any(row))
@@ -321,7 +334,9 @@ def format_rows(rows: Iterator[list[str]], *, is_marked: bool | None = None) -> 
     if not begin:
         return
     head = has_header(begin) if is_marked is None else is_marked
-    if not head:
+    if head is None:
+        guess()
+    if head is False:
         begin.insert(0, [""] * len(begin[0]))
     for at, row in enumerate(chain(begin, filled)):
         cells = [cell.replace("|", "\\|") for cell in row]

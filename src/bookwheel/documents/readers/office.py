@@ -12,6 +12,7 @@ import posixpath
 import re
 import zipfile
 from contextlib import suppress
+from functools import partial
 from io import BytesIO
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
@@ -19,13 +20,13 @@ from typing import TYPE_CHECKING, Any, Final
 from bookwheel.documents.damage import import_extra, skip_damage
 from bookwheel.documents.packages import PICTURE_SUFFIXES, name_unread, open_package
 from bookwheel.documents.readers.html import embed_pictures, parse_html, parse_xml, render_tree
-from bookwheel.documents.readers.markup import format_rows
+from bookwheel.documents.readers.markup import GUESSED, format_rows
 from bookwheel.documents.readers.pictures import DRAWINGS, Figures
 from bookwheel.documents.readers.unseen import drop_unseen_runs
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
@@ -92,7 +93,7 @@ def read_docx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     if root is None:
         return
     embed_pictures(root, figures, lambda address: pictures[int(address.partition("/")[0])])
-    if text := render_tree(root, source.name):
+    if text := render_tree(root, source.name, warnings):
         yield Part(text=f"{text}\n", source=source.name, pictures=figures.take())
 
 
@@ -237,8 +238,9 @@ def read_pptx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
         furniture: set[str] = set()
         for number, slide in enumerate(pptx.Presentation(archive.fp).slides, 1):
             texts: list[str] = []
+            guess = partial(warnings.add, GUESSED, f"{source.name}#slide {number}")
             with skip_damage(warnings, "slides, or parts of them,", f"{source.name}#slide {number}"):
-                for image in _read_slide(slide, texts, furniture):
+                for image in _read_slide(slide, texts, furniture, guess):
                     texts += [figures.add(image, names.get(hash(image), ""), number)] if names else []
             if slide._element.get("show") == "0":  # noqa: SLF001 - python-pptx has no name for it
                 warnings.add(f"slides of {source.name} that are hidden, and are read too", str(number))
@@ -248,7 +250,7 @@ def read_pptx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
         name_unread(archive, source.name, warnings, _KNOWN_IN_SLIDES, _find_chart_data(archive) | looked_at)
 
 
-def _read_slide(slide: Any, texts: list[str], furniture: set[str]) -> Iterator[bytes]:
+def _read_slide(slide: Any, texts: list[str], furniture: set[str], guess: Callable[[], object]) -> Iterator[bytes]:
     """Add the texts of a slide, and yield each picture when its place has come."""
     for wrapper in list(slide._element.iter(f"{_MC}AlternateContent")):  # noqa: SLF001 - python-pptx has no name for it
         for other in wrapper[1:]:
@@ -265,12 +267,12 @@ def _read_slide(slide: Any, texts: list[str], furniture: set[str]) -> Iterator[b
     texts += [f"# {heading}"] if heading else []
     for shape in slide.shapes:
         if title is None or shape.shape_id != title.shape_id:
-            texts += _read_shape(shape, furniture)
+            texts += _read_shape(shape, furniture, guess)
             yield from _find_images(shape)
     layout = slide.slide_layout
     for shape in (*layout.shapes, *layout.slide_master.shapes):
         if not shape.is_placeholder:
-            texts += _read_once(_read_shape(shape, furniture), furniture)
+            texts += _read_once(_read_shape(shape, furniture, guess), furniture)
     if slide.has_notes_slide:
         frames = [shape.text_frame for shape in slide.notes_slide.shapes if _is_note(shape)]
         notes = "\n".join(frame.text.replace("\v", "\n").strip() for frame in frames).strip()
@@ -299,7 +301,7 @@ def _read_comments(slide: Any) -> Iterator[str]:
                 yield f"[Comment: {' '.join(words.split())}]"
 
 
-def _read_shape(shape: Any, furniture: set[str]) -> Iterator[str]:
+def _read_shape(shape: Any, furniture: set[str], guess: Callable[[], object]) -> Iterator[str]:
     kind = int(shape.placeholder_format.type or 0) if shape.is_placeholder else 0
     if kind == _SLIDE_NUMBER:
         return
@@ -307,10 +309,10 @@ def _read_shape(shape: Any, furniture: set[str]) -> Iterator[str]:
         yield from _read_once([shape.text_frame.text], furniture)
     elif hasattr(shape, "shapes"):  # a group
         for inner in shape.shapes:
-            yield from _read_shape(inner, furniture)
+            yield from _read_shape(inner, furniture, guess)
     elif getattr(shape, "has_table", False):
         rows = ([cell.text for cell in row.cells] for row in shape.table.rows)
-        yield "\n".join(format_rows(rows, is_marked=shape.table.first_row or None))
+        yield "\n".join(format_rows(rows, guess, is_marked=shape.table.first_row or None))
     elif getattr(shape, "has_chart", False):
         yield from _read_chart(shape.chart)
     elif shape.has_text_frame:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.cancellation import current_scope
 from bookwheel.documents.child import allow_more
+from bookwheel.documents.readers.markup import GUESSED
 from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing, find_languages, has_recogniser
 from bookwheel.documents.readers.pdf_pages import find_characters
 from bookwheel.documents.readers.recognition import Recognition, recognise
@@ -312,6 +313,8 @@ class Figures:
         if found.lines:
             what = f"pictures of {self._name} read by OCR, which makes mistakes (and how sure it is)"
             self._warnings.add(what, f"{place} ({found.confidence:.0%})")
+        if found.guessed:
+            self._warnings.add(GUESSED, place if page is None else f"{self._name}#{place}", found.guessed)
         return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -62,6 +62,8 @@ class Recognition:
     lines: tuple[PictureLine, ...]
     confidence: float
     """The mean of the lines' by their characters; 1 where there is none."""
+    guessed: int = 0
+    """Tables whose first rows were taken for the names of their columns, where nothing tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +134,14 @@ def recognise(pixels: Any, *, is_turned: bool = False) -> Recognition:
         for at in order
     )
     tables = [] if turn else _find_tables(pixels)
+    guesses: list[None] = []
     return Recognition(
-        text="\n".join(_write_text([fragments[at] for at in order], tables, None if turn or slant else pixels)),
+        text="\n".join(
+            _write_text([fragments[at] for at in order], tables, None if turn or slant else pixels, guesses)
+        ),
         lines=lines,
         confidence=sum(len(line.text) * line.confidence for line in found) / weight,
+        guessed=len(guesses),
     )
 
 
@@ -309,7 +315,9 @@ def _find_rules(shares: Any, start: int) -> tuple[int, ...]:
     return tuple(place for at, place in enumerate(places) if not at or place - places[at - 1] > 5)  # noqa: PLR2004
 
 
-def _write_text(fragments: Sequence[Fragment], tables: Sequence[_Table], pixels: Any) -> Iterator[str]:
+def _write_text(
+    fragments: Sequence[Fragment], tables: Sequence[_Table], pixels: Any, guesses: list[None]
+) -> Iterator[str]:
     """Yield the text's lines: what is of no table as on any page, each table where it begins, a chart at the end."""
     chart = read_chart(fragments, pixels)
     if chart and not chart.rows:
@@ -324,7 +332,7 @@ def _write_text(fragments: Sequence[Fragment], tables: Sequence[_Table], pixels:
         for at, (row, column) in cells.items():
             rows[row][column] = f"{rows[row][column]} {left[at].text}".strip()
         used = [column for column in range(len(rows[0])) if any(row[column] for row in rows)]
-        yield from format_rows([row[column] for column in used] for row in rows)
+        yield from format_rows(([row[column] for column in used] for row in rows), partial(guesses.append, None))
         left = [f for at, f in enumerate(left) if at not in cells and -f.top >= table.down[0]]
     if chart:
         yield from write_lines(left)

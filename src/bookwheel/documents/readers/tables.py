@@ -1,6 +1,6 @@
-"""Read tables: comma-, semicolon- or tab-separated values, and workbooks (XLSX, XLSB, XLS, ODS) sheet by sheet.
+"""Read tables: values between commas, semicolons or tabs, lists of records in JSON, and workbooks sheet by sheet.
 
-Both come out as Markdown tables, row by row in their own order. A formula shows the value that was saved with it.
+All come out as Markdown tables, row by row in their own order. A formula shows the value that was saved with it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import html
+import json
 import re
+from functools import partial
 from io import IncrementalNewlineDecoder
 from itertools import chain, islice
 from pathlib import PurePath
@@ -19,7 +21,7 @@ from bookwheel.documents.decoding import decode
 from bookwheel.documents.formats import Format, look_at
 from bookwheel.documents.packages import name_unread, open_package
 from bookwheel.documents.readers.html import parse_xml
-from bookwheel.documents.readers.markup import format_rows
+from bookwheel.documents.readers.markup import GUESSED, format_rows
 from bookwheel.documents.readers.texts import KNOWN_IN_OPENDOCUMENT, OFFICE, TEXT, read_margins
 from bookwheel.documents.sources import to_printable
 from bookwheel.errors import SourceError
@@ -39,6 +41,10 @@ _SAMPLED_LINES: Final = 50
 _LINES_IN_PART: Final = 64
 # Characters of a cell, and of a line.
 _MOST_CELL: Final = 8 << 20
+# Bytes of a list in JSON that is a table, and of it the characters of a value and the names.
+_MOST_JSON: Final = 64 << 20
+_MOST_VALUE: Final = 400
+_MOST_NAMES: Final = 200
 
 
 def read_csv(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
@@ -65,12 +71,53 @@ def read_csv(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             except csv.Error:  # a quote that never ends
                 is_whole = False
 
-        table = format_rows(rows())
+        table = format_rows(rows(), partial(warnings.add, GUESSED, source.name))
         while batch := list(islice(table, _LINES_IN_PART)):
             yield Part(text="\n".join([*batch, ""]), source=source.name)
         if not is_whole:
             warnings.add("rows that are no table are shown as they are", source.name)
             yield from (Part(text=line, source=source.name) for line in chain(pending, lines))
+
+
+def read_records(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield a list of flat objects as a Markdown table, numbers as they are written; any other JSON as it is."""
+    with source.open() as file:
+        pieces = decode(file.read, source.name, warnings, source.charset)
+        if source.fingerprint.size <= _MOST_JSON:
+            text = "".join(pieces)
+            table = "\n".join(format_rows(iter(_list_records(text)), is_marked=True))
+            pieces = iter([f"{table}\n" if table else text])
+        yield from (Part(text=piece, source=source.name) for piece in pieces if piece)
+
+
+def _list_records(text: str) -> list[list[str]]:
+    """Return the names and the values of a list of flat objects; empty for what no table holds as it is."""
+    try:
+        # Objects become tuples of pairs, in which a name that stands twice is not lost.
+        found = json.loads(text, object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str)
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(found, list) or len(found) < 2 or not all(isinstance(one, tuple) for one in found):  # noqa: PLR2004
+        return []
+    records = [dict(pairs) for pairs in found]
+    names = list(dict.fromkeys(name for record in records for name in record))
+    is_flat = len(names) <= _MOST_NAMES and all(
+        len(record) == len(pairs) >= len(names) / 2
+        and all(map(_is_line, record.values()))
+        and any(map(str.strip, map(_spell, record.values())))
+        for record, pairs in zip(records, found, strict=True)
+    )
+    return [names, *([_spell(record.get(name)) for name in names] for record in records)] if is_flat else []
+
+
+def _is_line(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _MOST_VALUE and len(value.splitlines()) <= 1
+    return value is None or isinstance(value, bool)
+
+
+def _spell(value: str | bool | None) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 def _record(lines: Iterable[str], pending: list[str]) -> Iterator[str]:
@@ -149,8 +196,9 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             if sheet.visible is not calamine.SheetVisibleEnum.Visible:
                 warnings.add("sheets that are hidden, and are read too", f"{source.name}#{name}")
             with skip_damage(warnings, "sheets", f"{source.name}#{name}"):
-                rows = workbook.get_sheet_by_name(sheet.name).to_python()
-                if table := "\n".join(format_rows([_to_text(value) for value in row] for row in rows)):
+                rows = map(_list_texts, workbook.get_sheet_by_name(sheet.name).to_python())
+                guess = partial(warnings.add, GUESSED, f"{source.name}#{name}")
+                if table := "\n".join(format_rows(rows, guess)):
                     yield Part(text=f"## {name}\n\n{table}\n\n", source=f"{source.name}#{name}")
     if look_at(source) is Format.ZIP:
         with open_package(source, "workbook", "Save it again as .xlsx.") as archive:
@@ -165,7 +213,7 @@ def _read_beside_cells(archive: zipfile.ZipFile, name: str, warnings: SourceWarn
         with skip_damage(warnings, "texts beside cells", f"{name}#{to_printable(path)}"):
             beside.add(path, archive)
     with skip_damage(warnings, "headers and footers", name):
-        beside.margins += read_margins(archive, name)
+        beside.margins += read_margins(archive, name, warnings)
     titles = {"Comments": beside.comments, "Drawings": beside.drawings, "Headers and footers": beside.margins}
     for title, lines in titles.items():
         if unique := list(dict.fromkeys(filter(None, lines))):
@@ -211,6 +259,10 @@ class _BesideCells:
             self._warnings.add(what, f"{self._name}#{to_printable(place)} ({count})")
         for found in _SHEET_MARGIN.findall(sheet):
             self.margins.append(_MARGIN_CODE.sub(" ", html.unescape(found.decode("utf-8", "replace"))).strip())
+
+
+def _list_texts(row: Iterable[Any]) -> list[str]:
+    return [_to_text(value) for value in row]
 
 
 def _join_words(element: Any, *tags: str) -> str:

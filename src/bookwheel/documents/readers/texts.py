@@ -85,7 +85,7 @@ def read_epub(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
                     drop_unseen(chapter, source.name, warnings)
                 if chapter is not None:
                     embed_pictures(chapter, figures, partial(_load_picture, archive, path, pictures))
-                if chapter is not None and (text := render_tree(chapter, source.name)):
+                if chapter is not None and (text := render_tree(chapter, source.name, warnings)):
                     first = text.partition("\n")[0]
                     heading = to_printable(first.lstrip("#").strip()) if first.startswith("#") else ""
                     title = titles.get(path) or heading or f"Chapter {number}"
@@ -183,20 +183,20 @@ def read_opendocument(source: SourceFile, warnings: SourceWarnings) -> Iterator[
         name_unread(archive, name, warnings, KNOWN_IN_OPENDOCUMENT, objects)
         pages = list(body.iterfind(f"*/{_DRAW}page"))
         for number, page in enumerate(pages, 1):
-            if text := _render(page, name):
+            if text := _render(page, name, warnings):
                 yield Part(text=f"{text}\n\n", source=name, page=number)
             page.getparent().remove(page)
         margins, inner = list[str](), list[str]()
         with skip_damage(warnings, "headers and footers", name):
-            margins = read_margins(archive, name)
+            margins = read_margins(archive, name, warnings)
         for path in objects:
             with skip_damage(warnings, "objects", f"{name}#{path}"):
-                inner.append(_render(parse_xml(archive.read(path)), name))
-        if text := "\n\n".join(filter(None, (*margins, _render(body, name), *inner))):
+                inner.append(_render(parse_xml(archive.read(path)), name, warnings))
+        if text := "\n\n".join(filter(None, (*margins, _render(body, name, warnings), *inner))):
             yield Part(text=f"{text}\n", source=name)
 
 
-def read_margins(archive: zipfile.ZipFile, name: str) -> list[str]:
+def read_margins(archive: zipfile.ZipFile, name: str, warnings: SourceWarnings) -> list[str]:
     """Return the words of a package's headers, footers and master pages, each wording once."""
     if "styles.xml" not in archive.NameToInfo:
         return []
@@ -204,10 +204,10 @@ def read_margins(archive: zipfile.ZipFile, name: str) -> list[str]:
     for field in list(styles.iter(*(f"{TEXT}{kind}" for kind in ("page-number", "page-count", "sheet-name")))):
         _remove(field)
     parts = (*styles.iter(*_MARGINS), *styles.iterfind(f".//{_STYLE}master-page/{_DRAW}frame"))
-    return list(dict.fromkeys(_render(part, name) for part in parts))
+    return list(dict.fromkeys(_render(part, name, warnings) for part in parts))
 
 
-def _render(root: Any, name: str) -> str:
+def _render(root: Any, name: str, warnings: SourceWarnings) -> str:
     for hidden in list(root.iter(*_UNSEEN)):
         _remove(hidden)
     for control in list(root.iter(f"{_FORM}*")):
@@ -215,7 +215,7 @@ def _render(root: Any, name: str) -> str:
             control.tag, control.text = "p", ": ".join(words)
     for element in list(root.iter()):
         _rename(element)
-    return render_tree(root, name)
+    return render_tree(root, name, warnings)
 
 
 def _rename(element: Any) -> None:

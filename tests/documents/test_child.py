@@ -41,6 +41,8 @@ def fail(kind):
         raise FileNotFoundError(2, "No such file", "a.pdf")
     if kind == "abort":
         os.abort()
+    if kind == "kill":
+        os.kill(os.getpid(), 9)
     if kind == "memory":
         bytearray(4 << 30)
     if kind == "file":
@@ -137,6 +139,7 @@ def test_a_child_has_no_keys_and_a_folder_that_goes_with_it(work, monkeypatch) -
         ("extra", MissingExtra, r"pip install .*\[documents\]'"),
         ("system", FileNotFoundError, "No such file"),
         ("abort", ConverterCrash, r"a\.pdf cannot .*SIGABRT"),
+        ("kill", ConverterCrash, r"a\.pdf was not converted: .* no memory left"),
         ("other", ConverterCrash, r"a\.pdf cannot .* did not expect what it holds"),
         ("memory", ConversionLimit, r"a\.pdf takes more than 1024 MiB of memory"),
         ("file", OSError, "File too large"),

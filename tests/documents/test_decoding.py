@@ -114,3 +114,12 @@ def test_no_byte_is_lost_whatever_the_bytes(data):
     assume(b"\x1b$" not in data)
     text = decode_bytes(data, "a.bin", SourceWarnings())
     assert bool(text) == bool(data)
+
+
+def test_lines_of_an_older_program_behind_those_in_utf8_are_read_and_said():
+    text = "Zoë Café, Brücke 9\n", "José Núñez, Gässchen 2, 5 €\n"
+    warnings = SourceWarnings()
+    assert decode_bytes(text[0].encode() + text[1].encode("cp1252"), "a.csv", warnings) == "".join(text)
+    assert warnings.lines() == ("lines in UTF-8 and others, which are taken for cp1252: a.csv",)
+    for whole, encoding in (("".join(text), "cp1252"), ("联通的钥匙在谁那里，备用的呢？", "gb18030")):
+        assert decode_bytes(whole.encode(encoding), "a.csv", SourceWarnings()) == whole

@@ -3,12 +3,14 @@
 import io
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bookwheel.documents import sources
 from bookwheel.documents.opening import SourceDocument, TextDocument, open_document, open_fetched, open_isolated
 from bookwheel.documents.sources import spool
 from bookwheel.errors import SourceError
@@ -275,3 +277,30 @@ def test_a_mailbox_that_gets_mail_while_it_is_read_is_refused(tmp_path):
     path.write_text(mail * 2)
     with pytest.raises(SourceError, match=r"a\.mbox has changed"):
         list(parts)
+
+
+def test_what_is_named_twice_is_read_once_and_said(tmp_path):
+    path = file(tmp_path, data="Ada wound the clock.")
+    again = f"{tmp_path}/./{path.name}"
+    document = open_document([path, again])
+    assert join(document) == "Ada wound the clock."
+    assert document.notes == (f"named more than once, and read once: {again}",)
+
+
+def test_a_pipe_is_read_however_slowly_and_one_that_nobody_writes_to_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "_PIPE_SECONDS", 0.2)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(SourceError, match="nobody writes to the pipe pipe"):
+        open_document([pipe])
+    monkeypatch.setattr(sources, "_PIPE_SECONDS", 20.0)
+
+    def write() -> None:
+        with pipe.open("w") as stream:
+            for word in ("Ada wound ", "the clock."):
+                time.sleep(0.1)
+                stream.write(word)
+                stream.flush()
+
+    threading.Thread(target=write).start()
+    assert join(open_document([pipe])) == "Ada wound the clock."

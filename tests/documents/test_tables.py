@@ -83,6 +83,29 @@ def test_rows_without_names_of_columns_lose_none_to_a_header() -> None:
     assert read(b"item,price\nputty,9.50\n")[0] == "| item | price |"
 
 
+def test_commas_within_numbers_part_no_cells() -> None:
+    assert (
+        read("Zoë;Hülsen 3;12,50;paid\nMårten;Brücke 9;8,00;open\n".encode())[2] == "| Zoë | Hülsen 3 | 12,50 | paid |"
+    )
+    assert read(b"a;1,5;2,5\nb;2,5;3,5\n")[-1] == "| b | 2,5 | 3,5 |"
+    assert read(b"1,2\n3,4\n")[-1] == "| 3 | 4 |"
+
+
+def test_hidden_rows_and_columns_of_a_sheet_are_said(tmp_path) -> None:
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    pytest.importorskip("python_calamine")
+    book = xlsxwriter.Workbook(str(tmp_path / "a.xlsx"))
+    sheet = book.add_worksheet("Stock")
+    for at in range(4):
+        sheet.write_row(at, 0, [f"pane {at}", at])
+    sheet.set_row(2, None, None, {"hidden": True})
+    sheet.set_column(1, 1, None, None, {"hidden": True})
+    book.close()
+    document = open_document([tmp_path / "a.xlsx"])
+    assert "| pane 2 | 2 |" in "".join(part.text for part in document.parts())
+    assert "rows or columns that are hidden, and are read too: a.xlsx#sheet1.xml (2)" in document.notes
+
+
 GUESS = "first rows taken for the names of columns, in tables where nothing tells: "
 WORDS = (("pane", "workshop", "Ida"), ("putty", "cellar", "Bo"), ("glass", "attic", "Cy"))
 

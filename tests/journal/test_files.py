@@ -142,8 +142,10 @@ def test_what_is_no_journal_is_not_written_to(tmp_path):
     other.execute("CREATE TABLE mine (x)")
     other.commit()
     other.close()
+    (tmp_path / "other.sqlite").chmod(0o644)
     with pytest.raises(JournalError, match="another program"):
         Journal(tmp_path / "other.sqlite")
+    assert (tmp_path / "other.sqlite").stat().st_mode & 0o777 == 0o644
     assert notes.read_text().startswith("these are my notes")
 
 

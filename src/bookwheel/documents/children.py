@@ -195,8 +195,11 @@ class _Child:
             return self._end
         if status == -getattr(signal, "SIGXCPU", 0):
             return _limit_error(name, f"{limits.cpu_seconds} seconds of processor time")
-        if status == EXIT_MEMORY or status == -getattr(signal, "SIGKILL", 0):
+        if status == EXIT_MEMORY:
             return _limit_error(name, f"{limits.memory_bytes >> 20} MiB of memory")
+        if status == -getattr(signal, "SIGKILL", 0):
+            advice = "mostly because the machine has no memory left: close other programs and try again"
+            return ConverterCrash(f"{name} was not converted: its converter was ended from outside, {advice}")
         reason = signal.Signals(-status).name if status < 0 else f"status {status}"
         return ConverterCrash(f"{name} cannot be converted: its converter died of it ({reason}). {_ADVICE}")
 

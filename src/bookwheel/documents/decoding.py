@@ -2,7 +2,8 @@ r"""Decode bytes to text without losing a character, a block at a time.
 
 A byte order mark decides the encoding, then the charset that a server declared, then UTF-8 if it fits, then
 `charset-normalizer` on a sample. The sample begins at the first byte beyond ASCII, because ASCII fits every encoding.
-Bytes that do not decode appear as `\xNN` and are reported. Line ends and NULs stay as they are.
+Bytes that do not decode appear as `\xNN` and are reported; where two programs wrote one file, one of them in UTF-8,
+they are letters of cp1252. Line ends and NULs stay as they are.
 """
 
 from __future__ import annotations
@@ -50,6 +51,11 @@ _NO_CHARSETS: Final = frozenset({"idna", "punycode", "unicode-escape", "raw-unic
 _NOT_ASCII: Final = re.compile(rb"[\x80-\xff]|\x1b[$(]")
 _LONE_BYTES: Final = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 _STRAY: Final = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
+# Bytes that are not UTF-8, as a decoder hands them on; at the end of a sample they may be the half of a character.
+_STRANGE: Final = re.compile("[\udc80-\udcff]+")
+_CUT: Final = re.compile("[\udc80-\udcff]{1,3}\\Z")
+_LEAST_MIXED: Final = 2
+_MOST_ACCENTS: Final = 3
 _EASTERN: Final = frozenset("　、。《》「」『』【】！（），：；？～—…“”")
 # Bytes of the longest character: a sample can end inside one.
 _TRUNCATED: Final = 4
@@ -64,8 +70,19 @@ def _show_undecodable(error: UnicodeError) -> tuple[str | bytes, int]:
     return codecs.backslashreplace_errors(error)
 
 
+def _take_for_western(error: UnicodeError) -> tuple[str | bytes, int]:
+    if isinstance(error, UnicodeDecodeError):
+        try:
+            return error.object[error.start : error.end].decode("cp1252"), error.end
+        except UnicodeDecodeError:  # one of the five bytes that it leaves open
+            return _show_undecodable(error)
+    raise error
+
+
 _VISIBLE: Final = "bookwheel.visible"
 codecs.register_error(_VISIBLE, _show_undecodable)
+_MIXED: Final = "bookwheel.mixed"
+codecs.register_error(_MIXED, _take_for_western)
 
 
 def decode(read: Callable[[int], bytes], name: str, warnings: SourceWarnings, charset: str = "") -> Iterator[str]:
@@ -74,14 +91,17 @@ def decode(read: Callable[[int], bytes], name: str, warnings: SourceWarnings, ch
     mark, encoding = next(((len(mark), e) for mark, e in _BYTE_ORDER_MARKS if block.startswith(mark)), (0, ""))
     block = block[mark:]
     encoding = encoding or detect_wide_encoding(block[:SAMPLE])
-    first = True
+    first, errors = True, _VISIBLE
     while block and not encoding:
         if found := _NOT_ASCII.search(block):
             at = found.start()
             block += read(BLOCK) if len(block) - at < SAMPLE else b""
             sample = block[:SAMPLE] if at < SAMPLE // 2 else block[at : at + SAMPLE]
             encoding = _find_charset(sample, charset)
-            if not encoding:
+            if not encoding and _is_mixed(sample):
+                encoding, errors = "utf-8", _MIXED
+                warnings.add("lines in UTF-8 and others, which are taken for cp1252", name)
+            elif not encoding:
                 encoding = guess_encoding(sample, wide=first)
                 warnings.add("the encoding is a guess", f"{name} ({encoding or 'cp1252, as a last resort'})")
                 encoding = encoding or "cp1252"
@@ -89,7 +109,7 @@ def decode(read: Callable[[int], bytes], name: str, warnings: SourceWarnings, ch
             yield block.decode("ascii")
             block = read(BLOCK)
         first = False
-    decoder = codecs.getincrementaldecoder(encoding or "ascii")(_VISIBLE)
+    decoder = codecs.getincrementaldecoder(encoding or "ascii")(errors)
     lost = 0
     while block:
         _undecoded.count = 0
@@ -136,6 +156,18 @@ def is_mostly_utf8(sample: bytes) -> bool:
     text = sample.decode("utf-8", "replace")
     broken = text.count("\N{REPLACEMENT CHARACTER}")
     return sum(1 for c in text if not c.isascii()) - broken > 10 * broken
+
+
+def _is_mixed(sample: bytes) -> bool:
+    """Tell if a sample has characters of UTF-8, and beside them accents of an older encoding: mostly single bytes."""
+    if b"\0" in sample or _STRAY.search(sample):
+        return False
+    text = _CUT.sub("", sample.decode("utf-8", "surrogateescape"))
+    strange = _STRANGE.findall(text)
+    whole = sum(not sign.isascii() for sign in text) - sum(map(len, strange))
+    lone = sum(len(one) == 1 for one in strange)
+    is_western = 3 * lone >= 2 * len(strange) and all(len(one) <= _MOST_ACCENTS for one in strange)
+    return is_western and whole >= max(_LEAST_MIXED, len(strange) / 10)
 
 
 def detect_wide_encoding(sample: bytes) -> str:

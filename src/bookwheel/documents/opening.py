@@ -14,6 +14,7 @@ import errno
 import re
 import sys
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -210,6 +211,11 @@ def open_document(
     if source_list.count("-") > 1:
         raise SourceError('standard input can be read only once: give "-" once')
     notes = SourceWarnings()
+    unique: dict[str, str | Path] = {}
+    for source in source_list:
+        if unique.setdefault(_identify(source), source) is not source:
+            notes.add("named more than once, and read once", to_printable(str(source)))
+    source_list = list(unique.values())
     items: list[SourceItem] = []
     titles: list[str] = []
     has_headers = len(source_list) > 1
@@ -241,6 +247,15 @@ def open_document(
     document = SourceDocument(name, ready, notes, has_headers=has_headers)
     document.check()
     return document
+
+
+def _identify(source: str | Path) -> str:
+    """Return what is the same for a source that is named in two ways."""
+    if source == "-" or (isinstance(source, str) and _URL.match(source)):
+        return str(source)
+    with suppress(OSError, ValueError):  # what is no path is refused when it is opened
+        return str(Path(source).resolve())
+    return str(source)
 
 
 def _open_source(

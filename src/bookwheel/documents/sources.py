@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import stat
 import tempfile
+import time
 import weakref
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
 from pathlib import Path
@@ -160,11 +163,43 @@ def spool(blocks: Iterable[bytes], name: str, *, media: str = "", charset: str =
 
 
 _BLOCK: Final = 1 << 20
+# Until somebody writes to a pipe.
+_PIPE_SECONDS: Final = 20.0
 # Bytes of a stream at most: it is stored before it is read, and a device would fill the disk.
 _MOST_STREAMED: Final = 2 << 30
 
 
-def spool_stream(stream: BinaryIO, name: str, file_name: str = "-", suffix: str = "") -> SourceFile:
+class _Pipe:
+    """A named pipe. Somebody has to open its other end within a while; then it takes as long as it takes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._is_open = path, False
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+    def read(self, size: int) -> bytes:
+        """Return what was written, nothing at the end."""
+        ends = time.monotonic() + _PIPE_SECONDS
+        while True:
+            check_cancelled()
+            try:
+                block = os.read(self._descriptor, size)
+            except BlockingIOError:  # somebody has it open and has not written yet
+                self._is_open = True
+                select.select([self._descriptor], [], [], 0.5)
+                continue
+            if block or self._is_open:
+                self._is_open = True
+                return block
+            if time.monotonic() > ends:
+                raise SourceError(f"nobody writes to the pipe {self._path.name}: begin to write, then ask again")
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        """Close this end."""
+        os.close(self._descriptor)
+
+
+def spool_stream(stream: BinaryIO | _Pipe, name: str, file_name: str = "-", suffix: str = "") -> SourceFile:
     """Write a stream to a temporary file. Raise SourceError for one that has no end, such as a device."""
 
     def blocks() -> Iterator[bytes]:
@@ -199,7 +234,7 @@ def open_path(path: Path, warnings: SourceWarnings, label: str = "") -> tuple[li
     name, suffix = to_printable(path.name), path.suffix.lower()
     if stat.S_ISREG(status.st_mode):
         return [SourceFile(name=name, path=path.absolute(), fingerprint=take_fingerprint(status), suffix=suffix)], False
-    with path.open("rb") as stream:
+    with closing(_Pipe(path)) if stat.S_ISFIFO(status.st_mode) else path.open("rb") as stream:
         return [spool_stream(stream, name, name, suffix)], False
 
 

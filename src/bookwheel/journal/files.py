@@ -107,9 +107,11 @@ def prepare_file(path: Path) -> None:
                 # Before anything is written: what is left of a damaged log must not be overwritten.
                 with closing(_connect_read_only(path)) as connection:
                     check_commits(path, noted, connection)
-            make_private(path)
+            if not path.exists():
+                make_private(path)
             with closing(connect(path)) as connection:
                 _migrate(connection, path)
+            make_private(path)  # Another program's database is refused by now, with its permissions as they were.
 
 
 def check_commits(path: Path, noted: Sequence[str], connection: sqlite3.Connection) -> None:

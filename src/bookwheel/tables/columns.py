@@ -36,6 +36,8 @@ _NUMBERS: Final = re.compile(
     r"|duration|rate|percent|score|weight|age|balance|qty)\b|金额|价|费用|数量|数目|总计|工资|租金|时长|分钟|小时|人数|次数|余额",
     re.IGNORECASE,
 )
+_UNITS: Final = re.compile(r"\bper \w+|(?<=amount )due\b|(?<=balance )due\b", re.IGNORECASE)
+"""What says of a number for what it is: "price per day"."""
 NUMBER: Final = re.compile(r"[-−]?\d[\d,.\u00a0']*\d|[-−]?\d")
 _WORDS: Final = re.compile(r"[^\W\d_]+")
 _OF_DATES: Final = {*lexicon.MONTHS, "of", "the", "st", "nd", "rd", "th", "年", "月", "日"}
@@ -165,7 +167,7 @@ def _make_columns(columns: list[Column]) -> tuple[Column, ...]:
 
 
 def _guess_kind(name: str) -> Kind:
-    if _DATES.search(name):
+    if _DATES.search(_UNITS.sub("", name)):
         return Kind.DATE
     return Kind.NUMBER if _NUMBERS.search(name) else Kind.TEXT
 

@@ -60,7 +60,12 @@ def fill_table(
 ) -> FramedTable | None:
     """Return the rows of a table, by its lines with their places; None where it does not suit the columns."""
     read = [(start, line, *read_row(header, line)) for start, line in lines]
-    rows = [(start, line, cells) for start, line, _, cells in read if cells and not TOTAL.match(line.strip(" |"))]
+    rows = [
+        (start, line, cells)
+        for start, line, names, cells in read
+        # A table over several pages says its header on each.
+        if cells and cells != names and not TOTAL.match(line.strip(" |"))
+    ]
     if not rows:
         return None
     names = read[0][2]

@@ -46,7 +46,7 @@ async def complete_request(sentence: str, model: Model, plan: Plan) -> CompleteR
     if prompts.quotes and sentence.strip() and not names_columns(sentence):
         # It cannot propose any; each row is what the document says.
         column = "内容" if prompts.language == "zh" else "item"
-        return CompleteRequest(request=TableRequest.parse(f"{sentence.strip(' .。')}: {column}"))
+        return CompleteRequest(request=TableRequest.parse(f"{sentence.strip(' .。:：')}: {column}"))
     if names_columns(sentence) or _TURN not in prompts.turns or not sentence.strip():
         return CompleteRequest(request=TableRequest.parse(sentence))
     said = await converse(
@@ -58,7 +58,7 @@ async def complete_request(sentence: str, model: Model, plan: Plan) -> CompleteR
         raise InputError(
             f'{model.name} proposed no columns; say which columns the table has: "{kind}: name, date, amount"'
         )
-    request = TableRequest.parse(f"{sentence.strip(' .。')}: {', '.join(names)}")
+    request = TableRequest.parse(f"{sentence.strip(' .。:：')}: {', '.join(names)}")
     return CompleteRequest(request=request, is_proposed=True, usage=said.reply.usage)
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 _SEPARATORS: Final = ",;\t|"
+_BARE_COMMA: Final = re.compile(r"(?<!\d),|,(?!\d)")
 # Characters and lines by which the separator is chosen.
 _SAMPLE: Final = 1 << 14
 _SAMPLED_LINES: Final = 50
@@ -129,7 +130,8 @@ def _record(lines: Iterable[str], pending: list[str]) -> Iterator[str]:
 def _find_separator(sample: str) -> str:
     """Return the separator of which most lines have equally many, or an empty string."""
     best, score = "", 0.5
-    for separator in _SEPARATORS:
+    # Commas that stand in numbers alone are decimal ones.
+    for separator in _SEPARATORS if _BARE_COMMA.search(sample) else _SEPARATORS[1:] + _SEPARATORS[0]:
         lines = islice(_iterate_lines(sample, ()), _SAMPLED_LINES)
         rows = [len(row) for row in csv.reader(lines, delimiter=separator) if row]
         width = max(rows, key=rows.count, default=0)
@@ -170,6 +172,9 @@ _COMMENTS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:comments/|threadedComments/)?
 _SHEETS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:worksheets|chartsheets)/[^/]*\.xml")
 # Possessive: a comment or a run of blanks is walked once.
 _UNSAVED_FORMULA: Final = re.compile(rb"(?:</f>|<f\b[^<>]*+>(?<=/>))\s*+(?:<v\s*+/>|<v>\s*+</v>)?+\s*+</c>")
+_HIDDEN: Final = re.compile(
+    rb"<(?:row|col)\b[^<>]*\bhidden=[\"'](?:1|true)|<table:table-(?:row|column)\b[^<>]*\bvisibility=[\"'](?:collapse|filter)"
+)
 _SHEET_MARGIN: Final = re.compile(rb"<(?:odd|even|first)(?:Header|Footer)>([^<]*)<")
 # A font, a size, a side, a field such as the page.
 _MARGIN_CODE: Final = re.compile(r'&(?:"[^"]*"|\d+|K[\dA-Fa-f]{6}|[A-Za-z])')
@@ -239,8 +244,9 @@ class _BesideCells:
             self.drawings += [_join_words(one, "{*}t") for one in parse_xml(archive.read(path)).iter(f"{_A}p")]
         elif _SHEETS_IN_WORKBOOKS.fullmatch(path):
             self._add_sheet(PurePath(path).name, archive.read(path))
-        elif path == "content.xml" and _BESIDE_OPEN_CELLS.search(content := archive.read(path)):
-            root = parse_xml(content)
+        elif path == "content.xml":
+            self._count_hidden(path, content := archive.read(path))
+            root = parse_xml(content if _BESIDE_OPEN_CELLS.search(content) else b"<nothing/>")
             self.comments += [_join_words(one, f"{TEXT}p") for one in root.iter(f"{OFFICE}annotation")]
             self.drawings += [_join_words(one, f"{TEXT}p") for one in root.iter("{*}shapes")]
 
@@ -253,7 +259,12 @@ class _BesideCells:
             if words.startswith("["):
                 self._said.add(words.partition("Comment: ")[2])
 
+    def _count_hidden(self, place: str, sheet: bytes) -> None:
+        if count := len(_HIDDEN.findall(sheet)):
+            self._warnings.add("rows or columns that are hidden, and are read too", f"{self._name}#{place}", count)
+
     def _add_sheet(self, place: str, sheet: bytes) -> None:
+        self._count_hidden(to_printable(place), sheet)
         if count := len(_UNSAVED_FORMULA.findall(sheet)):
             what = "formulas without a saved value, which are shown empty"
             self._warnings.add(what, f"{self._name}#{to_printable(place)} ({count})")

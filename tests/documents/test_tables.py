@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-
 from bookwheel.batch.tables import write_table
+
 from bookwheel.documents.opening import open_document
 from bookwheel.documents.readers import tables
 from bookwheel.documents.readers.tables import read_csv

@@ -63,3 +63,19 @@ def test_no_message_quotes_the_number_of_an_error_of_the_system() -> None:
         Path("no-such-file").read_text("utf-8")
     message = str(InputError(f"no-such-file cannot be read: {caught.value}"))
     assert message == "no-such-file cannot be read: No such file or directory: 'no-such-file'"
+
+
+@pytest.mark.parametrize(
+    ("fail", "words"),
+    [
+        (b"\xff".decode, "it is not utf-8"),
+        ("\ud800".encode, "it is not utf-8"),
+        (lambda: int("9" * 5000), "a number is too long"),
+    ],
+)
+def test_words_of_python_within_a_message_become_ours(fail, words):
+    with pytest.raises(ValueError) as caught:
+        fail()
+    assert str(InputError(f"a.txt cannot be read: {caught.value}. Mend it (again).")) == (
+        f"a.txt cannot be read: {words}. Mend it (again)."
+    )

@@ -120,7 +120,7 @@ def _load_file(path: Path) -> dict[str, Any]:
         return {}
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read: {error}; move it away and calibrate again") from error
     if not isinstance(entries, dict):
         raise InputError(f"{path} is no file of calibrations; move it away and calibrate again")

@@ -88,7 +88,7 @@ class Configuration:
         """Return the settings of a file; InputError names file, key and what is allowed."""
         try:
             values = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise InputError(f"{path} is no TOML: {error}") from error
         settings = parse(cls, values, where=str(path))
         parse(Plan, settings.plan, where=str(path), table="plan")

@@ -46,6 +46,9 @@ from typing import ClassVar, Final
 from bookwheel.patterns import compile_late
 
 _ERROR_NUMBER: Final = compile_late(r"\[(?:Errno|WinError) -?\d+\] ?")
+_CODEC: Final = compile_late(r"'([\w-]+)' codec can't (?:de|en)code [^:]*: [\w ()]+")
+_DEPTH: Final = compile_late(r"maximum recursion depth exceeded[\w ]*")
+_DIGITS: Final = compile_late(r"Exceeds the limit \(\d+ digits\)[\w ]*(?:: [\w ]*(?:; [\w .]*(?:\(\)[\w ]*)?)?)?")
 
 
 class BookwheelError(Exception):
@@ -54,8 +57,10 @@ class BookwheelError(Exception):
     exit_code: ClassVar[int] = 1
 
     def __str__(self) -> str:
-        # Messages quote the system's, which begin with a number that says nothing to a reader.
-        return _ERROR_NUMBER.sub("", super().__str__())
+        # Messages quote the system's and Python's, whose numbers and names of functions say nothing to a reader.
+        told = _ERROR_NUMBER.sub("", super().__str__())
+        told = _DEPTH.sub("it is nested too deeply", _CODEC.sub(r"it is not \1", told))
+        return _DIGITS.sub("a number is too long", told)
 
 
 class InputError(BookwheelError):

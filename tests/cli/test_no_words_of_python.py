@@ -63,3 +63,35 @@ def test_a_command_says_in_our_words_what_is_wrong(name, place, capsys):
 @pytest.mark.parametrize("words", ["list", "show last", "search lamp", "resume last", "memory list", "forget last"])
 def test_a_journal_that_is_none_is_told_in_our_words(words, journal, place, capsys):
     run([*words.split(), "--journal", journal], capsys)
+
+
+FILES = {
+    "bytes": b"\xff\xfe\xe9",
+    "deep": b"[" * 100_000,
+    "digits": b'{"a": ' + b"9" * 5000 + b"}",
+    "list": b"[1, 2]",
+    "other": b'{"brief": 1, "readings": [], "outline": null, "properties": 7}',
+    "toml": b"a = [\n",
+    "deep-toml": b"a = " + b"[" * 100_000,
+}
+TAKERS = (
+    "ask book.txt Who? --model scripted --schema {}",
+    "ask book.txt Who? --model scripted --prompts {}",
+    "ask book.txt --model scripted --questions {}",
+    "ask book.txt Who? --model {}",
+    "ask book.txt Who? --model scripted --tokenizer {}",
+    "report {} --model scripted",
+    "report --matrix {} --model scripted",
+    "batch {} --model scripted",
+    "serve --model scripted --keys {} --port 1",
+)
+
+
+@pytest.mark.parametrize("words", TAKERS)
+def test_a_file_that_an_option_names_is_told_in_our_words(words, place, capsys):
+    (place / "book.txt").write_text("Ada wound the clock.")
+    for name, content in FILES.items():
+        for suffix in ("json", "toml", "gguf", "csv", "report.json"):
+            (place / f"{name}.{suffix}").write_bytes(content)
+            run(words.format(f"{name}.{suffix}").split(), capsys)
+    run(words.format("folder").split(), capsys)

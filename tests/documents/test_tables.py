@@ -7,12 +7,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from bookwheel.batch.tables import write_table
 
 from bookwheel.documents.opening import open_document
 from bookwheel.documents.readers import tables
 from bookwheel.documents.readers.tables import read_csv
 from bookwheel.documents.sources import SourceWarnings
+from bookwheel.tables.files import write_table
 
 if TYPE_CHECKING:
     from pathlib import Path

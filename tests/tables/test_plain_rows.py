@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bookwheel.documents.opening import TextDocument
-from bookwheel.tables.columns import TableRequest
+from bookwheel.tables.columns import Kind, TableRequest
 from bookwheel.tables.quoted import QuotedRows
 
 
@@ -104,3 +104,11 @@ def test_a_table_with_an_empty_header_gives_all_of_its_rows() -> None:
         ("pane", "2", "EUR 74.00"),
         ("putty", "1", "EUR 9.50"),
     ]
+
+
+def test_a_header_that_stands_again_in_its_table_is_no_row_and_a_price_per_day_no_date() -> None:
+    header, rule = "| Room | Seats | Price per day |\n", "| --- | --- | --- |\n"
+    table = f"{header}{rule}| Lark | 12 | £85 |\n{header}| Dove | 16 | £95 |\n"
+    ask = "every room: room, seats, price per day"
+    assert find(table, ask) == [("Lark", "12", "£85"), ("Dove", "16", "£95")]
+    assert [column.kind for column in TableRequest.parse(ask).columns][2] is Kind.NUMBER

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bookwheel.documents.opening import TextDocument
-from bookwheel.tables.columns import Kind, TableRequest
+from bookwheel.tables.columns import TableRequest
 from bookwheel.tables.quoted import QuotedRows
 
 
@@ -125,11 +125,3 @@ def test_a_sentence_with_the_values_that_are_asked_for_comes_before_one_without(
     ((what, price, day),) = find(text, "everything hired: item, price, until when")
     assert what is not None
     assert (price, day) == ("£7.50", "2 March 2026")
-
-
-def test_a_header_that_stands_again_in_its_table_is_no_row_and_a_price_per_day_no_date() -> None:
-    header, rule = "| Room | Seats | Price per day |\n", "| --- | --- | --- |\n"
-    table = f"{header}{rule}| Lark | 12 | £85 |\n{header}| Dove | 16 | £95 |\n"
-    ask = "every room: room, seats, price per day"
-    assert find(table, ask) == [("Lark", "12", "£85"), ("Dove", "16", "£95")]
-    assert [column.kind for column in TableRequest.parse(ask).columns][2] is Kind.NUMBER

@@ -75,6 +75,6 @@ def _name_places() -> dict[str, str]:
 def _load(file: Path) -> dict[str, str]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return {place: last for place, last in found.items() if isinstance(last, str)} if isinstance(found, dict) else {}

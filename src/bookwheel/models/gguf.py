@@ -112,7 +112,7 @@ def load_gguf(path: Path) -> GgufFile:
             return _load(cursor)
     except _DAMAGE_ERRORS as error:
         raise NoWeights(
-            f"{path} cannot be loaded ({error}): it is damaged, or quantised in another way than Q8_0; "
+            f"{path} cannot be loaded: it is damaged, or quantised in another way than Q8_0; "
             f"`bookwheel models --fetch` downloads the built-in weights, which are used if BOOKWHEEL_WEIGHTS is unset"
         ) from error
 
@@ -124,7 +124,7 @@ def load_header_plan(fields: Mapping[str, Value], path: Path) -> Plan | None:
     try:
         return Plan.from_json(json.loads(str(fields[PLAN_FIELD])))
     except (ValueError, TypeError, AttributeError, PlanError) as error:
-        raise NoWeights(f"{path} holds a plan that cannot be used ({error}): export the policy again") from error
+        raise NoWeights(f"{path} holds a plan that cannot be used: export the policy again") from error
 
 
 @contextmanager

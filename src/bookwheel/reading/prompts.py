@@ -124,7 +124,7 @@ class Prompts:
         """Parse a prompt set; PromptError says which part is missing."""
         try:
             table = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise PromptError(f"the prompt set {name} is not valid TOML: {error}") from error
         updates = {layout: table["update"][layout] for layout in Layout if layout in table.get("update", {})}
         answer = table.get("answer", "")

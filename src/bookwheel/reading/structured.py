@@ -63,7 +63,7 @@ def load_answer_schema(path: Path) -> str:
         schema = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is no JSON: {error}") from error
     return format_schema(schema, str(path))
 

@@ -67,8 +67,10 @@ class ReportState:
             readings = {str(id_): [str(one) for one in ids] for id_, ids in given["readings"].items()}
             outline = parse_outline(str(given["outline"]))
             return cls(brief=str(given["brief"]), outline=outline, readings=readings, file=path)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"{path} says not what the report is made of: {error}; make it anew") from error
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{path} says not what the report is made of; make it anew") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

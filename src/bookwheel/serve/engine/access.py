@@ -166,7 +166,7 @@ def read_keys(path: Path) -> KeyRing:
     """Return the keys of a file. Raise InputError when it has none, or a broken one: never an open server."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8")).get("keys", {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"the key file {path} cannot be read: {error}") from error
     if not isinstance(tables, dict) or not tables:
         raise InputError(f"{path} has no keys: add one with bookwheel serve --new-key NAME --key-file {path}")
@@ -192,7 +192,7 @@ def add_key(path: Path, name: str) -> str:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(f'\n[keys.{name}]\nsha256 = "{hash_secret(secret)}"\n')
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"the key file {path} cannot be written: {error}") from error
     return secret
 

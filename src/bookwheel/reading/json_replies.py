@@ -32,20 +32,30 @@ _COMMA: Final = re.compile(r",(?=\s*[}\]])")
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 
+def read_values(text: str) -> tuple[list[Any], str]:
+    """Return the value of any type that a reply is, else the objects and lists in it, and why there are none."""
+    cleaned, _ = clean(text)
+    fenced = _FENCED.search(cleaned)
+    try:
+        return [json.loads(fenced[1] if fenced else cleaned)], ""
+    except (ValueError, RecursionError):
+        return list_values(text)
+
+
 def list_values(text: str) -> tuple[list[Any], str]:
     """Return the objects and lists of a reply that stand in no other one, and why there are none."""
     cleaned, _ = clean(text)
     fault = ""
     for part in (*(found[1] for found in _FENCED.finditer(cleaned)), cleaned):
         for version in (part, _mend(part)):
-            values, reason = _read_values(version)
+            values, reason = _decode_values(version)
             if values:
                 return values, ""
             fault = fault or reason
     return [], f"it is no JSON ({fault})" if fault else "there is no JSON object"
 
 
-def _read_values(text: str) -> tuple[list[Any], str]:
+def _decode_values(text: str) -> tuple[list[Any], str]:
     """Return the values from the first one on; text between them is passed over, a broken one ends them."""
     values: list[Any] = []
     at, fault, is_empty = 0, "", False

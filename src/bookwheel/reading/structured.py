@@ -10,15 +10,13 @@ A reply that does not fit is sent back with the reason, so servers without that 
 from __future__ import annotations
 
 import json
-import re
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from bookwheel.errors import InputError, Rejected, UnfitAnswer
-from bookwheel.patterns import compile_late
-from bookwheel.reading.guards import clean
+from bookwheel.reading.json_replies import read_values
 from bookwheel.reading.loop import converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.sanitize import escape_markup
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from bookwheel.types import Document, Step
 
 _TRIES: Final = 3
-_FENCE: Final = compile_late(r"```(?:json)?\s*(.*?)```", re.DOTALL)
 _PROMPT: Final = """\
 A question was put to a long document, and this is the answer that was found.
 
@@ -180,15 +177,14 @@ def _fits_window(prompt: str, model: Model, plan: Plan) -> bool:
 
 
 def _parse_value(text: str, schema: dict[str, Any]) -> tuple[Any, str]:
-    """Return the reply's JSON value and, if it does not fit the schema, why."""
+    """Return the reply's JSON value, the first that fits the schema, else the first with what does not fit."""
     from jsonschema.exceptions import best_match
     from jsonschema.validators import validator_for
 
-    cleaned, _ = clean(text)
-    fenced = _FENCE.search(cleaned)
-    try:
-        value = json.loads(fenced[1] if fenced else cleaned)
-    except ValueError as error:
-        return None, f"it is no JSON ({error})"
-    fault = best_match(validator_for(schema)(schema).iter_errors(value))
+    values, reason = read_values(text)
+    if not values:
+        return None, reason
+    validator = validator_for(schema)(schema)
+    faults = [best_match(validator.iter_errors(value)) for value in values]
+    value, fault = next((pair for pair in zip(values, faults, strict=True) if not pair[1]), (values[0], faults[0]))
     return value, f"{fault.json_path}: {fault.message[:300]}" if fault else ""

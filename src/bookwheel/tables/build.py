@@ -6,14 +6,15 @@ beside it in the journal, by the row's id; so it holds for a reading that goes o
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import blake2s
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
+from bookwheel.documents.readers.pictures import place_quote
 from bookwheel.errors import InputError
 from bookwheel.reading.pictures import PicturedDocument
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables.columns import Kind, TableRequest
-from bookwheel.tables.pictures import place_in_picture
 from bookwheel.tables.rows import place_rows
 from bookwheel.tables.table import Place, Table, TableRow
 from bookwheel.tables.way import makes_table, parse_stored
@@ -22,12 +23,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from bookwheel.journal import Journal
+    from bookwheel.picture import Picture
     from bookwheel.tables.columns import Column
     from bookwheel.tables.rows import PlacedRow
     from bookwheel.types import Document, Reading, Step
 
 _BEYOND: Final = 4000
 """Characters behind a section in which a row that begins in it may end, where no model saw the section alone."""
+_BEFORE: Final = 20_000
+"""Characters above a quote in which the mark of its picture stands."""
 _LEAST_SHARED: Final = 2
 """Other values that two rows must share, so that one number or date in which they differ is a contradiction."""
 
@@ -79,7 +83,7 @@ def build_table(
     rows = _join_rows(_list_rows(reading.steps, request, document, beyond), request.columns)
     if pictures := {one.label: one for one in listed}:
         for row in rows:
-            row.places = [place_in_picture(place, pictures, document) for place in row.places]
+            row.places = [_place_in_picture(place, pictures, document) for place in row.places]
     _mark_contradictions(rows, request.columns, check_key(request, key))
     waited = sum(_count_waiting(step, request) for step in reading.steps)
     return Table(reading=reading, request=request, rows=rows, key=tuple(key), waited=waited)
@@ -137,6 +141,18 @@ def _make_place(placed: PlacedRow, step: Step, section: str, document: Document)
     source = sources[0] if len(sources) == 1 else ""
     page = pages[0] if len(pages) == 1 else None
     return Place(quote=quote, start=start, end=end, step=chunk.index, source=source, page=page)
+
+
+def _place_in_picture(place: Place, pictures: Mapping[str, Picture], document: Document) -> Place:
+    """Return a place with its page, its picture and the box on the page, where it stands in one of these pictures."""
+    if place.start is None or place.end is None:
+        return place
+    found = place_quote(pictures, place.quote, document.slice(max(0, place.start - _BEFORE), place.start))
+    if found is None:
+        return place
+    picture, box, sure = found
+    label, page, source = picture.label, picture.page, picture.source
+    return replace(place, page=page, source=source, picture=label, box=box, confidence=sure)
 
 
 def _join_rows(rows: Iterable[TableRow], columns: Sequence[Column]) -> list[TableRow]:

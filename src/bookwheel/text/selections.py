@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _VALUE: Final = (
     r"(?P<value>[£$€¥]? ?\d(?:[\d,.]*\d)?|"
-    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|twelve|twenty)\b|[一二两三四五六七八九十百千]+)"
+    rf"\b(?:{'|'.join(lexicon.SMALL_NUMBERS[2:])})\b|[一二两三四五六七八九十百千]+)"
 )
 _UNIT: Final = r"(?P<unit> ?[万千百]? ?[^\W\d_]+)"
 _BOUNDS: Final[tuple[tuple[re.Pattern[str], Callable[[float, float], bool]], ...]] = tuple(

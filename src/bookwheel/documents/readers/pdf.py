@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.damage import import_extra
 from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing
-from bookwheel.documents.readers.pdf_figures import find_drawings, place_figures, set_figures_aside, set_notes_aside
+from bookwheel.documents.readers.pdf_figures import place_figures, set_figures_aside, set_notes_aside
 from bookwheel.documents.readers.pdf_layout import Fragment, arrange, mark_headings
-from bookwheel.documents.readers.pdf_pages import find_place
+from bookwheel.documents.readers.pdf_sheet import Sheet
 from bookwheel.documents.readers.pdf_words import Hyphens, find_doubts, has_unseen_words, read_fragments
 from bookwheel.documents.readers.pictures import WHOLE, Figures, read_picture
+from bookwheel.documents.readers.recognition import Recognition
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
 
@@ -30,19 +31,13 @@ if TYPE_CHECKING:
 
     from bookwheel.documents.readers.pdf_layout import TextLine
     from bookwheel.documents.sources import SourceFile, SourceWarnings
-    from bookwheel.picture import Box, Picture
+    from bookwheel.picture import Picture
 
 
-# Dots per inch at which tesseract reads best, and rapidocr, which makes a longer side smaller.
+# Dots per inch at which tesseract reads best.
 _OCR_RESOLUTION: Final = 300
-_RESOLUTION: Final = 200
-_LONGEST_DRAWN: Final = 2000
-# The shares of a page that a picture on it has at least, and that the picture of a scanned page has.
-_LEAST_AREA: Final = 0.004
-_SCAN: Final = 0.8
 # Words that a program stamps on a scanned page; more are its text layer.
 _MOST_STAMPED: Final = 30
-_MOST_ON_PAGE: Final = 24
 # Subtypes of annotations that a reader sees as text; links and pop-ups are not.
 _WIDGET: Final = 20
 _COMMENTS: Final = frozenset((1, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
@@ -156,8 +151,11 @@ class _PageReader:
             if fragments and has_unseen_words(page):
                 self._warnings.add(f"pages of {name} with words that are not seen there, and are read too", str(number))
             comments = "\n".join(_read_annotations(page))
-            figures = list(self._read_pictures(page, number, fragments))
-            fragments, drawn = set_figures_aside(fragments, find_drawings(page), partial(_draw_part, page))
+            sheet = Sheet(page)
+            figures = list(self._read_pictures(sheet, number, fragments))
+            drawings = [] if any(map(sheet.is_filled, figures)) else sheet.find_drawings(fragments, height)
+            show = partial(self._show, sheet, number)
+            fragments, drawn = set_figures_aside(fragments, drawings, sheet.draw_part, show)
         except (PdfiumError, ValueError, SourceError) as error:
             reason = f" ({error})" if isinstance(error, SourceError) else ""
             self._warnings.add(f"pages of {name} that are damaged and left out", f"{number}{reason}")
@@ -167,8 +165,17 @@ class _PageReader:
                 page.close()
         return fragments, height, _Beside([one for one in (*figures, *drawn) if one.text], comments)
 
-    def _read_pictures(self, page: Any, number: int, fragments: Sequence[Fragment]) -> Iterator[Fragment]:
+    def _show(self, sheet: Sheet, number: int, place: Fragment, text: str | None) -> str:
+        """Return the mark of a drawn figure with its words; they are read in its picture where there is no text."""
+        if self._recogniser != "rapidocr":
+            return text or ""
+        box = sheet.find_box(place)
+        found = None if text is None else Recognition(text=text, lines=(), confidence=1.0)
+        return self.figures.add_frame(sheet.cut(box), number, box, found=found) or text or ""
+
+    def _read_pictures(self, sheet: Sheet, number: int, fragments: Sequence[Fragment]) -> Iterator[Fragment]:
         """Yield the words of a page that is a picture, or of the pictures on it, with their places."""
+        page = sheet.page
         across, up = page.get_size()
         name = self._name
         if not fragments and _has_pictures(page):
@@ -178,68 +185,15 @@ class _PageReader:
                 yield Fragment(_recognise(page, number), 0, across, 0, up)
                 self._warnings.add(f"pages of {name} read by OCR, which makes mistakes", str(number))
             else:
-                yield Fragment(self.figures.add_frame(_draw(page), number, WHOLE, is_page=True), 0, across, 0, up)
-        elif self._recogniser == "rapidocr" and (boxes := _find_pictures(page)):
-            is_scan = any(_area(box) > _SCAN for box in boxes)
+                yield Fragment(self.figures.add_frame(sheet.drawn, number, WHOLE, is_page=True), 0, across, 0, up)
+        elif self._recogniser == "rapidocr" and (boxes := sheet.find_pictures()):
+            is_scan = any(sheet.is_scan(box) for box in boxes)
             if is_scan and sum(len(f.text.split()) for f in fragments) > _MOST_STAMPED:
                 return  # its words are there already, behind the picture of the page
-            drawn = _draw(page)
             for box in [WHOLE] if is_scan else boxes:
                 left, top, right, bottom = box
-                sides = (left * drawn.width, top * drawn.height, right * drawn.width, bottom * drawn.height)
-                text = self.figures.add_frame(drawn.crop(tuple(map(round, sides))), number, box)
+                text = self.figures.add_frame(sheet.cut(box), number, box)
                 yield Fragment(text, left * across, right * across, (1 - bottom) * up, (1 - top) * up)
-
-
-def _find_pictures(page: Any) -> list[Box]:
-    """Return the places of the pictures on a page, as it is shown, from above."""
-    from pypdfium2 import raw
-
-    boxes: list[Box] = []
-    for at in range(raw.FPDFPage_CountObjects(page)):
-        thing = raw.FPDFPage_GetObject(page, at)
-        if raw.FPDFPageObj_GetType(thing) != raw.FPDF_PAGEOBJ_IMAGE:
-            continue
-        sides = [ctypes.c_float() for _ in range(4)]
-        if not raw.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, sides)):
-            continue
-        near, low, far, high = (side.value for side in sides)
-        box = find_place(page, (near, high), (far, low))
-        if box is None:
-            continue
-        left, top, right, bottom = (min(max(side, 0.0), 1.0) for side in box)
-        inside = (left, top, right, bottom)
-        if _area(inside) >= _LEAST_AREA:
-            boxes.append(inside)
-        if len(boxes) > _MOST_ON_PAGE:
-            return [WHOLE]  # a scan in strips or tiles
-    return sorted(set(boxes), key=lambda box: (box[1], box[0]))
-
-
-def _area(box: Box) -> float:
-    return (box[2] - box[0]) * (box[3] - box[1])
-
-
-def _draw(page: Any) -> Any:
-    """Return the RGB picture of a page, at a size at which its words are read well."""
-    across, down = page.get_size()
-    scale = min(_RESOLUTION / 72, _LONGEST_DRAWN / max(across, down, 1))
-    bitmap = page.render(scale=scale)
-    try:
-        return bitmap.to_pil().convert("RGB")
-    finally:
-        bitmap.close()
-
-
-def _draw_part(page: Any, place: Fragment) -> tuple[Any, float]:
-    """Return the pixels of a place on a page, and how many of them a point has."""
-    import numpy as np
-
-    drawn = _draw(page)
-    scale = drawn.height / max(page.get_size()[1], 1)
-    top = drawn.height - place.top * scale
-    sides = (place.left * scale, top, place.right * scale, top + place.height * scale)
-    return np.asarray(drawn.crop(tuple(map(round, sides)))), scale
 
 
 def _read_outline(document: Any) -> dict[int, list[tuple[int, str]]]:

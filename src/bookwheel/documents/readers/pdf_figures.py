@@ -1,134 +1,123 @@
 """What interrupts the sentences of a printed page is put beside them: figures before their captions, notes at the end.
 
-A figure that was drawn, as most charts of papers are, has its labels among the words of the page. They are set aside,
-read as a chart is, and stand right before the line that says `Figure 2: …`, as the words of a picture do. Footnotes,
-which a column or a page ends with in smaller letters, follow the page's text, so that no sentence runs into them.
+A figure that was drawn, as most charts of papers are (`pdf_drawings`), has its labels among the words of the page. They
+are set aside, read as a chart is, and stand right before the line that says `Figure 2: …`, as the words of a picture
+do; without a caption, where the numbers of a chart find their names. The figure is a picture, so that a model that sees
+is shown what its words alone do not say. Footnotes, which a column or a page ends with in smaller letters, follow the
+page's text, so that no sentence runs into them.
 """
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.documents.readers.charts import write_figure
+from bookwheel.documents.readers.charts import read_chart, write_figure
 from bookwheel.documents.readers.pdf_layout import Fragment, TextLine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from bookwheel.documents.readers.pdf_drawings import Drawing
+
 _CAPTION: Final = re.compile(r"(?:fig(?:ure|\.)?|abb(?:ildung|\.)|chart|scheme|exhibit|图|圖)\s*[\dA-Z]", re.IGNORECASE)
 # Line heights between a figure and its caption at most, as others may stand between them: (a), (b).
 _NEAR: Final = 5.0
-# The shares of a page that a drawn figure has at least and at most.
-_LEAST_DRAWN: Final = 0.004
-_MOST_DRAWN: Final = 0.6
-_DEEPEST: Final = 3
 # Letters of a line of the text around it, which a drawing's true bounds leave out.
 _LONG_LINE: Final = 40
-_MOST_OBJECTS: Final = 20_000
+# Line heights between a drawing and what is written beside it, and between the lines of a paragraph.
+_BESIDE: Final = 1.2
+_TIGHT: Final = 0.8
+# Labels of a drawing whose letters are not drawn as curves.
+_LABELS: Final = 3
 _NOTE_MARK: Final = re.compile(r"(?:\d{1,2}|[*∗†‡§¶①-⑨]+)(?:\s?[^\W\d_]|\s?https?:|$)")
 # Footnotes are set in letters of this share of the usual size at most, in this lower share of a page.
 _SMALL: Final = 0.93
 _FOOT: Final = 0.5
 _SENTENCE_END: Final = re.compile(r"[.!?:;。！？：；][\"'”’)\]）]*$")
 
-_Matrix = tuple[float, float, float, float, float, float]
-
-
-def find_drawings(page: Any) -> list[Fragment]:
-    """Return the places of the figures that were put on a page as drawings of their own."""
-    from pypdfium2 import raw
-
-    x, y, right, top = page.get_mediabox()
-    whole = (right - x) * (top - y)
-    found: list[Fragment] = []
-
-    def walk(count: int, get: Callable[[int], Any], matrix: _Matrix, depth: int) -> None:
-        for at in range(min(count, _MOST_OBJECTS)):
-            thing = get(at)
-            if raw.FPDFPageObj_GetType(thing) != raw.FPDF_PAGEOBJ_FORM:
-                continue
-            place = _measure(thing, matrix, x, y)
-            share = (place.right - place.left) * place.height / whole if place and whole > 0 else 0.0
-            if place and _LEAST_DRAWN <= share <= _MOST_DRAWN:
-                found.append(place)
-            elif share > _MOST_DRAWN and depth < _DEEPEST:  # a page that was put into another one
-                inner = _multiply(_read_matrix(thing), matrix)
-                inside = partial(raw.FPDFFormObj_GetObject, thing)
-                walk(raw.FPDFFormObj_CountObjects(thing), inside, inner, depth + 1)
-
-    walk(raw.FPDFPage_CountObjects(page), partial(raw.FPDFPage_GetObject, page), (1, 0, 0, 1, 0, 0), 0)
-    return found
-
-
-def _measure(thing: Any, matrix: _Matrix, x: float, y: float) -> Fragment | None:
-    from pypdfium2 import raw
-
-    sides = [ctypes.c_float() for _ in range(4)]
-    if not raw.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, sides)):
-        return None
-    left, bottom, right, top = (side.value for side in sides)
-    a, b, c, d, e, f = matrix
-    corners = [(a * px + c * py + e - x, b * px + d * py + f - y) for px in (left, right) for py in (bottom, top)]
-    across, up = zip(*corners, strict=True)
-    return Fragment("", min(across), max(across), min(up), max(up))
-
-
-def _read_matrix(thing: Any) -> _Matrix:
-    from pypdfium2 import raw
-
-    found = raw.FS_MATRIX()
-    if not raw.FPDFPageObj_GetMatrix(thing, ctypes.byref(found)):
-        return (1, 0, 0, 1, 0, 0)
-    return found.a, found.b, found.c, found.d, found.e, found.f
-
-
-def _multiply(one: _Matrix, other: _Matrix) -> _Matrix:
-    """Return the matrix that applies one and then the other."""
-    a, b, c, d, e, f = one
-    p, q, r, s, t, u = other
-    return (
-        a * p + b * r, a * q + b * s, c * p + d * r, c * q + d * s, e * p + f * r + t, e * q + f * s + u
-    )  # fmt: skip
-
 
 def set_figures_aside(
-    fragments: Sequence[Fragment], drawings: Sequence[Fragment], draw: Callable[[Fragment], tuple[Any, float]]
+    fragments: Sequence[Fragment],
+    drawings: Sequence[Drawing],
+    draw: Callable[[Fragment], tuple[Any, float]],
+    show: Callable[[Fragment, str | None], str],
 ) -> tuple[list[Fragment], list[Fragment]]:
-    """Return a page's fragments without those in drawn figures with a caption, and these figures with their text.
+    """Return a page's fragments without the labels of its drawn figures, and these figures with their text.
 
-    `draw` returns the pixels of a place and how many of them a point has.
+    `draw` returns the pixels of a place and how many of them a point has. `show` returns a figure's mark with its
+    words; with None it reads them in the picture.
     """
     left = list(fragments)
-    figures = []
+    figures: list[Fragment] = []
     usual = _find_size(fragments)
-    for drawn in sorted(drawings, key=lambda one: -one.top):
+    for drawn in sorted(drawings, key=lambda one: -one.place.top):
+        if any(_is_inside(drawn.place, one) for one in figures):
+            continue
         # What a drawing hides may reach over its caption.
-        captions = [f.top for f in left if _is_inside(f, drawn) and _CAPTION.match(f.text)]
-        place = replace(drawn, bottom=max(captions, default=drawn.bottom))
+        captions = [f.top for f in left if _is_inside(f, drawn.place) and _CAPTION.match(f.text)]
+        place = replace(drawn.place, bottom=max(captions, default=drawn.place.bottom))
+        place = place if drawn.is_form else _reach_labels(place, left)
         inside = [f for f in left if _is_inside(f, place)]
         body = [f for f in left if not _is_inside(f, place)]
         prose = [f for f in inside if len(f.text) >= _LONG_LINE and f.height > _SMALL * usual]
-        if not inside or len(prose) > 1 or _find_caption(place, body) is None:
+        has_caption = _find_caption(place, body) is not None
+        if not (has_caption or drawn.is_figure) or (len(prose) > 1 and not (has_caption and drawn.is_form)):
             continue
-        pixels, scale = draw(place) if sum(f.text[:1].isdigit() for f in inside) > 2 else (None, 1.0)  # noqa: PLR2004
-        shifted = [
-            Fragment(
-                f.text,
-                (f.left - place.left) * scale,
-                (f.right - place.left) * scale,
-                (f.bottom - place.top) * scale,
-                (f.top - place.top) * scale,
-            )
-            for f in inside
-        ]
-        figures.append(replace(place, text="\n".join(write_figure(shifted, pixels)).strip("\n")))
-        left = body
+        if not inside or len(prose) > 1:
+            text = show(place, "" if inside else None)
+        else:
+            text, is_chart = _write_labels(place, inside, draw)
+            is_aside = has_caption or is_chart
+            text = show(place, (text if is_aside else "") if len(inside) >= _LABELS or not drawn.is_figure else None)
+            left = body if is_aside else left
+        figures.append(replace(place, text=text))
     return left, figures
+
+
+def _write_labels(
+    place: Fragment, inside: Sequence[Fragment], draw: Callable[[Fragment], tuple[Any, float]]
+) -> tuple[str, bool]:
+    """Return the text of the labels of a drawing, and whether it is a chart whose numbers have their names."""
+    pixels, scale = draw(place) if sum(f.text[:1].isdigit() for f in inside) > 2 else (None, 1.0)  # noqa: PLR2004
+    shifted = [
+        Fragment(
+            f.text,
+            (f.left - place.left) * scale,
+            (f.right - place.left) * scale,
+            (f.bottom - place.top) * scale,
+            (f.top - place.top) * scale,
+        )
+        for f in inside
+    ]
+    chart = read_chart(shifted, pixels)
+    return "\n".join(write_figure(shifted, pixels)).strip("\n"), bool(chart and chart.rows)
+
+
+def _reach_labels(place: Fragment, fragments: Sequence[Fragment]) -> Fragment:
+    """Return the place of a drawing with what is written right beside it: the names along its sides, its title."""
+    outside = [f for f in fragments if not _is_inside(f, place) and not _CAPTION.match(f.text)]
+    for _ in range(2):
+        near = [f for f in outside if len(f.text) < _LONG_LINE and _is_beside(f, place, _BESIDE * f.height)]
+        for f in near:
+            lines = (g for g in outside if len(g.text) >= _LONG_LINE)
+            if not any(_is_beside(f, g, _TIGHT * g.height) for g in lines):
+                place = Fragment(
+                    "",
+                    min(place.left, f.left),
+                    max(place.right, f.right),
+                    min(place.bottom, f.bottom),
+                    max(place.top, f.top),
+                )
+    return place
+
+
+def _is_beside(one: Fragment, other: Fragment, far: float) -> bool:
+    across = max(one.left, other.left) - min(one.right, other.right)
+    up = max(one.bottom, other.bottom) - min(one.top, other.top)
+    return max(across, up) < far and min(across, up) < 0
 
 
 def _find_size(fragments: Sequence[Fragment]) -> float:
@@ -188,8 +177,10 @@ def place_figures(
 ) -> list[TextLine]:
     """Return the lines with the text of each figure before its caption, else where no sentence is cut."""
     placed = list(lines)
-    for figure in figures:
-        caption = _find_caption(figure, fragments)
+    captions = [(figure, _find_caption(figure, fragments)) for figure in figures]
+    alone = [(figure, None) for figure, caption in captions if caption is None]
+    # Each goes right before its caption, and those without one before the one that stands there.
+    for figure, caption in [*((one, caption) for one, caption in captions if caption), *reversed(alone)]:
         found = (at for at, line in enumerate(placed) if caption and line.text.startswith(caption.text))
         at = next(found, None)
         at = _find_gap(placed) if at is None else at

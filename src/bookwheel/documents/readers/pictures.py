@@ -253,8 +253,13 @@ class Figures:
             self._warnings.add("pictures that are not read", str(error))
             return ""
 
-    def add_frame(self, picture: Any, page: int | None, box: Box, *, is_page: bool = False) -> str:
-        """Return the text of an RGB picture. One that is a whole page is never taken for decoration."""
+    def add_frame(
+        self, picture: Any, page: int | None, box: Box, *, is_page: bool = False, found: Recognition | None = None
+    ) -> str:
+        """Return the text of an RGB picture. One that is a whole page is never taken for decoration.
+
+        Its words are read in it unless they are known (`found`).
+        """
         if not is_page and _is_decoration(picture):
             return ""
         pixels = picture.width * picture.height
@@ -267,7 +272,7 @@ class Figures:
             self._warnings.add(f"pictures left out, after the first {_MOST_PICTURES:,}", self._name)
             return ""
         self._seen.add(sha256)
-        found = self._recognise(picture, page)
+        found = found or self._recognise(picture, page)
         if not found.text and (pixels < _LEAST_SEEN or (is_page and _is_blank(kept))):
             return ""
         self._room -= len(content)

@@ -1,0 +1,277 @@
+"""Find what a page of a PDF shows by shapes: charts, diagrams, plans; not the rules and shades of tables, nor frames.
+
+Shapes that stand near each other are one drawing, and so is a form that was put on the page. It is a figure by itself
+where it has curves and slanted lines, boxes that are joined by arrows, or bars: boxes that begin on one line and differ
+in length. A form of another kind is a figure where it has a caption (`pdf_figures`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.documents.readers.pdf_layout import Fragment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+LARGEST: Final = 0.6
+"""The share of a page that a figure among its text has at most; a larger one is the page."""
+# The share of a page, and the points of each side, that a drawing has at least.
+_LEAST_DRAWN: Final = 0.004
+_LEAST_SIDE: Final = 36.0
+_DEEPEST: Final = 3
+_MOST_OBJECTS: Final = 20_000
+# Pieces of a path that are looked at.
+_MOST_PIECES: Final = 24
+_MOST_GROUPS: Final = 300
+# Points: between two shapes of one drawing, of a rule, of what is more than a dot, of a large curve.
+_NEAR: Final = 10.0
+_THIN: Final = 3.0
+_DOT: Final = 3.0
+_LARGE: Final = 20.0
+_EVEN: Final = 1.0
+# How far a level line may be off, in the units of its path.
+_LEVEL: Final = 0.1
+# Curves: beside a large one, without one, and beside boxes, that make a figure; rules beside a single large curve.
+_CURVES: Final = 3
+_MANY_CURVES: Final = 8
+_ARROWS: Final = 2
+_TICKS: Final = 2
+_LEAST_BARS: Final = 3
+# Channels of 256 above which a colour is white.
+_WHITE: Final = 250
+# The share of a bar's length that words in it have, if it is what they are written on.
+_FULL: Final = 0.6
+
+_Matrix = tuple[float, float, float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure that is drawn on a page, or a form: its place, from the page's lower left corner."""
+
+    place: Fragment
+    is_figure: bool
+    """It is one by its shapes alone, with no caption."""
+    is_form: bool
+    """It was put on the page as a whole, with its labels."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """Shapes near each other."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+    rules: int = 0
+    curves: list[float] = field(default_factory=list)
+    """The longer side of each."""
+    boxes: list[Fragment] = field(default_factory=list)
+
+    def is_near(self, other: _Group) -> bool:
+        return (
+            self.left - _NEAR <= other.right
+            and other.left - _NEAR <= self.right
+            and self.bottom - _NEAR <= other.top
+            and other.bottom - _NEAR <= self.top
+        )
+
+    def take(self, other: _Group) -> None:
+        self.left, self.right = min(self.left, other.left), max(self.right, other.right)
+        self.bottom, self.top = min(self.bottom, other.bottom), max(self.top, other.top)
+        self.rules += other.rules
+        self.curves += other.curves
+        self.boxes += other.boxes
+
+    @property
+    def place(self) -> Fragment:
+        return Fragment("", self.left, self.right, self.bottom, self.top)
+
+    def is_figure(self, words: Sequence[Fragment]) -> bool:
+        large = sum(side > _LARGE for side in self.curves)
+        if len(self.curves) >= (_CURVES if large else _MANY_CURVES):
+            return True
+        if (large and self.rules >= _TICKS) or (len(self.curves) >= _ARROWS and len(self.boxes) > 1):
+            return True
+        return _has_bars(self.boxes, words)
+
+
+def find_drawings(page: Any, words: Sequence[Fragment]) -> list[Drawing]:
+    """Return the drawings of a page, whose words have places too."""
+    x, y, right, top = page.get_mediabox()
+    whole = (right - x) * (top - y)
+    groups: list[_Group] = []
+    found: list[Drawing] = []
+    for shape, is_form in _walk_page(page, x, y, whole):
+        if is_form:
+            found.append(Drawing(shape.place, shape.is_figure(words), is_form=True))
+        elif (shape.right - shape.left) * (shape.top - shape.bottom) <= LARGEST * whole:  # no ground or frame of a page
+            _add_shape(groups, shape)
+        if len(groups) > _MOST_GROUPS:
+            return found
+    for group in groups:
+        across, up = group.right - group.left, group.top - group.bottom
+        is_large = min(across, up) >= _LEAST_SIDE and across * up >= _LEAST_DRAWN * whole
+        if is_large and group.is_figure(words):
+            found.append(Drawing(group.place, is_figure=True, is_form=False))
+    return found
+
+
+def _add_shape(groups: list[_Group], shape: _Group) -> None:
+    """Put a shape into the group near it, and those groups together that it joins."""
+    near = [group for group in groups if group.is_near(shape)]
+    for group in near:
+        shape.take(group)
+        groups.remove(group)
+    groups.append(shape)
+
+
+def _walk_page(page: Any, x: float, y: float, whole: float) -> Iterator[tuple[_Group, bool]]:
+    """Yield the shapes of a page, and each form of a figure's size with all of its shapes in it."""
+    from pypdfium2 import raw
+
+    left = _MOST_OBJECTS
+
+    def walk(count: int, get: Callable[[int], Any], matrix: _Matrix, depth: int) -> Iterator[tuple[_Group, bool]]:
+        nonlocal left
+        for at in range(count):
+            left -= 1
+            if left < 0:
+                return
+            thing = get(at)
+            kind = raw.FPDFPageObj_GetType(thing)
+            if kind == raw.FPDF_PAGEOBJ_PATH and (shape := _read_shape(thing, matrix, x, y)):
+                yield shape, False
+            if kind != raw.FPDF_PAGEOBJ_FORM or not (place := _measure(thing, matrix, x, y)):
+                continue
+            inner = _multiply(_read_matrix(thing), matrix)
+            inside = partial(raw.FPDFFormObj_GetObject, thing)
+            things = walk(raw.FPDFFormObj_CountObjects(thing), inside, inner, depth + 1) if depth < _DEEPEST else ()
+            share = (place.right - place.left) * place.height / whole if whole > 0 else 0.0
+            if _LEAST_DRAWN <= share <= LARGEST:
+                form = _Group(place.left, place.right, place.bottom, place.top)
+                for shape, _ in things:
+                    form.rules += shape.rules
+                    form.curves += shape.curves
+                    form.boxes += shape.boxes
+                yield form, True
+            else:  # a page that was put into another one, or a mark
+                yield from things
+
+    yield from walk(raw.FPDFPage_CountObjects(page), partial(raw.FPDFPage_GetObject, page), (1, 0, 0, 1, 0, 0), 0)
+
+
+def _read_shape(thing: Any, matrix: _Matrix, x: float, y: float) -> _Group | None:
+    """Return a path that is seen, as a group of its own."""
+    place = _measure(thing, matrix, x, y)
+    if place is None or not _is_seen(thing):
+        return None
+    shape = _Group(place.left, place.right, place.bottom, place.top)
+    longer, shorter = sorted((place.right - place.left, place.height), reverse=True)
+    if _is_curved(thing):
+        shape.curves = [longer] if longer >= _DOT else []
+    elif shorter < _THIN:
+        shape.rules = 1
+    else:
+        shape.boxes = [place]
+    return shape
+
+
+def _is_seen(thing: Any) -> bool:
+    from pypdfium2 import raw
+
+    fill, stroke = ctypes.c_int(), ctypes.c_int()
+    if not raw.FPDFPath_GetDrawMode(thing, ctypes.byref(fill), ctypes.byref(stroke)):
+        return False
+    if stroke.value or not fill.value:
+        return bool(stroke.value)
+    colour = [ctypes.c_uint() for _ in range(4)]
+    known = raw.FPDFPageObj_GetFillColor(thing, *map(ctypes.byref, colour))
+    return not known or (min(one.value for one in colour[:3]) < _WHITE and colour[3].value > 0)
+
+
+def _is_curved(thing: Any) -> bool:
+    """Return whether a path has a curve or a slanted line among its first pieces."""
+    from pypdfium2 import raw
+
+    before: tuple[float, float] | None = None
+    for at in range(min(raw.FPDFPath_CountSegments(thing), _MOST_PIECES)):
+        piece = raw.FPDFPath_GetPathSegment(thing, at)
+        kind = raw.FPDFPathSegment_GetType(piece)
+        if kind == raw.FPDF_SEGMENT_BEZIERTO:
+            return True
+        across, up = ctypes.c_float(), ctypes.c_float()
+        raw.FPDFPathSegment_GetPoint(piece, ctypes.byref(across), ctypes.byref(up))
+        here = across.value, up.value
+        is_line = kind == raw.FPDF_SEGMENT_LINETO and before is not None
+        if is_line and before and min(abs(a - b) for a, b in zip(here, before, strict=True)) > _LEVEL:
+            return True
+        before = here
+    return False
+
+
+def _has_bars(boxes: Sequence[Fragment], words: Sequence[Fragment]) -> bool:
+    """Return whether boxes begin on one line, apart from each other, and are not equally long."""
+    for is_lying in (False, True):
+        starts = Counter(round(box.left if is_lying else box.bottom) for box in boxes)
+        for start, count in starts.most_common(3):
+            if count < _LEAST_BARS:
+                break
+            bars = [box for box in boxes if abs((box.left if is_lying else box.bottom) - start) <= _EVEN]
+            ends = sorted((box.bottom, box.top) if is_lying else (box.left, box.right) for box in bars)
+            long = [box.right - box.left if is_lying else box.height for box in bars]
+            apart = [b[0] - a[1] > _EVEN / 2 for a, b in pairwise(ends)]
+            if max(long) - min(long) > 2 * _EVEN and 2 * sum(apart) > len(apart) and not _are_grounds(bars, words):
+                return True
+    return False
+
+
+def _are_grounds(bars: Sequence[Fragment], words: Sequence[Fragment]) -> bool:
+    """Return whether most boxes are what words are written on, as marked lines and cells are."""
+    full = 0
+    for bar in bars:
+        inside = [
+            min(f.right, bar.right) - max(f.left, bar.left)
+            for f in words
+            if bar.bottom <= (f.bottom + f.top) / 2 <= bar.top and f.right > bar.left and f.left < bar.right
+        ]
+        full += sum(inside) >= _FULL * (bar.right - bar.left) and len(inside) > 0
+    return 2 * full > len(bars)
+
+
+def _measure(thing: Any, matrix: _Matrix, x: float, y: float) -> Fragment | None:
+    from pypdfium2 import raw
+
+    sides = [ctypes.c_float() for _ in range(4)]
+    if not raw.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, sides)):
+        return None
+    left, bottom, right, top = (side.value for side in sides)
+    a, b, c, d, e, f = matrix
+    corners = [(a * px + c * py + e - x, b * px + d * py + f - y) for px in (left, right) for py in (bottom, top)]
+    across, up = zip(*corners, strict=True)
+    return Fragment("", min(across), max(across), min(up), max(up))
+
+
+def _read_matrix(thing: Any) -> _Matrix:
+    from pypdfium2 import raw
+
+    found = raw.FS_MATRIX()
+    if not raw.FPDFPageObj_GetMatrix(thing, ctypes.byref(found)):
+        return (1, 0, 0, 1, 0, 0)
+    return found.a, found.b, found.c, found.d, found.e, found.f
+
+
+def _multiply(one: _Matrix, other: _Matrix) -> _Matrix:
+    """Return the matrix that applies one and then the other."""
+    a, b, c, d, e, f = one
+    p, q, r, s, t, u = other
+    return (
+        a * p + b * r, a * q + b * s, c * p + d * r, c * q + d * s, e * p + f * r + t, e * q + f * s + u
+    )  # fmt: skip

@@ -194,6 +194,17 @@ async def test_a_model_that_quotes_says_that_what_was_forgotten_is_not_there(jou
     assert "Orm" in (await ask(opened, "What is the name of Dorian's doctor?")).answer
 
 
+async def test_a_chinese_thing_of_one_sign_is_told_anew(journal):
+    opened = await begin_quoting(journal, "talk", "他们说的一切")
+    await append(opened, "景行：告诉你，我的船叫银溪。\n若兰：大家都这么说。\n", source="1", at="2026-01-05")
+    await append(opened, "若兰：这天气说变就变。\n景行：我换了船，这回的叫寒江。\n", source="2", at="2026-02-02")
+    assert "寒江" in (await ask(opened, "景行的船叫什么名字？")).answer
+    await forget(opened, source="1")
+    await forget(opened, source="2")
+    await append(opened, "景行：我换了马，这回的叫红海。\n若兰：大家都这么说。\n", source="3", at="2026-03-02")
+    assert "红海" not in (await ask(opened, "景行的船叫什么名字？")).answer
+
+
 async def test_the_title_of_a_mail_is_no_answer(journal):
     opened = await begin_quoting(journal, "roof", "the roof")
     await append(opened, "The asbestos flag of the boiler house is AMBER.", source="a", at="2026-01-05")

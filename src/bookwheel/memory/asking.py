@@ -63,6 +63,8 @@ if TYPE_CHECKING:
 
 _EMPTY: Final = "The memory is empty."
 _UNKNOWN: Final = "Nothing was known then."
+# Signs of Chinese questions, but those that name no thing.
+_SIGN: Final = re.compile(r"(?![的了在是叫什么名字谁哪里儿吗呢吧有和与多少几现])[\u4e00-\u9fff]")
 # In prose, where words were blotted out; between the columns of a table no sentence ends.
 _HOLE: Final = re.compile(r"\S {3,}(?:\S.*)?[.!?。！？]\s*$")
 # Newer statements of one matter that are judged at most.
@@ -301,8 +303,10 @@ def _is_of_matter(answer: MemoryAnswer, question: str, document: PassageDocument
     own = asked.stems & names
     # A label such as "Concert:" speaks of nobody, where the question has it as a common word and no other.
     is_label = asked.stems <= own and not any(who in question for who in document.speakers)
+    # A Chinese thing may be one sign, which no pair of signs is.
+    signs = set(_SIGN.findall(question)) - set("".join(document.speakers))
     # A question that names nobody who speaks is not of a talk.
-    return not own or is_label or any((asked.find(quote.quote) & asked.stems) - own for quote in answer.evidence)
+    return not own or is_label or any(asked.find(one.quote) - own or signs & set(one.quote) for one in answer.evidence)
 
 
 def _judge(text: str, question: str, version: int, document: PassageDocument, origin: str) -> MemoryAnswer:

@@ -24,7 +24,8 @@ async def edit(opened: OpenMemory, old: str, new: str) -> MemoryUpdate:
 
     def put_right(text: str) -> str:
         if old and old not in text:
-            raise InputError(f"the memory does not say {old!r}: change words that it has")
+            advice = "change words that it has; what stands in a text alone is put right by a newer text"
+            raise InputError(f"the memory does not say {old!r}: {advice}")
         corrected = (text.replace(old, new) if old else new).strip()
         if not corrected and not old:
             raise InputError("the new memory is empty, so nothing was changed")

@@ -25,6 +25,7 @@ from bookwheel.picture import Picture, PictureLine
 ROWS = [["Year", "Ships", "Dues"], ["1901", "312", "4,120"], ["1902", "298", "3,977"]]
 TABLE = "| Year | Ships | Dues |\n| --- | --- | --- |\n| 1901 | 312 | 4,120 |\n| 1902 | 298 | 3,977 |"
 TITLE = "Dues of the harbour"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "pictures"
 
 
 def draw_table(title=TITLE):
@@ -148,10 +149,11 @@ def test_pictures_of_a_pdf_are_read_with_their_places_on_the_page_and_those_of_t
         lambda table: as_bytes(table.convert("I;16").point(lambda value: value * 200), "PNG"),
         lambda table: as_bytes(table.convert("1"), "TIFF"),
         lambda table: as_bytes(table, "WEBP"),
+        lambda table: (FIXTURES / "dues.heic").read_bytes(),
         lambda table: as_bytes(table.rotate(90, expand=True)),
         lambda table: as_bytes(table.rotate(180)),
     ],
-    ids=["cmyk", "16-bit", "black-and-white", "webp", "on its side", "upside down"],
+    ids=["cmyk", "16-bit", "black-and-white", "webp", "heic", "on its side", "upside down"],
 )
 def test_a_picture_of_any_make_is_read(tmp_path, table, make):
     (tmp_path / "picture").write_bytes(make(table))
@@ -189,7 +191,8 @@ def make_png(width, height):
         (make_png(1, 70_000), "70,000 pixels"),
         (make_png(300, 300), "it is broken"),
         (b"\x89PNG\r\n\x1a\n" + bytes(50), "it is broken"),
-        (b"\0\0\0\x18ftypheic" + bytes(90), "save it as JPEG"),
+        (b"\0\0\0\x18ftypheic" + bytes(90), "it is broken"),
+        ((FIXTURES / "dues.heic").read_bytes()[:3000], "it is broken"),
     ],
 )
 def test_a_picture_that_cannot_be_read_is_told(tmp_path, content, told):
@@ -307,7 +310,6 @@ def test_a_passage_is_marked_where_its_words_stand():
     assert mark_passage(picture, "elsewhere") == []
 
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "pictures"
 RECOGNISED = json.loads((FIXTURES / "recognised.json").read_text(encoding="utf-8"))
 QUICK = "diagram-en.png"
 

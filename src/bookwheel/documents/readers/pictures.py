@@ -74,6 +74,11 @@ def open_picture(data: bytes, name: str) -> Iterator[Any]:
     """Open a picture within bounds. Raise SourceError for one that is broken, too large or of an unknown kind."""
     try:
         from PIL import Image
+
+        if _is_heic(data):
+            import pi_heif
+
+            pi_heif.register_heif_opener(thumbnails=False)
     except ImportError as error:
         raise MissingExtra("reading pictures", "pictures") from error
     # Its own bound only warns first.
@@ -86,8 +91,11 @@ def open_picture(data: bytes, name: str) -> Iterator[Any]:
     except (BookwheelError, MemoryError):
         raise
     except Exception as error:  # whatever a decoder raises on what strangers made
-        what = "it is HEIC, which is not read: save it as JPEG" if data[4:11] in _HEIC else "it is broken"
-        raise SourceError(f"{name} is a picture that cannot be opened: {what}") from error
+        raise SourceError(f"{name} is a picture that cannot be opened: it is broken") from error
+
+
+def _is_heic(data: bytes) -> bool:
+    return data[4:11] in _HEIC
 
 
 def check_size(width: int, height: int, name: str) -> None:

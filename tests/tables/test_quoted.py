@@ -33,6 +33,20 @@ def test_a_column_goes_to_the_one_of_its_name_or_else_of_its_kind() -> None:
     assert find(LEDGER, "every invoice: who, amount, until when")[0] == ("Kestrel Legal", "120.00", "2025-02-01")
 
 
+BOATS = (
+    "| Boat | Class | Customer | Fee |\n|---|---|---|---|\n"
+    "| Curlew | skiff | Ada Quill | 4.00 |\n| Old Martha | eight | Bo Reuter | 15.00 |\n"
+)
+
+
+def test_a_name_is_that_of_the_thing_that_is_asked_for() -> None:
+    assert find(BOATS, "every boat: name, class, fee")[1] == ("Old Martha", "eight", "15.00")
+    assert find(BOATS, "every customer: name, fee")[0] == ("Ada Quill", "4.00")
+    assert find(BOATS.replace("Boat", "Vessel"), "every skiff and eight: name, class, customer, fee")[0][0] == "Curlew"
+    chinese = "| 船 | 船型 | 费用 |\n|---|---|---|\n| 白鹭 | 单人艇 | 40元 |\n| 海燕 | 双人艇 | 65元 |\n"
+    assert find(chinese, "每艘船：名称，船型，费用")[0] == ("白鹭", "单人艇", "40元")
+
+
 def test_where_a_word_names_some_rows_only_those_are_rows() -> None:
     found = find(LEDGER, "every invoice of Kestrel Legal: Invoice, amount, due date")
     assert found == [("R-1", "120.00", "2025-02-01"), ("R-3", "12.00", "2025-02-19")]

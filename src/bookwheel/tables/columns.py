@@ -124,6 +124,11 @@ class TableRequest:
             is_written=schema.get("written") is True,
         )
 
+    @property
+    def thing(self) -> str:
+        """What a row is of: "every boat", without its columns."""
+        return _COLON.split(self.sentence, maxsplit=1)[0]
+
     def to_question(self) -> str:
         """Return the request as the question of a reading; `parse` reads it again."""
         if all(column.kind is _guess_kind(column.name) and not column.about for column in self.columns):

@@ -31,7 +31,7 @@ from bookwheel.text.rows import read_row, split_cells
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.tables.columns import Column
+    from bookwheel.tables.columns import Column, TableRequest
     from bookwheel.text.ranking import QuestionWords
 
 _LEAST_COLUMNS: Final = 2
@@ -56,9 +56,10 @@ class FramedTable:
 
 
 def fill_table(
-    header: str, leads: str, lines: Sequence[tuple[int, str]], columns: Sequence[Column], words: QuestionWords
+    header: str, leads: str, lines: Sequence[tuple[int, str]], request: TableRequest, words: QuestionWords
 ) -> FramedTable | None:
     """Return the rows of a table, by its lines with their places; None where it does not suit the columns."""
+    columns = request.columns
     read = [(start, line, *read_row(header, line)) for start, line in lines]
     rows = [
         (start, line, cells)
@@ -69,7 +70,7 @@ def fill_table(
     if not rows:
         return None
     names = read[0][2]
-    places = map_columns(columns, names, [cells for _, _, cells in rows[:_SAMPLE]])
+    places = map_columns(columns, names, [cells for _, _, cells in rows[:_SAMPLE]], request.thing)
     if len(places) < max(_LEAST_COLUMNS, len(columns) / 2):
         return None
     above = find_stems(f"{leads} {header}")

@@ -4,6 +4,8 @@
     header   No.          Action             Owner             Due              Net
              no word is shared, but Owner is a person, Due a deadline, Net an amount, and Action a task
 
+    every boat: name     Boat | Class: the name of a boat stands under Boat, else in the first column
+
 The names' own words come first, then what the names stand for, then what the cells are: dates, numbers, words.
 """
 
@@ -35,6 +37,8 @@ _SENSES: Final = (
     ),
     OF_PEOPLE,
 )
+_OF_NAMES: Final = re.compile(r"names?|titles?|名称|名字|品名", re.IGNORECASE)
+"""What a row is called, whoever or whatever it is of."""
 _ASKED: Final = {Kind.DATE: "when", Kind.NUMBER: "how much", Kind.TEXT: ""}
 OF_COUNTS: Final = re.compile(r"quantity|qty|count|number|pieces|数量|数目|件数", re.IGNORECASE)
 CURRENCY: Final = r"(?:[€$£¥￥]|EUR|USD|GBP|CHF|RMB|CNY|Fr\.?|Rs\.?)"
@@ -46,11 +50,21 @@ _MOST_OF: Final = 0.6
 """Of the cells that are filled, those of a kind, from which on the column is of it."""
 
 
-def map_columns(columns: Sequence[Column], names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[int, int]:
-    """Return for each column of the request, by its place there, the place under the header; none where none suits."""
+def map_columns(
+    columns: Sequence[Column], names: Sequence[str], rows: Sequence[Sequence[str]], thing: str = ""
+) -> dict[int, int]:
+    """Return for each column of the request, by its place there, the place under the header; none where none suits.
+
+    `thing` is what a row is of, as the request has it.
+    """
     cells = [[row[at] for row in rows if row[at]] for at in range(len(names))]
     found = _match_words(columns, names)
-    for choose in (_find_alike, _find_last):
+    of_thing = [at for at, name in enumerate(names) if find_stems(name) & find_stems(thing)]
+
+    def find_thing(column: Column, _names: Sequence[str], free: Sequence[int]) -> int | None:
+        return next((at for at in of_thing if at in free), None) if _OF_NAMES.fullmatch(column.name) else None
+
+    for choose in (find_thing, _find_alike, _find_last):
         for at, column in enumerate(columns):
             free = [place for place in range(len(names)) if place not in found.values()]
             free = [place for place in free if _suits(column, names[place], cells[place])]
@@ -60,8 +74,9 @@ def map_columns(columns: Sequence[Column], names: Sequence[str], rows: Sequence[
     left = [at for at, one in enumerate(columns) if one.kind is Kind.TEXT and at not in found]
     free = [at for at in range(len(names)) if at not in found.values()]
     free = [at for at in free if left and _suits(columns[left[0]], names[at], cells[at])]
-    # What is left of words is what a row is about, and nobody's name.
-    if len(left) == 1 and free and not OF_PEOPLE.search(columns[left[0]].name):
+    # What is left of words is what a row is about, and nobody's name; a thing's name stands first.
+    name = columns[left[0]].name if len(left) == 1 and free else ""
+    if name and (not OF_PEOPLE.search(name) or (_OF_NAMES.fullmatch(name) and free[0] == 0)):
         found[left[0]] = free[0]
     return found
 

@@ -25,6 +25,8 @@ from bookwheel.text.rows import split_cells
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from bookwheel.tables.columns import TableRequest
+
 _LEAST_ROWS: Final = 2
 _LEAST_TEXTS: Final = 3
 """Lines of a list that has no number and no date."""
@@ -75,10 +77,11 @@ class _ListLine:
     cells: list[str]
 
 
-def find_lists(text: str, columns: Sequence[Column], asked: str) -> Iterator[PlainList]:
-    """Yield the lists of a text that have a value for each column; a total ends one unless totals are `asked` for."""
+def find_lists(text: str, request: TableRequest) -> Iterator[PlainList]:
+    """Yield the lists of a text that have a value for each column; a total ends one unless totals are asked for."""
+    columns = request.columns
     least = _LEAST_ROWS if any(one.kind is not Kind.TEXT for one in columns) else _LEAST_TEXTS
-    wants_totals = bool(TOTAL.search(asked))
+    wants_totals = bool(TOTAL.search(request.thing))
     above = ""
     for lines in filter(None, map(_drop_frame, _list_blocks(text))):
         end = next((at for at, line in enumerate(lines) if TOTAL.match(line.text.strip())), len(lines))
@@ -86,7 +89,9 @@ def find_lists(text: str, columns: Sequence[Column], asked: str) -> Iterator[Pla
         header = _find_header(kept)
         names = header.cells if header else []
         kept = [line if line is header else _drop_remark(line, names, columns) for line in kept]
-        places = map_columns(columns, names, [line.cells for line in kept if len(line.cells) == len(names)])
+        places = map_columns(
+            columns, names, [line.cells for line in kept if len(line.cells) == len(names)], request.thing
+        )
         in_order = _is_in_order([line.cells for line in kept if line is not header], columns)
         rows = [
             PlainRow(start=line.start, end=line.start + len(line.text), text=line.text.strip(), cells=cells)

@@ -15,7 +15,6 @@ Those near the best one are rows. Whether a part answers was judged no better by
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -74,7 +73,7 @@ class QuotedRows:
         starts = frozenset(line.start for line in lines)
         if lines:  # Beside a list, only what says itself, or under a heading of its own, that it is asked for.
             headings = {unit.heading for unit in list_units(document, labels) if unit.start in starts}
-            asked = QuestionWords(re.split("[:：]", request.sentence)[0])
+            asked = QuestionWords(request.thing)
             units = [
                 unit
                 for unit in units
@@ -171,7 +170,7 @@ def _find_tables(document: Document, request: TableRequest, words: QuestionWords
     if len(request.columns) < _LEAST_COLUMNS:
         return []
     found = [
-        fill_table(header, leads, [(unit.start, unit.line) for unit in units], request.columns, words)
+        fill_table(header, leads, [(unit.start, unit.line) for unit in units], request, words)
         for (header, leads), units in groupby(list_units(document), key=lambda unit: (unit.header, unit.leads))
         if header
     ]
@@ -209,7 +208,7 @@ def _find_lines(document: Document, request: TableRequest, words: QuestionWords)
             [replace(row, start=start + row.start, end=start + row.end) for row in one.rows],
         )
         for start, piece in list_pieces(document)
-        for one in find_lists(piece, request.columns, request.sentence.partition(":")[0])
+        for one in find_lists(piece, request)
     ]
     best, layout, _ = max(found, key=lambda one: one[0], default=(0.0, (), []))
     # A list goes on in blocks of the same layout, whatever stands above each.

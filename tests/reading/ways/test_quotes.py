@@ -32,8 +32,7 @@ TEXT = (
     + "The customs men of the other island count nothing. "
     + FILLER * 9
 )
-KNOWN = -1.0
-UNKNOWN = -6.0
+KNOWN, UNKNOWN = -1.0, -6.0
 
 
 def words(text: str) -> list[str]:
@@ -378,20 +377,24 @@ def test_a_short_answer_is_what_the_model_copies_where_it_is_sure() -> None:
 
 @pytest.mark.parametrize(("odds", "said"), [(3.0, "Yes."), (-3.0, "No."), (0.1, "The customs men count")])
 def test_yes_or_no_is_said_where_the_model_is_sure(odds: float, said: str) -> None:
-    model = copier(judge=lambda messages, options: [odds / 2, -odds / 2])
+    model = copier(judge=lambda *_: [odds / 2, -odds / 2])
     _, answer = read(model, question="Did excisemen seize casks of brandy in the cellar?")
     assert answer.text.startswith(said)
     assert "customs men count" in (answer.passage or answer.text)
 
 
 def test_yes_is_said_where_a_sentence_has_the_questions_words_and_denies_nothing() -> None:
-    _, answer = read(
-        copier(judge=lambda messages, options: [-9.0, -0.1]), question="Did the customs men count barrels?"
-    )
+    _, answer = read(copier(judge=lambda *_: [-9.0, -0.1]), question="Did the customs men count barrels?")
     assert answer.text == "Yes."
     assert "customs men count" in answer.passage
 
 
+def test_of_what_no_word_stands_in_the_document_there_is_neither_yes_nor_no() -> None:
+    model, plan = copier(judge=lambda *_: [-0.1, -9.0]), replace(PLAN, least_gain=0.1)
+    said = [read(model, plan, question=f"Is there a {one}?")[1].text for one in ("sauna", "cellar")]
+    assert said == ["The document does not say.", "Yes."]
+
+
 def test_how_and_why_keep_their_sentences() -> None:
-    _, answer = read(copier(), question="Why did the customs men count barrels?")
-    assert "The customs men count sixty-four barrels in the cellar." in answer.text
+    told = read(copier(), question="Why did the customs men count barrels?")[1].text
+    assert "The customs men count sixty-four barrels in the cellar." in told

@@ -68,7 +68,9 @@ class QuotedRows:
         # Without columns, a row is a part as it stands.
         labels = words if len(request.columns) >= _LEAST_COLUMNS else None
         units = _choose_units(document, request, words, labels)
-        lines = [*_find_tables(document, request, words), *_find_lines(document, request, words)]
+        # A list in bars may be told as a table too.
+        both = [*_find_lines(document, request, words), *_find_tables(document, request, words)]
+        lines = list({line.start: line for line in both}.values())
         taken = sorted((line.start, line.end) for line in lines)
         starts = frozenset(line.start for line in lines)
         if lines:  # Beside a list, only what says itself, or under a heading of its own, that it is asked for.

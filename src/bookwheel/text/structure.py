@@ -24,6 +24,7 @@ from bookwheel.text.code import is_program, split_code
 from bookwheel.text.lexicon import SMALL_NUMBERS
 from bookwheel.text.lines import FILE_HEADER, Line, read_lines
 from bookwheel.text.references import find_references
+from bookwheel.text.rows import has_header, split_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -251,9 +252,7 @@ def _read_block(lines: Sequence[Line], at: int) -> tuple[int, list[TextPart]]:
     if _is_table(block) and (stamped < len(block) - 1 or "|" in block[0].text):
         rows = [line for line in block if not _RULE.fullmatch(line.text)]
         is_ruled = len(rows) < len(block)
-        has_none = not is_ruled and (
-            _has_empty_header(lines, at) or _PRICE.search(rows[0].text) or _are_pairs([row.text for row in rows])
-        )
+        has_none = not is_ruled and (_has_empty_header(lines, at) or not _names_columns([row.text for row in rows]))
         header = None if has_none else _find_header(rows)
         return end, [
             TextPart(
@@ -281,11 +280,13 @@ def _is_row(line: str) -> bool:
     return _is_framed(line) or (" | " in line and not _STAMPED.match(line))
 
 
-def _are_pairs(rows: Sequence[str]) -> bool:
-    """Tell if rows are names with what belongs to each, without a header above numbers: offices and who holds them."""
+def _names_columns(rows: Sequence[str]) -> bool:
+    """Tell if the first row of a table that marks none is its header: no price, and not the first of names in pairs."""
     have_numbers = [any(map(str.isdigit, row)) for row in rows]
-    has_header = not have_numbers[0] and 2 * sum(have_numbers) > len(rows)
-    return not has_header and all(row.count("|") == 1 for row in rows)
+    is_above_numbers = not have_numbers[0] and 2 * sum(have_numbers) > len(rows)
+    are_pairs = not is_above_numbers and all(row.count("|") == 1 for row in rows)
+    is_row = are_pairs or _PRICE.search(rows[0]) or has_header([split_cells(row) for row in rows]) is False
+    return not is_row
 
 
 def _has_empty_header(lines: Sequence[Line], at: int) -> bool:

@@ -116,10 +116,19 @@ def test_no_byte_is_lost_whatever_the_bytes(data):
     assert bool(text) == bool(data)
 
 
-def test_lines_of_an_older_program_behind_those_in_utf8_are_read_and_said():
-    text = "Zoë Café, Brücke 9\n", "José Núñez, Gässchen 2, 5 €\n"
+@pytest.mark.parametrize(
+    ("new", "old", "encoding"),
+    [
+        ("Zoë Café, Brücke 9\n", "José Núñez, Gässchen 2, 5 €\n", "cp1252"),
+        (
+            "仇记干货,香菇,55.00,未付\n庞氏鱼行,鲫鱼,72.80,已付\n",
+            "邱家菜摊,萝卜 白菜,36.50,已付\n老庞豆腐,豆腐,18.00,未付\n",
+            "gb18030",
+        ),
+    ],
+)
+def test_lines_of_another_program_beside_those_in_utf8_are_read_and_said(new, old, encoding):
     warnings = SourceWarnings()
-    assert decode_bytes(text[0].encode() + text[1].encode("cp1252"), "a.csv", warnings) == "".join(text)
-    assert warnings.lines() == ("lines in UTF-8 and others, which are taken for cp1252: a.csv",)
-    for whole, encoding in (("".join(text), "cp1252"), ("联通的钥匙在谁那里，备用的呢？", "gb18030")):
-        assert decode_bytes(whole.encode(encoding), "a.csv", SourceWarnings()) == whole
+    assert decode_bytes(old.encode(encoding) + new.encode(), "a.csv", warnings) == old + new
+    assert warnings.lines() == (f"lines in UTF-8, and others whose encoding is a guess: a.csv ({encoding})",)
+    assert decode_bytes((new + old).encode(encoding), "a.csv", SourceWarnings()) == new + old

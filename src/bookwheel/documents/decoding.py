@@ -3,7 +3,7 @@ r"""Decode bytes to text without losing a character, a block at a time.
 A byte order mark decides the encoding, then the charset that a server declared, then UTF-8 if it fits, then
 `charset-normalizer` on a sample. The sample begins at the first byte beyond ASCII, because ASCII fits every encoding.
 Bytes that do not decode appear as `\xNN` and are reported; where two programs wrote one file, one of them in UTF-8,
-they are letters of cp1252. Line ends and NULs stay as they are.
+lines that are not are guessed by themselves. Line ends and NULs stay as they are.
 """
 
 from __future__ import annotations
@@ -51,11 +51,8 @@ _NO_CHARSETS: Final = frozenset({"idna", "punycode", "unicode-escape", "raw-unic
 _NOT_ASCII: Final = re.compile(rb"[\x80-\xff]|\x1b[$(]")
 _LONE_BYTES: Final = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 _STRAY: Final = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
-# Bytes that are not UTF-8, as a decoder hands them on; at the end of a sample they may be the half of a character.
-_STRANGE: Final = re.compile("[\udc80-\udcff]+")
-_CUT: Final = re.compile("[\udc80-\udcff]{1,3}\\Z")
+# Characters of UTF-8 that no other encoding has by chance.
 _LEAST_MIXED: Final = 2
-_MOST_ACCENTS: Final = 3
 _EASTERN: Final = frozenset("　、。《》「」『』【】！（），：；？～—…“”")
 # Bytes of the longest character: a sample can end inside one.
 _TRUNCATED: Final = 4
@@ -70,19 +67,25 @@ def _show_undecodable(error: UnicodeError) -> tuple[str | bytes, int]:
     return codecs.backslashreplace_errors(error)
 
 
-def _take_for_western(error: UnicodeError) -> tuple[str | bytes, int]:
-    if isinstance(error, UnicodeDecodeError):
-        try:
-            return error.object[error.start : error.end].decode("cp1252"), error.end
-        except UnicodeDecodeError:  # one of the five bytes that it leaves open
-            return _show_undecodable(error)
-    raise error
-
-
 _VISIBLE: Final = "bookwheel.visible"
 codecs.register_error(_VISIBLE, _show_undecodable)
-_MIXED: Final = "bookwheel.mixed"
-codecs.register_error(_MIXED, _take_for_western)
+
+
+class _LineDecoder:
+    """Decodes each line as UTF-8, or as it is in the other encoding of a file that two programs wrote."""
+
+    def __init__(self, other: str) -> None:
+        self._other, self._begun = other, b""
+
+    def decode(self, block: bytes, *, final: bool) -> str:
+        """Return the text of the lines that are whole."""
+        *lines, last = (self._begun + block).split(b"\n")
+        self._begun = b"" if final else last
+        return "".join([*(f"{self._decode_line(line)}\n" for line in lines), self._decode_line(last) if final else ""])
+
+    def _decode_line(self, line: bytes) -> str:
+        is_utf8 = _can_decode(line, "utf-8")
+        return line.decode("utf-8" if is_utf8 else self._other, "strict" if is_utf8 else _VISIBLE)
 
 
 def decode(read: Callable[[int], bytes], name: str, warnings: SourceWarnings, charset: str = "") -> Iterator[str]:
@@ -91,25 +94,23 @@ def decode(read: Callable[[int], bytes], name: str, warnings: SourceWarnings, ch
     mark, encoding = next(((len(mark), e) for mark, e in _BYTE_ORDER_MARKS if block.startswith(mark)), (0, ""))
     block = block[mark:]
     encoding = encoding or detect_wide_encoding(block[:SAMPLE])
-    first, errors = True, _VISIBLE
+    first, other = True, ""
     while block and not encoding:
         if found := _NOT_ASCII.search(block):
             at = found.start()
             block += read(BLOCK) if len(block) - at < SAMPLE else b""
             sample = block[:SAMPLE] if at < SAMPLE // 2 else block[at : at + SAMPLE]
             encoding = _find_charset(sample, charset)
-            if not encoding and _is_mixed(sample):
-                encoding, errors = "utf-8", _MIXED
-                warnings.add("lines in UTF-8 and others, which are taken for cp1252", name)
-            elif not encoding:
-                encoding = guess_encoding(sample, wide=first)
-                warnings.add("the encoding is a guess", f"{name} ({encoding or 'cp1252, as a last resort'})")
+            if not encoding:
+                encoding, other = _guess_or_part(sample, wide=first)
+                what = "lines in UTF-8, and others whose encoding is a guess" if other else "the encoding is a guess"
+                warnings.add(what, f"{name} ({other or encoding or 'cp1252, as a last resort'})")
                 encoding = encoding or "cp1252"
         else:
             yield block.decode("ascii")
             block = read(BLOCK)
         first = False
-    decoder = codecs.getincrementaldecoder(encoding or "ascii")(errors)
+    decoder = _LineDecoder(other) if other else codecs.getincrementaldecoder(encoding or "ascii")(_VISIBLE)
     lost = 0
     while block:
         _undecoded.count = 0
@@ -158,16 +159,30 @@ def is_mostly_utf8(sample: bytes) -> bool:
     return sum(1 for c in text if not c.isascii()) - broken > 10 * broken
 
 
-def _is_mixed(sample: bytes) -> bool:
-    """Tell if a sample has characters of UTF-8, and beside them accents of an older encoding: mostly single bytes."""
-    if b"\0" in sample or _STRAY.search(sample):
-        return False
-    text = _CUT.sub("", sample.decode("utf-8", "surrogateescape"))
-    strange = _STRANGE.findall(text)
-    whole = sum(not sign.isascii() for sign in text) - sum(map(len, strange))
-    lone = sum(len(one) == 1 for one in strange)
-    is_western = 3 * lone >= 2 * len(strange) and all(len(one) <= _MOST_ACCENTS for one in strange)
-    return is_western and whole >= max(_LEAST_MIXED, len(strange) / 10)
+def _guess_or_part(sample: bytes, *, wide: bool) -> tuple[str, str]:
+    """Return the likely encoding of a sample, and that of its other lines where some are UTF-8; empty for unknown."""
+    lines = [line for line in sample.split(b"\n")[: -1 if len(sample) >= SAMPLE else None] if not line.isascii()]
+    parts = {
+        is_utf8: b"\n".join(line for line in lines if _can_decode(line, "utf-8") is is_utf8)
+        for is_utf8 in (True, False)
+    }
+    newer, older = parts[True].decode("utf-8", "ignore"), parts[False]
+    is_mixed = sum(not sign.isascii() for sign in newer) >= _LEAST_MIXED and bool(older)
+    is_mixed = is_mixed and b"\0" not in sample and not _STRAY.search(sample)
+    if is_mixed and _is_western(older):
+        return "", "cp1252"
+    encoding = guess_encoding(sample, wide=wide)
+    if encoding or not is_mixed:
+        return encoding, ""
+    # Both halves are in one script, most likely.
+    is_chinese = any("\u4e00" <= sign <= "\u9fff" for sign in newer) and _can_decode(older, "gb18030")
+    return "", "gb18030" if is_chinese else guess_encoding(older, wide=False)
+
+
+def _is_western(sample: bytes) -> bool:
+    """Tell if bytes beyond ASCII are mostly single: accents, unlike double-byte characters."""
+    beyond = sum(1 for byte in sample if byte > 0x7F)  # noqa: PLR2004
+    return 2 * len(_LONE_BYTES.findall(sample)) > beyond
 
 
 def detect_wide_encoding(sample: bytes) -> str:
@@ -205,9 +220,7 @@ def guess_encoding(sample: bytes, *, wide: bool = True) -> str:
                 break
             matches.extend(from_bytes(sample[: len(sample) - cut], enable_fallback=False, **known))
         if matches:
-            # Bytes beyond ASCII that are mostly single are accents, unlike double-byte characters.
-            beyond = sum(1 for byte in sample if byte > 0x7F)  # noqa: PLR2004
-            return _choose_match(sorted(matches), western=2 * len(_LONE_BYTES.findall(sample)) > beyond)
+            return _choose_match(sorted(matches), western=_is_western(sample))
     return ""
 
 

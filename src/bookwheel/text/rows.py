@@ -108,7 +108,7 @@ def read_row(header: str, row: str) -> tuple[list[str], list[str]]:
 
 
 def has_header(rows: Sequence[Sequence[str]]) -> bool | None:
-    """Tell if the first row of a table that marks none names its columns; None where nothing tells.
+    """Tell if the first row of a table that marks none names its columns; None where nothing tells. A row alone does.
 
     It does not where it has figures written as those below it, save names that count: sizes, zones, weeks.
 
@@ -117,7 +117,7 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool | None:
     >>> has_header([["pane", "Ida"], ["putty", "Bo"]])
     """
     first, *others = rows
-    if _are_counted(first):
+    if _are_counted(first) or not others:
         return True
     names = values = 0
     for at, cell in enumerate(first):

@@ -205,6 +205,13 @@ async def test_a_chinese_thing_of_one_sign_is_told_anew(journal):
     assert "红海" not in (await ask(opened, "景行的船叫什么名字？")).answer
 
 
+async def test_a_chinese_place_is_known_by_where_one_goes(journal):
+    opened = await begin_quoting(journal, "class", "家长群里的事")
+    await append(opened, "春游去白鹿坡。", source="1", at="2026-01-05")
+    await append(opened, "春游改去云溪谷。", source="2", at="2026-02-02")
+    assert "云溪谷" in (await ask(opened, "春游去哪里？")).answer
+
+
 async def test_the_title_of_a_mail_is_no_answer(journal):
     opened = await begin_quoting(journal, "roof", "the roof")
     await append(opened, "The asbestos flag of the boiler house is AMBER.", source="a", at="2026-01-05")

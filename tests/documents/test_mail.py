@@ -4,6 +4,8 @@ from email.message import EmailMessage
 
 from conversion import convert
 
+from bookwheel.documents.opening import open_document
+
 
 def letter(**headers):
     message = EmailMessage()
@@ -56,3 +58,17 @@ def test_a_forwarded_message_is_read_as_one(tmp_path):
     text = "".join(part.text for part in parts_of(message, tmp_path)[0])
     assert text.count("Please send oil.") == 2
     assert text.index("=====") < text.index("Wicks")
+
+
+def test_a_line_of_a_text_that_begins_with_from_parts_no_mailbox(tmp_path):
+    (tmp_path / "a.mbox").write_text(
+        "From a@b.c Tue Mar  4 09:30:00 2025\nFrom: Bill <a@b.c>\nSubject: lunch\n\nLunch is at noon.\n"
+        "From Tuesday on the canteen is run by Vane.\nBring your cup.\n\nFrom May on it is closed.\n"
+        "From d@e.f Wed Mar  5 07:00:00 +0000 2025\nFrom: Cy <d@e.f>\n\nMina has the key.\n\n"
+        "From g@h.i\nFrom: Di <g@h.i>\n\nNothing.\n"
+    )
+    document = open_document([tmp_path / "a.mbox"])
+    text = "".join(part.text for part in document.parts())
+    assert text.count("===== message") == 3
+    assert "From Tuesday on the canteen is run by Vane.\nBring your cup.\n\nFrom May on it is closed." in text
+    assert document.notes == ()

@@ -8,9 +8,8 @@ notebook shows its text, its code in fences, and the text of its outputs; its pi
 from __future__ import annotations
 
 import json
-import mailbox
 import re
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from email.header import decode_header, make_header
 from email.message import Message
@@ -34,6 +33,7 @@ from bookwheel.types import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import BinaryIO
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
@@ -51,8 +51,10 @@ _SIGNATURES: Final = ("application/pgp-signature", "application/pkcs7-signature"
 _PREAMBLE: Final = re.compile(r"[^.]{0,80}\b(?:MIME|multi-?part|several parts)\b[^.]{0,80}\.?", re.IGNORECASE)
 # Characters of a header that are decoded and looked through: both take time by the square.
 _MOST_HEADER: Final = 10_000
-_MBOX_BEGIN: Final = re.compile(rb"^From ", re.MULTILINE)
-_BLOCK: Final = 1 << 20
+# As programs write it above a message; above a header, a line behind an empty one will do without a time.
+_STAMPED: Final = re.compile(rb"From .*\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.*\d:\d\d.*\b\d{4}\s*\Z")
+_HEADER_LINE: Final = re.compile(rb"[!-9;-~]+:")
+_LINE: Final = 1 << 20
 
 
 def read_email(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
@@ -64,14 +66,13 @@ def read_email(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
 
 def read_mailbox(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield the messages in order, each under its sender, time and number, its attachments under `team.mbox#12`."""
-    with source.open() as file:  # which sees that it has not changed
-        head = file.read(_BLOCK)
-    if _MBOX_BEGIN.split(head, maxsplit=1)[0].strip():
-        warnings.add("lines before the first message that are not read", source.name)
-    with explain_damage(source.name, "mailbox"), closing(mailbox.mbox(source.path, create=False)) as box:
-        for number, key in enumerate(box.iterkeys(), 1):
+    with source.open() as file, source.open() as contents:
+        for number, (above, start, end) in enumerate(_find_messages(file), 1):
+            if number == 1 and contents.read(min(above, _LINE)).strip():
+                warnings.add("lines before the first message that are not read", source.name)
             name = f"{source.name}#{number}"
-            data = box.get_file(key).read(_MOST_EMAIL + 1)
+            contents.seek(start)
+            data = contents.read(min(end - start, _MOST_EMAIL + 1))
             if len(data) > _MOST_EMAIL:
                 warnings.add(f"messages left out, over {_MOST_EMAIL >> 20} MiB", name)
                 continue
@@ -82,6 +83,30 @@ def read_mailbox(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]
                 for part in _read_bytes(data, name, source, warnings, 0):
                     yield replace(part, source=label if part.source == name else part.source, at=at, entry=name)
     source.open().close()  # it has not got mail meanwhile
+
+
+def _find_messages(file: BinaryIO) -> Iterator[tuple[int, int, int]]:
+    """Yield for each message where the line above it begins, where it begins and where it ends.
+
+    A line of a text may begin with "From ", too: it parts no messages.
+    """
+    above, start, at, is_blank = 0, 0, 0, True
+    maybe: tuple[int, int] | None = None
+    while line := file.readline(_LINE):
+        if maybe and _HEADER_LINE.match(line):
+            if start:
+                yield above, start, maybe[0]
+            above, start = maybe
+        maybe = None
+        if line.startswith(b"From ") and _STAMPED.match(line):
+            if start:
+                yield above, start, at
+            above, start = at, at + len(line)
+        elif line.startswith(b"From ") and is_blank:
+            maybe = at, at + len(line)
+        is_blank = not line.strip()
+        at += len(line)
+    yield above, start, at
 
 
 def _find_sender(data: bytes) -> tuple[str, str]:

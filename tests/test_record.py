@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.claims import Claim, Evidence, Fit, Sign, Verdict
+from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import read
@@ -28,7 +29,6 @@ from bookwheel.types import (
     Conversation,
     DocumentInfo,
     Finish,
-    Flag,
     Memory,
     Part,
     Reading,

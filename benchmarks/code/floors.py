@@ -40,6 +40,7 @@ WORDS = {
     "text": "tokens, chunks, sentences, ranking, what is asked",
     "types": "Reading, Step, Memory, Answer",
     "claims": "Claim, Verdict",
+    "flags": "of steps",
     "picture": "Picture",
     "preset": "plans with a name",
     "plan": "Plan, Budget",

@@ -19,10 +19,11 @@ from typing import Any
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.environment import Environment
+from bookwheel.flags import Flag
 from bookwheel.models.local import LocalModel
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways import quotes
-from bookwheel.types import Answer, Flag
+from bookwheel.types import Answer
 
 
 def draw_questions(path: Path, absent: int, present: int, seed: int) -> list[tuple[str, dict[str, Any]]]:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.environment import Environment
+from bookwheel.flags import Flag
 from bookwheel.lab.scoring import load_metric, score_answer
 from bookwheel.lab.scoring.commitment import mentions
 from bookwheel.lab.tasks import read_samples
@@ -39,7 +40,7 @@ from bookwheel.reading.ways.passages import split_windows
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import Passage, parse_words
-from bookwheel.types import Flag, Step, Usage
+from bookwheel.types import Step, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

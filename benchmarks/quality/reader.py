@@ -28,6 +28,7 @@ from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.environment import Environment
+from bookwheel.flags import Flag
 from bookwheel.lab.scoring import load_metric
 from bookwheel.lab.tasks import Sample, read_samples
 from bookwheel.models.base import Likelihood
@@ -39,7 +40,7 @@ from bookwheel.reading.ways.question_scorer import QuestionScorer
 from bookwheel.reading.ways.quotes import quotes
 from bookwheel.text.ranking import score_texts
 from bookwheel.text.sentences import split_sentences
-from bookwheel.types import Flag, Memory, Usage
+from bookwheel.types import Memory, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,9 +15,9 @@ from collections import defaultdict
 from pathlib import Path
 
 import bookwheel
+from bookwheel.flags import Flag
 from bookwheel.lab.evaluation.statistics import wilson_interval
 from bookwheel.lab.scoring import score_answer
-from bookwheel.types import Flag
 
 FOLDER = Path(__file__).with_name("tables")
 PARTS = ("first", "second", "third")

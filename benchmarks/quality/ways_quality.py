@@ -20,11 +20,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.flags import Flag
 from bookwheel.lab.evaluation.statistics import compare_pairs, wilson_interval
 from bookwheel.plan import GatePlan, Plan
 from bookwheel.reading.runner import run_reading
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.types import Flag
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "speed"))

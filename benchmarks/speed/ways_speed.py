@@ -18,13 +18,14 @@ from math import exp
 from pathlib import Path
 from typing import Any, Final
 
+from bookwheel.flags import Flag
 from bookwheel.lab.evaluation.calibration import find_threshold
 from bookwheel.models.base import Ability, Judgement, Likelihood
 from bookwheel.plan import GatePlan, Layout, Plan, Sampling
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.several import run_readings
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.types import DocumentInfo, Flag, Message, Reading, Reply, Usage
+from bookwheel.types import DocumentInfo, Message, Reading, Reply, Usage
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 

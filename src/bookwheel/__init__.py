@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bookwheel.api import aread, aresume, read, resume
     from bookwheel.claims import Claim, Evidence, Verdict
     from bookwheel.documents.opening import TextDocument
+    from bookwheel.flags import Flag
     from bookwheel.graph.api import acollect_graph, collect_graph
     from bookwheel.memory.lasting import LastingMemory
     from bookwheel.models.base import Model
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         Conversation,
         Document,
         Finish,
-        Flag,
         Memory,
         Message,
         Reading,

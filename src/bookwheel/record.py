@@ -24,6 +24,7 @@ from typing import (
 from typing_extensions import TypedDict
 
 from bookwheel.claims import Claim, Evidence, Fit, Sign, Verdict
+from bookwheel.flags import Flag
 from bookwheel.plan import Plan
 from bookwheel.schema import SchemaOf, from_plain, make_fields, to_plain
 from bookwheel.types import (
@@ -32,7 +33,6 @@ from bookwheel.types import (
     Conversation,
     DocumentInfo,
     Finish,
-    Flag,
     Memory,
     Reading,
     Reply,

@@ -16,10 +16,11 @@ import pytest
 
 from bookwheel.cli.main import main
 from bookwheel.documents.opening import TextDocument
+from bookwheel.flags import Flag
 from bookwheel.journal import Journal, journal_path
 from bookwheel.models import registry
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
-from bookwheel.types import Chunk, Conversation, Flag, Memory, Reply, Step
+from bookwheel.types import Chunk, Conversation, Memory, Reply, Step
 from bookwheel.verdict.judge import judge_answer
 
 

@@ -14,6 +14,7 @@ from bookwheel import errors
 from bookwheel.claims import Claim, Evidence, Fit, Verdict
 from bookwheel.cli.options import OutputOptions
 from bookwheel.cli.output import EXIT_CODES, format_step_title, print_answer, print_error, print_line, stderr, stdout
+from bookwheel.flags import Flag
 from bookwheel.plan import Budget, Plan
 from bookwheel.types import (
     Answer,
@@ -21,7 +22,6 @@ from bookwheel.types import (
     Conversation,
     DocumentInfo,
     Finish,
-    Flag,
     Memory,
     Reading,
     Reply,

@@ -6,22 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from bookwheel.errors import JournalError
+from bookwheel.flags import Flag
 from bookwheel.journal import Journal, new_id
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import read
-from bookwheel.types import (
-    Answer,
-    Chunk,
-    Conversation,
-    Flag,
-    Memory,
-    Part,
-    Reading,
-    Reply,
-    Status,
-    Step,
-    Usage,
-)
+from bookwheel.types import Answer, Chunk, Conversation, Memory, Part, Reading, Reply, Status, Step, Usage
 
 PLAN = Plan(chunk_tokens=120, memory_tokens=60, question_tokens=40, answer_tokens=40)
 

@@ -12,8 +12,9 @@ from journal_readings import (
 )
 
 from bookwheel.claims import Claim, Evidence, Verdict
+from bookwheel.flags import Flag
 from bookwheel.journal import rows
-from bookwheel.types import Answer, Conversation, Finish, Flag, Reply, ScoredLine, Status, TokenRecord, Usage, WayChoice
+from bookwheel.types import Answer, Conversation, Finish, Reply, ScoredLine, Status, TokenRecord, Usage, WayChoice
 
 record = st.builds(
     lambda prompt, pairs: TokenRecord(

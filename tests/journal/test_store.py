@@ -18,17 +18,9 @@ from journal_readings import (
 )
 
 from bookwheel.errors import JournalError
+from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
-from bookwheel.types import (
-    Answer,
-    Conversation,
-    DocumentInfo,
-    Flag,
-    Memory,
-    Reading,
-    Reply,
-    Status,
-)
+from bookwheel.types import Answer, Conversation, DocumentInfo, Memory, Reading, Reply, Status
 
 
 def test_a_whole_reading_comes_back_as_it_was(journal):

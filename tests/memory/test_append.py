@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from bookwheel.errors import BudgetReached, InputError, Rejected
+from bookwheel.flags import Flag
 from bookwheel.journal.memory_rows import MemoryLimits
 from bookwheel.memory.append import append, read_waiting
 from bookwheel.memory.opened import begin_memory, open_memory
-from bookwheel.types import Flag
 
 pytestmark = pytest.mark.anyio
 

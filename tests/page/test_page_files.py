@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 
 from bookwheel import record
+from bookwheel.flags import Flag
 from bookwheel.reading.ways.registry import list_ways, load_spec
-from bookwheel.types import Flag, Status
+from bookwheel.types import Status
 from bookwheel.views.flags import FLAG_WORDS
 
 PACKAGE = Path(record.__file__).parent

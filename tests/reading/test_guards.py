@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bookwheel.flags import Flag
 from bookwheel.reading import guards
 from bookwheel.reading.guards import clean, is_empty, is_grounded, next_memory, trim
 from bookwheel.text.matching import Passage
 from bookwheel.text.tokens import WordTokenizer
-from bookwheel.types import Finish, Flag, Memory, Reply
+from bookwheel.types import Finish, Memory, Reply
 
 WORDS = WordTokenizer()
 BEFORE = Memory(text="The lease ends in 2031.", tokens=6, limit=30)

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 import pytest
 
 from bookwheel.errors import PlanError, QuestionError
+from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Layout, Plan
 from bookwheel.reading.loop import read
-from bookwheel.types import Answer, Finish, Flag, Message, Part, Reply, Step
+from bookwheel.types import Answer, Finish, Message, Part, Reply, Step
 
 PLAN = Plan(chunk_tokens=50, memory_tokens=30, answer_tokens=20)
 QUESTION = "Who is the harbour master of Skarholm?"

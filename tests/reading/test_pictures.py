@@ -11,6 +11,7 @@ from PIL import Image
 
 from bookwheel.claims import Claim, Verdict
 from bookwheel.errors import InputError, Rejected, ServerFault
+from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.models.server_scores import to_json
 from bookwheel.models.vision import PictureRule
@@ -21,7 +22,7 @@ from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.text.chunks import split
 from bookwheel.text.tokens import WordTokenizer
-from bookwheel.types import DocumentInfo, Flag, Message, Part, Status
+from bookwheel.types import DocumentInfo, Message, Part, Status
 
 PLAN = Plan(chunk_tokens=400, memory_tokens=300, answer_tokens=60)
 COLOURS = ("red", "green", "blue", "yellow")

@@ -13,12 +13,13 @@ import pytest
 from bookwheel.claims import Sign
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BrokenReading, Overloaded, PlanError, Refused
+from bookwheel.flags import Flag
 from bookwheel.journal import Journal
 from bookwheel.models.patience import Patience
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading import loop, runner
-from bookwheel.types import Answer, DocumentInfo, Flag, Message, Reading, Status, Step
+from bookwheel.types import Answer, DocumentInfo, Message, Reading, Status, Step
 
 TEXT = (
     "Gulls circle over the pier all day. " * 80 + "The harbour master of Skarholm is Ada Quill. " + "Rain fell. " * 200

@@ -13,6 +13,7 @@ from table_model import FILLER, write_document
 
 from bookwheel import TextDocument
 from bookwheel.errors import InputError
+from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.reports.api import find_state, matrix, report
 from bookwheel.reports.checking import SourceLine, check_sentences
@@ -21,7 +22,7 @@ from bookwheel.reports.outline import parse_outline
 from bookwheel.reports.output import format_html, format_markdown, list_blocks
 from bookwheel.reports.report import ReportState
 from bookwheel.tables.api import edit_table
-from bookwheel.types import Chunk, Conversation, DocumentInfo, Flag, Memory, Plan, Reading, Reply, Status, Step
+from bookwheel.types import Chunk, Conversation, DocumentInfo, Memory, Plan, Reading, Reply, Status, Step
 
 OUTLINE = "# Payments\n\n## Who pays\nevery payment: who, amount, due date\n"
 

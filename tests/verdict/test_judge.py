@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from bookwheel.claims import BORNE_OUT, Sign, Verdict, choose_sign, sum_up_fits, sum_up_verdicts
 from bookwheel.documents.opening import TextDocument
+from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading.runner import new_reading, run_reading
-from bookwheel.types import Chunk, Conversation, DocumentInfo, Flag, Memory, Part, Reply, Status, Step
+from bookwheel.types import Chunk, Conversation, DocumentInfo, Memory, Part, Reply, Status, Step
 from bookwheel.verdict.judge import examine, judge_answer, split_answer
 from bookwheel.verdict.sources import PlacedParts
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.types import Chunk, Conversation, Flag, Memory, Part, Reply, Step
+from bookwheel.flags import Flag
+from bookwheel.types import Chunk, Conversation, Memory, Part, Reply, Step
 from bookwheel.verdict.provenance import find_origins
 
 SECTIONS = (

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.claims import Evidence
+from bookwheel.flags import Flag
 from bookwheel.plan import Plan
-from bookwheel.types import Answer, Chunk, Conversation, DocumentInfo, Flag, Memory, Reading, Reply, Status, Step, Usage
+from bookwheel.types import Answer, Chunk, Conversation, DocumentInfo, Memory, Reading, Reply, Status, Step, Usage
 from bookwheel.verdict.provenance import LineOrigin
 from bookwheel.views.html import render_fragment, render_page
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from bookwheel.claims import Claim, Evidence, Fit, Verdict
+from bookwheel.flags import Flag
 from bookwheel.plan import Plan
-from bookwheel.types import Answer, Chunk, Conversation, DocumentInfo, Flag, Memory, Reading, Reply, Step
+from bookwheel.types import Answer, Chunk, Conversation, DocumentInfo, Memory, Reading, Reply, Step
 from bookwheel.views.markdown import render_markdown
 from bookwheel.views.verdicts import describe_share, list_cautions
 

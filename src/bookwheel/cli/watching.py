@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.cli.output import format_step_title, memory_diff
 from bookwheel.cli.terminal import StyledLine
+from bookwheel.flags import Flag
 from bookwheel.models.patience import format_duration
 from bookwheel.reading.follow_up import count_carried
 from bookwheel.text.sanitize import sanitize
-from bookwheel.types import Answer, Flag, Step
+from bookwheel.types import Answer, Step
 
 if TYPE_CHECKING:
     from bookwheel.cli.terminal import Terminal

@@ -10,11 +10,12 @@ from typing import Annotated, Final
 
 from bookwheel.bounds import Gt
 from bookwheel.errors import InputError
+from bookwheel.flags import Flag  # noqa: TC001
 from bookwheel.journal.rows import RowFormat, name_usage
 from bookwheel.models.registry import ModelAddress  # noqa: TC001
 from bookwheel.plan import Plan  # noqa: TC001
 from bookwheel.schema import check_bounds
-from bookwheel.types import Finish, Flag, Memory, Usage
+from bookwheel.types import Finish, Memory, Usage
 
 BY_HAND: Final = "by hand"
 """The source of what somebody wrote into a memory."""

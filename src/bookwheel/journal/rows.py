@@ -15,23 +15,12 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar, get_origin
 
+from bookwheel.flags import Flag
 from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import Plan
 from bookwheel.record import findings_to_json
 from bookwheel.schema import from_plain, list_makers, make_fields, read_hints, to_plain
-from bookwheel.types import (
-    Answer,
-    Conversation,
-    DocumentInfo,
-    Finish,
-    Flag,
-    Memory,
-    Reading,
-    Reply,
-    Step,
-    TokenRecord,
-    Usage,
-)
+from bookwheel.types import Answer, Conversation, DocumentInfo, Finish, Memory, Reading, Reply, Step, TokenRecord, Usage
 
 _T = TypeVar("_T")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote
 
 from bookwheel.errors import JournalError, NotKept
+from bookwheel.flags import Flag
 from bookwheel.journal.access import ReadPool, Writer
 from bookwheel.journal.documents import NEWEST_DOCUMENT, SpooledDocument, StoredDocument, delete_unread
 from bookwheel.journal.files import (
@@ -49,7 +50,7 @@ from bookwheel.journal.rows import (
 from bookwheel.journal.shelf import Shelf
 from bookwheel.journal.tables import IS_SOUND
 from bookwheel.models.registry import ModelAddress
-from bookwheel.types import Flag, Memory, Reading, Status, Step, Usage
+from bookwheel.types import Memory, Reading, Status, Step, Usage
 
 if TYPE_CHECKING:
     import sqlite3

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.claims import Fit, Verdict, sum_up_fits, sum_up_verdicts
 from bookwheel.errors import InputError
+from bookwheel.flags import GAPS, Flag
 from bookwheel.journal.memory_rows import blank_version
 from bookwheel.memory.passages import (
     DatedQuote,
@@ -48,7 +49,7 @@ from bookwheel.text.matching import parse_words
 from bookwheel.text.questions import find_kind
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
-from bookwheel.types import GAPS, DocumentInfo, Flag, Status, Usage
+from bookwheel.types import DocumentInfo, Status, Usage
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:

@@ -6,11 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import InputError
+from bookwheel.flags import Flag
 from bookwheel.journal.memories import write_time
 from bookwheel.journal.memory_rows import MemoryVersion, VersionKind
 from bookwheel.memory.pieces import MemoryUpdate
 from bookwheel.memory.seeing import see
-from bookwheel.types import Flag, Memory
+from bookwheel.types import Memory
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import InputError
+from bookwheel.flags import GAPS, Flag
 from bookwheel.journal.memories import write_time
 from bookwheel.journal.memory_rows import MemoryText, MemoryVersion, VersionKind
 from bookwheel.memory.seeing import see
@@ -17,7 +18,7 @@ from bookwheel.models.base import find_wrapper
 from bookwheel.reading.pictures import SeeingModel
 from bookwheel.text.chunks import split
 from bookwheel.text.sanitize import escape_markup
-from bookwheel.types import GAPS, Answer, Chunk, Conversation, Flag, Reply, Step, Usage
+from bookwheel.types import Answer, Chunk, Conversation, Reply, Step, Usage
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing_extensions import TypedDict
 
 from bookwheel.claims import Claim, choose_sign
 from bookwheel.errors import InputError
+from bookwheel.flags import GAPS
 from bookwheel.journal.memory_rows import BY_HAND, blank_version
 from bookwheel.memory.pictures import MemoryPictureJson, picture_to_json
 from bookwheel.schema import to_plain
-from bookwheel.types import GAPS, Usage
+from bookwheel.types import Usage
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:

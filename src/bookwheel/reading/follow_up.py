@@ -23,13 +23,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import Verdict
+from bookwheel.flags import Flag
 from bookwheel.patterns import compile_late
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.reread import is_rereading, reread
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
-from bookwheel.types import Answer, Flag, Step, Usage
+from bookwheel.types import Answer, Step, Usage
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:

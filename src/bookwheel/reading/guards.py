@@ -19,11 +19,12 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.flags import Flag
 from bookwheel.patterns import compile_late
 from bookwheel.text.matching import Passage, find_missing_words, parse_words, word_overlap
 from bookwheel.text.remarks import is_refusal, is_remark
 from bookwheel.text.sanitize import TAGS
-from bookwheel.types import Finish, Flag, Memory, Reply
+from bookwheel.types import Finish, Memory, Reply
 
 if TYPE_CHECKING:
     from bookwheel.text.tokens import Tokenizer

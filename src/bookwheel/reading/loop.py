@@ -14,11 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.errors import QuestionError
+from bookwheel.flags import Flag
 from bookwheel.patterns import compile_late
 from bookwheel.reading.guards import clean, next_memory
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.text.chunks import split_ahead
-from bookwheel.types import Answer, Chunk, Conversation, Document, Finish, Flag, Memory, Message, Step
+from bookwheel.types import Answer, Chunk, Conversation, Document, Finish, Memory, Message, Step
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence

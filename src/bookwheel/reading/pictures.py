@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
 
 from bookwheel.claims import Claim, Evidence, Verdict
 from bookwheel.errors import JournalError, MissingExtra, Rejected, ServerFault
+from bookwheel.flags import Flag
 from bookwheel.models.base import Judgement, ModelWrapper, find_wrapper
 from bookwheel.models.vision import find_vision, refuses_pictures
 from bookwheel.picture import MARK, split_label
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.types import Flag, Message, Reply
+from bookwheel.types import Message, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence

@@ -10,9 +10,10 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.flags import NOT_TAKEN_IN, Flag
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.types import NOT_TAKEN_IN, Flag, Memory, find_gaps
+from bookwheel.types import Memory, find_gaps
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence

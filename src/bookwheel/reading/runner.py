@@ -28,6 +28,7 @@ from bookwheel.errors import (
     ModelError,
     WorkCancelled,
 )
+from bookwheel.flags import Flag
 from bookwheel.models.accompanied import find_gate
 from bookwheel.models.base import find_wrapper
 from bookwheel.models.patience import Patience, PatientModel, persist
@@ -40,7 +41,7 @@ from bookwheel.reading.token_scale import ScaledModel, measure_scale
 from bookwheel.reading.verdicts import judge
 from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
-from bookwheel.types import Answer, Flag, Reading, Status, Step
+from bookwheel.types import Answer, Reading, Status, Step
 from bookwheel.verdict.citations import assure
 
 if TYPE_CHECKING:

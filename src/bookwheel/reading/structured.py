@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from bookwheel.errors import InputError, Rejected, UnfitAnswer
+from bookwheel.flags import Flag
 from bookwheel.reading.json_replies import read_values
 from bookwheel.reading.loop import converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.sanitize import escape_markup
-from bookwheel.types import Answer, Finish, Flag, Message
+from bookwheel.types import Answer, Finish, Message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Sequence

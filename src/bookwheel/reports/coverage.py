@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bookwheel.types import GAPS, Flag, find_gaps
+from bookwheel.flags import GAPS, Flag
+from bookwheel.types import find_gaps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

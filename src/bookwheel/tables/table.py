@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 from typing_extensions import TypedDict
 
 from bookwheel.errors import InputError
+from bookwheel.flags import Flag
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables.columns import QUOTE, Kind
 from bookwheel.text.tokens import replace_surrogates
-from bookwheel.types import Flag, find_gaps
+from bookwheel.types import find_gaps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

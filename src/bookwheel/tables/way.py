@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.errors import InputError, PlanError
+from bookwheel.flags import Flag
 from bookwheel.models.base import find_wrapper
 from bookwheel.reading.estimate import CallCost, measure_document
 from bookwheel.reading.guards import trim
@@ -35,7 +36,7 @@ from bookwheel.tables.columns import Kind, TableRequest
 from bookwheel.tables.quoted import QuotedRows
 from bookwheel.tables.rows import SectionRows, UnreadableRowsError, parse_rows, place_rows
 from bookwheel.text.sentences import find_ends
-from bookwheel.types import Answer, Conversation, Finish, Flag, Memory, Message, Reply, Step, Usage
+from bookwheel.types import Answer, Conversation, Finish, Memory, Message, Reply, Step, Usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence

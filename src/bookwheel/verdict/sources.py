@@ -9,9 +9,9 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.claims import Evidence
+from bookwheel.flags import Flag
 from bookwheel.text.lines import find_lines, has_lines
 from bookwheel.text.matching import find_missing_words, parse_words
-from bookwheel.types import Flag
 from bookwheel.verdict.parsing import parse, share_terms
 from bookwheel.verdict.provenance import LineOrigin, SupportsSlice, find_origins
 

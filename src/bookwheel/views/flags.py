@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.types import Flag
+from bookwheel.flags import Flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -13,7 +13,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import choose_sign
-from bookwheel.types import Flag, Status
+from bookwheel.flags import Flag
+from bookwheel.types import Status
 from bookwheel.views.diff import ChangeKind, changed_share, diff_memories
 from bookwheel.views.flags import describe_flags
 from bookwheel.views.verdicts import describe_claim, describe_pages, describe_span, describe_verdict, list_cautions

@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.claims import Fit, Verdict
+from bookwheel.flags import Flag
 from bookwheel.text.questions import asks_for_list, find_counted
-from bookwheel.types import Flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,11 +7,12 @@ import pytest
 from way_runs import Text, make_pages, run_way
 
 from bookwheel.errors import DocumentTooLong, InputError, PlanError, PromptError, QuestionError, ServerFault
+from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.types import Answer, Flag, Message, Reply, Step
+from bookwheel.types import Answer, Message, Reply, Step
 
 QUESTION = "What is the colour of Ramelli's wheel?"
 FACT = "The colour of the wheel of Ramelli is vermilion."

@@ -5,13 +5,14 @@ import asyncio
 import pytest
 
 from bookwheel.documents.opening import open_document
+from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading.ways.code_answers import cite_passage, find_code_answer
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.quotes import quotes
 from bookwheel.text.structure import Shape
-from bookwheel.types import Answer, Flag
+from bookwheel.types import Answer
 
 BOOKS = '''"""Keep the books. close_ledger is called at night."""
 

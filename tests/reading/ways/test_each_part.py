@@ -10,12 +10,13 @@ from halcyon import FIRST, PLAN, QUESTION, SECOND, events, facts_in, judge, mode
 from way_runs import Text
 
 from bookwheel.errors import InputError, ServerFault
+from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import GatePlan
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.ranked import is_borne_out
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Message, Reply, Step
+from bookwheel.types import Answer, Chunk, Conversation, Memory, Message, Reply, Step
 
 
 def test_parallel_does_not_exit_early():

@@ -8,12 +8,13 @@ import pytest
 from halcyon import PLAN, QUESTION, model, reader
 
 from bookwheel.errors import MissingAbility
+from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import GatePlan
 from bookwheel.reading.ways.compose import Decision
 from bookwheel.reading.ways.gates import let_through
 from bookwheel.reading.ways.registry import check_abilities
-from bookwheel.types import Chunk, Conversation, Flag, Memory, Reply, Step, Usage
+from bookwheel.types import Chunk, Conversation, Memory, Reply, Step, Usage
 
 
 def test_missing_log_probabilities_are_complained_of_before_a_missing_threshold(monkeypatch, tmp_path):

@@ -8,9 +8,10 @@ import pytest
 from halcyon import FIRST, PLAN, SECOND, events, model, pages, reader
 
 from bookwheel.errors import InputError, MissingAbility
+from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.reading.ways.registry import is_known, load_way
-from bookwheel.types import Answer, Flag, Memory, Message
+from bookwheel.types import Answer, Memory, Message
 from bookwheel.verdict.provenance import find_origins
 
 PARTS = ["edits", "heads", "gated", "parallel", "ranked", "early-exit", "look-back", "planned"]

@@ -10,12 +10,13 @@ from itertools import pairwise
 import pytest
 
 from bookwheel.documents.opening import TextDocument
+from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.ways.quotes import quotes
 from bookwheel.text.ranking import QuestionWords
-from bookwheel.types import Flag, Memory
+from bookwheel.types import Memory
 
 PLAN = Plan(chunk_tokens=60, memory_tokens=80, answer_tokens=40, prompts="small", least_gain=0.4, judgement_weight=0.1)
 FILLER = "Rain fell on the mole. The gulls were loud that day. Nobody saw the long pier. "

@@ -12,6 +12,7 @@ import pytest
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BudgetReached, MissingAbility, QuestionError
+from bookwheel.flags import Flag
 from bookwheel.models.base import Copies
 from bookwheel.models.copying import CopiedSpan
 from bookwheel.models.scripted import ScriptedModel
@@ -20,7 +21,7 @@ from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.question_scorer import LEAST_ODDS, MEASURED
 from bookwheel.reading.ways.quotes import quotes
-from bookwheel.types import Answer, Flag, Memory, Message, Step, Usage
+from bookwheel.types import Answer, Memory, Message, Step, Usage
 
 PLAN = Plan(chunk_tokens=60, memory_tokens=60, answer_tokens=40, prompts="small")
 FILLER = "Rain fell on the mole. The gulls were loud that day. Nobody came to the pier. "

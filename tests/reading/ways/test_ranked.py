@@ -13,13 +13,14 @@ import pytest
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BudgetReached, InputError, MissingAbility
+from bookwheel.flags import Flag
 from bookwheel.models.base import Embeddings
 from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_reader
 from bookwheel.plan import Budget, Plan, Rank
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.ways.ranked import find_ranking
 from bookwheel.reading.ways.registry import check_abilities, estimate_cost, load_way
-from bookwheel.types import Answer, Conversation, Flag, Reply, Usage
+from bookwheel.types import Answer, Conversation, Reply, Usage
 
 PLAN = Plan(
     question_tokens=60, chunk_tokens=100, memory_tokens=60, answer_tokens=60, language="en", rank=Rank.EMBEDDINGS

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from bookwheel.documents.opening import TextDocument
+from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading.ways.document_index import index_passages
@@ -13,7 +14,7 @@ from bookwheel.reading.ways.passages import PassageIndex
 from bookwheel.reading.ways.quotes import quotes
 from bookwheel.reading.ways.table_answers import find_table_answer, names_other_row
 from bookwheel.text.structure import Shape
-from bookwheel.types import Answer, Flag
+from bookwheel.types import Answer
 
 TEXT = """# Boats for hire
 

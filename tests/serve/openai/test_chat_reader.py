@@ -14,6 +14,7 @@ from loopback_server import FACT, QUESTION
 from openai import APIStatusError, OpenAI
 
 from bookwheel.errors import WindowExceeded
+from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import template_tokens
@@ -22,7 +23,7 @@ from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.openai.chat_reader import plan_question
 from bookwheel.serve.openai.conversation import find_conversation, parse_messages
 from bookwheel.serve.openai.requests import ChatShape
-from bookwheel.types import Flag, Status
+from bookwheel.types import Status
 
 USER, ASSISTANT = "user", "assistant"
 PLAN_OF_TURNS = Plan(question_tokens=60, chunk_tokens=60, memory_tokens=40, answer_tokens=30)

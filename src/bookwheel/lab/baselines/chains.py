@@ -20,6 +20,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Final
 
+from bookwheel.flags import Flag
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan
 from bookwheel.reading.estimate import CallCost, CostInputs
@@ -30,7 +31,7 @@ from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.reading.ways.whole import ask_once, template_tokens, text_budget
 from bookwheel.text.chunks import split, split_ahead
 from bookwheel.text.sanitize import escape_markup
-from bookwheel.types import Answer, Chunk, Document, Flag, Memory, Step
+from bookwheel.types import Answer, Chunk, Document, Memory, Step
 
 _CALLS_AT_ONCE: Final = 8
 _BETWEEN: Final = "\n\n"

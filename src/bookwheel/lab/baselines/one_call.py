@@ -21,6 +21,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
+from bookwheel.flags import Flag
 from bookwheel.models.base import Model, ModelWrapper
 from bookwheel.models.embeddings import BATCH as TEXTS_OF_REQUEST
 from bookwheel.plan import Plan
@@ -32,7 +33,7 @@ from bookwheel.reading.ways.whole import ask_once, load_if_fits, text_budget
 from bookwheel.text.chunks import split
 from bookwheel.text.ranking import score_texts
 from bookwheel.text.sanitize import escape_markup
-from bookwheel.types import Answer, Chunk, Document, Flag, Step
+from bookwheel.types import Answer, Chunk, Document, Step
 
 PASSAGE_TOKENS: Final = 160
 _GAP: Final = "\n[…]\n"

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from bookwheel.errors import BookwheelError, DocumentTooLong, InputError, JournalError, QuestionError
+from bookwheel.flags import Flag
 from bookwheel.journal import Journal
 from bookwheel.lab.evaluation.records import Record, SampleOutcome
 from bookwheel.lab.evaluation.settings import AS_PUBLISHED
@@ -27,7 +28,7 @@ from bookwheel.reading.runner import new_reading
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.reading.worth import measure_recovered
 from bookwheel.session import Prepared, Session, make_reading
-from bookwheel.types import Answer, Document, DocumentInfo, Finish, Flag, Reading, Status, Step
+from bookwheel.types import Answer, Document, DocumentInfo, Finish, Reading, Status, Step
 
 # The metrics whose golds are parts of one answer, so that naming too much can be measured beside them.
 _PARTS: Final = frozenset({"all_of", "share_of", "set_f1"})

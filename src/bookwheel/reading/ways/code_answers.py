@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from textwrap import dedent
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.flags import Flag
 from bookwheel.reading.ways.compose import list_unread, number_step
 from bookwheel.reading.ways.document_index import cut_chunks, index_passages
 from bookwheel.reading.ways.spec import Decision
@@ -27,7 +28,7 @@ from bookwheel.text.code import closes, find_name, has_only_imports, is_program,
 from bookwheel.text.lines import FILE_HEADER, find_lines, has_lines, skip_file_header
 from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.structure import Shape
-from bookwheel.types import Flag, Memory, Usage
+from bookwheel.types import Memory, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.errors import InputError
+from bookwheel.flags import Flag
 from bookwheel.models.base import Ability, require_ability
 from bookwheel.plan import Layout, Rank
 from bookwheel.reading import loop
@@ -30,7 +31,7 @@ from bookwheel.reading.ways.spec import (
     Write,
 )
 from bookwheel.text.chunks import split_ahead
-from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, Step, Usage
+from bookwheel.types import Answer, Chunk, Conversation, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Sequence

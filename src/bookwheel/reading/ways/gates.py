@@ -28,6 +28,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import WindowExceeded
+from bookwheel.flags import Flag
 from bookwheel.models.accompanied import find_companions, find_gate, find_known_gate
 from bookwheel.models.base import Ability, require_ability
 from bookwheel.plan import Scorer
@@ -35,13 +36,13 @@ from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.ways.compose import ComposedWay, add_usage, build_idle_step
 from bookwheel.reading.ways.spec import Decision, Gate, ReadingContext, Threshold, Write
 from bookwheel.text.matching import parse_words
-from bookwheel.types import Chunk, Flag, Memory, Step
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bookwheel.models.base import Judgement, JudgingModel, Likelihood
     from bookwheel.reading.prompts import Prompts
+    from bookwheel.types import Chunk, Memory, Step
 
 # A score counts as near the threshold from this share of it on.
 _NEAR: Final = 0.5

@@ -21,6 +21,7 @@ from dataclasses import replace
 from math import ceil, inf
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.flags import Flag
 from bookwheel.reading.estimate import CallCost
 from bookwheel.reading.guards import next_memory
 from bookwheel.reading.loop import converse
@@ -29,7 +30,7 @@ from bookwheel.reading.ways.gates import is_near
 from bookwheel.reading.ways.spec import Preface, ReadingContext, Review
 from bookwheel.text.matching import Passage, parse_words
 from bookwheel.text.ranking import weigh_rarity
-from bookwheel.types import Chunk, Flag, Memory, Step
+from bookwheel.types import Chunk, Memory, Step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,9 +10,10 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.flags import Flag
 from bookwheel.reading.ways.passages import overlaps
 from bookwheel.reading.ways.question_scorer import ScoredQuote
-from bookwheel.types import Conversation, Flag, Reply, ScoredLine, Step
+from bookwheel.types import Conversation, Reply, ScoredLine, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -35,6 +35,7 @@ from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.flags import Flag
 from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading import loop
 from bookwheel.reading.estimate import CallCost, CostInputs
@@ -63,7 +64,7 @@ from bookwheel.reading.ways.quoted_memory import (
 from bookwheel.reading.ways.spec import Decision, WaySpec
 from bookwheel.reading.ways.table_answers import find_table_answer, names_other_row
 from bookwheel.text.questions import Style, find_style
-from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, Step, Usage
+from bookwheel.types import Answer, Chunk, Conversation, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import BORNE_OUT, Verdict
 from bookwheel.errors import InputError
+from bookwheel.flags import Flag
 from bookwheel.models.base import Ability, ModelWrapper, require_ability
 from bookwheel.models.embeddings import measure_similarity
 from bookwheel.plan import Rank
@@ -42,7 +43,7 @@ from bookwheel.text.questions import asks_for_all
 from bookwheel.text.ranking import list_words
 from bookwheel.text.remarks import is_absence
 from bookwheel.text.tokens import EstimatingTokenizer
-from bookwheel.types import Answer, Chunk, Flag, Memory, Part, Step, Usage
+from bookwheel.types import Answer, Chunk, Memory, Part, Step, Usage
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:

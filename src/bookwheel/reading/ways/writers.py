@@ -21,11 +21,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.flags import Flag
 from bookwheel.reading.guards import is_grounded, next_memory
 from bookwheel.reading.loop import converse
 from bookwheel.reading.ways.compose import ComposedWay, add_usage, rewrite_after_all
 from bookwheel.reading.ways.spec import MemoryWriter, ReadingContext
-from bookwheel.types import Chunk, Conversation, Finish, Flag, Memory, Step, Usage
+from bookwheel.types import Chunk, Conversation, Finish, Memory, Step, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

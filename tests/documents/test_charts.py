@@ -236,6 +236,27 @@ def test_columns_of_chinese_are_read_one_after_the_other():
     assert [line.text for line in lines] == [*CHINESE[0], *CHINESE[1]]
 
 
+WITHOUT_STOPS = {
+    "Thai": ("เรือข้ามฟากออกจากท่าทุกเช้าเมื่อน้ำขึ้น", "ห้องสมุดเปิดให้ยืมหนังสือได้ทุกวันเสาร์"),
+    "Hindi": ("नाव हर सुबह घाट से निकलती है।", "पुस्तकालय शनिवार को खुलता है।"),
+    "Arabic": ("يغادر القارب الميناء كل صباح،", "تفتح المكتبة أبوابها يوم السبت؛"),
+}
+
+
+@pytest.mark.parametrize("language", WITHOUT_STOPS)
+def test_columns_of_a_language_with_other_stops_or_none_are_read_one_after_the_other(language):
+    columns = [[f"{line} {at}" for at in range(12)] for line in WITHOUT_STOPS[language]]
+    rows = enumerate(zip(*columns, strict=True))
+    lines = arrange(
+        [
+            Fragment(line, 40 + 260 * side, 280 + 260 * side, -12 * at - 10, -12 * at)
+            for at, row in rows
+            for side, line in enumerate(row)
+        ]
+    )
+    assert [line.text for line in lines] == [*columns[0], *columns[1]]
+
+
 def test_long_cells_without_a_stop_stay_rows():
     rooms = ["Room with a view of the sea", "Room without a view of it", "Bed in a room of four beds"]
     prices = ["from eighty-four a night", "from sixty-one a night", "from twenty-nine a night"]

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from bookwheel.documents import decoding
 from bookwheel.documents.decoding import BLOCK, decode, decode_bytes
 from bookwheel.documents.sources import SourceWarnings
 
@@ -132,3 +133,31 @@ def test_lines_of_another_program_beside_those_in_utf8_are_read_and_said(new, ol
     assert decode_bytes(old.encode(encoding) + new.encode(), "a.csv", warnings) == old + new
     assert warnings.lines() == (f"lines in UTF-8, and others whose encoding is a guess: a.csv ({encoding})",)
     assert decode_bytes((new + old).encode(encoding), "a.csv", SourceWarnings()) == new + old
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["CAFÉ\xa0: 3 euros\nTHÉ\xa0: 2 euros\nDÎNER\xa0: 20 euros\n", f"{FRENCH}Le moulin a été\xa0» fermé.\n{FRENCH}"],
+)
+def test_an_accent_before_a_hard_blank_makes_no_line_one_in_utf8(text):
+    warnings = SourceWarnings()
+    assert decode_bytes(text.encode("cp1252"), "a.txt", warnings) == text
+    assert [line[:27] for line in warnings.lines()] == ["the encoding is a guess: a."]
+    mixed = f"{text}CAFÉ\n".encode("cp1252") + "Zoë → Brücke 9\n乌镇 5\n".encode()
+    assert decode_bytes(mixed, "a.txt", SourceWarnings()) == f"{text}CAFÉ\nZoë → Brücke 9\n乌镇 5\n"
+
+
+def test_a_line_without_end_in_a_file_of_two_encodings_is_not_held_until_it_ends(monkeypatch):
+    monkeypatch.setattr(decoding, "_LONGEST_LINE", 300)
+    head = ("José\n" * 9000).encode("cp1252") + "Zoë Brücke\n".encode()
+    stream = BytesIO(head + "wörter und ".encode() * 20_000)
+    sizes = []
+
+    def read(_):
+        sizes.append(stream.tell())
+        return stream.read(70_000 if len(sizes) == 1 else 101)
+
+    texts = list(decode(read, "a.txt", SourceWarnings()))
+    assert "".join(texts) == "José\n" * 9000 + "Zoë Brücke\n" + "wörter und " * 20_000
+    assert len(texts) > 100
+    assert max(map(len, texts[2:])) < 500

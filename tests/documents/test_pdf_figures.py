@@ -1,6 +1,7 @@
 """Figures and footnotes are beside the sentences of a page, not in them."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from conversion import convert
@@ -46,6 +47,23 @@ def test_labels_of_a_drawn_figure_stand_before_its_caption():
 def test_a_drawing_without_a_caption_is_part_of_the_page():
     fragments = lay("Letterhead", left=150, top=650)
     assert set_aside(fragments, [PLACE]) == (fragments, [])
+
+
+@pytest.mark.parametrize("read", ["", "[page 1, figure 1]", "[page 1, figure 1]\nTank B\nSluice"])
+def test_the_few_labels_of_a_drawing_stand_once_whatever_is_read_in_its_picture(read):
+    drawing = replace(PLACE, is_figure=True)
+    labels = lay("Valve opens at 5 bar", "Tank B", left=150, top=650)
+    caption = lay("Figure 2: The tanks.", left=100, top=490)
+
+    def show(_, text):
+        return read if text is None else text
+
+    rest, (figure,) = set_figures_aside([*labels, *caption], [drawing], lambda _: (None, 1.0), show)
+    assert rest == caption
+    assert set(figure.text.split("\n")) == {*filter(None, read.split("\n")), "Valve opens at 5 bar", "Tank B"}
+    assert figure.text.count("Tank B") == 1
+    rest, (figure,) = set_figures_aside(labels, [drawing], lambda _: (None, 1.0), show)
+    assert (rest, figure.text) == (labels, "")
 
 
 def test_a_figure_without_a_caption_cuts_no_sentence():

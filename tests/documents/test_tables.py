@@ -13,6 +13,7 @@ from bookwheel.documents.readers import tables
 from bookwheel.documents.readers.tables import read_csv
 from bookwheel.documents.sources import SourceWarnings
 from bookwheel.tables.files import write_table
+from bookwheel.text.lines import has_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,5 +180,8 @@ def test_a_list_of_flat_objects_is_a_table_and_other_json_stays_as_it_is(
 ) -> None:
     (tmp_path / "a.json").write_text(content)
     document = open_document([tmp_path / "a.json"])
-    assert "".join(part.text for part in document.parts()) == text
+    parts = list(document.parts())
+    assert "".join(part.text for part in parts) == text
+    # What is written anew has no lines of its file.
+    assert {has_lines(part.source) for part in parts} == {text == content}
     assert not document.notes

@@ -11,8 +11,10 @@ from __future__ import annotations
 import codecs
 import re
 import threading
+import unicodedata
 from contextlib import suppress
 from io import BytesIO
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -54,6 +56,10 @@ _STRAY: Final = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
 # Characters of UTF-8 that no other encoding has by chance.
 _LEAST_MIXED: Final = 2
 _EASTERN: Final = frozenset("　、。《》「」『』【】！（），：；？～—…“”")
+# Letters with accents, marks and signs that no accent before a blank or a quote of cp1252 is ("É\u00a0", "é\u00a0»").
+_SURE: Final = re.compile("[\u00a1-\u017f\u1e00-\u303f\uff00-\uffef\U00010000-\U0010ffff]")
+# Bytes of a line of a file of two encodings that is held until it ends.
+_LONGEST_LINE: Final = 8 << 20
 # Bytes of the longest character: a sample can end inside one.
 _TRUNCATED: Final = 4
 
@@ -75,16 +81,23 @@ class _LineDecoder:
     """Decodes each line as UTF-8, or as it is in the other encoding of a file that two programs wrote."""
 
     def __init__(self, other: str) -> None:
-        self._other, self._begun = other, b""
+        self._other = other
+        self._begun: list[bytes] = []
 
     def decode(self, block: bytes, *, final: bool) -> str:
-        """Return the text of the lines that are whole."""
-        *lines, last = (self._begun + block).split(b"\n")
-        self._begun = b"" if final else last
-        return "".join([*(f"{self._decode_line(line)}\n" for line in lines), self._decode_line(last) if final else ""])
+        """Return the text of the lines that are whole, and of what is a line for itself by its length."""
+        end = len(block) if final else block.rfind(b"\n") + 1
+        if not end and sum(map(len, self._begun)) + len(block) > _LONGEST_LINE:
+            end = max(map(block.rfind, (b" ", b","))) + 1 or len(block) * block.isascii()
+        if not end:
+            self._begun.append(block)
+            return ""
+        whole = b"".join([*self._begun, block[:end]])
+        self._begun = [block[end:]]
+        return "\n".join(map(self._decode_line, whole.split(b"\n")))
 
     def _decode_line(self, line: bytes) -> str:
-        is_utf8 = _can_decode(line, "utf-8")
+        is_utf8 = _is_utf8(line, self._other)
         return line.decode("utf-8" if is_utf8 else self._other, "strict" if is_utf8 else _VISIBLE)
 
 
@@ -148,6 +161,22 @@ def _can_decode(sample: bytes, encoding: str) -> bool:
     return True
 
 
+def _is_utf8(line: bytes, other: str) -> bool:
+    """Return True if a line is in UTF-8, and in cp1252 not by chance."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        return False
+    return other != "cp1252" or text.isascii() or _count_sure(text) > 0
+
+
+def _count_sure(text: str) -> int:
+    """Count the characters beyond ASCII that UTF-8 alone has: no letter of another script lone among Latin ones."""
+    scripts = [unicodedata.name(sign, "").split(" ")[0] if sign > "\u017f" and sign.isalpha() else "" for sign in text]
+    beside = sum(one == other and one not in ("", "LATIN") for one, other in pairwise(scripts))
+    return len(_SURE.findall(text)) + 2 * beside
+
+
 def is_mostly_utf8(sample: bytes) -> bool:
     """Return True if the sample is UTF-8, apart from a little damage."""
     if b"\x1b$" in sample and sample.isascii():
@@ -162,12 +191,9 @@ def is_mostly_utf8(sample: bytes) -> bool:
 def _guess_or_part(sample: bytes, *, wide: bool) -> tuple[str, str]:
     """Return the likely encoding of a sample, and that of its other lines where some are UTF-8; empty for unknown."""
     lines = [line for line in sample.split(b"\n")[: -1 if len(sample) >= SAMPLE else None] if not line.isascii()]
-    parts = {
-        is_utf8: b"\n".join(line for line in lines if _can_decode(line, "utf-8") is is_utf8)
-        for is_utf8 in (True, False)
-    }
-    newer, older = parts[True].decode("utf-8", "ignore"), parts[False]
-    is_mixed = sum(not sign.isascii() for sign in newer) >= _LEAST_MIXED and bool(older)
+    parts = {is_utf8: b"\n".join(line for line in lines if _is_utf8(line, "") is is_utf8) for is_utf8 in (True, False)}
+    newer, older = parts[True].decode(), parts[False]
+    is_mixed = _count_sure(newer) >= _LEAST_MIXED and bool(older)
     is_mixed = is_mixed and b"\0" not in sample and not _STRAY.search(sample)
     if is_mixed and _is_western(older):
         return "", "cp1252"

@@ -213,8 +213,10 @@ def open_document(
     notes = SourceWarnings()
     unique: dict[str, str | Path] = {}
     for source in source_list:
-        if unique.setdefault(_identify(source), source) is not source:
+        if (key := _identify(source)) in unique:
             notes.add("named more than once, and read once", to_printable(str(source)))
+        else:
+            unique[key] = source
     source_list = list(unique.values())
     items: list[SourceItem] = []
     titles: list[str] = []

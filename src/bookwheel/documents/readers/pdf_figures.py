@@ -71,7 +71,11 @@ def set_figures_aside(
         else:
             text, is_chart = _write_labels(place, inside, draw)
             is_aside = has_caption or is_chart
-            text = show(place, (text if is_aside else "") if len(inside) >= _LABELS or not drawn.is_figure else None)
+            is_read = has_caption and drawn.is_figure and len(inside) < _LABELS
+            shown = show(place, None if is_read else text if is_aside else "")
+            # What stands on the page is kept, whatever is read in its picture.
+            unread = [f.text for f in inside if is_read and f.text not in shown]
+            text = "\n".join(filter(None, [shown, *unread]))
             left = body if is_aside else left
         figures.append(replace(place, text=text))
     return left, figures

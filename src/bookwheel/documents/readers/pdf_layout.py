@@ -29,8 +29,8 @@ _PROSE_LENGTH: Final = 44
 _PROSE_FILL: Final = 0.6
 _PROSE_SHARE: Final = 0.6
 _WIDE: Final = re.compile(r"[\u3000-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]")
-# Cells of a table have no stops; one line of prose in six has one at least.
-_STOP: Final = re.compile(r"[.,;:!?](?:\s|$)|[。，；：！？]")
+# Cells of a table have no stops; one line of prose in six has one at least, save in Thai, Lao and Khmer.
+_STOP: Final = re.compile(r"[.,;:!?…](?:\s|$)|[。，；：！？、।۔،؛؟։።፣፤။]|[\u0e01-\u0e2e\u0e81-\u0eae\u1780-\u17b3]")
 _STOP_SHARE: Final = 1 / 6
 # A cell has this many lines at most; more side by side are columns.
 _MOST_CELL_LINES: Final = 12

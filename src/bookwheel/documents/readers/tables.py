@@ -86,8 +86,11 @@ def read_records(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]
         pieces = decode(file.read, source.name, warnings, source.charset)
         if source.fingerprint.size <= _MOST_JSON:
             text = "".join(pieces)
-            table = "\n".join(format_rows(iter(_list_records(text)), is_marked=True))
-            pieces = iter([f"{table}\n" if table else text])
+            if table := "\n".join(format_rows(iter(_list_records(text)), is_marked=True)):
+                # A source of its own, as its lines are not those of the file.
+                yield Part(text=f"{table}\n", source=f"{source.name}#records")
+                return
+            pieces = iter([text])
         yield from (Part(text=piece, source=source.name) for piece in pieces if piece)
 
 

@@ -205,6 +205,19 @@ async def test_a_chinese_thing_of_one_sign_is_told_anew(journal):
     assert "红海" not in (await ask(opened, "景行的船叫什么名字？")).answer
 
 
+async def test_a_chinese_thing_of_two_signs_is_no_thing_of_one(journal):
+    opened = await begin_quoting(journal, "talk", "他们说的一切")
+    await append(opened, "景行：我的电话是五五七一。\n若兰：大家都这么说。\n", source="1", at="2026-01-05")
+    await append(opened, "景行：我住在柳谷。\n若兰：大家都这么说。\n", source="2", at="2026-02-02")
+    assert "五五七一" in (await ask(opened, "景行的电话是什么？")).answer
+    await forget(opened, source="1")
+    await forget(opened, source="2")
+    other = "景行：我这话当真，马叫红海。\n若兰：大家都这么说。\n景行：我到底记住了，马叫红海。\n"
+    await append(opened, other, source="3", at="2026-03-02")
+    for question in ("景行的电话是什么？", "景行住在哪里？"):
+        assert (await ask(opened, question)).verdict is Verdict.ABSENT
+
+
 async def test_a_chinese_place_is_known_by_where_one_goes(journal):
     opened = await begin_quoting(journal, "class", "家长群里的事")
     await append(opened, "春游去白鹿坡。", source="1", at="2026-01-05")
@@ -239,6 +252,15 @@ async def test_what_is_left_of_a_sentence_of_which_words_were_forgotten_answers_
     await forget(opened, text="7719-QX")
     assert (await ask(opened, "What is the door code?")).verdict is Verdict.ABSENT
     assert "Rosa Tamm" in (await ask(opened, "Who was told the door code?")).answer
+
+
+async def test_blanks_alone_are_nothing_forgotten(journal):
+    opened = await begin_quoting(journal, "practice", "the practice")
+    await append(opened, "The door code is   7719-QX.", source="a", at="2026-01-05")
+    assert "7719-QX" in (await ask(opened, "What is the door code?")).answer
+    await append(opened, "Rosa Tamm was told the gate word Heron.", source="b", at="2026-01-06")
+    await forget(opened, text="Heron")
+    assert "7719-QX" in (await ask(opened, "What is the door code?")).answer
 
 
 async def test_a_value_behind_a_label_is_newest(journal):

@@ -95,6 +95,9 @@ def test_a_passage_shows_a_person_by_a_name_and_a_choice_by_nothing():
     assert shows_kind(AnswerKind.PERSON, "the clock was wound by Amos Thorne")
     assert not shows_kind(AnswerKind.PERSON, "the clock was wound at noon")
     assert shows_kind(None, "anything")
+    assert all(shows_kind(AnswerKind.PLACE, place) for place in ("春游改去云溪谷。", "我们往老桥走", "去白鹿坡玩"))
+    common = "我到底记住了，马叫红海。", "过去的山寨", "去年的市场", "他到底什么立场", "我去看电影", "从小到大"
+    assert not any(shows_kind(AnswerKind.PLACE, words) for words in common)
 
 
 def test_lists_and_counts_are_asked_of_all_that_there_is():

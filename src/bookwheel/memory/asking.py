@@ -53,7 +53,7 @@ from bookwheel.types import DocumentInfo, Status, Usage
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from bookwheel.claims import Claim
     from bookwheel.journal.memory_rows import MemoryVersion
@@ -64,9 +64,11 @@ if TYPE_CHECKING:
 
 _EMPTY: Final = "The memory is empty."
 _UNKNOWN: Final = "Nothing was known then."
-# Signs of Chinese questions, but those that name no thing.
-_SIGN: Final = re.compile(r"(?![的了在是叫什么名字谁哪里儿吗呢吧有和与多少几现])[\u4e00-\u9fff]")
-# In prose, where words were blotted out; between the columns of a table no sentence ends.
+# A Chinese thing of one sign that is somebody's, as in 景行的船叫什么, and not the first sign of a longer word.
+_SIGN: Final = re.compile(
+    r"(?<=的)(?![人事话时])[\u4e00-\u9fff](?=[的了在是叫什么谁哪吗呢吧有和与多几现]|[^\u4e00-\u9fff]|$)"
+)
+# In prose of which words were forgotten, where they stood; between the columns of a table no sentence ends.
 _HOLE: Final = re.compile(r"\S {3,}(?:\S.*)?[.!?。！？]\s*$")
 # Newer statements of one matter that are judged at most.
 _MOST_STATEMENTS: Final = 5
@@ -232,7 +234,7 @@ async def _ask_texts(
     if not is_absence(text.casefold()):
         # A short answer has none of the question's words; the passage that it is from has.
         passage = ended.answer.passage or text
-        if answer := await asyncio.to_thread(_choose_newest, text, passage, question, version, document):
+        if answer := await asyncio.to_thread(_choose_newest, opened, text, passage, question, version, document):
             return answer if answer.answer == text else await _shorten(opened, answer, prompts, document)
     if told := find_told(question, document):
         answer = await asyncio.to_thread(_judge, told, question, version.version, document, "texts")
@@ -242,9 +244,11 @@ async def _ask_texts(
 
 
 def _choose_newest(
-    text: str, passage: str, question: str, version: MemoryVersion, document: PassageDocument
+    opened: OpenMemory, text: str, passage: str, question: str, version: MemoryVersion, document: PassageDocument
 ) -> MemoryAnswer | None:
     """Return the newest statement in the matter of a passage that answers the question; None where none does."""
+    stones = opened.tables.list_tombstones(opened.record.number)
+    blotted = {source for stone in stones if stone.scope == "text" for source in stone.sources}
     *newest, own = list_newest(passage, question, document)
     for statement in (*newest[:_MOST_STATEMENTS], own):
         answer = _judge(text if statement == passage else statement, question, version.version, document, "texts")
@@ -254,17 +258,19 @@ def _choose_newest(
             newer = max(answer.newer, key=lambda quote: datetime.fromisoformat(quote.at))
             candidates.insert(0, _judge(newer.quote, question, version.version, document, "texts"))
         for one in candidates:
-            if one.answers is not Fit.NO and _says(one, question) and _is_of_matter(one, question, document):
+            if one.answers is not Fit.NO and _says(one, question, blotted) and _is_of_matter(one, question, document):
                 return one
     return None
 
 
-def _says(answer: MemoryAnswer, question: str) -> bool:
+def _says(answer: MemoryAnswer, question: str, blotted: Container[str]) -> bool:
     """Return whether an answer says something: what only asks is one where it is asked for what somebody asked.
 
-    What is left of a sentence of which words were forgotten says little: only what is told by its form, such as a name.
+    What is left of a sentence says little where its source is `blotted`, so that words of it were forgotten: only what
+    is told by its form, such as a name.
     """
-    if find_kind(question) is None and any(_HOLE.search(quote.quote) for quote in answer.evidence):
+    torn = (quote for quote in answer.evidence if quote.source in blotted)
+    if find_kind(question) is None and any(_HOLE.search(quote.quote) for quote in torn):
         return False
     return not only_asks(answer.answer) or any(word in question.casefold() for word in ("ask", "question", "问"))
 
@@ -304,7 +310,7 @@ def _is_of_matter(answer: MemoryAnswer, question: str, document: PassageDocument
     own = asked.stems & names
     # A label such as "Concert:" speaks of nobody, where the question has it as a common word and no other.
     is_label = asked.stems <= own and not any(who in question for who in document.speakers)
-    # A Chinese thing may be one sign, which no pair of signs is.
+    # Words are pairs of signs, and a Chinese thing may be one.
     signs = set(_SIGN.findall(question)) - set("".join(document.speakers))
     # A question that names nobody who speaks is not of a talk.
     return not own or is_label or any(asked.find(one.quote) - own or signs & set(one.quote) for one in answer.evidence)

@@ -92,6 +92,11 @@ def test_what_is_sent_names_key_and_account():
     assert json.loads(request.content) == {"text": "löng 象"}
 
 
+def test_endpoints_of_one_account_are_equal_and_can_be_keys():
+    one, same = (Endpoint.resolve("http://h/v1", account={"OpenAI-Project": "p"}) for _ in range(2))
+    assert {one: 1}[same] == 1
+
+
 def test_without_a_key_none_is_sent():
     client, asked = open_client([httpx2.Response(200, json={})])
     asyncio.run(client.get("/models"))

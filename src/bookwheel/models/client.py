@@ -46,7 +46,7 @@ class Client:
         self._retries = endpoint.retries
         self._http = http
         key = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
-        self._headers = {"Accept": "application/json", **key, **endpoint.account}
+        self._headers = {"Accept": "application/json", **key, **dict(endpoint.account)}
 
     async def __aenter__(self) -> Self:
         return self

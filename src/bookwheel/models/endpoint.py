@@ -39,8 +39,8 @@ class Endpoint:
     url: str
     """The base URL; routes such as `/chat/completions` are appended."""
     key: str | None = field(default=None, repr=False)
-    account: Mapping[str, str] = field(default_factory=dict)
-    """The headers that name the account that pays."""
+    account: tuple[tuple[str, str], ...] = ()
+    """The headers that name the account that pays, with their values."""
     timeout: float = DEFAULT_TIMEOUT
     """Seconds without a byte from the server before one attempt fails."""
     deadline: float = _TIMEOUTS_PER_DEADLINE * DEFAULT_TIMEOUT
@@ -69,8 +69,8 @@ class Endpoint:
             raise Refused("the API key contains characters that no key can have: copy it again into OPENAI_API_KEY")
         if deadline is None:
             deadline = max(_SHORTEST_DEADLINE, _TIMEOUTS_PER_DEADLINE * timeout)
-        account = account or {}
-        return cls(url=url, key=key or None, account=account, timeout=timeout, deadline=deadline, retries=retries)
+        headers = tuple((account or {}).items())
+        return cls(url=url, key=key or None, account=headers, timeout=timeout, deadline=deadline, retries=retries)
 
     @property
     def root(self) -> str:

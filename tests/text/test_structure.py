@@ -50,6 +50,24 @@ def test_the_first_of_pairs_of_words_is_no_header_but_that_above_numbers_is():
 
 
 @pytest.mark.parametrize(
+    "table",
+    [
+        ["Date | What | Cost", "2024-03-01 | hull | 40.00", "2024-03-05 | sail | 20.00"],
+        ["Time | Who | What", "09:00 | Ada | talk", "09:30 | Bo | tea"],
+        ["Runner | 5 km | 10 km", "Ada | 28 min | 59 min", "Bo | 31 min | 66 min"],
+        ["Item | Price", "putty | 9", "nails | call", "tar | ask"],
+    ],
+)
+def test_a_header_in_bars_stays_with_its_rows(table):
+    assert parts("\n".join(table)) == [(Shape.ROW, row, None, table[0]) for row in table[1:]]
+
+
+def test_a_bar_in_a_talk_ends_nothing():
+    said = "Noor: use cat x | less here\nJuho: fine\nNoor: thanks\n"
+    assert [shape for shape, *_ in parts(said)] == [Shape.TURN] * 3
+
+
+@pytest.mark.parametrize(
     "stamp",
     [
         "2026-05-03T07:29:26Z ERROR",

@@ -28,6 +28,7 @@ QUOTE: Final = "quote"
 _MOST_COLUMNS: Final = 40
 _SEPARATOR: Final = re.compile(r"\s*[,，、;；]\s*")
 _COLON: Final = re.compile(r"[:：]")
+_BELONGING: Final = re.compile(r"\s(?:of|by|from|in|for|with|on|at|to|that|which|who)\s")
 _DATES: Final = re.compile(
     r"\b(date|day|when|until|deadline|due|since|from|expir\w*)\b|日期|期限|时间|何时", re.IGNORECASE
 )
@@ -126,8 +127,13 @@ class TableRequest:
 
     @property
     def thing(self) -> str:
-        """What a row is of: "every boat", without its columns."""
+        """What a row is of: "every boat of the club", without its columns."""
         return _COLON.split(self.sentence, maxsplit=1)[0]
+
+    @property
+    def noun(self) -> str:
+        """What a row is, without what that belongs to: "every boat", of 俱乐部的每艘船 the last."""
+        return _BELONGING.split(self.thing, maxsplit=1)[0].rpartition("的")[2]
 
     def to_question(self) -> str:
         """Return the request as the question of a reading; `parse` reads it again."""

@@ -70,7 +70,7 @@ def fill_table(
     if not rows:
         return None
     names = read[0][2]
-    places = map_columns(columns, names, [cells for _, _, cells in rows[:_SAMPLE]], request.thing)
+    places = map_columns(columns, names, [cells for _, _, cells in rows[:_SAMPLE]], request.noun)
     if len(places) < max(_LEAST_COLUMNS, len(columns) / 2):
         return None
     above = find_stems(f"{leads} {header}")

@@ -4,7 +4,7 @@
     header   No.          Action             Owner             Due              Net
              no word is shared, but Owner is a person, Due a deadline, Net an amount, and Action a task
 
-    every boat: name     Boat | Class: the name of a boat stands under Boat, else in the first column
+    every boat: name     Boat | Class: the name of a boat stands under Boat
 
 The names' own words come first, then what the names stand for, then what the cells are: dates, numbers, words.
 """
@@ -74,9 +74,8 @@ def map_columns(
     left = [at for at, one in enumerate(columns) if one.kind is Kind.TEXT and at not in found]
     free = [at for at in range(len(names)) if at not in found.values()]
     free = [at for at in free if left and _suits(columns[left[0]], names[at], cells[at])]
-    # What is left of words is what a row is about, and nobody's name; a thing's name stands first.
-    name = columns[left[0]].name if len(left) == 1 and free else ""
-    if name and (not OF_PEOPLE.search(name) or (_OF_NAMES.fullmatch(name) and free[0] == 0)):
+    # What is left of words is what a row is about, and nobody's name.
+    if len(left) == 1 and free and not OF_PEOPLE.search(columns[left[0]].name):
         found[left[0]] = free[0]
     return found
 

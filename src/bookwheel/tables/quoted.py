@@ -68,9 +68,12 @@ class QuotedRows:
         # Without columns, a row is a part as it stands.
         labels = words if len(request.columns) >= _LEAST_COLUMNS else None
         units = _choose_units(document, request, words, labels)
+        units = [unit for unit in units if not _names_columns(unit.text, request)]
         # A list in bars may be told as a table too.
         both = [*_find_lines(document, request, words), *_find_tables(document, request, words)]
-        lines = list({line.start: line for line in both}.values())
+        lines = [
+            line for line in {line.start: line for line in both}.values() if not _names_columns(line.text, request)
+        ]
         taken = sorted((line.start, line.end) for line in lines)
         starts = frozenset(line.start for line in lines)
         if lines:  # Beside a list, only what says itself, or under a heading of its own, that it is asked for.
@@ -222,6 +225,12 @@ def _find_lines(document: Document, request: TableRequest, words: QuestionWords)
         if share >= _NEAR * best or (is_long and _is_alike(other, layout, text))
         for row in rows
     ]
+
+
+def _names_columns(text: str, request: TableRequest) -> bool:
+    """Tell if a line is a header that nothing marks: it says the names of the columns and no more."""
+    said = find_stems(text)
+    return bool(said) and said <= find_stems(" ".join(column.name for column in request.columns))
 
 
 def _is_alike(one: Sequence[str], other: Sequence[str], is_text: Sequence[bool]) -> bool:

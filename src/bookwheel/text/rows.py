@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bookwheel.text.lexicon import stem, words
+from bookwheel.text.lexicon import MONTH_NAMES, stem, words
 from bookwheel.text.questions import find_columns
 from bookwheel.text.ranking import QuestionWords, find_stems
 
@@ -62,6 +62,8 @@ _TOTAL: Final = re.compile(r"\btotal|\bsum\b|altogether|in all|comes to|overall|
 
 
 _FIGURE: Final = re.compile(r"\d(?:[\d.,'’ ]*\d)?")
+_CODE: Final = re.compile(r"\b[A-Z]{3}\b")
+_MONTH: Final = re.compile(rf"\b(?:{'|'.join(MONTH_NAMES)})\b", re.IGNORECASE)
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _MOST_OF: Final = 0.6
@@ -147,8 +149,8 @@ def _is_figure(cell: str) -> bool:
 
 
 def _find_form(cell: str) -> str:
-    """Return how a cell is written: "EUR 74.00" and "CHF 9.50" alike."""
-    return _LETTERS.sub("a", _FIGURE.sub("9", " ".join(cell.split())))
+    """Return how a cell is written: "EUR 74.00" and "CHF 9.50" alike, as are days; "5 km" is unlike "28 min"."""
+    return _CODE.sub("A", _MONTH.sub("M", _FIGURE.sub("9", " ".join(cell.split()))))
 
 
 def _find_mark(line: str) -> str | None:

@@ -104,6 +104,8 @@ _LOUD: Final = re.compile(r"\s*(?=.*[A-Z]{3})[^a-z]+$")
 _SHORT_TURN: Final = 60
 _CELLS: Final = 2
 _ROWS: Final = 3
+_SAMPLE: Final = 50
+"""Rows that tell whether the first of them is a header."""
 _PRICE: Final = re.compile(r"\d[.,]\d\d(?!\d)|[£$€¥]\s?\d|\d\s?元")
 """What a row has and a header has not, where no rule below it says that it is one."""
 _LATEST_HEADER: Final = 6
@@ -244,7 +246,7 @@ def _read_block(lines: Sequence[Line], at: int) -> tuple[int, list[TextPart]]:
         if end > at and _MARKED_HEADING.match(lines[end].text):
             break
         # A table may stand right below its title, and a note right below the table.
-        if end > at and _is_row(lines[end].text) is not _is_row(lines[end - 1].text):
+        if end > at and _part_tables(lines[end - 1].text, lines[end].text):
             break
         end += 1
     block = lines[at:end]
@@ -276,16 +278,24 @@ def _is_framed(line: str) -> bool:
     return bare.startswith("|") and bare.endswith("|") and len(bare) > 1
 
 
-def _is_row(line: str) -> bool:
-    return _is_framed(line) or (" | " in line and not _STAMPED.match(line))
+def _part_tables(above: str, below: str) -> bool:
+    """Tell if a table begins or ends between two lines; a log or a talk may have a bar in a line."""
+    is_one_framed = _is_framed(above) is not _is_framed(below)
+    has_one_bars = _has_bars(above) is not _has_bars(below)
+    is_said = any(_STAMPED.match(line) or _SPEAKER.match(line) for line in (above, below))
+    return is_one_framed or (has_one_bars and not is_said)
+
+
+def _has_bars(line: str) -> bool:
+    return " | " in line or line.endswith(" |") or _is_framed(line)
 
 
 def _names_columns(rows: Sequence[str]) -> bool:
     """Tell if the first row of a table that marks none is its header: no price, and not the first of names in pairs."""
     have_numbers = [any(map(str.isdigit, row)) for row in rows]
-    is_above_numbers = not have_numbers[0] and 2 * sum(have_numbers) > len(rows)
+    is_above_numbers = not have_numbers[0] and any(have_numbers)
     are_pairs = not is_above_numbers and all(row.count("|") == 1 for row in rows)
-    is_row = are_pairs or _PRICE.search(rows[0]) or has_header([split_cells(row) for row in rows]) is False
+    is_row = are_pairs or _PRICE.search(rows[0]) or has_header([split_cells(row) for row in rows[:_SAMPLE]]) is False
     return not is_row
 
 

@@ -63,7 +63,6 @@ from bookwheel.reading.ways.quoted_memory import (
 )
 from bookwheel.reading.ways.spec import Decision, WaySpec
 from bookwheel.reading.ways.table_answers import find_table_answer, names_other_row
-from bookwheel.text.questions import Style, find_style
 from bookwheel.types import Answer, Chunk, Conversation, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
@@ -142,9 +141,6 @@ async def quotes(
         for step in list_unread(left, memory, Decision(score=gain or 0.0, usage=Usage()), done):
             yield number_step(step, index)
             index += 1
-    if not found_by_start and find_style(question) is Style.POLAR:
-        # Not one of its words stands in the document, and of a yes or no no passage can show what is asked.
-        kept = [quote for quote in kept if quote.chunk == inf]
     yield await _answer(kept, second, memory, scorer, model, plan, document=document)
 
 

@@ -171,6 +171,23 @@ def test_a_fetch_ends_at_once_when_it_is_cancelled():
             fetch(url)
 
 
+def test_a_fetch_is_cancelled_in_its_own_loop_which_is_not_closed_before_that_is_done(monkeypatch):
+    threads = []
+
+    class Watched(web.LoopThread):
+        def submit(self, work):
+            outcome = super().submit(work)
+            outcome.add_done_callback(lambda done: done.cancelled() and threads.append(threading.current_thread().name))
+            return outcome
+
+    monkeypatch.setattr(web, "LoopThread", Watched)
+    with dripping(b"HTTP/1.1 200 OK\r\n\r\n") as url, CancelScope() as scope:
+        threading.Timer(0.1, scope.cancel).start()
+        with pytest.raises(WorkCancelled):
+            fetch(url)
+    assert threads == ["bookwheel fetch"]
+
+
 def test_a_broken_picture_is_refused():
     with (
         site({"/a.png": (200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n" + bytes(99))}) as (address, _),

@@ -154,15 +154,15 @@ def show(name: str, *, version: int | None = None, output: OutputOptions = Outpu
 @app.command
 def log(name: str, *, output: OutputOptions = OutputOptions()) -> int:
     """List a memory's versions with what each changed and who said it, its answers and what was forgotten."""
-    from bookwheel.views.flags import describe_flags
+    from bookwheel.views.flags import describe_version_flags
 
     with output.require_journal(name) as journal:
         values = records.log_to_json(journal.memories, journal.memories.find(name))
     lines = []
     for version in values["versions"]:
         late = ("late",) if version["late"] else ()
-        flags = describe_flags(() if version["kind"] == "edit" else version["flags"])
-        lines.append(" · ".join((f"version {version['version']}", version["at"], version["source"], *late, *flags)))
+        words = *late, *describe_version_flags(version)
+        lines.append(" · ".join((f"version {version['version']}", version["at"], version["source"], *words)))
         lines += [format_change(change) for change in version["changes"]]
     for answer in values["answers"]:
         lines.append(f"asked at version {answer['version']}: {answer['question']} → {answer['answer']}")

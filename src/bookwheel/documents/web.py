@@ -12,6 +12,7 @@ import ipaddress
 import socket
 import tempfile
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import replace
 from email.message import Message
 from pathlib import PurePosixPath
@@ -154,8 +155,14 @@ def _run(work: Coroutine[Any, Any, SourceFile]) -> SourceFile:
     """Return the result of a coroutine, run in a thread and a loop of its own; the caller may be in another loop."""
     thread = LoopThread("bookwheel fetch")
     outcome = thread.submit(work)
+
+    def cancel() -> None:
+        # In the loop itself: it cannot be closed between the end of the future and what the future tells it then.
+        with suppress(RuntimeError):  # it has just ended
+            thread.loop.call_soon_threadsafe(outcome.cancel)
+
     try:
-        with current_scope().on_cancel(outcome.cancel):
+        with current_scope().on_cancel(cancel):
             return outcome.result()
     except CancelledError:
         check_cancelled()

@@ -1,11 +1,11 @@
 """The words for flags of steps, answers and versions: the same in the terminal, in files, over MCP and on the page.
 
-JSON has the flags themselves.
+The JSON of the command line and of HTTP has the flags themselves.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.flags import Flag
 
@@ -43,3 +43,8 @@ FLAG_WORDS: Final[Mapping[str, str]] = {
 def describe_flags(flags: Iterable[str]) -> list[str]:
     """Return flags in words; one of another version of the program as it is."""
     return [FLAG_WORDS.get(one, one) for one in flags]
+
+
+def describe_version_flags(version: Mapping[str, Any]) -> list[str]:
+    """Return the flags of a version of a memory in words; who wrote it by hand, its kind and source say."""
+    return describe_flags(() if version["kind"] == "edit" else version["flags"])

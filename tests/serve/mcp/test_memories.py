@@ -21,7 +21,7 @@ from value_notes import PLAN, note_values
 
 from bookwheel import LastingMemory
 from bookwheel.models.scripted import ScriptedModel
-from bookwheel.serve.mcp import memories
+from bookwheel.serve.mcp import memories, server
 from bookwheel.serve.mcp.graph import build_graph_server
 from bookwheel.serve.mcp.results import ROOM, measure
 
@@ -50,17 +50,14 @@ def test_the_verbs_from_beginning_to_end(tmp_path: Path) -> None:
             then = await call(client, "memory_ask", memory="ada", question="room?", as_of="2026-05-01T12:00Z")
             assert "12" in then["answer"]
             await call(client, "memory_edit", memory="ada", old="pin = 9", new="pin = 8")
-            assert [one.get("flags") for one in (await call(client, "memory_log", memory="ada"))["versions"]] == [
-                ["edited by hand"],
-                None,
-                None,
-                None,
-            ]
             shown = await call(client, "memory_show", memory="ada")
             assert shown["pieces"] == [{"text": "door = 1\npin = 8\nroom = 31"}]
             assert (await call(client, "memory_show", memory="ada", version=1))["pieces"] == [{"text": "room = 12"}]
             log = await call(client, "memory_log", memory="ada")
             assert [one["source"] for one in log["versions"]] == ["by hand", "m3", "m2", "m1"]
+            assert log["versions"][0]["kind"] == "edit"
+            # Its kind and source say that it was written by hand.
+            assert not any("flags" in one for one in log["versions"])
             assert (await call(client, "memory_log", memory="ada", part="answers"))["answers"][0]["from"] == "memory"
             diff = await call(client, "memory_diff", memory="ada", old=1, new=2)
             assert {"reworded": "room = 31", "old": "room = 12"} in diff["changes"]
@@ -77,6 +74,20 @@ def test_the_verbs_from_beginning_to_end(tmp_path: Path) -> None:
             assert [one["memory"] for one in (await call(client, "memory_list"))["memories"]] == ["bo"]
             assert (await call(client, "memory_delete", memory="bo"))["deleted"]
             assert "no memory" in (await refused(client, "memory_show", memory="bo")).casefold()
+
+    asyncio.run(main())
+
+
+def test_a_memory_that_is_too_large_for_a_message_says_how_to_export_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_MOST_EXPORTED", 1 << 10)
+
+    async def main() -> None:
+        async with client_of(tmp_path, reader(), plan=PLAN) as client:
+            await call(client, "memory_new", memory="ada", about="Ada")
+            with pytest.raises(MCPError, match="`bookwheel memory export ada FILE`"):
+                await client.read_resource("memory://ada/export")
 
     asyncio.run(main())
 

@@ -235,14 +235,19 @@ class ServedMemories:
             await asyncio.to_thread(self._tables.delete, record.number)
         self._newest.pop(record.number, None)
 
-    async def export(self, key: Key | None, name: str) -> bytes:
-        """Return a memory as a journal of its own."""
+    async def export(self, key: Key | None, name: str, most_bytes: int | None = None) -> bytes:
+        """Return a memory as a journal of its own, which may not be larger than `most_bytes`."""
         record = await self.find(key, name)
 
         def write() -> bytes:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / f"{name}.sqlite"
                 export_memory(self._service.journal, record, path)
+                if most_bytes is not None and path.stat().st_size > most_bytes:
+                    raise InputError(
+                        f"the memory {name} is over {most_bytes >> 20} MiB: export it with `bookwheel memory export "
+                        f"{name} FILE`, or over HTTP from /memories/{name}/export"
+                    )
                 return path.read_bytes()
 
         return await asyncio.to_thread(write)

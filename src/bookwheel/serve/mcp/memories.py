@@ -16,9 +16,9 @@ from bookwheel.background import let_leave
 from bookwheel.errors import InputError
 from bookwheel.journal.memory_rows import MemoryLimits
 from bookwheel.serve.engine.service import Service
-from bookwheel.serve.mcp.results import ROOM, Json, clean, cut, make_page
+from bookwheel.serve.mcp.results import ROOM, Json, clean, cut, drop_empty, make_page
 from bookwheel.serve.mcp.tools import LONGEST_WAIT, Cursor, get_key
-from bookwheel.views.flags import describe_flags
+from bookwheel.views.flags import describe_flags, describe_version_flags
 from bookwheel.views.verdicts import advise_room
 
 At = Annotated[str | None, Field(description="Its time, as 2026-11-24T09:30+01:00.")]
@@ -122,7 +122,7 @@ class LastingMemoryTools:
         for one in reversed(log[part]):
             kept = {name: value for name, value in one.items() if name in _SHOWN[part] and value not in ([], "", False)}
             if part == "versions":
-                kept |= {"flags": describe_flags(one["flags"])} if one["flags"] else {}
+                kept |= drop_empty({"flags": describe_version_flags(one)})
                 kept |= _shorten_changes(one["changes"])
             rows.append({name: cut(value) if isinstance(value, str) else value for name, value in kept.items()})
         return {"memory": memory, **make_page(part, clean(rows), cursor, ROOM - 60)}
@@ -200,7 +200,7 @@ def _make_room(calls: dict[Hashable, asyncio.Task[Json]]) -> None:
 
 
 _SHOWN: Final = {
-    "versions": {"version", "source", "at", "kind", "late", "flags"},
+    "versions": {"version", "source", "at", "kind", "late"},
     "sources": {"source", "at", "characters", "read", "late"},
     "answers": {"version", "question", "answer", "from", "verdict"},
     "forgotten": {"scope", "sources", "ended", "replayed", "lines", "purged"},

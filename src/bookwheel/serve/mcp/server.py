@@ -42,6 +42,8 @@ _STARTS: Final = ToolAnnotations(destructive_hint=False)
 _ERASES: Final = ToolAnnotations(destructive_hint=True)
 # Clients show the whole list of resources to a person.
 _MOST_LISTED: Final = 50
+# Of an exported memory, which goes out as one message.
+_MOST_EXPORTED: Final = 32 << 20
 # Least characters of a key; a shorter one could be guessed.
 _KEY_LENGTH: Final = 16
 
@@ -192,7 +194,7 @@ class _ReadingServer(ProtocolServer):
     async def export_memory(self, memory: str, ctx: Context) -> bytes:
         """Return a lasting memory as a journal of its own, which opens elsewhere."""
         with self._told_to_client():
-            return await self._service.memories.export(get_key(ctx), memory)
+            return await self._service.memories.export(get_key(ctx), memory, _MOST_EXPORTED)
 
     async def _load(self, name: str, ctx: Context) -> Reading:
         with self._told_to_client():

@@ -254,6 +254,14 @@ async def test_what_is_left_of_a_sentence_of_which_words_were_forgotten_answers_
     assert "Rosa Tamm" in (await ask(opened, "Who was told the door code?")).answer
 
 
+async def test_what_is_left_of_a_chinese_sentence_is_no_answer(journal):
+    opened = await begin_quoting(journal, "gate", "大门的事")
+    await append(opened, "大门的密码是七七。", source="a", at="2026-01-05")
+    assert "七七" in (await ask(opened, "大门的密码是什么？")).answer
+    await forget(opened, text="七七")
+    assert (await ask(opened, "大门的密码是什么？")).verdict is Verdict.ABSENT
+
+
 async def test_blanks_alone_are_nothing_forgotten(journal):
     opened = await begin_quoting(journal, "practice", "the practice")
     await append(opened, "The door code is   7719-QX.", source="a", at="2026-01-05")

@@ -69,7 +69,7 @@ _SIGN: Final = re.compile(
     r"(?<=的)(?![人事话时])[\u4e00-\u9fff](?=[的了在是叫什么谁哪吗呢吧有和与多几现]|[^\u4e00-\u9fff]|$)"
 )
 # In prose of which words were forgotten, where they stood; between the columns of a table no sentence ends.
-_HOLE: Final = re.compile(r"\S {3,}(?:\S.*)?[.!?。！？]\s*$")
+_HOLE: Final = re.compile(r"(?:\S {3,}|[\u4e00-\u9fff] {2,})(?:\S.*)?[.!?。！？]\s*$")
 # Newer statements of one matter that are judged at most.
 _MOST_STATEMENTS: Final = 5
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from io import BytesIO
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -101,10 +102,43 @@ def test_hidden_rows_and_columns_of_a_sheet_are_said(tmp_path) -> None:
         sheet.write_row(at, 0, [f"pane {at}", at])
     sheet.set_row(2, None, None, {"hidden": True})
     sheet.set_column(1, 1, None, None, {"hidden": True})
+    sheet.set_column(5, 16383, None, None, {"hidden": True})
+    folded = book.add_worksheet("Folded")
+    folded.write_row(0, 0, ["pane", "glue"])
+    folded.set_column(2, 16383, None, None, {"hidden": True})
     book.close()
     document = open_document([tmp_path / "a.xlsx"])
     assert "| pane 2 | 2 |" in "".join(part.text for part in document.parts())
-    assert "rows or columns that are hidden, and are read too: a.xlsx#sheet1.xml (2)" in document.notes
+    notes = [note for note in document.notes if "hidden" in note]
+    assert notes == ["rows or columns that are hidden, and are read too: a.xlsx#Stock (2)"]
+
+
+def test_a_column_of_an_open_sheet_that_is_hidden_is_said_by_the_name_of_its_sheet(tmp_path) -> None:
+    pytest.importorskip("python_calamine")
+    office = "urn:oasis:names:tc:opendocument:xmlns:"
+    column = '<table:table-column table:visibility="collapse"'
+    cells = "".join(
+        f'<table:table-cell office:value-type="string"><text:p>{one}</text:p></table:table-cell>' for one in "ab"
+    )
+    first = f'<table:table-column/>{column}/>{column} table:number-columns-repeated="1022"/>'
+    second = f'<table:table-column table:number-columns-repeated="2"/>{column} table:number-columns-repeated="1022"/>'
+    sheets = "".join(
+        f'<table:table table:style-name="t" table:name="{name}">{columns}<table:table-row>{cells}</table:table-row></table:table>'
+        for name, columns in (("Stock &amp; co", first), ("Folded", second))
+    )
+    with zipfile.ZipFile(tmp_path / "a.ods", "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("META-INF/manifest.xml", f'<m:manifest xmlns:m="{office}manifest:1.0"/>')
+        archive.writestr(
+            "content.xml",
+            f'<office:document-content xmlns:office="{office}office:1.0" xmlns:table="{office}table:1.0" '
+            f'xmlns:text="{office}text:1.0"><office:body><office:spreadsheet>{sheets}</office:spreadsheet>'
+            "</office:body></office:document-content>",
+        )
+    document = open_document([tmp_path / "a.ods"])
+    assert "Folded" in "".join(part.text for part in document.parts())
+    notes = [note for note in document.notes if "hidden" in note]
+    assert notes == ["rows or columns that are hidden, and are read too: a.ods#Stock & co (1)"]
 
 
 GUESS = "first rows taken for the names of columns, in tables where nothing tells: "

@@ -184,13 +184,18 @@ def test_tensors_are_loaded_as_the_gguf_package_loads_them(tmp_path, kind, error
 
 def test_a_file_that_cannot_be_loaded_says_so(tmp_path):
     path = write_weights(tmp_path / "weights.gguf", make_weights(), kind="Q4_1")
-    with pytest.raises(NoWeights, match="cannot be loaded"):
+    with pytest.raises(NoWeights, match="cannot be loaded: it has tensors of type 3, and F32"):
         load_gguf(path)
     whole = write_weights(tmp_path / "whole.gguf", make_weights()).read_bytes()
-    for length in (0, 3, 60, len(whole) // 2):
+    for length, what in (
+        (0, "not a GGUF"),
+        (3, "not a GGUF"),
+        (60, "it is damaged"),
+        (len(whole) // 2, "it is damaged"),
+    ):
         cut = tmp_path / "cut.gguf"
         cut.write_bytes(whole[:length])
-        with pytest.raises(NoWeights):
+        with pytest.raises(NoWeights, match=what):
             load_gguf(cut)
     with pytest.raises(NoWeights, match="cannot be read"):
         load_gguf(tmp_path / "none.gguf")

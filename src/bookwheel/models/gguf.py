@@ -60,6 +60,10 @@ _KINDS: Final = "tokenizer.ggml.token_type"
 _KNOWN_KINDS: Final = frozenset({1, 3})
 
 
+class _OtherKind(ValueError):
+    """Tensors are quantised in a way that is not read here."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GgufFile:
     """What a file says of itself, lists left out, and its tensors by name."""
@@ -111,8 +115,9 @@ def load_gguf(path: Path) -> GgufFile:
         with _open(path) as cursor:
             return _load(cursor)
     except _DAMAGE_ERRORS as error:
+        reason = str(error) if isinstance(error, _OtherKind) else "it is damaged"
         raise NoWeights(
-            f"{path} cannot be loaded: it is damaged, or quantised in another way than Q8_0; "
+            f"{path} cannot be loaded: {reason}; "
             f"`bookwheel models --fetch` downloads the built-in weights, which are used if BOOKWHEEL_WEIGHTS is unset"
         ) from error
 
@@ -204,7 +209,7 @@ def _dequantize(content: mmap.mmap, offset: int, sizes: tuple[int, ...], kind: i
     elif kind in (_F32, _F16):
         values = np.frombuffer(content, "<f4" if kind == _F32 else "<f2", count, offset).astype("f4")
     else:
-        raise ValueError(f"tensors of kind {kind}")
+        raise _OtherKind(f"it has tensors of type {kind}, and F32 (0), F16 (1) and Q8_0 (8) can be read")
     return np.asarray(values.reshape(sizes))
 
 

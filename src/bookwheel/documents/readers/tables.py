@@ -9,6 +9,7 @@ import csv
 import datetime as dt
 import html
 import json
+import posixpath
 import re
 from functools import partial
 from io import IncrementalNewlineDecoder
@@ -29,7 +30,7 @@ from bookwheel.types import Part
 
 if TYPE_CHECKING:
     import zipfile
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
@@ -173,11 +174,16 @@ _KNOWN_IN_WORKBOOKS: Final = re.compile(
 )
 _COMMENTS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:comments/|threadedComments/)?(?:threadedC|c)omment[^/]*\.xml")
 _SHEETS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:worksheets|chartsheets)/[^/]*\.xml")
+_BOOK: Final = "xl/workbook.xml"
+_RELATIONS: Final = "xl/_rels/workbook.xml.rels"
 # Possessive: a comment or a run of blanks is walked once.
 _UNSAVED_FORMULA: Final = re.compile(rb"(?:</f>|<f\b[^<>]*+>(?<=/>))\s*+(?:<v\s*+/>|<v>\s*+</v>)?+\s*+</c>")
-_HIDDEN: Final = re.compile(
-    rb"<(?:row|col)\b[^<>]*\bhidden=[\"'](?:1|true)|<table:table-(?:row|column)\b[^<>]*\bvisibility=[\"'](?:collapse|filter)"
-)
+_HIDDEN: Final = re.compile(rb"\b(?:hidden=[\"'](?:1|true)|visibility=[\"'](?:collapse|filter))")
+_ROW: Final = re.compile(rb"<(?:row|table:table-row)\b[^<>]*>")
+_COLUMN: Final = re.compile(rb"<(?:col|table:table-column)\b[^<>]*>")
+_FIRST_COLUMN: Final = re.compile(rb"\bmin=[\"'](\d+)")
+_REPEATED: Final = re.compile(rb"\bnumber-columns-repeated=[\"'](\d+)")
+_OPEN_SHEET: Final = re.compile(rb"<table:table\s[^<>]*?\btable:name=[\"']([^\"']*)")
 _SHEET_MARGIN: Final = re.compile(rb"<(?:odd|even|first)(?:Header|Footer)>([^<]*)<")
 # A font, a size, a side, a field such as the page.
 _MARGIN_CODE: Final = re.compile(r'&(?:"[^"]*"|\d+|K[\dA-Fa-f]{6}|[A-Za-z])')
@@ -194,6 +200,7 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             workbook = calamine.load_workbook(file)
         except calamine.PasswordError as error:
             raise SourceError(f"{source.name} needs a password: save it without one") from error
+        widths: dict[str, int] = {}
         for sheet in workbook.sheets_metadata:
             name = to_printable(sheet.name)
             if sheet.typ is not calamine.SheetTypeEnum.WorkSheet:
@@ -204,19 +211,27 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             if sheet.visible is not calamine.SheetVisibleEnum.Visible:
                 warnings.add("sheets that are hidden, and are read too", f"{source.name}#{name}")
             with skip_damage(warnings, "sheets", f"{source.name}#{name}"):
-                rows = map(_list_texts, workbook.get_sheet_by_name(sheet.name).to_python())
+                cells = workbook.get_sheet_by_name(sheet.name)
+                widths[name] = cells.end[1] + 1 if cells.end else 0
+                rows = map(_list_texts, cells.to_python())
                 guess = partial(warnings.add, GUESSED, f"{source.name}#{name}")
                 if table := "\n".join(format_rows(rows, guess)):
                     yield Part(text=f"## {name}\n\n{table}\n\n", source=f"{source.name}#{name}")
     if look_at(source) is Format.ZIP:
         with open_package(source, "workbook", "Save it again as .xlsx.") as archive:
-            yield from _read_beside_cells(archive, source.name, warnings)
+            yield from _read_beside_cells(archive, source.name, warnings, widths)
 
 
-def _read_beside_cells(archive: zipfile.ZipFile, name: str, warnings: SourceWarnings) -> Iterator[Part]:
+def _read_beside_cells(
+    archive: zipfile.ZipFile, name: str, warnings: SourceWarnings, widths: Mapping[str, int]
+) -> Iterator[Part]:
     is_office = "[Content_Types].xml" in archive.NameToInfo
     name_unread(archive, name, warnings, _KNOWN_IN_WORKBOOKS if is_office else KNOWN_IN_OPENDOCUMENT)
-    beside = _BesideCells(name, warnings)
+    names: dict[str, str] = {}
+    if archive.NameToInfo.keys() >= {_BOOK, _RELATIONS}:
+        with skip_damage(warnings, "names of sheets", name):
+            names = _name_sheets(archive)
+    beside = _BesideCells(name, warnings, names, widths)
     for path in archive.namelist():
         with skip_damage(warnings, "texts beside cells", f"{name}#{to_printable(path)}"):
             beside.add(path, archive)
@@ -229,15 +244,27 @@ def _read_beside_cells(archive: zipfile.ZipFile, name: str, warnings: SourceWarn
             yield Part(text=text, source=f"{name}#{title}")
 
 
+def _name_sheets(archive: zipfile.ZipFile) -> dict[str, str]:
+    """Return the name of each sheet by the path of its part."""
+    relations = parse_xml(archive.read(_RELATIONS)).iter("{*}Relationship")
+    paths = {one.get("Id"): posixpath.join("/xl", one.get("Target", ""))[1:] for one in relations}
+    sheets = parse_xml(archive.read(_BOOK)).iter("{*}sheet")
+    ids = ((sheet, next((v for key, v in sheet.attrib.items() if key.endswith("}id")), "")) for sheet in sheets)
+    return {paths[one]: to_printable(sheet.get("name", "")) for sheet, one in ids if one in paths}
+
+
 class _BesideCells:
     """The texts that stand beside the cells of a workbook."""
 
-    def __init__(self, name: str, warnings: SourceWarnings) -> None:
+    def __init__(
+        self, name: str, warnings: SourceWarnings, names: Mapping[str, str], widths: Mapping[str, int]
+    ) -> None:
         self.comments: list[str] = []
         self.drawings: list[str] = []
         self.margins: list[str] = []
         self._said: set[str] = set()
         self._name, self._warnings = name, warnings
+        self._names, self._widths = names, widths
 
     def add(self, path: str, archive: zipfile.ZipFile) -> None:
         """Add the texts of one part of the package."""
@@ -246,9 +273,12 @@ class _BesideCells:
         elif _DRAWINGS_IN_WORKBOOKS.fullmatch(path):
             self.drawings += [_join_words(one, "{*}t") for one in parse_xml(archive.read(path)).iter(f"{_A}p")]
         elif _SHEETS_IN_WORKBOOKS.fullmatch(path):
-            self._add_sheet(PurePath(path).name, archive.read(path))
+            self._add_sheet(self._names.get(path) or to_printable(PurePath(path).name), archive.read(path))
         elif path == "content.xml":
-            self._count_hidden(path, content := archive.read(path))
+            found = [*_OPEN_SHEET.finditer(content := archive.read(path))]
+            for sheet, end in zip(found, [*(one.start() for one in found[1:]), len(content)], strict=True):
+                name = html.unescape(sheet[1].decode("utf-8", "replace"))
+                self._count_hidden(to_printable(name), content[sheet.end() : end])
             root = parse_xml(content if _BESIDE_OPEN_CELLS.search(content) else b"<nothing/>")
             self.comments += [_join_words(one, f"{TEXT}p") for one in root.iter(f"{OFFICE}annotation")]
             self.drawings += [_join_words(one, f"{TEXT}p") for one in root.iter("{*}shapes")]
@@ -263,14 +293,21 @@ class _BesideCells:
                 self._said.add(words.partition("Comment: ")[2])
 
     def _count_hidden(self, place: str, sheet: bytes) -> None:
-        if count := len(_HIDDEN.findall(sheet)):
+        """Add a note where rows are hidden, or columns; those beyond the cells are folded away and no loss."""
+        count, column = sum(bool(_HIDDEN.search(row[0])) for row in _ROW.finditer(sheet)), 0
+        for tag in _COLUMN.findall(sheet):
+            first, repeated = _FIRST_COLUMN.search(tag), _REPEATED.search(tag)
+            column = int(first[1]) - 1 if first else column
+            count += bool(_HIDDEN.search(tag)) and column < self._widths.get(place, column + 1)
+            column += int(repeated[1]) if repeated else 1
+        if count:
             self._warnings.add("rows or columns that are hidden, and are read too", f"{self._name}#{place}", count)
 
     def _add_sheet(self, place: str, sheet: bytes) -> None:
-        self._count_hidden(to_printable(place), sheet)
+        self._count_hidden(place, sheet)
         if count := len(_UNSAVED_FORMULA.findall(sheet)):
             what = "formulas without a saved value, which are shown empty"
-            self._warnings.add(what, f"{self._name}#{to_printable(place)} ({count})")
+            self._warnings.add(what, f"{self._name}#{place} ({count})")
         for found in _SHEET_MARGIN.findall(sheet):
             self.margins.append(_MARGIN_CODE.sub(" ", html.unescape(found.decode("utf-8", "replace"))).strip())
 

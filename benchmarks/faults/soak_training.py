@@ -1,6 +1,6 @@
 """See if a training run that meets every fault ends where an undisturbed one does.
 
-Question: can a run be left alone? Note: lab/2026-11-24-trainer-faults.md. Last run: 2026-11-24.
+Question: can a run be left alone? Note: lab/2026-11-28-night.md. Last run: 2026-11-28.
 
     python benchmarks/faults/soak_training.py --folder soak --warm 800 --steps 200 --every 20
 

@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bookwheel.text.lexicon import MONTH_NAMES, stem, words
+from bookwheel.text.lexicon import stem, words
 from bookwheel.text.questions import find_columns
 from bookwheel.text.ranking import QuestionWords, find_stems
 
@@ -62,8 +62,6 @@ _TOTAL: Final = re.compile(r"\btotal|\bsum\b|altogether|in all|comes to|overall|
 
 
 _FIGURE: Final = re.compile(r"\d(?:[\d.,'’ ]*\d)?")
-_CODE: Final = re.compile(r"\b[A-Z]{3}\b")
-_MONTH: Final = re.compile(rf"\b(?:{'|'.join(MONTH_NAMES)})\b", re.IGNORECASE)
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _MOST_OF: Final = 0.6
@@ -112,14 +110,14 @@ def read_row(header: str, row: str) -> tuple[list[str], list[str]]:
 def has_header(rows: Sequence[Sequence[str]]) -> bool | None:
     """Tell if the first row of a table that marks none names its columns; None where nothing tells. A row alone does.
 
-    It does not where it has figures written as those below it, save names that count: sizes, zones, weeks.
+    It does not where it has figures written as those below it, save names that count: sizes, zones, weeks, distances.
 
     >>> has_header([["item", "price"], ["putty", "9.50"]]), has_header([["pane", "EUR 74.00"], ["putty", "EUR 9.50"]])
     (True, False)
     >>> has_header([["pane", "Ida"], ["putty", "Bo"]])
     """
     first, *others = rows
-    if _are_counted(first) or not others:
+    if _are_counted(first) or _are_numbered(first, others) or not others:
         return True
     names = values = 0
     for at, cell in enumerate(first):
@@ -142,6 +140,16 @@ def _are_counted(cells: Sequence[str]) -> bool:
     return len({*figures}) == len(figures) and len(steps) == 1
 
 
+def _are_numbered(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Tell if names differ in their numbers alone, and what stands below is written otherwise: 5 km, 10 km; 28 min."""
+    places = [at for at, name in enumerate(names) if any(map(str.isdigit, name))]
+    signs = {_FIGURE.sub("9", names[at]) for at in places}
+    below = [row[at] for row in rows for at in places if at < len(row) and row[at]]
+    alike = sum(_FIGURE.sub("9", cell) in signs for cell in below)
+    is_named = len(signs) == 1 and bool(_LETTERS.search("".join(signs)))
+    return len(places) >= _COUNTED and is_named and 2 * alike < len(below)
+
+
 def _is_figure(cell: str) -> bool:
     """Tell if a cell has more digits than letters, or a unit."""
     letters = sum(map(len, _LETTERS.findall(cell)))
@@ -149,8 +157,8 @@ def _is_figure(cell: str) -> bool:
 
 
 def _find_form(cell: str) -> str:
-    """Return how a cell is written: "EUR 74.00" and "CHF 9.50" alike, as are days; "5 km" is unlike "28 min"."""
-    return _CODE.sub("A", _MONTH.sub("M", _FIGURE.sub("9", " ".join(cell.split()))))
+    """Return how a cell is written: "EUR 74.00" and "CHF 9.50" alike."""
+    return _LETTERS.sub("a", _FIGURE.sub("9", " ".join(cell.split())))
 
 
 def _find_mark(line: str) -> str | None:

@@ -195,6 +195,9 @@ def test_a_schema_names_columns_kinds_and_what_they_mean() -> None:
     request = TableRequest.from_schema("every obligation", schema)
     assert [column.kind for column in request.columns] == [Kind.TEXT, Kind.NUMBER, Kind.DATE]
     assert TableRequest.parse(request.to_question()).columns == request.columns
+    # Also where the names alone tell the kinds.
+    plain = TableRequest.from_schema("every payment", {"properties": {"who": {}, "amount": {"type": "number"}}})
+    assert TableRequest.parse(plain.to_question()).columns == plain.columns
 
 
 def test_budget_and_estimate_hold(tmp_path: Path) -> None:

@@ -137,7 +137,8 @@ class TableRequest:
 
     def to_question(self) -> str:
         """Return the request as the question of a reading; `parse` reads it again."""
-        if all(column.kind is _guess_kind(column.name) and not column.about for column in self.columns):
+        is_told = [column.name for column in self.columns] == _split_names(self.sentence)
+        if is_told and all(column.kind is _guess_kind(column.name) and not column.about for column in self.columns):
             return self.sentence
         properties = {
             column.name: {"type": "string", "kind": column.kind.value, "description": column.about}

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.text.rows import find_cell, has_header, split_cells
+from bookwheel.text.cells import has_header, split_cells
+from bookwheel.text.rows import find_cell
 
 PLANS = "| Plan | Unlock | Each minute | Insured to |"
 YEARLY = "| Yearly | free | 4p | £500 |"

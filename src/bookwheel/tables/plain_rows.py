@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.tables.columns import Column, Kind
 from bookwheel.tables.headers import AMOUNT, CODES, CURRENCY, IS_NUMBER, OF_COUNTS, is_of, map_columns
-from bookwheel.text.rows import split_cells
+from bookwheel.text.cells import split_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -29,8 +29,8 @@ from bookwheel.tables.plain_rows import PlainRow, find_lists
 from bookwheel.tables.quoted_cells import fill_cells, find_value
 from bookwheel.tables.rows import SectionRows, WrittenRow
 from bookwheel.tables.units import Unit, list_pieces, list_units
+from bookwheel.text.cells import split_cells
 from bookwheel.text.ranking import QuestionWords, find_stems, weigh_rarity
-from bookwheel.text.rows import split_cells
 from bookwheel.types import Conversation, Reply, Step
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.tables.columns import NUMBER, Column, Kind
 from bookwheel.tables.headers import CURRENCY, OF_COUNTS, OF_PEOPLE, map_columns
 from bookwheel.text import lexicon
+from bookwheel.text.cells import read_row
 from bookwheel.text.numbers import place_dates
-from bookwheel.text.rows import read_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

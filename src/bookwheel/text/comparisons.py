@@ -20,9 +20,10 @@ from collections import Counter
 from datetime import date
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from bookwheel.text.cells import read_row, split_cells
 from bookwheel.text.numbers import find_dates, read_amount
 from bookwheel.text.ranking import find_stems
-from bookwheel.text.rows import BRACKETS, choose_columns, read_row, split_cells
+from bookwheel.text.rows import BRACKETS, choose_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

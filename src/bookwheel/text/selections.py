@@ -20,10 +20,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bookwheel.text import lexicon
+from bookwheel.text.cells import split_cells
 from bookwheel.text.comparisons import HAN, find_key, list_measured, measure, read_table
 from bookwheel.text.numbers import find_dates
 from bookwheel.text.ranking import find_stems
-from bookwheel.text.rows import choose_columns, split_cells
+from bookwheel.text.rows import choose_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -20,11 +20,11 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.text.cells import has_header, split_cells
 from bookwheel.text.code import is_program, split_code
 from bookwheel.text.lexicon import SMALL_NUMBERS
 from bookwheel.text.lines import FILE_HEADER, Line, read_lines
 from bookwheel.text.references import find_references
-from bookwheel.text.rows import has_header, split_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

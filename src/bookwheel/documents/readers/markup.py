@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.text.rows import has_header
+from bookwheel.text.cells import has_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

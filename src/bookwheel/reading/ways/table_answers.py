@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.passages import GAP
+from bookwheel.text.cells import read_row, split_cells
 from bookwheel.text.comparisons import asks_comparison, compare_rows, find_outermost, list_superlatives, measure
 from bookwheel.text.questions import COUNTS, AnswerKind, Style, can_answer, find_counted, find_kind, find_style
 from bookwheel.text.ranking import find_stems
-from bookwheel.text.rows import find_cell, list_asked, read_row, split_cells
+from bookwheel.text.rows import find_cell, list_asked
 from bookwheel.text.selections import asks_bound, select_rows
 from bookwheel.text.structure import Shape
 

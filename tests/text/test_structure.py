@@ -63,8 +63,8 @@ def test_a_header_in_bars_stays_with_its_rows(table):
 
 
 def test_a_bar_in_a_talk_ends_nothing():
-    said = "Noor: use cat x | less here\nJuho: fine\nNoor: thanks\n"
-    assert [shape for shape, *_ in parts(said)] == [Shape.TURN] * 3
+    said = ["Noor: use cat x | less here\nand leave it with q", "Juho: fine", "Noor: thanks"]
+    assert parts("\n".join(said)) == [(Shape.TURN, turn, None, None) for turn in said]
 
 
 @pytest.mark.parametrize(

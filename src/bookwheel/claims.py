@@ -135,7 +135,7 @@ def sum_up_verdicts(claims: Sequence[Claim]) -> Verdict | None:
             return whole
     if verdicts & {*BORNE_OUT, Verdict.PARTLY}:
         return Verdict.PARTLY
-    return Verdict.BY_HAND if Verdict.BY_HAND in verdicts else Verdict.NOT_FOUND
+    return next((one for one in (Verdict.BY_HAND, Verdict.SEEN) if one in verdicts), Verdict.NOT_FOUND)
 
 
 def sum_up_fits(claims: Sequence[Claim]) -> Fit | None:

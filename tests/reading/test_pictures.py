@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from PIL import Image
 
-from bookwheel.claims import Claim, Verdict
+from bookwheel.claims import Claim, Verdict, sum_up_verdicts
 from bookwheel.errors import InputError, Rejected, ServerFault
 from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel
@@ -207,6 +207,14 @@ def test_a_claim_that_only_a_picture_bears_out_names_the_picture():
     words = read(Log(), Seer(), vision=None)
     assert all(one.verdict is not Verdict.SEEN for one in words.claims)
     assert isinstance(claim, Claim)
+
+
+def test_an_answer_that_is_seen_in_part_is_no_better_than_seen_and_no_worse():
+    seen, absent, quoted = (
+        Claim(text="x", verdict=verdict) for verdict in (Verdict.SEEN, Verdict.ABSENT, Verdict.QUOTED)
+    )
+    assert sum_up_verdicts([seen, absent]) is Verdict.SEEN
+    assert sum_up_verdicts([seen, quoted]) is Verdict.PARTLY
 
 
 def test_marks_cost_their_pictures_and_no_chunk_cuts_one():

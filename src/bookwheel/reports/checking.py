@@ -40,14 +40,16 @@ class SourceLine:
     reading: str = ""
     is_by_hand: bool = False
     """A person has changed the row: its values count, and no longer the words that it was found in."""
+    is_seen: bool = False
+    """The model saw it in a picture: its values count, and no words bear it out."""
 
     @property
     def words(self) -> str:
-        """What a sentence must say: the row's words in the document; the row itself where a person changed it."""
-        return self.said if self.is_by_hand else self.quote
+        """What a sentence must say: the row's words in the document; the row itself where its values count."""
+        return self.said if self.is_by_hand or self.is_seen else self.quote
 
     def format(self) -> str:
-        quoted = "" if self.is_by_hand else f': "{self.quote}"'
+        quoted = "" if self.words is self.said else f': "{self.quote}"'
         return f"[{self.number}] {self.said}{quoted}"
 
     @property
@@ -67,7 +69,7 @@ class WrittenSentence:
     text: str
     numbers: tuple[int, ...]
     verdict: Verdict
-    """Partly: it says its sources in other words, and is marked."""
+    """Partly: it says its sources in other words, or one was seen in a picture alone, and is marked."""
     passage: str = ""
     """The words of the source that is nearest to it; empty where it names none."""
 
@@ -78,7 +80,7 @@ class WrittenSentence:
 
     @property
     def is_marked(self) -> bool:
-        """Its words are not those of its sources: whoever reads it compares them."""
+        """Its words are not those of the documents: whoever reads it compares them."""
         return self.verdict is Verdict.PARTLY
 
     def format(self) -> str:
@@ -104,6 +106,8 @@ def check_sentences(text: str, sources: Mapping[int, SourceLine]) -> Iterator[Wr
         verdict = judge_statement(plain, mine)
         if len(known) < len(set(numbers)):  # It names a row that is not there.
             verdict = Verdict.NOT_FOUND
+        elif verdict in BORNE_OUT and any(one.is_seen for one in mine):
+            verdict = Verdict.PARTLY
         yield WrittenSentence(text=plain, numbers=known, verdict=verdict, passage=find_nearest(plain, mine))
 
 

@@ -105,11 +105,16 @@ async def write_matrix(
 
 
 def _make_line(number: int, reading: Reading) -> Iterator[SourceLine]:
-    """Yield the cell as a source; nothing where the document does not bear it out."""
-    if reading.answer and reading.verdict in {*BORNE_OUT, Verdict.PARTLY}:
+    """Yield the cell as a source; nothing where the document does not bear it out, and no picture shows it."""
+    if reading.answer and reading.verdict in {*BORNE_OUT, Verdict.PARTLY, Verdict.SEEN}:
         quote = " … ".join(one.quote.strip() for one in reading.evidence) or reading.answer.text
         yield SourceLine(
-            number=number, said=reading.answer.text, quote=quote, document=reading.document.id, reading=reading.id
+            number=number,
+            said=reading.answer.text,
+            quote=quote,
+            document=reading.document.id,
+            reading=reading.id,
+            is_seen=reading.verdict is Verdict.SEEN,
         )
 
 

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from bookwheel.claims import Verdict
 from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
 from bookwheel.tables.output import format_grid
 from bookwheel.text.sanitize import escape_markdown, sanitize
+from bookwheel.views.verdicts import VERDICT_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,8 +54,9 @@ def list_blocks(report: WrittenReport) -> Iterator[Block]:
             yield Block(kind="text", text=nothing)
     yield Block(kind="heading", text="Sources")
     for one in report.sources:
-        by_hand = f", by hand: {one.said}" if one.is_by_hand else ""
-        yield Block(kind="item", text=f"[{one.number}] {one.describe()}: “{one.quote}”{by_hand}")
+        how = "by hand" if one.is_by_hand else VERDICT_WORDS[Verdict.SEEN] if one.is_seen else ""
+        values = f", {how}: {one.said}" if how else ""
+        yield Block(kind="item", text=f"[{one.number}] {one.describe()}: “{one.quote}”{values}")
     marked = [one for section in report.sections for one in section.sentences if one.is_marked]
     yield from _list_compared("In other words", "Compare these sentences, marked ≈, with what they rest on:", marked)
     left = [one for section in report.sections for one in section.left_out]

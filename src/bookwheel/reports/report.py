@@ -190,8 +190,8 @@ def _list_notes(table: Table) -> list[str]:
 
 
 def _list_lines(table: Table, first: int) -> list[SourceLine]:
-    """Return the rows that the document bears out as numbered sources."""
-    rows = [row for row in table.rows if row.is_proven or row.is_by_hand]
+    """Return the rows that the document bears out, or a picture shows, as numbered sources."""
+    rows = [row for row in table.rows if row.is_proven or row.is_by_hand or row.is_seen]
     return [
         SourceLine(
             number=number,
@@ -207,6 +207,7 @@ def _list_lines(table: Table, first: int) -> list[SourceLine]:
             step=row.places[0].step,
             reading=table.reading.id,
             is_by_hand=row.is_by_hand,
+            is_seen=row.is_seen and not row.is_by_hand,
         )
         for number, row in enumerate(rows, start=first)
     ]

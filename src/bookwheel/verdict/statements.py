@@ -67,7 +67,7 @@ class Source(Protocol):
 
     @property
     def words(self) -> str:
-        """What a statement must say: the row's words in the document; the row itself where a person changed it."""
+        """What a statement must say: the row's words in the document; the row itself where its values count."""
         ...
 
     @property

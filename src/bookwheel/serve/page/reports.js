@@ -163,8 +163,9 @@ class Report {
 
   #report(report) {
     const sources = new Map(report.sources.map((one) => [one.number, one]));
-    // A row that a person changed bears out its new values, and no longer the words that it was found in.
-    const told = (one) => (one.is_by_hand ? `${t("memory.by-hand")}: ${one.said}` : one.quote);
+    // A row that a person changed, or that a picture alone shows, counts by its values.
+    const how = (one) => (one.is_by_hand ? t("memory.by-hand") : one.is_seen ? t("verdict.seen") : "");
+    const told = (one) => (how(one) ? `${how(one)}: ${one.said}` : one.quote);
     // A sentence in other words than its sources has a mark, and opens the passage to compare.
     const mark = (one) => (at) => h("a", { href: passage(sources.get(at)), class: "report-mark", title: told(sources.get(at)), "aria-label": t("proof.show", { quote: told(sources.get(at)).slice(0, 200) }) }, `[${isMarked(one) ? "≈" : ""}${number(at)}]`);
     const sentence = (one) => [one.text, " ", one.numbers.map(mark(one)), " "];
@@ -177,7 +178,7 @@ class Report {
       compared("report.marked", marked),
       compared("report.left-out", left),
       h("h2", {}, t("report.sources")),
-      h("ul", { class: "report-sources" }, report.sources.map((one) => h("li", { dir: "auto" }, h("span", { class: "small" }, `[${number(one.number)}] `), h("a", { href: passage(one) }, `“${one.quote}”`), " ", one.is_by_hand && [h("span", { class: "chip nought" }, t("memory.by-hand")), " ", one.said, " "], h("span", { class: "small" }, [one.source, one.page && t("page.one", { first: number(one.page) })].filter(Boolean).join(" · "))))),
+      h("ul", { class: "report-sources" }, report.sources.map((one) => h("li", { dir: "auto" }, h("span", { class: "small" }, `[${number(one.number)}] `), h("a", { href: passage(one) }, `“${one.quote}”`), " ", how(one) && [h("span", { class: "chip nought" }, how(one)), " ", one.said, " "], h("span", { class: "small" }, [one.source, one.page && t("page.one", { first: number(one.page) })].filter(Boolean).join(" · "))))),
       this.#coverage(report),
     );
   }

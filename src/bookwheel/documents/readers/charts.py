@@ -15,7 +15,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.readers.colours import Paint, find_nearest
-from bookwheel.documents.readers.markup import format_rows
+from bookwheel.documents.readers.grid import format_rows
 from bookwheel.documents.readers.pdf_layout import arrange
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from urllib.parse import unquote_to_bytes
 
 from bookwheel.documents.damage import import_extra
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.readers.markup import GUESSED, count_guessed, tag_of, to_markdown
+from bookwheel.documents.readers.grid import GUESSED
+from bookwheel.documents.readers.markup import count_guessed, tag_of, to_markdown
 from bookwheel.documents.readers.pictures import Figures
 from bookwheel.documents.readers.unseen import drop_unseen
 from bookwheel.errors import SourceError

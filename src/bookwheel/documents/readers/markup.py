@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from itertools import chain, islice
+from itertools import dropwhile, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.text.cells import has_header
+from bookwheel.documents.readers.grid import Span, format_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,11 +43,9 @@ _BREAK: Final = "\v"
 _SYMBOL: Final = 3
 # A cell over this many characters holds a page's layout, not a value.
 _LONG_CELL: Final = 2000
-# Rows that tell if the first one is a header.
-_SAMPLE: Final = 50
-GUESSED: Final = "first rows taken for the names of columns, in tables where nothing tells"
-"""What a note says of them."""
-# The mark of such a table in a tree.
+# Rows or columns that a cell covers at most.
+_MOST_COVERED: Final = 1000
+# The mark of a table whose first row is taken for the names of its columns, as nothing tells.
 _GUESSED: Final = "guessed-names"
 
 
@@ -230,13 +228,17 @@ def _render_table(table: Any) -> list[str]:
     _collect_rows(table, rows, blocks)
     if _is_layout(table, rows):
         return [*blocks, *(block for row in rows for cell in row for block in _blocks(cell))]
-    lines = list(format_rows(_spread(rows), partial(table.set, _GUESSED, ""), is_marked=_is_marked(rows)))
+    texts, spans = _lay_out(rows)
+    guess = partial(table.set, _GUESSED, "")
+    lines = list(format_rows(texts, guess, is_marked=_is_marked(rows), spans=spans))
     return [*blocks, "\n".join(lines)] if lines else blocks
 
 
 def _is_marked(rows: list[list[Any]]) -> bool | None:
     """Tell by its elements if the first row of a table is its header; None where they say nothing."""
-    filled = [cells for row in rows if (cells := [cell for cell in row if "".join(cell.itertext()).strip()])][:2]
+    filled = [cells for row in rows if (cells := [cell for cell in row if "".join(cell.itertext()).strip()])]
+    # A title names no column.
+    filled = [*dropwhile(lambda cells: len(cells) == 1 and _count_covered(cells[0], "colspan") > 1, filled)][:2]
     first, *below = ([tag_of(cell) == "th" for cell in row] for row in filled or [[]])
     if not first or all(first) or tag_of(filled[0][0].getparent().getparent()) == "thead":
         return True
@@ -280,31 +282,45 @@ def _is_layout(table: Any, rows: list[list[Any]]) -> bool:
     )
 
 
-def _spread(rows: list[list[Any]]) -> Iterator[list[str]]:
-    """Yield the text of each row's cells, with empty ones where a cell spans several columns or rows."""
+def _lay_out(rows: list[list[Any]]) -> tuple[list[list[str]], list[Span]]:
+    """Return the text of each row's cells, empty where another covers them, and the cells that cover others."""
     below: dict[int, int] = {}
-    for row in rows:
+    table: list[list[str]] = []
+    spans: list[Span] = []
+    width = 0
+    for at, row in enumerate(rows):
         texts: list[str] = []
         for cell in row:
-            _fill_spans(texts, below)
-            width, height = _span(cell, "colspan"), _span(cell, "rowspan")
-            for at in range(len(texts), len(texts) + width):
-                if height > 1:
-                    below[at] = height - 1
-            texts += [_cell_text(cell), *[""] * (width - 1)]
-        _fill_spans(texts, below)
-        yield texts
+            _skip_covered(texts, below)
+            span = Span(at, len(texts), _count_rows(cell), _count_covered(cell, "colspan"))
+            spans += [span] if span[2:] != (1, 1) else []
+            below.update(dict.fromkeys(range(span.column, span.column + span.width), span.height - 1))
+            texts += [_cell_text(cell), *[""] * (span.width - 1)]
+            width = max(width, span.column + 1)
+        _skip_covered(texts, below)
+        table.append(texts)
+    # Where no cell begins there is no column.
+    return [texts[:width] for texts in table], spans
 
 
-def _fill_spans(texts: list[str], below: dict[int, int]) -> None:
+def _skip_covered(texts: list[str], below: dict[int, int]) -> None:
     while below.get(len(texts), 0) > 0:
         below[len(texts)] -= 1
         texts.append("")
 
 
-def _span(cell: Any, name: str) -> int:
+def _count_rows(cell: Any) -> int:
+    """Return the rows that a cell covers, none beyond its group; 0 says all of the group."""
+    rows = _count_covered(cell, "rowspan", least=0)
+    if rows == 1:
+        return 1
+    left = 1 + sum(tag_of(row) == "tr" for row in islice(cell.getparent().itersiblings(), _MOST_COVERED))
+    return min(rows or left, left)
+
+
+def _count_covered(cell: Any, name: str, *, least: int = 1) -> int:
     value = cell.get(name) or ""
-    return min(int(value), 100) if value.isdecimal() and len(value) < 5 and int(value) else 1  # noqa: PLR2004
+    return min(int(value), _MOST_COVERED) if value.isdecimal() and len(value) < 5 and int(value) >= least else 1  # noqa: PLR2004
 
 
 def _cell_text(cell: Any) -> str:
@@ -318,28 +334,3 @@ _RENDERERS: Final[dict[str, Callable[[Any], list[str]]]] = {
     "dl": _render_definitions,
     "li": lambda element: [item] if (item := _render_item(element, "- ")) else [],  # outside a list
 }
-
-
-def format_rows(
-    rows: Iterator[list[str]], guess: Callable[[], object] = lambda: None, *, is_marked: bool | None = None
-) -> Iterator[str]:
-    """Yield the lines of a Markdown table without its empty rows. A table without a header gets an empty one.
-
-    `is_marked` tells if the first row is the header; with None, its cells tell. Where they do not tell either, it is
-    taken for one, and `guess` is called.
-    """
-    cleaned = ([" ".join(cell.split()) for cell in row] for row in rows)
-    filled = (row for row in cleaned if any(row))
-    begin = list(islice(filled, _SAMPLE))
-    if not begin:
-        return
-    head = has_header(begin) if is_marked is None else is_marked
-    if head is None:
-        guess()
-    if head is False:
-        begin.insert(0, [""] * len(begin[0]))
-    for at, row in enumerate(chain(begin, filled)):
-        cells = [cell.replace("|", "\\|") for cell in row]
-        yield f"| {' | '.join(cells)} |"
-        if not at:
-            yield f"|{' --- |' * len(row)}"

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.damage import import_extra, skip_damage
 from bookwheel.documents.packages import PICTURE_SUFFIXES, name_unread, open_package
+from bookwheel.documents.readers.grid import GUESSED, Span, format_rows
 from bookwheel.documents.readers.html import embed_pictures, parse_html, parse_xml, render_tree
-from bookwheel.documents.readers.markup import GUESSED, format_rows
 from bookwheel.documents.readers.pictures import DRAWINGS, Figures
 from bookwheel.documents.readers.unseen import drop_unseen_runs
 from bookwheel.types import Part
@@ -311,8 +311,7 @@ def _read_shape(shape: Any, furniture: set[str], guess: Callable[[], object]) ->
         for inner in shape.shapes:
             yield from _read_shape(inner, furniture, guess)
     elif getattr(shape, "has_table", False):
-        rows = ([cell.text for cell in row.cells] for row in shape.table.rows)
-        yield "\n".join(format_rows(rows, guess, is_marked=shape.table.first_row or None))
+        yield _format_cells(shape.table, guess)
     elif getattr(shape, "has_chart", False):
         yield from _read_chart(shape.chart)
     elif shape.has_text_frame:
@@ -321,6 +320,18 @@ def _read_shape(shape: Any, furniture: set[str], guess: Callable[[], object]) ->
         yield "\n".join(lines)
     else:
         yield from _read_graphic(shape)
+
+
+def _format_cells(table: Any, guess: Callable[[], object]) -> str:
+    cells = [[*row.cells] for row in table.rows]
+    spans = [
+        Span(at, column, cell.span_height, cell.span_width)
+        for at, row in enumerate(cells)
+        for column, cell in enumerate(row)
+        if cell.is_merge_origin
+    ]
+    texts = ([cell.text for cell in row] for row in cells)
+    return "\n".join(format_rows(texts, guess, is_marked=table.first_row or None, spans=spans))
 
 
 def _find_images(shape: Any) -> Iterator[bytes]:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.cancellation import current_scope
 from bookwheel.documents.child import allow_more
-from bookwheel.documents.readers.markup import GUESSED
+from bookwheel.documents.readers.grid import GUESSED
 from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing, find_languages, has_recogniser
 from bookwheel.documents.readers.pdf_pages import find_characters
 from bookwheel.documents.readers.recognition import Recognition, recognise

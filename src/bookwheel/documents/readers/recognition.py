@@ -16,7 +16,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.readers.charts import read_chart, write_figure, write_lines
-from bookwheel.documents.readers.markup import format_rows
+from bookwheel.documents.readers.grid import format_rows
 from bookwheel.documents.readers.pdf_layout import Fragment
 from bookwheel.errors import MissingExtra
 from bookwheel.picture import PictureLine

@@ -21,8 +21,8 @@ from bookwheel.documents.damage import explain_damage, import_extra, skip_damage
 from bookwheel.documents.decoding import decode
 from bookwheel.documents.formats import Format, look_at
 from bookwheel.documents.packages import name_unread, open_package
+from bookwheel.documents.readers.grid import GUESSED, Span, format_rows
 from bookwheel.documents.readers.html import parse_xml
-from bookwheel.documents.readers.markup import GUESSED, format_rows
 from bookwheel.documents.readers.texts import KNOWN_IN_OPENDOCUMENT, OFFICE, TEXT, read_margins
 from bookwheel.documents.sources import to_printable
 from bookwheel.errors import SourceError
@@ -215,7 +215,7 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
                 widths[name] = cells.end[1] + 1 if cells.end else 0
                 rows = map(_list_texts, cells.to_python())
                 guess = partial(warnings.add, GUESSED, f"{source.name}#{name}")
-                if table := "\n".join(format_rows(rows, guess)):
+                if table := "\n".join(format_rows(rows, guess, spans=_find_spans(cells))):
                     yield Part(text=f"## {name}\n\n{table}\n\n", source=f"{source.name}#{name}")
     if look_at(source) is Format.ZIP:
         with open_package(source, "workbook", "Save it again as .xlsx.") as archive:
@@ -310,6 +310,17 @@ class _BesideCells:
             self._warnings.add(what, f"{self._name}#{place} ({count})")
         for found in _SHEET_MARGIN.findall(sheet):
             self.margins.append(_MARGIN_CODE.sub(" ", html.unescape(found.decode("utf-8", "replace"))).strip())
+
+
+def _find_spans(sheet: Any) -> list[Span]:
+    """Return the merged cells of a sheet, whose first row and column with a value count as 0."""
+    top, left = sheet.start or (0, 0)
+    merged = sheet.merged_cell_ranges or ()
+    return [
+        Span(first[0] - top, first[1] - left, last[0] - first[0] + 1, last[1] - first[1] + 1)
+        for first, last in merged
+        if first >= (top, left) and first[1] >= left
+    ]
 
 
 def _list_texts(row: Iterable[Any]) -> list[str]:

@@ -1,0 +1,150 @@
+"""Write the rows of a table as Markdown, whatever format it comes from: its names of columns, and cells over others.
+
+| Prices in EUR          |      a cell over all columns, first or last, is a line of its own
+| Boat     | Day         |      a name over several columns is a part of each of their names, and a cell over
+|          | low | high  |      several rows or columns stands in each of them
+| Heron    | 36  | 41    |      Boat, Day low, Day high
+| Wherry   |     closed  |      Wherry, closed, closed
+"""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bookwheel.text.cells import has_header
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+GUESSED: Final = "first rows taken for the names of columns, in tables where nothing tells"
+"""What a note says of them."""
+# Rows that tell if the first one is a header.
+_SAMPLE: Final = 50
+# Of names, one below the other.
+_LINES: Final = 2
+# Characters of a cell: a longer one is a text that stands once, no value.
+_MOST_REPEATED: Final = 400
+
+
+class Span(NamedTuple):
+    """A cell over several rows or columns, by its first ones."""
+
+    row: int
+    column: int
+    height: int
+    width: int
+
+
+def format_rows(
+    rows: Iterable[Sequence[str]],
+    guess: Callable[[], object] = lambda: None,
+    *,
+    is_marked: bool | None = None,
+    spans: Sequence[Span] = (),
+) -> Iterator[str]:
+    """Yield the lines of a Markdown table without its empty rows. A table without a header gets an empty one.
+
+    `is_marked` tells if the first row is the header; with None, its cells tell. Where they do not tell either, it is
+    taken for one, and `guess` is called. What `spans` cover must be empty cells of the rows.
+    """
+    cleaned = ([" ".join(cell.split()) for cell in row] for row in rows)
+    filled = (row for row in cleaned if any(row))
+    table = [*cleaned] if spans else list(islice(filled, _SAMPLE))
+    width = max(map(len, table), default=0)
+    squared = [row + [""] * (width - len(row)) for row in table]
+    spans = [span for span in spans if span.row < len(table) and span.column < width]
+    spans += _guess_spans(squared[:_SAMPLE]) if is_marked is None else []
+    above, below = list[str](), list[str]()
+    if spans:
+        titles = [span for span in spans if _is_title(squared, span)]
+        above, below = _take_titles(squared, titles)
+        table = [*_fill_spans(squared, [span for span in spans if span not in titles], is_marked=is_marked)]
+    yield from chain.from_iterable((line, "") for line in above)
+    if found := [row for row in table if any(row)]:
+        yield from _format_table(found, filled, guess, is_marked=is_marked)
+    yield from chain.from_iterable(("", line) for line in below)
+
+
+def _format_table(
+    begin: list[list[str]], others: Iterator[list[str]], guess: Callable[[], object], *, is_marked: bool | None
+) -> Iterator[str]:
+    head = has_header(begin[:_SAMPLE]) if is_marked is None else is_marked
+    if head is None:
+        guess()
+    if head is False:
+        begin.insert(0, [""] * len(begin[0]))
+    for at, row in enumerate(chain(begin, others)):
+        cells = [cell.replace("|", "\\|") for cell in row]
+        yield f"| {' | '.join(cells)} |"
+        if not at:
+            yield f"|{' --- |' * len(row)}"
+
+
+def _guess_spans(table: Sequence[Sequence[str]]) -> list[Span]:
+    """Return the titles above the names of columns, and names over several columns, of a table that marks neither.
+
+    Such a name has empty cells behind it, and words below all of them, where no other column has a name in both lines.
+    """
+    top = next((at for at, row in enumerate(table) if any(row[1:])), len(table))
+    names = table[top : top + 2]
+    if len(names) < _LINES or len(names[0]) <= _LINES or not has_header(table[top:]):
+        return []
+    starts = [at for at, name in enumerate(names[0]) if name]
+    ends = [*starts[1:], len(names[0])]
+    wide = [Span(top, at, 1, end - at) for at, end in zip(starts, ends, strict=True) if end - at > 1]
+    parted = {at for span in wide for at in range(span.column, span.column + span.width)}
+    fits = all(
+        any(map(str.isalpha, below)) if at in parted else not (name and below)
+        for at, (name, below) in enumerate(zip(*names, strict=True))
+    )
+    titles = [Span(at, 0, 1, len(row)) for at, row in enumerate(table[:top])]
+    return [*titles, *(wide if fits and has_header(table[top + 1 :]) else ())]
+
+
+def _is_title(table: Sequence[Sequence[str]], span: Span) -> bool:
+    """Tell if a cell over several columns is all that stands in its row, from the first column on."""
+    return span.column == 0 and span.width > 1 and not any(table[span.row][1:])
+
+
+def _take_titles(table: Sequence[list[str]], titles: Sequence[Span]) -> tuple[list[str], list[str]]:
+    """Take out of a table the titles above all other rows, and those below them."""
+    rows = {span.row for span in titles}
+    others = [at for at, row in enumerate(table) if any(row) and at not in rows] or [len(table)]
+    taken = [at for at in sorted(rows) if not others[0] < at < others[-1]]
+    lines = [(at, table[at][0]) for at in taken if table[at][0]]
+    for at in taken:
+        table[at][0] = ""
+    return [line for at, line in lines if at < others[0]], [line for at, line in lines if at > others[-1]]
+
+
+def _fill_spans(table: Sequence[list[str]], spans: Sequence[Span], *, is_marked: bool | None) -> Iterator[list[str]]:
+    """Yield the rows with each cell in all places that it covers, and the lines of names as one."""
+    names = [] if is_marked is False else _find_names(table, spans)
+    for span in spans:
+        text = table[span.row][span.column]
+        # What begins a row and is no name of a column names the row, once: "Total", over three columns.
+        width = span.width if span.column or span.row in names else 1
+        for row in table[span.row : span.row + span.height] if len(text) <= _MOST_REPEATED else ():
+            for at in range(span.column, min(span.column + width, len(row))):
+                row[at] = row[at] or text
+    if names:
+        columns = zip(*(table[at] for at in names), strict=True)
+        yield [" ".join(dict.fromkeys(filter(None, parts))) for parts in columns]
+    yield from (row for at, row in enumerate(table) if at not in names)
+
+
+def _find_names(table: Sequence[Sequence[str]], spans: Sequence[Span]) -> list[int]:
+    """Return the rows that name columns: the first one, and each that parts what a name above it covers."""
+    names = [next((at for at, row in enumerate(table) if any(row)), 0)]
+    while (below := names[-1] + 1) < len(table) - 1 and any(table[below]):
+        parted = {
+            at for row, left, _, width in spans if row == names[-1] and width > 1 for at in range(left, left + width)
+        }
+        others = set(range(len(table[below]))) - parted
+        # Two texts one below the other are a name and a value.
+        is_row = any(table[below][at] and any(table[name][at] for name in names) for at in others)
+        if not parted or is_row or has_header(table[below : below + _SAMPLE]) is False:
+            break
+        names.append(below)
+    return names

@@ -1,0 +1,184 @@
+"""A cell over several rows or columns is known in each of them, whatever format its table comes from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bookwheel.documents.opening import open_document
+from bookwheel.documents.readers.grid import Span, format_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+ROWS = (
+    ("Prices in EUR", "", "", ""),
+    ("Pier", "Boat", "Day", ""),
+    ("", "", "low", "high"),
+    ("East", "Heron", "36", "41"),
+    ("", "Wherry", "closed", ""),
+    ("West", "Skiff", "12", "14"),
+    ("All sums", "", "60", "70"),
+    ("Ask at the kiosk", "", "", ""),
+)
+SPANS = (
+    Span(0, 0, 1, 4),
+    Span(1, 0, 2, 1),
+    Span(1, 1, 2, 1),
+    Span(1, 2, 1, 2),
+    Span(3, 0, 2, 1),
+    Span(4, 2, 1, 2),
+    Span(6, 0, 1, 2),
+    Span(7, 0, 1, 4),
+)
+TABLE = """\
+Prices in EUR
+
+| Pier | Boat | Day low | Day high |
+| --- | --- | --- | --- |
+| East | Heron | 36 | 41 |
+| East | Wherry | closed | closed |
+| West | Skiff | 12 | 14 |
+| All sums |  | 60 | 70 |
+
+Ask at the kiosk
+"""
+
+
+def write_table(path: Path) -> None:
+    if path.suffix == ".html":
+        spans = {(span.row, span.column): span for span in SPANS}
+        covered = {
+            (row, column)
+            for span in SPANS
+            for row in range(span.row, span.row + span.height)
+            for column in range(span.column, span.column + span.width)
+        } - spans.keys()
+        cells = [
+            "".join(
+                f'<td rowspan="{span.height}" colspan="{span.width}">{text}</td>'
+                for column, text in enumerate(row)
+                if (at, column) not in covered and (span := spans.get((at, column), Span(at, column, 1, 1)))
+            )
+            for at, row in enumerate(ROWS)
+        ]
+        path.write_text(f"<p>Boats</p><table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
+        return
+    if path.suffix == ".xlsx":
+        book = pytest.importorskip("xlsxwriter").Workbook(str(path))
+        sheet = book.add_worksheet("Boats")
+        # The first row and the first column of a sheet are often empty.
+        for at, row in enumerate(ROWS, 2):
+            sheet.write_row(at, 1, row)
+        for top, left, height, width in SPANS:
+            sheet.merge_range(top + 2, left + 1, top + height + 1, left + width, ROWS[top][left])
+        book.close()
+        return
+    if path.suffix == ".docx":
+        file = pytest.importorskip("docx").Document()
+        table = file.add_table(len(ROWS), 4)
+    else:
+        file = pytest.importorskip("pptx").Presentation()
+        shapes = file.slides.add_slide(file.slide_layouts[6]).shapes
+        table = shapes.add_table(len(ROWS), 4, 0, 0, 9_000_000, 5_000_000).table
+        table.first_row = False
+    for at, row in enumerate(ROWS):
+        for column, text in enumerate(row):
+            table.cell(at, column).text = text
+    for top, left, height, width in SPANS:
+        merged = table.cell(top, left).merge(table.cell(top + height - 1, left + width - 1))
+        if path.suffix == ".docx":
+            merged.text = ROWS[top][left]
+    file.save(path)
+
+
+@pytest.mark.parametrize("suffix", ["html", "docx", "xlsx", "pptx"])
+def test_what_covers_rows_or_columns_stands_in_each_of_them(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"boats.{suffix}"
+    write_table(path)
+    assert TABLE.strip() in "".join(part.text for part in open_document([path]).parts())
+
+
+def lines(rows: Sequence[Sequence[str]], *spans: Span, is_marked: bool | None = None) -> list[str]:
+    return [*format_rows(rows, is_marked=is_marked, spans=spans)]
+
+
+def test_a_row_below_a_name_over_two_columns_is_a_row_where_it_has_a_name_of_its_own() -> None:
+    rows = [["Name", "Contact", ""], ["Ann", "by post", "by night"], ["Bo", "by phone", "by day"]]
+    assert lines(rows, Span(0, 1, 1, 2), is_marked=True) == [
+        "| Name | Contact | Contact |",
+        "| --- | --- | --- |",
+        "| Ann | by post | by night |",
+        "| Bo | by phone | by day |",
+    ]
+
+
+def test_figures_below_a_name_over_two_columns_are_no_names() -> None:
+    rows = [["", "Tides", ""], ["Quay", "4.1", "1.7"], ["Pier", "4.0", "1.6"]]
+    assert lines(rows, Span(0, 1, 1, 2), is_marked=True)[2] == "| Quay | 4.1 | 1.7 |"
+
+
+def test_a_table_without_names_loses_no_row_to_a_cell_over_its_first_ones() -> None:
+    rows = [["East", "Leeds", "4"], ["", "York", "5"], ["West", "Bath", "6"]]
+    found = lines(rows, Span(0, 0, 2, 1))
+    assert found == [
+        "|  |  |  |",
+        "| --- | --- | --- |",
+        "| East | Leeds | 4 |",
+        "| East | York | 5 |",
+        "| West | Bath | 6 |",
+    ]
+
+
+def test_a_long_text_beside_several_rows_stands_once() -> None:
+    rows = [["boat", "remark"], ["Heron", "old " * 200], ["Wherry", ""]]
+    assert lines(rows, Span(1, 1, 2, 1))[-1] == "| Wherry |  |"
+
+
+def test_a_cell_may_say_that_it_covers_more_than_there_is() -> None:
+    assert lines([["a", "b"], ["c", ""]], Span(0, 1, 99, 99), Span(5, 5, 2, 2))[-1] == "| c | b |"
+
+
+def test_a_title_and_two_lines_of_names_are_known_where_no_cell_is_marked() -> None:
+    rows = [
+        ["Berths of April"],
+        ["Quay", "Ship", "Inward", "", "Outward", ""],
+        ["", "", "tonnes", "boxes", "tonnes", "boxes"],
+        ["North", "Old Corin", "88", "3", "61", "2"],
+        ["South", "Tern", "12", "1", "4", "0"],
+    ]
+    assert lines(rows) == [
+        "Berths of April",
+        "",
+        "| Quay | Ship | Inward tonnes | Inward boxes | Outward tonnes | Outward boxes |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| North | Old Corin | 88 | 3 | 61 | 2 |",
+        "| South | Tern | 12 | 1 | 4 | 0 |",
+    ]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [["fruit", "", ""], ["apple", "3", "kg"], ["pear", "4", "kg"]],
+        [["no", "name", ""], ["1", "Ann", "by post"], ["2", "Bo", "by phone"]],
+        [["", "name", ""], ["1", "Ann", "by post"], ["2", "Bo", "by phone"]],
+        [["name", "sum", ""], ["", "4", "5"], ["Ann", "6", "7"]],
+    ],
+)
+def test_rows_with_empty_cells_are_rows_where_nothing_says_that_they_name_columns(rows: list[list[str]]) -> None:
+    assert [row for row in rows if f"| {' | '.join(row)} |" not in lines(rows)] == []
+
+
+def test_a_cell_may_cover_all_of_its_group_and_columns_that_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "baths.html"
+    path.write_text(
+        "<p>Baths</p><table><thead><tr><th rowspan=9>hour<th>lane<th>who</thead><tbody><tr><td>8<td rowspan=0>one<td>Ann<tr><td>9"
+        "<td>Bo</tbody><tbody><tr><td>10<td colspan=40>closed</tbody></table>"
+    )
+    assert (
+        "| hour | lane | who |\n| --- | --- | --- |\n| 8 | one | Ann |\n| 9 | one | Bo |\n| 10 | closed | closed |"
+        in "".join(part.text for part in open_document([path]).parts())
+    )

@@ -1,5 +1,7 @@
 """Numbers of drawn charts go with their names, by place and by colour; those that find none stand by themselves."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -291,3 +293,60 @@ def test_an_abbreviation_names_an_axis(words):
     sheet = draw_bars(ONE, NAMES)
     sheet.write(words, 240, 430)
     assert sheet.read().rows[0] == [words, "Visits"]
+
+
+@pytest.mark.parametrize("is_lying", [False, True])
+def test_bars_without_numbers_are_measured_at_the_scale(is_lying):
+    sheet = draw_bars([("", BLUE, [36, 65, 13])], NAMES, is_lying=is_lying)
+    sheet.fragments = [f for f in sheet.fragments if f.text not in {"36", "65", "13"}]
+    if is_lying:  # its ticks are 110 apart from 100 on, and its bars begin at 90, right of the names
+        sheet.fragments = [
+            replace(f, left=f.left + 15, right=f.right + 15) if f.text in NAMES else f for f in sheet.fragments
+        ]
+        wanted = [round((90 + 240 * value / 65 - 100) / 110 * 20, 1) for value in (36, 65, 13)]
+    else:  # its ticks are 70 apart
+        wanted = [round(240 * value / 65 / 70 * 20, 1) for value in (36, 65, 13)]
+    measured = dict(sheet.read().rows[1:])
+    assert [*measured] == NAMES
+    assert all(value.startswith("≈") for value in measured.values())
+    assert [float(value[1:]) for value in measured.values()] == pytest.approx(wanted, abs=0.4)
+
+
+@pytest.mark.parametrize("series", [[("", BLUE, [36, 65, 13])], TWO])
+def test_what_is_no_bar_of_one_colour_alone_is_not_measured(series):
+    sheet = draw_bars(series, NAMES, with_legend=False)
+    values = {str(value) for _, _, values in series for value in values}
+    sheet.fragments = [f for f in sheet.fragments if f.text not in values]
+    if len(series) == 1:  # a second colour on top of the first, as in stacks
+        sheet.fill(ORANGE, 130 - 18, 150, 130 + 18, 300)
+    assert sheet.read().rows == []
+
+
+def test_lines_whose_names_have_their_colours_are_told_apart_by_them():
+    sheet = Sheet()
+    for at, name in enumerate(NAMES):
+        sheet.write(name, 100 + 150 * at, 375)
+    # What stands above "South" grows by even steps, as a scale would.
+    lines = (
+        (BLUE, "Tolland", (90, 75, 60)),
+        ((40, 130, 70), "Fen", (150, 165, 160)),
+        (ORANGE, "Aldmoor", (240, 290, 260)),
+    )
+    for ink, name, values in lines:
+        for at, value in enumerate(values):
+            sheet.write(str(value), 100 + 150 * at, 350 - value)
+        sheet.write(name, 520, 350 - values[-1])
+        for f in sheet.fragments[-4:]:
+            sheet.fill(ink, f.left + 4, -f.top + 8, f.right - 4, -f.bottom - 8)
+    assert sheet.read().rows == [
+        ["", "Aldmoor", "Fen", "Tolland"],
+        ["North", "240", "150", "90"],
+        ["East", "290", "165", "75"],
+        ["South", "260", "160", "60"],
+    ]
+
+
+def test_a_note_that_reaches_under_several_names_is_part_of_none():
+    sheet = draw_bars(ONE, NAMES)
+    sheet.write("counted by the harbour master on 118 days", 290, 396)
+    assert [row[0] for row in sheet.read().rows[1:]] == NAMES

@@ -18,7 +18,8 @@ from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from bookwheel.documents.opening import open_document
-from bookwheel.documents.readers.pictures import mark_passage, open_picture, read_words, to_bytes, to_rgb
+from bookwheel.documents.readers import recognition
+from bookwheel.documents.readers.pictures import find_quote, mark_passage, open_picture, read_words, to_bytes, to_rgb
 from bookwheel.errors import InputError, SourceError
 from bookwheel.picture import Picture, PictureLine
 
@@ -308,6 +309,27 @@ def test_a_passage_is_marked_where_its_words_stand():
     picture = Picture(box=(0.5, 0.0, 1.0, 0.5), lines=lines, **facts)
     assert mark_passage(picture, "noon by Ada") == [(0.8, 0.1, 0.9, 0.15), (0.55, 0.2, 0.7, 0.25)]
     assert mark_passage(picture, "elsewhere") == []
+
+
+def test_a_row_with_a_measured_number_is_marked_where_its_name_stands():
+    lines = (PictureLine(text="East", box=(0.1, 0.8, 0.3, 0.9), confidence=0.9),)
+    picture = Picture(label="x", source="a", page=1, sha256="", width=10, height=10, box=(0, 0, 1, 1), lines=lines)
+    assert find_quote(picture, "| East | ≈143 |") == ((0.1, 0.8, 0.3, 0.9), 0.9)
+    assert find_quote(picture, "| East | 143 |") is None
+
+
+def test_the_longer_a_line_is_the_more_it_says_of_a_slant():
+    """A chart has a level title, and short names that the recogniser finds a pixel or two aslant."""
+
+    def find(width, drop, top):
+        corners = ((0, top), (width, top + drop), (width, top + drop + 30), (0, top + 30))
+        return recognition._Found("x", corners, 1.0, is_flipped=False)
+
+    names = [find(140, 2, top) for top in (100, 200, 300)]
+    lines = [find(550, 0, 0), *names]
+    assert recognition._find_slant(lines, [line.corners for line in lines], 0) == 0
+    slanted = [find(550, 8, 0), *names]
+    assert recognition._find_slant(slanted, [line.corners for line in slanted], 0) == pytest.approx(0.0144, abs=0.0005)
 
 
 RECOGNISED = json.loads((FIXTURES / "recognised.json").read_text(encoding="utf-8"))

@@ -11,12 +11,12 @@ import math
 import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.readers.colours import Paint, find_nearest
 from bookwheel.documents.readers.grid import format_rows
 from bookwheel.documents.readers.pdf_layout import arrange
+from bookwheel.documents.readers.scales import LEAST_TICKS, find_scale, measure_bars, middle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,14 +25,12 @@ if TYPE_CHECKING:
     from bookwheel.documents.readers.pdf_layout import Fragment
 
 _NUMBER: Final = re.compile(r"[^\w\s]{0,2}\s?\d[\d.,]*(?:\s\d{3})*\s?(?:%|[^\W\d_]{1,2})?")
-_VALUE: Final = re.compile(r"[-−–]?\d[\d.,\s]*")
 # A sentence, or what cites a source; a short word with a dot is an abbreviation ("Avg. price").
 _NOTE: Final = re.compile(
     r"^(?i:sources?|data|notes?|n\.?b\.?|(?:资料|数据)?来源|注|说明)\s*[:：]|。|[^\W\d_]{5,}\.(?:\s+[^\Wa-z]|$)"
 )
-_LEAST_TICKS: Final = 3
-# How far the growth between two ticks may differ from that between others, as a share.
-_UNEVEN: Final = 0.12
+# One number alone may be a title's.
+_LEAST_VALUES: Final = 2
 # Heads the numbers of a chart that does not say what they are.
 _UNNAMED: Final = "-"
 # How far apart a name of a pie and its number may stand, seen from the middle.
@@ -86,30 +84,54 @@ def read_chart(fragments: Sequence[Fragment], pixels: Any = None) -> Chart | Non
     Heights of the fragments count from below: a place's row of `pixels` is its height with the sign changed.
     """
     pieces = [(piece, whole) for whole in fragments for piece in _split_ticks(whole)]
-    paint = None if pixels is None else Paint(pixels)
-    legend = paint.find_legend([piece for piece, _ in pieces]) if paint else {}
+    if pixels is None:
+        return _read_pieces(pieces, None, {})
+    paint, shown = Paint(pixels), [piece for piece, _ in pieces]
+    chart = _read_pieces(pieces, paint, paint.find_legend(shown))
+    is_read = chart is not None and bool(chart.rows)
+    inks = {} if is_read else paint.find_inks(shown)
+    coloured = _read_pieces(pieces, paint, inks) if inks else None
+    return coloured if coloured and coloured.rows else chart
+
+
+def _read_pieces(
+    pieces: Sequence[tuple[Fragment, Fragment]], paint: Paint | None, legend: dict[Fragment, Colour]
+) -> Chart | None:
+    """Return the chart of pieces, each with the fragment that it is of, whose series have these colours."""
     entries = [f for f, _ in pieces if f in legend]
     numbers = [f for f, _ in pieces if _NUMBER.fullmatch(f.text) and f not in legend]
     words = [f for f, _ in pieces if f not in numbers and f not in legend and any(map(str.isalpha, f.text))]
     years = _find_names(numbers, paint, is_down=False)
     column = [] if years else _find_names(numbers, paint, is_down=True)
-    scale = _find_scale([f for f in numbers if f not in years and f not in column], is_down=True)
+    # What is written in, or on, the colour of a series is a number of it.
+    inks = {f: paint.find_behind(f) for f in numbers} if paint and legend else {}
+    valued = [f for f, ink in inks.items() if ink and find_nearest(ink, [*legend.values()]) is not None]
+    scale = find_scale([f for f in numbers if f not in (*years, *column, *valued)], is_down=True)
     is_named = years or _find_names(words, paint, is_down=False)
-    rest = [f for f in numbers if f not in scale and f not in column]
-    floor = years if is_named else _find_scale(rest, is_down=False)
-    loose = [f for f in numbers if f not in scale and f not in floor and f not in column]
+    rest = [f for f in numbers if f not in (*scale, *column, *valued)]
+    floor = years if is_named else find_scale(rest, is_down=False)
+    written = [f for f in numbers if f not in scale and f not in floor and f not in column]
+    measured: list[Fragment] = []
+    if len(written) < _LEAST_VALUES and paint and not legend:
+        lying = column or _find_names(words, paint, is_down=True)
+        measured = measure_bars(is_named, scale, paint, is_down=False) or measure_bars(
+            lying, floor, paint, is_down=True
+        )
+    loose = measured or written
     pairing = _Pairing(words, loose, legend, paint)
     rows: list[list[str]] = []
-    if len(loose) > 1:  # one alone may be a title's
+    if len(loose) >= _LEAST_VALUES:
         # Without a scale beside it, a floor of numbers is the scale of bars that lie.
         rows = pairing.read_bars(floor if scale or years else [], has_scale=bool(scale))
         rows = rows or pairing.read_lying(column, has_scale=bool(floor))
         rows = rows or ([] if scale or floor else pairing.read_pie())
     if not rows and not scale:
         return None
+    loose = loose if rows else written
     taken = {*(pairing.used if rows else loose), *scale, *floor}
     taken |= {*entries} if rows and len(rows[0]) > 2 else set()  # noqa: PLR2004
-    used = [f for f in fragments if all(piece in taken for piece, whole in pieces if whole is f)]
+    wholes = dict.fromkeys(whole for _, whole in pieces)
+    used = [f for f in wholes if all(piece in taken for piece, whole in pieces if whole is f)]
     spare = [[f.text for f in those if not rows or f not in pairing.used] for those in (scale, floor, loose)]
     return Chart(rows, used, spare)
 
@@ -117,7 +139,7 @@ def read_chart(fragments: Sequence[Fragment], pixels: Any = None) -> Chart | Non
 def _split_ticks(fragment: Fragment) -> list[Fragment]:
     """Return the numbers of a line that is nothing but numbers, each at its place; any other fragment as it is."""
     words = fragment.text.split()
-    if len(words) < _LEAST_TICKS or not all(_NUMBER.fullmatch(word) for word in words):
+    if len(words) < LEAST_TICKS or not all(_NUMBER.fullmatch(word) for word in words):
         return [fragment]
     letter = (fragment.right - fragment.left) / len(fragment.text)
     pieces, at = [], 0
@@ -139,44 +161,6 @@ def _find_names(fragments: Sequence[Fragment], paint: Paint | None, *, is_down: 
         if paint and len(line) > 1 and paint.has_bars(line, is_down=is_down):
             return line
     return []
-
-
-def _find_scale(numbers: Sequence[Fragment], *, is_down: bool) -> list[Fragment]:
-    """Return the longest run of numbers, in a column or on a line, whose places and values grow by even steps."""
-    best: list[Fragment] = []
-    for first in numbers:
-        if is_down:
-            line = [f for f in numbers if min(abs(f.right - first.right), abs(f.left - first.left)) < first.height / 2]
-        else:
-            line = [f for f in numbers if f.is_level(first)]
-        line.sort(key=lambda f: _middle(f, is_down=is_down))
-        known = [(_middle(f, is_down=is_down), value, f) for f in line if (value := _read_value(f.text)) is not None]
-        if len(known) > len(best) and _is_even(known):
-            best = [f for _, _, f in known]
-    return best
-
-
-def _is_even(ticks: Sequence[tuple[float, float, Fragment]]) -> bool:
-    """Return whether values grow with their places, even where one of the ticks was not recognised."""
-    steps = [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(ticks)]
-    if len(ticks) < _LEAST_TICKS or any(place <= 0 or value == 0 for place, value in steps):
-        return False
-    growth = [value / place for place, value in steps]
-    usual = median(growth)
-    return all(abs(one - usual) <= _UNEVEN * abs(usual) for one in growth)
-
-
-def _read_value(text: str) -> float | None:
-    found = _VALUE.search(text)
-    digits = re.sub(r"[\s,](?=\d{3}\b)", "", found[0].strip(" ,.")) if found else ""
-    try:
-        return float(re.sub("[−–]", "-", digits).replace(",", "."))
-    except ValueError:
-        return None
-
-
-def _middle(fragment: Fragment, *, is_down: bool) -> float:
-    return (fragment.bottom + fragment.top) / 2 if is_down else (fragment.left + fragment.right) / 2
 
 
 def _find_label(below: Sequence[Fragment]) -> str:
@@ -203,7 +187,7 @@ class _Pairing:
     def read_bars(self, ticks: Sequence[Fragment], *, has_scale: bool) -> list[list[str]]:
         """Pair the numbers above bars or points, or on a line below their names, with these names: words, or ticks."""
         is_row = all(f.is_level(self._numbers[0]) for f in self._numbers)
-        years = [_Name(re.sub(r"\.0+$", "", f.text), _middle(f, is_down=False), (f,)) for f in ticks]
+        years = [_Name(re.sub(r"\.0+$", "", f.text), middle(f, is_down=False), (f,)) for f in ticks]
         for names in (years, *self._find_name_rows()):
             if len(names) < 2:  # noqa: PLR2004
                 continue
@@ -233,7 +217,7 @@ class _Pairing:
                 self._paint and (self._is_ragged() or self._paint.has_bars(column, is_down=True))
             ):
                 continue
-            names = [_Name(f.text, _middle(f, is_down=True), (f,)) for f in sorted(column, key=lambda f: -f.top)]
+            names = [_Name(f.text, middle(f, is_down=True), (f,)) for f in sorted(column, key=lambda f: -f.top)]
             right = max(f.right for f in column)
             is_before = len(names) > 1 and all(f.left > right - f.height for f in self._numbers)
             if is_before and (rows := self._pair(names, "", is_down=True, may_miss=False)):
@@ -253,19 +237,22 @@ class _Pairing:
 
     def _join_below(self, first: Fragment) -> _Name:
         parts = [first]
+        others = [f for f in self._words if f is not first and f.is_level(first)]
         for f in sorted(self._words, key=lambda f: -f.top):
             last = parts[-1]
             is_under = f.top < last.bottom + 0.4 * last.height and last.bottom - f.top < 0.6 * last.height
-            if is_under and f.left < last.right and f.right > last.left and not f.is_level(last):
+            # What reaches under another name, too, is a note on the chart.
+            is_alone = not any(f.left < other.right and f.right > other.left for other in others)
+            if is_under and is_alone and f.left < last.right and f.right > last.left and not f.is_level(last):
                 parts.append(f)
-        return _Name(" ".join(f.text for f in parts), _middle(first, is_down=False), tuple(parts))
+        return _Name(" ".join(f.text for f in parts), middle(first, is_down=False), tuple(parts))
 
     def _pair(self, names: Sequence[_Name], head: str, *, is_down: bool, may_miss: bool) -> list[list[str]]:
         """Return a row for each name with its numbers, each the nearest name's; nothing where one is left over."""
         reach = min(abs(a.place - b.place) for a, b in pairwise(names)) / 2
         found: list[list[Fragment]] = [[] for _ in names]
         for number in self._numbers:
-            far, at = min((abs(name.place - _middle(number, is_down=is_down)), at) for at, name in enumerate(names))
+            far, at = min((abs(name.place - middle(number, is_down=is_down)), at) for at, name in enumerate(names))
             if far >= reach:
                 return []
             found[at].append(number)
@@ -305,8 +292,8 @@ class _Pairing:
     def _find_title(self, names: Sequence[_Name] = ()) -> str:
         """Return the words that stand highest above all numbers and names."""
         taken = [part for name in names for part in name.parts]
-        top = max(_middle(f, is_down=True) for f in (*self._numbers, *taken))
-        above = [f for f in self._words if _middle(f, is_down=True) > top and f.right - f.left > f.height]
+        top = max(middle(f, is_down=True) for f in (*self._numbers, *taken))
+        above = [f for f in self._words if middle(f, is_down=True) > top and f.right - f.left > f.height]
         return max(above, key=lambda f: f.top).text if above else ""
 
     def _find_unit(self, names: Sequence[_Name], *, is_down: bool) -> str:
@@ -366,7 +353,7 @@ class _Pairing:
 
 def _measure(fragment: Fragment, x: float, y: float) -> tuple[float, float]:
     """Return how far a fragment is from a point, and in which direction."""
-    across, up = _middle(fragment, is_down=False) - x, _middle(fragment, is_down=True) - y
+    across, up = middle(fragment, is_down=False) - x, middle(fragment, is_down=True) - y
     return math.hypot(across, up), math.atan2(up, across)
 
 

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
 
     from bookwheel.documents.readers.pdf_layout import Fragment
 
-# Of a colour's channels of 256, the difference above which it is another one; what is darker is letters and lines.
+# Of a colour's channels of 256, the difference above which it is another one; what is darker is letters and lines,
+# and on a dark ground what is lighter.
 _OTHER: Final = 40
 _DARK: Final = 90
+_LIGHT: Final = 200
 # The share of an area that a colour fills at least to count as shown there, and that a pie fills of its circle.
 _LEAST_SHOWN: Final = 0.08
 _ROUND: Final = 0.8
@@ -26,6 +28,9 @@ _PATCH_WIDTH: Final = 4.0
 _BAR_GAP: Final = 1.2
 _LEAST_FOOT: Final = 0.25
 _WRITTEN_ON: Final = 0.4
+# Pixels of a line across a bar, or above it; the share of its width that a bar stands beside its name.
+_LINE: Final = 3
+_ASIDE: Final = 0.7
 
 
 Colour = tuple[int, int, int]
@@ -37,6 +42,13 @@ def find_nearest(colour: Colour, known: Sequence[Colour]) -> int | None:
     if far[0][0] > _OTHER or (len(far) > 1 and far[1][0] < 2 * far[0][0]):
         return None
     return far[0][1]
+
+
+def _keep_distinct(entries: dict[Fragment, Colour]) -> dict[Fragment, Colour]:
+    """Return entries of a legend; nothing where two have one colour, or one stands alone."""
+    colours = [*entries.values()]
+    is_told = len(colours) > 1 and all(find_nearest(one, colours) is not None for one in colours)
+    return entries if is_told else {}
 
 
 class Paint:
@@ -60,7 +72,8 @@ class Paint:
         import numpy as np
 
         differs = np.abs(area.astype(np.int16) - self._ground).max(axis=-1) > _OTHER
-        return differs & (area.max(axis=-1) > _DARK)
+        is_dark = self._ground.max() < _DARK
+        return differs & ((area.min(axis=-1) < _LIGHT) if is_dark else (area.max(axis=-1) > _DARK))
 
     def _find_colour(self, area: Any) -> Colour | None:
         """Return the colour that fills most of an area, or None where there is little of any."""
@@ -89,7 +102,8 @@ class Paint:
     def has_bars(self, names: Sequence[Fragment], *, is_down: bool) -> bool:
         """Return whether a bar stands on each name of a row, or begins at each of a column, with ground between."""
         # What is written on a bar is no name of it.
-        if any(self._is_shown(self._cut(f.left, f.right, f.bottom, f.top)).mean() > _WRITTEN_ON for f in names):
+        behind = [self._cut(f.left, f.right, f.bottom, f.top) for f in names]
+        if any(not area.size or self._is_shown(area).mean() > _WRITTEN_ON for area in behind):
             return False
         high = max(f.height for f in names)
         left, right = min(f.left for f in names), max(f.right for f in names)
@@ -105,9 +119,35 @@ class Paint:
         feet = [area[:, max(0, round(at - half)) : round(at + half) + 1].all(axis=1) for at in places if area.size]
         if len(feet) < 2 or min(foot.sum() for foot in feet) < _LEAST_FOOT * high:  # noqa: PLR2004
             return False
-        ground = [~area[foot].any(axis=0) for foot in feet]
+        # A line of a grid may run through all feet.
+        ground = [area[foot].mean(axis=0) < 0.5 for foot in feet]  # noqa: PLR2004
         spans = pairwise(map(round, places))
         return all(beside[a:b].sum() > half for beside, (a, b) in zip(ground, spans, strict=False))
+
+    def find_ends(self, names: Sequence[Fragment], *, is_down: bool) -> list[float]:
+        """Return where the bar of each name ends; nothing where one is not of one colour, or stands beside another."""
+        import numpy as np
+
+        # Rows lead away from the names, columns along them.
+        pixels = self._pixels.swapaxes(0, 1) if is_down else self._pixels[::-1]
+        shown, ends = self._is_shown(pixels), []
+        for f in names:
+            middle = round(-(f.bottom + f.top) / 2 if is_down else (f.left + f.right) / 2)
+            foot, half = round(f.right if is_down else self._height + f.top), round(0.3 * f.height)
+            rows = np.flatnonzero(shown[foot:, max(0, middle - half) : middle + half + 1].mean(axis=1) > 0.5)  # noqa: PLR2004
+            parts = np.split(rows, np.flatnonzero(np.diff(rows) > _LINE) + 1)
+            # What is drawn farther away, but for the lines of a grid, may be a part of it.
+            if not rows.size or any(len(part) > _LINE for part in parts[1:]):
+                return []
+            row = foot + int(parts[0][len(parts[0]) // 2])
+            left, right = (int(np.argmin(side)) for side in (shown[row, : middle + 1][::-1], shown[row, middle:]))
+            inside = np.concatenate([pixels[foot + parts[0], middle], pixels[row, middle - left + 1 : middle + right]])
+            others = np.abs(inside.astype(np.int16) - np.median(inside, axis=0)).max(axis=1) > _OTHER
+            if others.mean() > _LEAST_SHOWN or abs(left - right) > _ASIDE * (left + right):
+                return []
+            end = foot + int(parts[0][-1]) + 1
+            ends.append(float(end if is_down else end - self._height))
+        return ends
 
     def find_legend(self, fragments: Sequence[Fragment]) -> dict[Fragment, Colour]:
         """Return the fragments with a patch of colour before them, each of another one; nothing where one repeats."""
@@ -115,10 +155,12 @@ class Paint:
         columns = [[f for f in patches if abs(f.left - first.left) < first.height / 2] for first in patches]
         lines = [[f for f in patches if f.is_level(first)] for first in patches]
         entries = max((*columns, *lines), key=len, default=[])
-        colours = [patches[f] for f in entries]
-        if len(entries) < 2 or any(find_nearest(one, colours) is None for one in colours):  # noqa: PLR2004
-            return {}
-        return {f: patches[f] for f in entries}
+        return _keep_distinct({f: patches[f] for f in entries})
+
+    def find_inks(self, fragments: Sequence[Fragment]) -> dict[Fragment, Colour]:
+        """Return the words that are written in colours, each in another one, as a line's name beside it may be."""
+        inks = {f: self.find_behind(f) for f in fragments if any(map(str.isalpha, f.text))}
+        return _keep_distinct({f: ink for f, ink in inks.items() if ink and max(ink) - min(ink) > _OTHER})
 
     def _find_patch(self, fragment: Fragment) -> Colour | None:
         """Return the colour of a patch that begins and ends before a fragment, on its line."""

@@ -29,6 +29,7 @@ from bookwheel.documents.readers.grid import GUESSED
 from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing, find_languages, has_recogniser
 from bookwheel.documents.readers.pdf_pages import find_characters
 from bookwheel.documents.readers.recognition import Recognition, recognise
+from bookwheel.documents.readers.scales import ABOUT
 from bookwheel.errors import BookwheelError, MissingExtra, SourceError
 from bookwheel.picture import MARK, Box, Picture, find_above, place_on_page, split_label
 from bookwheel.types import Part
@@ -183,10 +184,12 @@ def _count_frames(picture: Any) -> int:
 def find_quote(picture: Picture, quote: str) -> tuple[Box, float] | None:
     """Return the box on its page of a quote that was recognised in a picture, and how sure the recogniser is of it.
 
-    A quote may be a row, whose cells stand in any order of lines. None where most of it does not stand there.
+    A quote may be a row, whose cells stand in any order of lines; what was measured stands in none. None where most of
+    it does not stand there.
     """
     text = "\n".join(line.text for line in picture.lines)
-    pieces = [quote] if _has_most(text, quote) else [cell for cell in quote.split("|") if any(map(str.isalnum, cell))]
+    cells = [cell for cell in quote.split("|") if any(map(str.isalnum, cell)) and ABOUT not in cell]
+    pieces = [quote] if _has_most(text, quote) else cells
     if not pieces or not all(_has_most(text, piece) for piece in pieces):
         return None
     boxes = [box for piece in pieces for box in mark_passage(picture, piece)]

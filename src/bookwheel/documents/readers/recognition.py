@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
@@ -195,13 +195,14 @@ def _turn_box(box: Box, turn: int) -> Box:
 
 def _find_slant(found: Sequence[_Found], turned: Sequence[Sequence[Point]], turn: int) -> float:
     """Return the angle of the lines of a page that stands upright, in radians; 0 where it is hardly slanted."""
-    slants = []
+    slants: list[list[float]] = []
     for line, corners in zip(found, turned, strict=True):
         (left, top), (right, bottom) = _find_ends(corners)
-        # A short line, such as the name of a bar, has no direction.
-        if line.is_upright == bool(turn % 2) and right - left > _LONG * _measure_height(corners):
-            slants.append(math.atan2(bottom - top, right - left))
-    slant = median(slants) if len(slants) >= _LEAST_LONG else 0.0
+        # A short line, such as the name of a bar, has no direction; the longer one is, the better it tells it.
+        length = (right - left) / max(_measure_height(corners), 1)
+        if line.is_upright == bool(turn % 2) and length > _LONG:
+            slants.append([math.atan2(bottom - top, right - left)] * round(length))
+    slant = median(chain.from_iterable(slants)) if len(slants) >= _LEAST_LONG else 0.0
     return slant if abs(slant) > _STRAIGHT else 0.0
 
 

@@ -305,3 +305,20 @@ def test_a_pipe_is_read_however_slowly_and_one_that_nobody_writes_to_ends(tmp_pa
 
     threading.Thread(target=write).start()
     assert join(open_document([pipe])) == "Ada wound the clock."
+
+
+def test_a_file_beside_its_folder_or_under_two_names_in_it_is_read_once_and_said(tmp_path):
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    path = file(folder, data="Ada wound the clock.")
+    os.link(path, folder / "b.txt")
+    (folder / "c.txt").symlink_to(tmp_path / "nowhere")
+    (folder / "d.txt").symlink_to(path)
+    document = open_document([path, folder])
+    assert join(document).count("Ada wound the clock.") == 1
+    assert document.notes == (
+        "left out, links that lead nowhere: shelf/c.txt",
+        "left out, links (give their targets as sources): shelf/d.txt",
+        "the same file again, and read once: shelf/a.txt (as a.txt), shelf/b.txt (as a.txt)",
+    )
+    assert join(open_document([folder, tmp_path / "shelf" / "b.txt"])).count("Ada wound the clock.") == 1

@@ -39,10 +39,10 @@ from bookwheel.picture import Picture, PictureLine
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 # Raise it when a reader of ours gives another text: older conversions are then left alone, and go as the oldest.
-_VERSION: Final = 11
+_VERSION: Final = 12
 # The libraries whose text a conversion may be. A new release of one may read a file better.
 _CONVERTERS: Final = (
     "pypdfium2",
@@ -193,6 +193,22 @@ class SourceItem:
         for row in self.conversion.rows("part"):
             part = part_from_row(row)
             yield replace(part, text=part.text[start : len(part.text) - end])
+
+
+def drop_doubles(items: Iterable[SourceItem], notes: SourceWarnings) -> list[SourceItem]:
+    """Return the items without those that are one file with an earlier one: beside its folder, or by a hard link."""
+    found: dict[object, SourceItem] = {}
+    for item in items:
+        key: object = item.file.path
+        with suppress(OSError):  # it is gone, and is told when it is opened
+            status = item.file.path.stat()
+            key = status.st_dev, status.st_ino
+        if first := found.get(key):
+            notes.add("the same file again, and read once", f"{item.file.name} (as {first.file.name})")
+            found[key] = replace(first, is_named=first.is_named or item.is_named)
+        else:
+            found[key] = item
+    return list(found.values())
 
 
 def prepare_items(

@@ -24,6 +24,7 @@ from bookwheel.documents.children import run_in_child
 from bookwheel.documents.conversions import (
     ConversionStore,
     SourceItem,
+    drop_doubles,
     part_from_row,
     part_to_row,
     prepare_items,
@@ -235,6 +236,7 @@ def open_document(
         title = "standard input" if source == "-" else "" if is_folder else files[0].name
         titles.append(title or to_printable(Path(source).resolve().name))
         has_headers = has_headers or is_folder
+    items = drop_doubles(items, notes)
     # Files with the same name have their whole paths as names.
     names = Counter(item.file.name for item in items)
     for at, item in enumerate(items):

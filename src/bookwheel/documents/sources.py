@@ -311,7 +311,7 @@ def _reason_to_skip(entry: os.DirEntry[str], path: Path, rules: tuple[_Rules, ..
     if entry.name.startswith("."):
         return "hidden"
     if entry.is_symlink():
-        return "links (give their targets as sources)"
+        return "links (give their targets as sources)" if path.exists() else "links that lead nowhere"
     is_folder = entry.is_dir(follow_symlinks=False)
     if _is_ignored(path, rules, is_folder=is_folder):
         return "named in .gitignore"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 import time
@@ -42,6 +43,27 @@ def test_a_second_half_request_on_a_kept_connection_is_closed(limited) -> None:
         while block := client.recv(10_000):
             rest += block
         assert b"HTTP/1.1" not in rest
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"\x16\x03\x01\x02\x00",
+        b"GET / please\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost\r\n\r\n",
+        b"POST /documents HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -5\r\n\r\n",
+        (
+            b"POST /readings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\nxyz\r\n"
+        ),
+    ],
+)
+def test_what_is_no_request_is_told_so_in_json(limited, request_: bytes) -> None:
+    with limited() as up, closing(connect(up)) as client:
+        client.sendall(request_)
+        head, _, body = b"".join(iter(lambda: client.recv(10_000), b"")).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400")
+    assert json.loads(body)["kind"] == "bad_request"
 
 
 def test_a_silent_body_is_declined(limited) -> None:

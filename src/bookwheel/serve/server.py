@@ -7,6 +7,7 @@ the process may open files; where most of them only wait for their clients, the 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import signal
 import socket
@@ -160,6 +161,9 @@ def find_most_connections(wanted: int) -> int:
     return most
 
 
+_BAD_REQUEST: Final = (
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+)
 _Protocol: Any = AutoHTTPProtocol  # whichever parser is installed
 
 
@@ -214,6 +218,14 @@ class TimedProtocol(_Protocol):
         super().timeout_keep_alive_handler()
         # What is unread keeps a connection that is closing.
         self._watch()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no request as other errors are answered; where a reply has begun, it is only broken off."""
+        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+            error = {"error": f"{msg} Look at its first line, its headers and its length.", "kind": "bad_request"}
+            body = json.dumps(error).encode()
+            self.transport.write(_BAD_REQUEST % len(body) + body)
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_watch()

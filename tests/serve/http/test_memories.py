@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sqlite3
+from pathlib import Path
 
 import pytest
 from loopback_server import running
@@ -124,6 +126,25 @@ def test_correct_forget_and_export(client, tmp_path) -> None:
     assert client.patch("/memories/ada", json={"name": "bo"}).json()["memory"] == "bo"
     assert client.delete("/memories/bo").status_code == 204
     assert client.get("/memories/bo").status_code == 404
+
+
+def test_an_export_is_sent_in_blocks(client, server, monkeypatch) -> None:
+    sizes = []
+
+    class Recorded(io.FileIO):
+        def read(self, size=-1, /):
+            sizes.append(size)
+            return super().read(size)
+
+    def open_(path, *options, **more):
+        return Recorded(path, "rb") if path.name == "ada.sqlite" else real(path, *options, **more)
+
+    real = Path.open
+    monkeypatch.setattr(Path, "open", open_)
+    answer = client.get("/memories/ada/export")
+    assert len(answer.content) > 1000
+    assert len(sizes) > 1
+    assert all(0 < size <= 1 << 20 for size in sizes)
 
 
 def test_what_one_memory_forgets_leaves_the_newest_texts_of_the_others(client, server) -> None:

@@ -33,6 +33,7 @@ from bookwheel.types import Part
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from concurrent.futures import Future
+    from typing import BinaryIO
 
     from bookwheel.journal import StoredDocument
     from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord, MemoryText
@@ -235,20 +236,15 @@ class ServedMemories:
             await asyncio.to_thread(self._tables.delete, record.number)
         self._newest.pop(record.number, None)
 
-    async def export(self, key: Key | None, name: str, most_bytes: int | None = None) -> bytes:
-        """Return a memory as a journal of its own, which may not be larger than `most_bytes`."""
+    async def export(self, key: Key | None, name: str) -> BinaryIO:
+        """Return a memory as a journal of its own: an open file, which goes when it is closed."""
         record = await self.find(key, name)
 
-        def write() -> bytes:
+        def write() -> BinaryIO:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / f"{name}.sqlite"
                 export_memory(self._service.journal, record, path)
-                if most_bytes is not None and path.stat().st_size > most_bytes:
-                    raise InputError(
-                        f"the memory {name} is over {most_bytes >> 20} MiB: export it with `bookwheel memory export "
-                        f"{name} FILE`, or over HTTP from /memories/{name}/export"
-                    )
-                return path.read_bytes()
+                return path.open("rb")
 
         return await asyncio.to_thread(write)
 

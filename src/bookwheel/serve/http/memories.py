@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 from urllib.parse import quote
 
 from pydantic import Field
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from typing_extensions import TypedDict
 
 from bookwheel.errors import InputError
@@ -28,6 +30,8 @@ from bookwheel.serve.http.operations import operation
 from bookwheel.serve.http.requests import Body, PlanValues, Question, parse_body, parse_flag, parse_number
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from starlette.requests import Request
 
     from bookwheel.serve.engine.service import Service
@@ -37,6 +41,8 @@ _Words = Annotated[str, Field(min_length=1, max_length=16 << 20)]
 _Text = Annotated[str, Field(max_length=16 << 20)]
 _Source = Annotated[str, Field(max_length=1000)]
 _Time = Annotated[str, Field(max_length=64)]
+# Bytes of a file that are in memory at a time.
+_BLOCK: Final = 1 << 18
 _WAIT: Final = {"wait": int}
 _PICTURE: Final = "image/png"
 # What is forgotten is in no browser's cache either.
@@ -265,6 +271,14 @@ class MemoryRoutes:
     )
     async def export_memory(self, request: Request) -> Response:
         name = request.path_params["name"]
-        content = await self._memories.export(request.state.key, name)
-        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}.sqlite"}
-        return Response(content, media_type="application/vnd.sqlite3", headers=headers)
+        file = await self._memories.export(request.state.key, name)
+
+        def blocks() -> Iterator[bytes]:
+            with file:
+                yield from iter(partial(file.read, _BLOCK), b"")
+
+        headers = {
+            "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}.sqlite",
+            "Content-Length": str(os.fstat(file.fileno()).st_size),
+        }
+        return StreamingResponse(blocks(), media_type="application/vnd.sqlite3", headers=headers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from importlib.metadata import version
@@ -193,8 +194,13 @@ class _ReadingServer(ProtocolServer):
 
     async def export_memory(self, memory: str, ctx: Context) -> bytes:
         """Return a lasting memory as a journal of its own, which opens elsewhere."""
-        with self._told_to_client():
-            return await self._service.memories.export(get_key(ctx), memory, _MOST_EXPORTED)
+        with self._told_to_client(), await self._service.memories.export(get_key(ctx), memory) as file:
+            if os.fstat(file.fileno()).st_size > _MOST_EXPORTED:
+                raise InputError(
+                    f"the memory {memory} is over {_MOST_EXPORTED >> 20} MiB: export it with `bookwheel memory "
+                    f"export {memory} FILE`, or over HTTP from /memories/{memory}/export"
+                )
+            return await asyncio.to_thread(file.read)
 
     async def _load(self, name: str, ctx: Context) -> Reading:
         with self._told_to_client():

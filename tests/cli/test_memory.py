@@ -105,7 +105,7 @@ def test_a_source_is_forgotten_after_a_look_at_what_would_go(memory) -> None:
     assert (gone.code, gone.out.startswith("forgot mail-1: ")) == (0, True)
     assert "Este" not in memory("show", "ada").out
     assert re.search(
-        r"^forgotten · 20\d\d-\S+ · mail-1 · \d pieces? read again, \d lines? changed$",
+        r"^forgotten · 20\d\d-\S+ · mail-1 · \d pieces? read again, \d lines? changed: [-+~]\d.*$",
         memory("log", "ada").out,
         re.MULTILINE,
     )

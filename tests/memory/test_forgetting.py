@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from value_notes import PLAN, note_values
+from value_notes import PLAN, count_bytes, note_values
 
 from bookwheel.errors import InputError, Rejected
 from bookwheel.journal import Journal
@@ -23,10 +23,6 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.session import Session
 
 pytestmark = pytest.mark.anyio
-
-
-def count_bytes(path: Path, words: str) -> int:
-    return sum(file.read_bytes().count(words.encode()) for file in path.parent.glob(f"{path.name}*") if file.is_file())
 
 
 async def test_the_words_stand_nowhere_in_the_file(session, begin, journal):

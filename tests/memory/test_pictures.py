@@ -29,6 +29,13 @@ PLAN = Plan(chunk_tokens=400, memory_tokens=300, answer_tokens=60)
 
 # Takes a journal back to version 16.
 VERSION_16 = """
+    DROP TRIGGER memory_forgets_seal_new;
+    DROP TRIGGER memory_forgets_check_old;
+    DROP TRIGGER memory_forgets_seal_changed;
+    ALTER TABLE memory_forgets DROP COLUMN changed;
+    CREATE TRIGGER memory_forgets_seal_new AFTER INSERT ON memory_forgets BEGIN SELECT 1; END;
+    CREATE TRIGGER memory_forgets_check_old AFTER INSERT ON memory_forgets BEGIN SELECT 1; END;
+    CREATE TRIGGER memory_forgets_seal_changed AFTER INSERT ON memory_forgets BEGIN SELECT 1; END;
     DROP TRIGGER memory_texts_drop_indexes;
     DROP TRIGGER memory_texts_change_indexes;
     DROP TABLE memory_indexes;

@@ -119,10 +119,13 @@ def test_a_memory_is_begun_told_asked_corrected_and_made_to_forget(fresh_at, ass
         page.fill("#memory-about", "how many crates of ink came to the north gate")
         page.get_by_role("button", name="Begin", exact=True).click()
         page.wait_for_selector(".memory h1")
-        for source, number in (("letter 1", 3), ("letter 2", 5)):
+        crates = [
+            (f"letter {at}", f"{number} crates of ink came to the north gate.") for at, number in ((1, 3), (2, 5))
+        ]
+        for source, told in (*crates, ("log", "Bo Fell lights a lamp.")):
             if not page.locator("#memory-text-add").is_visible():
                 page.get_by_text("Tell it something").click()
-            page.fill("#memory-text-add", f"{number} crates of ink came to the north gate.")
+            page.fill("#memory-text-add", told)
             page.fill("#memory-source", source)
             page.get_by_role("button", name="Read it in").click()
             expect(page.locator(".memory")).to_contain_text(source)
@@ -138,10 +141,17 @@ def test_a_memory_is_begun_told_asked_corrected_and_made_to_forget(fresh_at, ass
         page.locator(".correct input").fill("Nine crates of ink came to the north gate.")
         page.get_by_role("button", name="Save").click()
         expect(now).to_contain_text("Nine crates")
+        page.get_by_label("As it was known").fill("")
+        page.fill("#memory-question", "Who lights a lamp?")
+        page.get_by_role("button", name="Ask it").click()
+        page.get_by_role("button", name="Put right: Bo Fell lights a lamp.").click()
+        page.locator(".correct input").fill("Cy Moor lights a lamp.")
+        page.get_by_role("button", name="Save").click()
+        expect(now).to_contain_text("Cy Moor lights a lamp.")
         page.get_by_role("button", name="Forget this source").last.click()
         expect(page.locator(".memory")).to_contain_text("“letter 1”")
         page.get_by_role("button", name="Forget for good").click()
-        expect(page.locator(".memory")).to_contain_text("letter 1 was forgotten")
+        expect(page.locator(".memory")).to_contain_text(re.compile("letter 1 was forgotten; lines changed: \\d"))
 
 
 def test_a_table_fills_while_it_reads_and_a_row_leads_to_its_place(deeds, assert_clean, expect):

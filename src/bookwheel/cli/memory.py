@@ -259,8 +259,10 @@ async def forget(
     return _print(stone, options.output, f"forgot {', '.join(stone['sources'])}: {_describe_work(stone)}{left}")
 
 
-def _describe_work(stone: records.TombstoneJson) -> str:
-    return f"{count(stone['replayed'], 'piece')} read again, {count(stone['lines'], 'line')} changed"
+def _describe_work(stone: Mapping[str, Any]) -> str:
+    lines = ", ".join(f"{_SIGNS[one['kind']]}{one['line']}" for one in stone["changed"])
+    work = f"{count(stone['replayed'], 'piece')} read again, {count(stone['lines'], 'line')} changed"
+    return f"{work}: {lines}" if lines else work
 
 
 def list_memories(*, output: OutputOptions = OutputOptions()) -> int:

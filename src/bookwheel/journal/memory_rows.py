@@ -11,10 +11,10 @@ from typing import Annotated, Final
 from bookwheel.bounds import Gt
 from bookwheel.errors import InputError
 from bookwheel.flags import Flag  # noqa: TC001
-from bookwheel.journal.rows import RowFormat, name_usage
+from bookwheel.journal.rows import Codec, RowFormat, from_json, name_usage, to_json
 from bookwheel.models.registry import ModelAddress  # noqa: TC001
 from bookwheel.plan import Plan  # noqa: TC001
-from bookwheel.schema import check_bounds
+from bookwheel.schema import check_bounds, from_plain, to_plain
 from bookwheel.types import Finish, Memory, Usage
 
 BY_HAND: Final = "by hand"
@@ -108,6 +108,16 @@ class MemoryVersion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedLine:
+    """A line of a memory that a forgetting changed, without its words."""
+
+    kind: str
+    """`new`, `reworded` or `gone`, as in a difference of two memories."""
+    line: int
+    """Its number in the memory of now; of a line that is gone, in that of before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tombstone:
     """What remains of a forgetting: no words of what was forgotten."""
 
@@ -122,7 +132,9 @@ class Tombstone:
     replayed: int = 0
     """Pieces that were read again."""
     lines: int = 0
-    """Lines of the newest memory that changed."""
+    """How many lines of the newest memory changed."""
+    changed: tuple[ChangedLine, ...] = ()
+    """Which; none where an older version of bookwheel only counted them."""
     is_purged: bool = False
     """The file has been rewritten without the words."""
 
@@ -134,7 +146,14 @@ VERSIONS: Final = RowFormat(
     "version kind text start stop=end content=memory.text tokens=memory.tokens flags reply finish "
     f"{name_usage('usage')} scores changes kept",
 )
-TOMBSTONES: Final = RowFormat(Tombstone, "number scope sources texts began ended replayed lines purged=is_purged")
+TOMBSTONES: Final = RowFormat(
+    Tombstone,
+    "number scope sources texts began ended replayed lines purged=is_purged changed",
+    changed=Codec(
+        lambda lines: to_json(to_plain(lines)) if lines else None,
+        lambda value: tuple(from_plain(ChangedLine, line) for line in from_json(value)) if value else (),
+    ),
+)
 
 
 def blank_version(limit: int) -> MemoryVersion:

@@ -48,7 +48,7 @@ _COLUMNS: Final = {
     "row_edits": "reading, number, row, cells, made",
 }
 # Columns that came later. Where one is NULL, as in older rows, the checksum is what it was.
-_LATER: Final = {"steps": "findings", "readings": "error_kind"}
+_LATER: Final = {"steps": "findings", "readings": "error_kind", "memory_forgets": "changed"}
 
 
 def _call(table: str, prefix: str, later: str = "") -> str:
@@ -112,6 +112,7 @@ MIGRATIONS: list[str] = [
     _SCRIPTS["16"],
     _SCRIPTS["17"],
     _SCRIPTS["18"],
+    _add_later_column("memory_forgets", "TEXT"),
 ]
 """Script k takes a journal of version k to version k + 1."""
 

@@ -1,48 +1,94 @@
-"""Correct a lasting memory by hand. The versions before stay: erasing is `forget`."""
+"""Correct a lasting memory by hand. The versions before stay: erasing is `forget`.
+
+Words that stand in the texts alone are put right there: each of their sentences, corrected, becomes a line of the
+memory, said by hand on this day, and supersedes what the text says. It goes with the last text that has the sentence.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import re
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
 from bookwheel.flags import Flag
 from bookwheel.journal.memories import write_time
 from bookwheel.journal.memory_rows import MemoryVersion, VersionKind
+from bookwheel.memory.days import TURN
 from bookwheel.memory.pieces import MemoryUpdate
 from bookwheel.memory.seeing import see
+from bookwheel.memory.speakers import find_turn
+from bookwheel.text.sentences import LONGEST, find_ends
 from bookwheel.types import Memory
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from bookwheel.memory.opened import OpenMemory
 
+# Sentences that one correction of texts puts right at most: words that more of them have say too little.
+_MOST_SENTENCES: Final = 5
+
 
 async def edit(opened: OpenMemory, old: str, new: str) -> MemoryUpdate:
-    """Put some words of the newest memory right; without `old`, `new` is the whole memory."""
+    """Put some words of the newest memory right, or else of its texts; without `old`, `new` is the whole memory."""
+    said: dict[str, str] = {}
 
     def put_right(text: str) -> str:
         if old and old not in text:
-            advice = "change words that it has; what stands in a text alone is put right by a newer text"
-            raise InputError(f"the memory does not say {old!r}: {advice}")
+            said.update(_correct_sentences(opened, old, new))
+            lines = text.splitlines()
+            return "\n".join([*lines, *(line for line in said if line not in lines)])
         corrected = (text.replace(old, new) if old else new).strip()
         if not corrected and not old:
             raise InputError("the new memory is empty, so nothing was changed")
         return corrected
 
-    return await rewrite(opened, put_right)
+    return await rewrite(opened, put_right, said)
 
 
-async def rewrite(opened: OpenMemory, change: Callable[[str], str]) -> MemoryUpdate:
-    """Put what a function makes of the newest memory's text in its place, as a new version, in its turn."""
+def _correct_sentences(opened: OpenMemory, old: str, new: str) -> dict[str, str]:
+    """Return the sentences of the texts that have some words, put right, each with what the texts say."""
+    words = re.compile(r"\s+".join(map(re.escape, old.split())))
+    tables, memory = opened.tables, opened.record.number
+    said = dict[str, str]()
+    for _, content in tables.load_texts(memory, [text.number for text in tables.list_texts(memory)]):
+        places = list(words.finditer(content))
+        ends = [0, *find_ends(content), len(content)] if places else []
+        for found in places:
+            start, end = ends[bisect_right(ends, found.start()) - 1], ends[bisect_left(ends, found.end())]
+            if end - start > LONGEST:
+                # A list or a table without full stops.
+                start, line_end = content.rfind("\n", 0, found.start()) + 1, content.find("\n", found.end())
+                end = len(content) if line_end < 0 else line_end
+            sentence = " ".join(content[start:end].split())
+            line, who = TURN.sub("", words.sub(lambda _: new, sentence)), find_turn(content, found.start())[0]
+            said[line if line.startswith(who) else f"{who}: {line}"] = sentence
+    if not said:
+        raise InputError(f"neither the memory nor its texts say {old!r}: add what is new as a text")
+    if not new.strip():
+        raise InputError(f"only the texts say {old!r}: words of a text are not edited away but forgotten")
+    if len(said) > _MOST_SENTENCES:
+        raise InputError(f"{len(said)} sentences of the texts say {old!r}: give more words of the one that is meant")
+    return said
+
+
+async def rewrite(
+    opened: OpenMemory, change: Callable[[str], str], said: Mapping[str, str] | None = None
+) -> MemoryUpdate:
+    """Put what a function makes of the newest memory's text in its place, as a new version, in its turn.
+
+    `said` has for each new line that corrects a text what the text says.
+    """
     async with opened.hold():
         before = opened.newest()
-        text = change(before.memory.text)
+        text = await asyncio.to_thread(change, before.memory.text)
         if text == before.memory.text:
             return MemoryUpdate(before=before, after=before)
-        after = make_edit(opened, before, before.version + 1, text, list_changes(before.memory.text, text))
+        changes = [(old or (said or {}).get(new, ""), new) for old, new in list_changes(before.memory.text, text)]
+        after = make_edit(opened, before, before.version + 1, text, changes)
         await asyncio.to_thread(opened.tables.add_version, opened.record.number, after)
         return MemoryUpdate(before=before, after=after, versions=(after,))
 
@@ -76,8 +122,12 @@ def list_changes(before: str, after: str) -> list[tuple[str, str]]:
     ]
 
 
-def apply_changes(text: str, changes: Iterable[tuple[str, str]]) -> tuple[str, list[tuple[str, str]]]:
-    """Make a correction in another memory; return it with the changes made: a line that is not there has none.
+def apply_changes(
+    text: str, changes: Iterable[tuple[str, str]], told: Container[str] = ()
+) -> tuple[str, list[tuple[str, str]]]:
+    """Make a correction in another memory; return it with the changes made.
+
+    A line that is not there has none, but where it is a sentence that a text has, of those in `told`.
 
     >>> apply_changes("Ada: room 12", [("Ada: room 12", "Ada: room 31"), ("Bo: room 3", "Bo: room 4")])
     ('Ada: room 31', [('Ada: room 12', 'Ada: room 31')])
@@ -87,7 +137,7 @@ def apply_changes(text: str, changes: Iterable[tuple[str, str]]) -> tuple[str, l
         if old in lines:
             at = lines.index(old)
             lines[at : at + 1] = [new] if new else []
-        elif not old and new not in lines:
+        elif (not old or old in told) and new not in lines:
             lines.append(new)
         else:
             continue

@@ -8,9 +8,10 @@
     purge     the file is rewritten, its log emptied                  the words stand nowhere in it any more
 
 A fact that another source says too is read from there again, so it stays. A correction by hand is made again where the
-line that it corrected is there. A picture goes with its text, and where the words to forget were recognised in it. A
-tombstone says when, which sources, how many pieces were read again and how many lines of the newest memory changed; it
-holds no words.
+line that it corrected is there, or the sentence of a text; one that lacks the words to forget outlives what it
+corrected. A picture goes with its text, and where the words to forget were recognised in it. A tombstone says when,
+which sources, how many pieces were read again and which lines of the newest memory changed, by their numbers; it holds
+no words.
 """
 
 from __future__ import annotations
@@ -22,7 +23,15 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import InputError
-from bookwheel.journal.memory_rows import BY_HAND, MemoryText, MemoryVersion, Tombstone, VersionKind, blank_version
+from bookwheel.journal.memory_rows import (
+    BY_HAND,
+    ChangedLine,
+    MemoryText,
+    MemoryVersion,
+    Tombstone,
+    VersionKind,
+    blank_version,
+)
 from bookwheel.memory.days import list_days
 from bookwheel.memory.editing import apply_changes, make_edit
 from bookwheel.memory.entries import is_inside
@@ -32,9 +41,10 @@ from bookwheel.types import Chunk
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
     from bookwheel.memory.opened import OpenMemory
+    from bookwheel.views.diff import LineChange
 
 # The number under which the masks of a forgetting hold the words to forget, until it has ended.
 _PHRASE = 0
@@ -136,6 +146,8 @@ class _Replay:
     watch: Callable[[MemoryVersion], None]
     replays: list[MemoryVersion] = field(default_factory=list)
     dropped: list[int] = field(default_factory=list)
+    told: Container[str] = ()
+    """The sentences that corrections put right, and a text that stays has."""
 
     async def run(self) -> None:
         tables, memory, limit = self.opened.tables, self.opened.record.number, self.opened.record.plan.memory_tokens
@@ -145,6 +157,7 @@ class _Replay:
         versions = tables.list_versions(memory, limit)
         made = tables.load_replays(memory, limit)
         newest = state = blank_version(limit)
+        self.told = await asyncio.to_thread(self._find_told, versions, texts, masks)
         is_same = True
         dates = [texts[number].arrived for number in masks if number in texts]
         dates += [version.kept for version in versions if _is_written(version, phrase)]
@@ -152,27 +165,38 @@ class _Replay:
             is_gone = old.text in masks and masks[old.text] is None
             if is_gone:
                 self.dropped.append(old.version)
-            elif is_same and not self._is_touched(old, masks, phrase):
+            elif is_same and not self._is_touched(old, newest, masks, phrase):
                 state = old
             else:
                 state = made.get(old.version) or await self._make(old, (newest, state), masks, texts, phrase)
                 self.replays.append(state)
             is_same = (state.memory.text, state.scores) == (old.memory.text, old.scores)
             newest = old
-        lines = diff_memories(newest.memory.text, state.memory.text)
-        ended = replace(
-            self.tombstone,
-            replayed=sum(version.text is not None for version in self.replays),
-            lines=sum(line.kind is not ChangeKind.KEPT for line in lines),
-        )
+        changed = tuple(_number_changes(diff_memories(newest.memory.text, state.memory.text)))
+        replayed = sum(version.text is not None for version in self.replays)
+        ended = replace(self.tombstone, replayed=replayed, lines=len(changed), changed=changed)
         since = min(dates, default="")
         await asyncio.to_thread(tables.end_forgetting, memory, ended, self.replays, self.dropped, since)
 
-    def _is_touched(self, version: MemoryVersion, masks: Mapping[int, str | None], phrase: str) -> bool:
-        """Return whether a piece has other words now, or a correction holds words to forget."""
+    def _find_told(
+        self, versions: Sequence[MemoryVersion], texts: Mapping[int, MemoryText], masks: Mapping[int, str | None]
+    ) -> set[str]:
+        befores = (blank_version(0), *versions)
+        said = {one for before, version in zip(befores, versions, strict=False) for one in _list_said(version, before)}
+        told = set[str]()
+        staying = [number for number in texts if masks.get(number, "") is not None] if said else []
+        for number, content in self.opened.tables.load_texts(self.opened.record.number, staying):
+            words = " ".join((masks.get(number) or content).split())
+            told |= {sentence for sentence in said if sentence in words}
+        return told
+
+    def _is_touched(
+        self, version: MemoryVersion, before: MemoryVersion, masks: Mapping[int, str | None], phrase: str
+    ) -> bool:
+        """Return whether a piece has other words now, or a correction holds words to forget or of no text."""
         if version.text in masks and self._load_piece(version, masks) != self._load_piece(version, {}):
             return True
-        return _is_written(version, phrase)
+        return _is_written(version, phrase) or any(one not in self.told for one in _list_said(version, before))
 
     def _load_piece(self, version: MemoryVersion, masks: Mapping[int, str | None]) -> str:
         number = version.text or _PHRASE
@@ -191,12 +215,13 @@ class _Replay:
         opened = self.opened
         was, before = befores
         if old.kind is VersionKind.EDIT or old.text is None:
-            changes = [pair for pair in old.changes if not any(_holds(phrase, line) for line in pair)]
             # Of a correction that is not made again, no word stays.
-            if _drop_lines(was.memory.text, phrase) == before.memory.text:
+            changes = [("" if _holds(phrase, one) else one, new) for one, new in old.changes if not _holds(phrase, new)]
+            is_told = all(one in self.told for one in _list_said(old, was))
+            if is_told and _drop_lines(was.memory.text, phrase) == before.memory.text:
                 text = _drop_lines(old.memory.text, phrase)
             else:
-                text, changes = apply_changes(before.memory.text, changes)
+                text, changes = apply_changes(before.memory.text, changes, self.told)
             text = trim(text, before.memory.limit, opened.session.model.tokenizer)[0]
             new = make_edit(opened, before, old.version, text, changes)
         else:
@@ -210,6 +235,22 @@ class _Replay:
         await asyncio.to_thread(opened.tables.add_replay, opened.record.number, new)
         self.watch(new)
         return new
+
+
+def _list_said(version: MemoryVersion, before: MemoryVersion) -> list[str]:
+    """Return the sentences of texts that a correction put right: what it corrected and the memory lacked."""
+    lines = before.memory.text.splitlines() if version.changes else []
+    return [old for old, _ in version.changes if old and old not in lines]
+
+
+def _number_changes(lines: Sequence[LineChange]) -> Iterator[ChangedLine]:
+    """Yield where lines changed; one that is gone has the number that it had."""
+    old = new = 0
+    for line in lines:
+        old += line.kind is not ChangeKind.NEW
+        new += line.kind is not ChangeKind.GONE
+        if line.kind is not ChangeKind.KEPT:
+            yield ChangedLine(kind=str(line.kind), line=old if line.kind is ChangeKind.GONE else new)
 
 
 def _mask_days(opened: OpenMemory, texts: Mapping[int, MemoryText], limit: datetime) -> dict[int, str | None]:

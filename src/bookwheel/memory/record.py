@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from bookwheel.claims import Claim, choose_sign
 from bookwheel.errors import InputError
 from bookwheel.flags import GAPS
-from bookwheel.journal.memory_rows import BY_HAND, blank_version
+from bookwheel.journal.memory_rows import BY_HAND, ChangedLine, blank_version
 from bookwheel.memory.pictures import MemoryPictureJson, picture_to_json
 from bookwheel.schema import to_plain
 from bookwheel.types import Usage
@@ -180,6 +180,7 @@ class TombstoneJson(TypedDict):
     ended: str
     replayed: int
     lines: int
+    changed: list[ChangedLine]
     purged: bool
 
 
@@ -222,13 +223,12 @@ def changes_to_json(before: str, after: str) -> list[LineChangeJson]:
 
 def version_to_json(name: str, version: MemoryVersion, before: MemoryVersion | None = None) -> MemoryJson:
     """Return a version, with what it changed where the one before is given."""
-    changes = changes_to_json(before.memory.text, version.memory.text) if before else []
     return {
         "memory": name,
         "version": version.version,
         "tokens": version.memory.tokens,
         "text": version.memory.text,
-        "changes": changes,
+        "changes": changes_to_json(before.memory.text, version.memory.text) if before else [],
         "steps": int(version.text is not None),
     }
 
@@ -291,6 +291,7 @@ def tombstone_to_json(name: str, tombstone: Tombstone) -> TombstoneJson:
         "ended": tombstone.ended,
         "replayed": tombstone.replayed,
         "lines": tombstone.lines,
+        "changed": _to_json(tombstone.changed),
         "purged": tombstone.is_purged,
     }
 
@@ -319,8 +320,8 @@ def show_version(tables: MemoryTables, record: MemoryRecord, number: int | None 
     waiting = len(tables.list_waiting(record.number))
     shown = version_to_json(record.name, found, before)
     pictures = [picture_to_json(one) for one in tables.pictures(record.number).pointed_at(found.memory.text)]
-    gaps = list_gaps([found])
-    return {**shown, "limit": record.plan.memory_tokens, "waiting": waiting, "gaps": gaps, "pictures": pictures}
+    shown |= {"limit": record.plan.memory_tokens, "waiting": waiting, "gaps": list_gaps([found]), "pictures": pictures}
+    return shown
 
 
 def compare_versions(tables: MemoryTables, record: MemoryRecord, old: int, new: int) -> MemoryDiffJson:

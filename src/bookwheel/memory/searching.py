@@ -60,20 +60,26 @@ def rank_passages(
 
 
 def _list_written(opened: OpenMemory, version: MemoryVersion) -> list[MemoryPassage]:
-    """Return the lines of a version that were written by hand, newest first, as passages of a text of their own."""
-    edits = opened.tables.list_edits(opened.record.number, version.version)
-    left = set(version.memory.text.splitlines()) if edits else set()
+    """Return the lines that were written by hand up to a version, newest first, as passages of texts of their own.
+
+    A line holds until somebody takes it back: that a model words the memory anew makes nothing of it untrue.
+    """
+    lines = dict[str, str]()
+    for kept, changes in opened.tables.list_edits(opened.record.number, version.version):
+        for old, new in changes:
+            lines.pop(old, None)
+            lines.pop(new, None)
+            if new.strip():
+                lines[new] = kept
+    written = dict[tuple[str, str], list[str]]()
+    for line, kept in lines.items():
+        path, words = split_line(line)
+        written.setdefault((kept, path or BY_HAND), []).append(words)
     passages = list[MemoryPassage]()
-    for kept, changes in reversed(edits):
-        written = dict[str, list[str]]()
-        for new in (new for _, new in changes if new.strip() and new in left):
-            left.discard(new)
-            path, words = split_line(new)
-            written.setdefault(path or BY_HAND, []).append(words)
-        for source, lines in written.items():
-            words = "\n".join(lines)
-            text = MemoryText(
-                number=0, source=source, at=kept, arrived=kept, sha256="", characters=len(words), position=len(words)
-            )
-            passages += [MemoryPassage(text=text, start=start, words=part) for start, part in cut_passages(words)]
+    for (kept, source), parts in reversed(written.items()):
+        words = "\n".join(parts)
+        text = MemoryText(
+            number=0, source=source, at=kept, arrived=kept, sha256="", characters=len(words), position=len(words)
+        )
+        passages += [MemoryPassage(text=text, start=start, words=part) for start, part in cut_passages(words)]
     return passages

@@ -203,7 +203,7 @@ _SHOWN: Final = {
     "versions": {"version", "source", "at", "kind", "late"},
     "sources": {"source", "at", "characters", "read", "late"},
     "answers": {"version", "question", "answer", "from", "verdict"},
-    "forgotten": {"scope", "sources", "ended", "replayed", "lines", "purged"},
+    "forgotten": {"scope", "sources", "ended", "replayed", "lines", "changed", "purged"},
 }
 
 

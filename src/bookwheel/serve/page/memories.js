@@ -114,12 +114,16 @@ class Memory {
     this.#drawTimeline(log, most);
   }
 
-  // A line of what it says now; a press opens it to be put right.
   #drawLine(line, pictures) {
-    const node = h("li", { dir: "auto" });
     const mine = pictures.filter(({ label }) => line.includes(`[${label}]`) || line.includes(`[${label}, box `));
     const seen = () => mine.map((one) => h("img", { class: "pointed-at", src: service.memoryPicture(this.name, one.sha256), alt: one.words || one.label, title: one.label, width: one.width, height: one.height, loading: "lazy" }));
-    const show = () => refill(node, h("p", {}, line), seen(), h("button", { type: "button", class: "quiet", "aria-label": t("memory.correct", { line }), title: t("memory.correct", { line }), onclick: edit }, "✎"));
+    return this.#drawCorrectable(line, () => [h("p", {}, line), seen()]);
+  }
+
+  // What it says now, or a text said; a press opens it to be put right.
+  #drawCorrectable(line, draw) {
+    const node = h("li", { dir: "auto" });
+    const show = () => refill(node, draw(), h("button", { type: "button", class: "quiet", "aria-label": t("memory.correct", { line }), title: t("memory.correct", { line }), onclick: edit }, "✎"));
     const edit = () => {
       const field = h("input", { value: line, "aria-label": t("memory.correct", { line }), dir: "auto" });
       const enter = async (event) => {
@@ -127,6 +131,7 @@ class Memory {
         if (field.value.trim() === line) return show();
         await service.correctMemory(this.name, line, field.value.trim());
         show();
+        refill(this.said); // the answer is one of before
         return this.load();
       };
       refill(node, h("form", { class: "row correct", onsubmit: enter }, field, h("button", { class: "main" }, t("table.save")), h("button", { type: "button", onclick: show }, t("memory.edit.leave"))));
@@ -145,7 +150,7 @@ class Memory {
       h("h2", {}, t("memory.timeline")),
       [...days].map(([day, found]) => h("section", {}, h("h3", {}, day), h("ol", { class: "list" }, found.map((version) => this.#drawVersion(version))))),
       left > 0 && h("button", { type: "button", onclick: () => this.load(versions.length) }, t("memory.older", { count: number(left) })),
-      log.forgotten.map((one) => h("p", { class: "small" }, t("memory.forgotten", { sources: one.sources.join(t("list.comma")), lines: number(one.lines), when: moment(one.ended || one.began) }))),
+      log.forgotten.map((one) => h("p", { class: "small" }, t("memory.forgotten", { sources: one.sources.join(t("list.comma")), lines: describeLines(one), when: moment(one.ended || one.began) }))),
     );
   }
 
@@ -194,7 +199,7 @@ class Memory {
         this.said,
         h("p", { class: "said", dir: "auto" }, found.answer || found.error),
         h("p", { class: "small" }, [where, verdict, t("memory.version", { version: number(found.version) })].filter(Boolean).join(" · ")),
-        h("ul", { class: "noted" }, quotes.flatMap(([label, list]) => list.map((quote) => drawQuote(label, quote)))),
+        h("ul", { class: "noted" }, quotes.flatMap(([label, list]) => list.map((quote) => (label ? h("li", {}, drawQuote(label, quote)) : this.#drawCorrectable(quote.quote.trim(), () => drawQuote(label, quote)))))),
       );
     } finally {
       this.send.disabled = false;
@@ -202,9 +207,12 @@ class Memory {
   }
 }
 
+const SIGNS = { new: "+", gone: "−", reworded: "~" };
+const describeLines = ({ lines, changed }) => [number(lines), changed.length && `(${changed.map(({ kind, line }) => SIGNS[kind] + line).join(", ")})`].filter(Boolean).join(" ");
+
 const drawQuote = (label, { quote, source, speaker, at, page, confidence }) => {
   const place = [source, page && t("source.page", { page: number(page) }), confidence && t("memory.recognised", { share: number(Math.round(100 * confidence)) }), speaker, moment(at)];
-  return h("li", {}, h("p", { dir: "auto" }, label && h("b", {}, `${t(label)} `), h("q", {}, quote.trim()), h("span", { class: "small" }, ` ${place.filter(Boolean).join(" · ")}`)));
+  return h("p", { dir: "auto" }, label && h("b", {}, `${t(label)} `), h("q", {}, quote.trim()), h("span", { class: "small" }, ` ${place.filter(Boolean).join(" · ")}`));
 };
 
 const drawChanges = (changes) =>

@@ -34,7 +34,7 @@ export default {
   "memory.falls": "With “{source}” fall {texts} and {versions}; pieces that may be read again: {later}. Its words and pictures leave the memory for good. A file that was added here stays among your documents until you delete it there; so do copies elsewhere.",
   "memory.forget.sure": "Forget for good",
   "memory.forget.keep": "Keep it",
-  "memory.forgotten": "{when}: {sources} was forgotten; {lines} lines changed",
+  "memory.forgotten": "{when}: {sources} was forgotten; lines changed: {lines}",
   "theme": "Colours",
   "theme.auto": "as the system",
   "theme.light": "light",

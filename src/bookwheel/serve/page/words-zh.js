@@ -34,7 +34,7 @@ export default {
   "memory.falls": "忘掉“{source}”会去掉{texts}和{versions}；可能要重读的段落：{later}。它的文字和图片会从记忆里永远消失。从这里加入的文件仍留在书架的文档里，要在那里删除；别处的副本也不受影响。",
   "memory.forget.sure": "永远忘掉",
   "memory.forget.keep": "保留",
-  "memory.forgotten": "{when}：已忘掉 {sources}，改变了 {lines} 行",
+  "memory.forgotten": "{when}：已忘掉 {sources}；改变的行数：{lines}",
   "theme": "颜色",
   "theme.auto": "跟随系统",
   "theme.light": "浅色",

@@ -1,0 +1,89 @@
+"""A correction puts words right that only the texts have, holds over later texts, and goes with what it corrected."""
+
+from __future__ import annotations
+
+import pytest
+from value_notes import count_bytes
+
+from bookwheel.errors import InputError
+from bookwheel.memory.append import append
+from bookwheel.memory.editing import edit
+from bookwheel.memory.forgetting import forget
+from bookwheel.memory.searching import rank_passages
+
+pytestmark = pytest.mark.anyio
+
+TOLD = "Ada sings. The choir meets\non Tuesday at six. Bring cake."
+CORRECTED = "The choir meets on Thursday at six."
+
+
+def list_sources(opened) -> list[str]:
+    """Return what has the words of a question, the newest first."""
+    passages = rank_passages(opened, "When does the choir meet?", opened.newest(), None)
+    newest = sorted(passages, key=lambda one: one.text.instant, reverse=True)
+    return [one.text.source for one in newest if "choir" in one.words]
+
+
+@pytest.fixture
+async def opened(session, begin):
+    memory = await begin(session)
+    await append(memory, TOLD, source="mail-1", at="2026-01-01")
+    await append(memory, "room = 12", source="mail-2", at="2026-01-02")
+    return memory
+
+
+async def test_a_sentence_that_only_a_text_has_is_put_right_and_supersedes_it(opened):
+    calls = opened.session.model.calls
+    update = await edit(opened, "Tuesday", "Thursday")
+    assert [(str(line.kind), line.text) for line in update.changes] == [("new", CORRECTED)]
+    assert opened.session.model.calls == calls
+    await append(opened, "room = 13", source="mail-3", at="2026-01-03")
+    # The reader words its memory anew, without the line; what somebody said by hand holds all the same.
+    assert CORRECTED not in opened.newest().memory.text
+    assert list_sources(opened) == ["by hand", "mail-1"]
+
+
+async def test_words_are_found_over_line_ends_and_in_the_turn_of_who_said_them(opened):
+    await edit(opened, "meets on Tuesday", "meets on Friday")
+    assert "The choir meets on Friday at six." in opened.newest().memory.text
+    talk = "[2026-02-01 10:00] Bo: Hello.\n[2026-02-01 10:01] Bo: My doctor is Vix.\n[2026-02-01 10:02] Cy: Mine too."
+    await append(opened, talk, source="chat")
+    await edit(opened, "Vix", "Orm")
+    assert opened.newest().memory.text.splitlines()[-1] == "Bo: My doctor is Orm."
+    table = "day,room\n" + "\n".join(f"day {at},room {at}" for at in range(60))
+    await append(opened, table, source="rooms.csv")
+    await edit(opened, "room 41", "room 5")
+    assert opened.newest().memory.text.splitlines()[-1] == "day 41,room 5"
+
+
+async def test_what_nobody_says_is_no_correction_nor_are_words_of_many_sentences_or_none(opened):
+    with pytest.raises(InputError, match="neither the memory nor its texts say 'Sunday'"):
+        await edit(opened, "Sunday", "Monday")
+    with pytest.raises(InputError, match="forgotten"):
+        await edit(opened, "on Tuesday", "")
+    await append(opened, " ".join(f"Bell {at} rings at noon." for at in range(9)), source="bells")
+    with pytest.raises(InputError, match="9 sentences of the texts say 'noon'"):
+        await edit(opened, "noon", "one")
+    await edit(opened, "Bell 4 rings at noon", "Bell 4 rings at one")
+    assert "Bell 4 rings at one." in opened.newest().memory.text
+
+
+async def test_a_correction_goes_with_the_last_text_that_has_its_sentence(opened, journal):
+    await append(opened, TOLD, source="mail-3")
+    await edit(opened, "Tuesday", "Thursday")
+    await forget(opened, source="mail-1")
+    assert CORRECTED in opened.newest().memory.text
+    stone = await forget(opened, source="mail-3")
+    assert opened.newest().memory.text == "room = 12"
+    assert count_bytes(journal.path, "choir") == 0
+    assert [(one.kind, one.line) for one in stone.changed] == [("gone", 2)]
+
+
+async def test_a_correction_outlives_the_words_that_it_corrected(opened, journal):
+    await edit(opened, "Tuesday", "Thursday")
+    await edit(opened, "room = 12", "room = 31")
+    await forget(opened, text="Tuesday")
+    await forget(opened, text="room = 12")
+    assert set(opened.newest().memory.text.splitlines()) == {CORRECTED, "room = 31"}
+    assert count_bytes(journal.path, "Tuesday") == 0
+    assert list_sources(opened)[0] == "by hand"

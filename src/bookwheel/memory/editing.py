@@ -2,6 +2,7 @@
 
 Words that stand in the texts alone are put right there: each of their sentences, corrected, becomes a line of the
 memory, said by hand on this day, and supersedes what the text says. It goes with the last text that has the sentence.
+Where nothing has the words, a whole statement about the same is taken as it is: somebody says what holds.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from bookwheel.memory.days import TURN
 from bookwheel.memory.pieces import MemoryUpdate
 from bookwheel.memory.seeing import see
 from bookwheel.memory.speakers import find_turn
+from bookwheel.reading.prompts import language_of
+from bookwheel.text.lexicon import stem
+from bookwheel.text.matching import parse_words
 from bookwheel.text.sentences import LONGEST, find_ends
 from bookwheel.types import Memory
 from bookwheel.views.diff import ChangeKind, diff_memories
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
 
 # Sentences that one correction of texts puts right at most: words that more of them have say too little.
 _MOST_SENTENCES: Final = 5
+# Words that a statement has at least, in Chinese signs.
+_STATEMENT: Final = {"en": 3, "zh": 5}
 
 
 async def edit(opened: OpenMemory, old: str, new: str) -> MemoryUpdate:
@@ -66,13 +72,22 @@ def _correct_sentences(opened: OpenMemory, old: str, new: str) -> dict[str, str]
             sentence = " ".join(content[start:end].split())
             line, who = TURN.sub("", words.sub(lambda _: new, sentence)), find_turn(content, found.start())[0]
             said[line if line.startswith(who) else f"{who}: {line}"] = sentence
+    if not said and _restates(new, old):
+        return {" ".join(new.split()): ""}
     if not said:
-        raise InputError(f"neither the memory nor its texts say {old!r}: add what is new as a text")
+        advice = "say what holds in a whole sentence, or add it as a text"
+        raise InputError(f"neither the memory nor its texts say {old!r}: {advice}")
     if not new.strip():
         raise InputError(f"only the texts say {old!r}: words of a text are not edited away but forgotten")
     if len(said) > _MOST_SENTENCES:
         raise InputError(f"{len(said)} sentences of the texts say {old!r}: give more words of the one that is meant")
     return said
+
+
+def _restates(new: str, old: str) -> bool:
+    """Return whether words are a statement of their own that shares a word with another one."""
+    mine, theirs = ({stem(word.key) for word in parse_words(text) if word.is_distinctive} for text in (new, old))
+    return len(mine) >= _STATEMENT[language_of(new)] and bool(mine & theirs)
 
 
 async def rewrite(

@@ -36,7 +36,10 @@ from bookwheel.memory.days import list_days
 from bookwheel.memory.editing import apply_changes, make_edit
 from bookwheel.memory.entries import is_inside
 from bookwheel.memory.pieces import ignore_version, read_piece
+from bookwheel.memory.searching import rank_passages
 from bookwheel.reading.guards import trim
+from bookwheel.text.ranking import QuestionWords
+from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Chunk
 from bookwheel.views.diff import ChangeKind, diff_memories
 
@@ -96,7 +99,8 @@ def preview(
     written = [version for version in versions if _is_written(version, text or "")]
     if not masks and not written:
         sources = ", ".join(dict.fromkeys(one.source for one in texts[-10:]))
-        raise InputError(f"nothing to forget there; the newest sources are: {sources or 'none'}")
+        near = f"; nearest to these words is {_find_nearest(opened, text)}" if text and texts else ""
+        raise InputError(f"nothing to forget there{near}; the newest sources are: {sources or 'none'}")
     touched = [at for at, version in enumerate(versions) if version.text in masks or version in written]
     first, own = min(touched, default=len(versions)), len(touched)
     return ForgetPreview(
@@ -235,6 +239,17 @@ class _Replay:
         await asyncio.to_thread(opened.tables.add_replay, opened.record.number, new)
         self.watch(new)
         return new
+
+
+def _find_nearest(opened: OpenMemory, words: str) -> str:
+    """Return the sentence with the most of some words, and its source."""
+    asked = QuestionWords(words)
+    sentences = (
+        (asked.share(sentence), f"“{sentence}” ({passage.text.source})")
+        for passage in rank_passages(opened, words, opened.newest(), None)
+        for sentence in list_sentences(passage.words)
+    )
+    return max(sentences)[1]
 
 
 def _list_said(version: MemoryVersion, before: MemoryVersion) -> list[str]:

@@ -152,6 +152,29 @@ def test_sessions_of_longmemeval_stand_by_date_with_their_marked_turns(tmp_path)
     assert (absent.metric, absent.task, absent.evidence) == ("unanswerable", "longmemeval-abstention", ())
 
 
+@pytest.mark.parametrize("name", ["longmemeval_oracle", "longmemeval_s_cleaned.json", "longmemeval_m.json"])
+def test_every_type_of_question_and_every_form_of_longmemeval_is_read(tmp_path, name):
+    kinds = ["temporal-reasoning", "knowledge-update", "multi-session"]
+    kinds += [f"single-session-{who}" for who in ("user", "assistant", "preference")]
+    others = {"oracle": 0, "s": 40, "m": 500}[name.removesuffix(".json").split("_")[1]]
+    filler = [{"role": "user", "content": "It rains."}, {"role": "assistant", "content": "Take a coat."}]
+    record = {
+        **LONGMEMEVAL,
+        "answer_session_ids": ["b"],
+        "haystack_session_ids": ["b", "a", *(f"filler_{at}" for at in range(others))],
+        "haystack_dates": [*LONGMEMEVAL["haystack_dates"], *["2023/05/10 (Wed) 09:00"] * others],
+        "haystack_sessions": [*LONGMEMEVAL["haystack_sessions"], *[filler] * others],
+    }
+    records = [{**record, "question_id": f"gpt4_{at}", "question_type": kind} for at, kind in enumerate(kinds)]
+    path = tmp_path / name
+    path.write_text(json.dumps([*records, {**records[0], "question_id": "gpt4_0_abs"}]), "utf-8")
+    samples = list(read_samples(path))
+    assert [sample.task for sample in samples] == [f"longmemeval-{kind}" for kind in (*kinds, "abstention")]
+    assert [sample.metric for sample in samples] == [*["contains"] * 5, "f1", "unanswerable"]
+    assert all(sample.text.count("[Session ") == others + 2 for sample in samples)
+    assert all(sample.question.endswith("(Asked on 2023/06/01.)") for sample in samples)
+
+
 def test_mrcr_wants_its_string_first_and_the_text_word_for_word(tmp_path):
     (sample,) = read(tmp_path, MRCR)
     assert sample.question.startswith("Begin with k3Yx")

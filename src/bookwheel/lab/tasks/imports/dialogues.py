@@ -114,7 +114,7 @@ def adapt_longmemeval(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 marked.append(name)
         script.end_session()
     identity = str(values["question_id"])
-    is_absent = identity.endswith("_abs")
+    is_absent = "_abs" in identity
     kind = "abstention" if is_absent else str(values["question_type"])
     yield {
         "id": identity,

@@ -318,6 +318,14 @@ def test_a_row_with_a_measured_number_is_marked_where_its_name_stands():
     assert find_quote(picture, "| East | 143 |") is None
 
 
+def test_the_cells_of_a_row_are_marked_where_they_stand_apart():
+    """A number stands above its bar, and its name below."""
+    places = (("143", 0.5, 0.2), ("95", 0.2, 0.4), ("Feb", 0.2, 0.9), ("March", 0.5, 0.9))
+    lines = tuple(PictureLine(text=text, box=(x, y, x + 0.1, y + 0.02), confidence=0.9) for text, x, y in places)
+    picture = Picture(label="x", source="a", page=1, sha256="", width=10, height=10, box=(0, 0, 1, 1), lines=lines)
+    assert mark_passage(picture, "| March | 143 |") == [(0.5, 0.2, 0.6, 0.22), (0.5, 0.9, 0.6, 0.92)]
+
+
 def test_the_longer_a_line_is_the_more_it_says_of_a_slant():
     """A chart has a level title, and short names that the recogniser finds a pixel or two aslant."""
 

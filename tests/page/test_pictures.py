@@ -9,6 +9,9 @@ pytest.importorskip("rapidocr")
 
 from drawn import draw_dues, write_png
 
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.plan import Plan
+
 ROWS = (("Ada Quill", "101 crowns"), ("Bo Fell", "102 crowns"))
 
 
@@ -26,3 +29,27 @@ def test_a_picture_in_the_file_field_is_read_and_its_words_are_marked_on_it(page
     page.goto(f"/#/document/{sha}?quote={start}-{start + 10}")
     expect(page.locator(".page[data-page='1'] .box").first).to_be_visible()
     page.wait_for_function("() => document.querySelector('.page[data-page=\"1\"] img')?.naturalWidth > 300")
+
+
+def keep_pictures(messages) -> str:
+    """Keep the mark of each picture that is shown, and some words in brackets that are none."""
+    if "<section>" not in messages[-1].content:
+        return "\\boxed{Bo Fell}"
+    return "\n".join(f"{one.mark} has the dues [as figure 9 has]" for one in messages[-1].pictures) or "UNCHANGED"
+
+
+def test_the_memory_of_a_reading_shows_the_pictures_that_it_points_at(fresh_at, expect):
+    model = ScriptedModel(keep_pictures, plan=Plan(chunk_tokens=400, memory_tokens=400), vision="qwen")
+    with fresh_at(model=model, width=360, scheme="dark") as page:
+        content = write_png(draw_dues(ROWS))
+        page.set_input_files("#files", files=[{"name": "dues.png", "mimeType": "image/png", "buffer": content}])
+        page.fill("#question-0", "Who pays?")
+        page.locator("button.big").click()
+        page.wait_for_url("**/#/reading/**")
+        wait_for_the_end(page)
+        shown = page.locator(".memory .lines img.pointed-at")
+        expect(shown).to_have_count(1)
+        expect(shown).to_have_attribute("alt", "page 1, figure 1")
+        shown.scroll_into_view_if_needed()
+        page.wait_for_function("() => document.querySelector('.lines img.pointed-at').naturalWidth > 300")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

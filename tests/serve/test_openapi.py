@@ -115,7 +115,7 @@ def test_every_answer_is_as_the_description_says(serving, gated, runs, words, tm
         ask("GET", "/documents/{sha}/find", sha=document, query="?text=pier")
         ask("GET", "/documents/{sha}/outline", sha=document)
         ask("GET", "/documents/{sha}/places", sha=document, query="?start=0&end=20")
-        _ask_pages(ask, tmp_path)
+        _ask_pages(ask, tmp_path, up.journal)
         ask("GET", "/search", query="?query=harbour")
         ask("PATCH", "/readings/{id}", id=id_, json={"starred": True})
         ask("GET", "/readings")
@@ -186,7 +186,7 @@ def test_a_request_that_was_sent_before_has_its_status_too() -> None:
     assert set(build_openapi()["paths"]["/readings"]["post"]["responses"]) == {"200", "201", "default"}
 
 
-def _ask_pages(ask, folder) -> None:
+def _ask_pages(ask, folder, journal) -> None:
     canvas = pytest.importorskip("reportlab.pdfgen.canvas").Canvas(str(folder / "log.pdf"))
     canvas.drawString(72, 720, "The lamp burned all winter.")
     canvas.save()
@@ -195,6 +195,9 @@ def _ask_pages(ask, folder) -> None:
     ask("GET", "/documents/{sha}/pages/{number}", sha=sha, number="1")
     ask("GET", "/documents/{sha}/original", sha=sha)
     ask("GET", "/documents/{sha}/pages/{number}", status=404, sha=sha, number="7")
+    drawn = pytest.importorskip("drawn")
+    pictured = journal.keep(drawn.Log(drawn.make_picture(1, "red"))).id
+    ask("GET", "/documents/{sha}/pictures", sha=pictured, query="?label=page 1, figure 1")
 
 
 def _ask_memories(ask: Described, up) -> None:

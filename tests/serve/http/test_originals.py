@@ -101,3 +101,14 @@ def test_words_in_a_picture_are_marked_on_its_page(client, tmp_path) -> None:
     assert 0.15 < left < right < 0.45
     assert 0.35 < top < 0.5 < bottom < 0.6
     assert client.get(f"/documents/{sha}/pages/1").content.startswith(b"\x89PNG")
+
+
+def test_a_picture_is_loaded_by_its_mark_and_nothing_else_is(up, client) -> None:
+    drawn = pytest.importorskip("drawn")
+    picture = drawn.make_picture(1, "red")
+    sha = up.journal.keep(drawn.Log(picture)).id
+    for label in (picture.label, f"{picture.label}, box 0 0.5 1 1"):
+        shown = client.get(f"/documents/{sha}/pictures", params={"label": label})
+        assert (shown.content, shown.headers["content-type"]) == (picture.content, "image/png")
+    for label in ("page 9, figure 9", "", "../log.pdf"):
+        assert client.get(f"/documents/{sha}/pictures", params={"label": label}).status_code == 404

@@ -188,8 +188,7 @@ def find_quote(picture: Picture, quote: str) -> tuple[Box, float] | None:
     it does not stand there.
     """
     text = "\n".join(line.text for line in picture.lines)
-    cells = [cell for cell in quote.split("|") if any(map(str.isalnum, cell)) and ABOUT not in cell]
-    pieces = [quote] if _has_most(text, quote) else cells
+    pieces = [quote] if _has_most(text, quote) else _list_cells(quote)
     if not pieces or not all(_has_most(text, piece) for piece in pieces):
         return None
     boxes = [box for piece in pieces for box in mark_passage(picture, piece)]
@@ -216,15 +215,27 @@ def place_quote(pictures: Mapping[str, Picture], quote: str, above: str) -> tupl
     return (near, *found_at) if near and found_at else None
 
 
+def _list_cells(row: str) -> list[str]:
+    """Return the cells of a row that are written in its picture."""
+    return [cell for cell in row.split("|") if any(map(str.isalnum, cell)) and ABOUT not in cell]
+
+
 def _has_most(text: str, quote: str) -> bool:
     letters = sum(map(str.isalnum, quote))
     return letters > 0 and len(find_characters(text, quote)) >= _MOST_OF_QUOTE * letters
 
 
 def mark_passage(picture: Picture, passage: str) -> list[Box]:
-    """Return the boxes on its page of the words of a passage that were recognised in a picture."""
+    """Return the boxes on its page of the words of a passage that were recognised in a picture.
+
+    Of a row that does not stand there as one, as in a chart, each cell is looked for.
+    """
     starts = list(accumulate((len(line.text) + 1 for line in picture.lines), initial=0))
-    places = find_characters("\n".join(line.text for line in picture.lines), passage)
+    text = "\n".join(line.text for line in picture.lines)
+    places = find_characters(text, passage)
+    for row in passage.splitlines():
+        if "|" in row and not _has_most(text, row):
+            places += [at for cell in _list_cells(row) if _has_most(text, cell) for at in find_characters(text, cell)]
     boxes = []
     for line, start in zip(picture.lines, starts, strict=False):
         inside = [at - start for at in places if start <= at < start + len(line.text)]

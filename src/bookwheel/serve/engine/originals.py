@@ -20,6 +20,7 @@ from bookwheel.documents.children import run_in_child
 from bookwheel.documents.readers import pdf_pages, pictures
 from bookwheel.journal import StoredDocument
 from bookwheel.journal.originals import Original
+from bookwheel.picture import split_label
 from bookwheel.serve.engine.errors import not_found
 from bookwheel.serve.engine.sharing import FairQueue
 from bookwheel.text.structure import list_headings
@@ -38,6 +39,7 @@ _LARGEST_KEPT: Final = 1 << 20
 _PDF: Final = b"%PDF-"
 # What measures the pages of a file, and what draws one, by the end of its name here.
 _PICTURES_BEGIN: Final = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"RIFF")
+_HEIC_BEGINS: Final = b"ftyp"
 _MEASURES: Final = {".pdf": pdf_pages.measure_pages, ".picture": pictures.measure_frames}
 _DRAWS: Final = {".pdf": pdf_pages.draw_page, ".picture": pictures.draw_frame}
 _FINDS: Final = {".pdf": pdf_pages.find_boxes}
@@ -126,6 +128,15 @@ class Originals:
                 self._pictures.popitem(last=False)
         return picture
 
+    async def load_picture(self, document: StoredDocument, label: str) -> bytes:
+        """Return the picture that a mark names, or raise a 404."""
+        whole, _ = split_label(label)
+        kept = await asyncio.to_thread(document.list_pictures)
+        found = next((one for one in kept if one.label == whole), None)
+        if found is None:
+            raise not_found("picture of that name")
+        return await asyncio.to_thread(document.load_picture, found.sha256)
+
     async def find_boxes(self, document: StoredDocument, start: int, end: int, client: str) -> list[BoxesJson]:
         """Return where the characters from `start` up to `end` stand, on each page that can be drawn."""
         places = await asyncio.to_thread(document.list_pages)
@@ -174,7 +185,8 @@ class Originals:
         path = self._files.pop(original.sha256, None)
         if path is None:
             content = await asyncio.to_thread(document.load_original, original)
-            end = ".pdf" if _PDF in content[:1024] else ".picture" if content.startswith(_PICTURES_BEGIN) else ""
+            is_picture = content.startswith(_PICTURES_BEGIN) or content[4:8] == _HEIC_BEGINS
+            end = ".pdf" if _PDF in content[:1024] else ".picture" if is_picture else ""
             if not end:
                 yield None
                 return

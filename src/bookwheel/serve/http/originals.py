@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bookwheel.journal import StoredDocument
+from bookwheel.picture import find_media
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.originals import BoxesJson, OutlineJson
 from bookwheel.serve.engine.running_reading import Caller
@@ -20,6 +21,7 @@ from bookwheel.serve.http.requests import parse_number
 _FILE: Final = "application/octet-stream"
 _SOURCE: Final = {"source": str}
 _PICTURE: Final = {**_SOURCE, "width": int}
+_LABEL: Final = {"label": str}
 _DEFAULT_WIDTH: Final = 1000
 # Characters of a passage that is looked for on pages.
 _LONGEST_PASSAGE: Final = 20_000
@@ -55,6 +57,12 @@ class OriginalRoutes:
         document = await self._find(request)
         picture = await self._service.originals.draw(document, source, int(number), max(width, 1), _client(request))
         return Response(picture, media_type="image/png", headers=_KEPT)
+
+    @operation("GET", "/documents/{sha}/pictures", "A picture by its mark", bytes, kind="image/png", query=_LABEL)
+    async def get_picture(self, request: Request) -> Response:
+        document, label = await self._find(request), request.query_params.get("label", "")
+        content = await self._service.originals.load_picture(document, label)
+        return Response(content, media_type=find_media(content), headers=_KEPT)
 
     @operation("GET", "/documents/{sha}/places", "Where a passage stands on its pages", list[BoxesJson], query=SPAN)
     async def get_places(self, request: Request) -> Response:

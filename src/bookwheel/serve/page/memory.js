@@ -7,9 +7,12 @@ import { knows, number, t } from "./words.js";
 const chip = (text, kind = "") => h("span", { class: `chip ${kind}` }, text);
 export const flagChip = (flag) => chip(knows(`flag.${flag}`) ? t(`flag.${flag}`) : flag, flag === "edited" ? "hand" : "");
 
+const MARK = /\[([^[\]\n]{0,280}figure \d+[^[\]\n]{0,40})\]/g;
+
 export class MemoryPane {
-  constructor({ trace, limit, from = null, tools = null, label = t("memory"), origins = () => [] }) {
-    Object.assign(this, { trace, limit, from, origins, at: -1, kept: new Map() });
+  // `picture(label)` is the address of the picture that a mark in a line names.
+  constructor({ trace, limit, from = null, tools = null, label = t("memory"), origins = () => [], picture = null }) {
+    Object.assign(this, { trace, limit, from, origins, picture, at: -1, kept: new Map() });
     this.after = h("span", { class: "soft" });
     this.gauge = h("meter", { min: 0, max: limit, "aria-label": t("memory") });
     this.size = h("span", { class: "small" });
@@ -87,10 +90,16 @@ export class MemoryPane {
   #line(change) {
     const item = h("li", { class: change.kind, dir: "auto" });
     const said = change.kind === "kept" ? null : h("span", { class: "unseen" }, t(`kind.${change.kind}`));
-    const text = h("p", {}, said, change.words ? change.words.map(markedWord) : readable(change.text), this.#marks(change));
+    const text = h("p", {}, said, change.words ? change.words.map(markedWord) : readable(change.text), this.#marks(change), change.kind !== "gone" && this.#pictures(change.text));
     if (change.kind === "gone" || !this.from) item.append(h("span", { class: "since", "aria-hidden": "true" }, change.kind === "gone" ? "−" : ""), text);
     else item.append(this.#since(change.text, item), text);
     return item;
+  }
+
+  #pictures(line) {
+    const labels = this.picture ? [...line.matchAll(MARK)].map(([, label]) => label) : [];
+    // Words between brackets that are no mark have none.
+    return labels.map((label) => h("img", { class: "pointed-at", src: this.picture(label), alt: label, title: label, loading: "lazy", onerror: ({ target }) => target.remove() }));
   }
 
   #since(line, item) {

@@ -52,6 +52,7 @@ export class ReadingView {
       limit: reading.plan.memory_tokens,
       from: (at, line) => this.#from(at, line),
       origins: (at, line) => this.#originsOf(at, line),
+      picture: shelf.picture && ((label) => shelf.picture(reading.document.id, label)),
       tools: own ? [this.worth, this.prompt, this.edit] : null,
     });
     this.editor = new MemoryEditor(this);

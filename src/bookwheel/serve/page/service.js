@@ -102,6 +102,7 @@ export const own = {
   find,
   outline: (sha) => ask(`${book(sha)}/outline`),
   places: (sha, start, end) => ask(`${book(sha)}/places?start=${start}&end=${end}`),
+  picture: (sha, label) => `${book(sha)}/pictures?${query({ label })}`,
   page: (sha, source, page, width) => `${book(sha)}/pages/${page}?${query({ source, width })}`,
 };
 export const keptIn = (run) => ({

@@ -72,3 +72,18 @@ def test_a_line_of_a_text_that_begins_with_from_parts_no_mailbox(tmp_path):
     assert text.count("===== message") == 3
     assert "From Tuesday on the canteen is run by Vane.\nBring your cup.\n\nFrom May on it is closed." in text
     assert document.notes == ()
+
+
+def test_a_mail_that_breaks_off_is_read_as_far_as_it_goes_and_named(tmp_path):
+    path = tmp_path / "cut.eml"
+    whole = (
+        "From: a@b.c\nSubject: flour\nContent-Type: multipart/mixed; boundary=x\n\n--x\n\nThe list is attached.\n--x\n"
+        "Content-Type: text/csv; name=flour.csv\nContent-Transfer-Encoding: base64\n\ncnllLDMxCm1haXplLDYK"
+    )
+    path.write_text(f"{whole}\n--x--\n")
+    assert convert(path)[1] == ()
+    path.write_text(whole[:-2])
+    parts, notes = convert(path)
+    assert "rye" in "".join(part.text for part in parts)
+    broken = "parts of messages that break off, or are not in the code that they name: cut.eml, cut.eml#flour.csv"
+    assert broken in notes

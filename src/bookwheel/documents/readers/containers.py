@@ -11,6 +11,7 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import replace
+from email import errors
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesFeedParser, BytesParser
@@ -46,6 +47,12 @@ _MOST_PARTS: Final = 10_000
 _BOUNDARY_LINE: Final = re.compile(rb"^(?=--)", re.MULTILINE)
 # A message without one can be a dump of a database, each line of which begins so.
 _HAS_PARTS: Final = re.compile(rb"boundary", re.IGNORECASE)
+_BREAKS: Final = (
+    errors.CloseBoundaryNotFoundDefect,
+    errors.InvalidBase64CharactersDefect,
+    errors.InvalidBase64LengthDefect,
+    errors.InvalidBase64PaddingDefect,
+)
 _SIGNATURES: Final = ("application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature")
 # The line that tells old programs that there are parts.
 _PREAMBLE: Final = re.compile(r"[^.]{0,80}\b(?:MIME|multi-?part|several parts)\b[^.]{0,80}\.?", re.IGNORECASE)
@@ -136,7 +143,10 @@ def _read_bytes(data: bytes, name: str, source: SourceFile, warnings: SourceWarn
                 warnings.add(f"parts of messages left out, after the first {_MOST_PARTS:,}", name)
                 break
             parser.feed(data[start:end])
-        yield from _read_message(parser.close(), name, source, warnings, level)
+        message = parser.close()
+        if parts > _MOST_PARTS + 1:  # it was us who broke off
+            message.defects.clear()
+        yield from _read_message(message, name, source, warnings, level)
 
 
 def _read_message(
@@ -165,6 +175,12 @@ def _decode_words(value: Any) -> str:
     return to_printable(" ".join(text.split()))
 
 
+def _name_breaks(part: Message, name: str, warnings: SourceWarnings) -> None:
+    """Add a note where a part, once it is decoded, lacks its end."""
+    if any(isinstance(defect, _BREAKS) for defect in part.defects):
+        warnings.add("parts of messages that break off, or are not in the code that they name", name)
+
+
 class _Leaves:
     """The parts of one message that are not made of parts: its texts, read, and its attachments."""
 
@@ -190,6 +206,7 @@ class _Leaves:
                 self.add(inner, level + 1, twins)
             if part.epilogue and part.epilogue.strip():
                 self.texts.append(part.epilogue.strip())
+            _name_breaks(part, self._name, self._warnings)
         elif isinstance(payload, list) and kind not in {"message/rfc822", "message/global"}:
             self._add_headers(kind, payload)
         elif kind in _SIGNATURES:
@@ -214,6 +231,7 @@ class _Leaves:
     def _add_text(self, part: Message, twins: set[str] | None) -> None:
         content = part.get_payload(decode=True)
         data = content if isinstance(content, bytes) else b""
+        _name_breaks(part, self._name, self._warnings)
         charset = part.get_content_charset() or ""
         is_html = part.get_content_type() == "text/html"
         text = decode_bytes(data, self._name, self._warnings, charset or (find_charset(data) if is_html else ""))
@@ -258,6 +276,7 @@ def _read_attachment(
                 yield from _read_message(inner, name, source, warnings, level)
         return
     content = part.get_payload(decode=True)
+    _name_breaks(part, name, warnings)
     if not isinstance(content, bytes) or not content.strip():
         warnings.add("attachments that are empty", name)
         return

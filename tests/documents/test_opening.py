@@ -322,3 +322,13 @@ def test_a_file_beside_its_folder_or_under_two_names_in_it_is_read_once_and_said
         "the same file again, and read once: shelf/a.txt (as a.txt), shelf/b.txt (as a.txt)",
     )
     assert join(open_document([folder, tmp_path / "shelf" / "b.txt"])).count("Ada wound the clock.") == 1
+
+
+def test_a_file_that_cannot_be_opened_is_not_said_to_be_empty(tmp_path):
+    file(tmp_path, data="Ada wound the clock.")
+    late = file(tmp_path, "late.txt", "What was there.")
+    document = open_document([tmp_path])
+    late.write_text("What is there now is longer.")
+    assert [note for note in document.notes if "no text" in note] == []
+    join(document)
+    assert [note.partition(",")[0] for note in document.notes] == ["left out"]

@@ -148,26 +148,26 @@ class SourceDocument:
         for item in self._items:
             name = item.file.name
             header = f"{start}{write_file_header(name)}" if self._has_headers else ""
-            empty = blank = True
+            empty = True
             for part in self._parts(item):
                 if empty and header:
                     yield Part(text=header, source=name)
-                empty, blank = False, blank and is_blank(part.text)
+                empty = False
                 yield part
-            if blank:
-                self._warnings.add("no text in", name)
             if not empty:
                 start = "\n"
 
     def _parts(self, item: SourceItem) -> Iterator[Part]:
         name = item.file.name
-        fault_kind = "left out"
+        fault_kind, blank = "left out", True
         try:
             for part in map(self._label, item.parts(self._warnings)):
                 check_cancelled()
                 if part.text:
-                    fault_kind = "read in part"
+                    fault_kind, blank = "read in part", blank and is_blank(part.text)
                     yield part
+            if blank:
+                self._warnings.add("no text in", name)
         except (InputError, OSError) as error:
             fault = error if isinstance(error, InputError) else _read_error(name, error)
             if item.is_named:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bookwheel.documents.opening import open_document
-from bookwheel.documents.readers.grid import Span, format_rows
+from bookwheel.documents.readers.grid import CONTINUED, Span, format_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -182,3 +182,43 @@ def test_a_cell_may_cover_all_of_its_group_and_columns_that_are_none(tmp_path: P
         "| hour | lane | who |\n| --- | --- | --- |\n| 8 | one | Ann |\n| 9 | one | Bo |\n| 10 | closed | closed |"
         in "".join(part.text for part in open_document([path]).parts())
     )
+
+
+LEDGER = [
+    ["Quay", "Ship", "Day", "Tonnes"],
+    ["North", "Old Corin", "5 April", "88"],
+    ["", "", "6 April", "97"],
+    ["", "Tern", "7 April", "12"],
+    ["", "Total", "", "197"],
+    ["", "Sabine", "8 April", "4"],
+    ["South", "Tern", "9 April", "6"],
+    ["", "", "10 April", "7"],
+]
+
+
+def test_rows_that_begin_with_empty_cells_go_on_with_the_record_above_and_a_note_says_so() -> None:
+    guesses = list[str]()
+    assert [*format_rows(LEDGER, guesses.append)][2:] == [
+        "| North | Old Corin | 5 April | 88 |",
+        "| North | Old Corin | 6 April | 97 |",
+        "| North | Tern | 7 April | 12 |",
+        "|  | Total |  | 197 |",
+        "| North | Sabine | 8 April | 4 |",
+        "| South | Tern | 9 April | 6 |",
+        "| South | Tern | 10 April | 7 |",
+    ]
+    assert guesses == [CONTINUED]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [["done", "task"], ["x", "sell"], ["", "buy"], ["x", "lend"], ["", "call"]],
+        [["no", "dish"], ["12", "soup"], ["", "bread"], ["13", "stew"], ["", "tea"]],
+        [["name", "sum"], ["Ann", "4"], ["Bo", "5"], ["", "6"], ["Cy", "7"]],
+        [["name", "sum"], ["Ann", "4"], ["", "5"], ["", "6"]],
+        [["name", "sum"], ["", "4"], ["Ann", "5"], ["", "6"], ["Bo", "7"]],
+    ],
+)
+def test_an_empty_cell_stays_empty_where_it_may_be_a_lack(rows: list[list[str]]) -> None:
+    assert lines(rows, is_marked=True)[2:] == [f"| {' | '.join(row)} |" for row in rows[1:]]

@@ -196,3 +196,9 @@ def test_a_page_without_the_tag_of_its_body_keeps_its_text(tmp_path, body):
     text = " ".join("".join(part.text for part in open_document([path]).parts()).split())
     assert text.index("Ferry") < text.index("leaves") < text.index("at 6:40.")
     assert "alert" not in text
+
+
+def test_what_is_struck_out_is_marked(tmp_path):
+    path = tmp_path / "price.html"
+    path.write_text("<p>Rolls at <del>38 cents</del> <ins>34 cents</ins>, <s></s>as <strike>new</strike> ever.</p>")
+    assert text_of(path) == "Rolls at ~~38 cents~~ 34 cents, as ~~new~~ ever.\n"

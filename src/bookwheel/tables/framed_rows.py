@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.tables.columns import Kind
 from bookwheel.tables.headers import CODES, has_named, is_of, map_columns
-from bookwheel.tables.plain_rows import TOTAL, PlainRow
-from bookwheel.text.cells import read_row, split_cells
+from bookwheel.tables.plain_rows import PlainRow
+from bookwheel.text.cells import TOTAL, read_row, split_cells
 from bookwheel.text.ranking import find_stems
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.tables.columns import Column, Kind
 from bookwheel.tables.headers import AMOUNT, CODES, CURRENCY, IS_NUMBER, OF_COUNTS, is_of, map_columns
-from bookwheel.text.cells import split_cells
+from bookwheel.text.cells import TOTAL, split_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,11 +41,6 @@ _COLON: Final = re.compile(rf"\s*[:：]\s*(?={AMOUNT}(?:\s?[^\W\d]{{1,8}})?\s*$)
 _REMARK: Final = re.compile(r"[(（].*[)）]")
 """Behind a line's last cell: "5.15   (was 4.75)"."""
 _RULE: Final = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|[\s:|-]*)?")
-TOTAL: Final = re.compile(
-    r"(?:sub|grand )?totals?\b|sum\b|net\b|amount due|balance|to pay\b|vat\b|tax\b|"
-    r"合计|小计|总计|总额|应收|应付|实收|共计",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,12 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+TOTAL: Final = re.compile(
+    r"(?:sub|grand )?totals?\b|sum\b|net\b|amount due|balance|to pay\b|vat\b|tax\b|"
+    r"合计|小计|总计|总额|应收|应付|实收|共计",
+    re.IGNORECASE,
+)
+"""How the name of a row begins that sums up others."""
 _BAR: Final = re.compile(r"(?<!\\)\|")
 """What parts the cells of Markdown's tables; one within a cell is written with a backslash."""
 _MARKS: Final = ("|", "\t", ";", ",")

@@ -48,7 +48,7 @@ class Chart:
 
     def write(self) -> Iterator[str]:
         """Yield the lines of its text. A number of no row stands away from the words."""
-        yield from format_rows(iter(self.rows), is_marked=True)
+        yield from format_rows(iter(self.rows), is_marked=True, keeps_empty=True)
         yield from filter(None, map(" ".join, self.scales))
 
 

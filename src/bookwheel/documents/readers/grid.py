@@ -12,15 +12,19 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bookwheel.text.cells import has_header
+from bookwheel.text.cells import TOTAL, has_header
+from bookwheel.text.numbers import place_dates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 GUESSED: Final = "first rows taken for the names of columns, in tables where nothing tells"
-"""What a note says of them."""
+CONTINUED: Final = "rows that begin with empty cells, read as going on with the row above them"
+"""What notes say of tables."""
 # Rows that tell if the first one is a header.
 _SAMPLE: Final = 50
+# Rows that go on are one of so many at least.
+_FEW: Final = 3
 # Of names, one below the other.
 _LINES: Final = 2
 # Characters of a cell: a longer one is a text that stands once, no value.
@@ -38,15 +42,17 @@ class Span(NamedTuple):
 
 def format_rows(
     rows: Iterable[Sequence[str]],
-    guess: Callable[[], object] = lambda: None,
+    guess: Callable[[str], object] = str,
     *,
     is_marked: bool | None = None,
     spans: Sequence[Span] = (),
+    keeps_empty: bool = False,
 ) -> Iterator[str]:
     """Yield the lines of a Markdown table without its empty rows. A table without a header gets an empty one.
 
     `is_marked` tells if the first row is the header; with None, its cells tell. Where they do not tell either, it is
-    taken for one, and `guess` is called. What `spans` cover must be empty cells of the rows.
+    taken for one. What `spans` cover must be empty cells of the rows. `guess` is called with what is a guess.
+    With `keeps_empty` an empty cell says nothing: a value that JSON lacks, a cell that was not recognised.
     """
     cleaned = ([" ".join(cell.split()) for cell in row] for row in rows)
     filled = (row for row in cleaned if any(row))
@@ -62,19 +68,50 @@ def format_rows(
         table = [*_fill_spans(squared, [span for span in spans if span not in titles], is_marked=is_marked)]
     yield from chain.from_iterable((line, "") for line in above)
     if found := [row for row in table if any(row)]:
-        yield from _format_table(found, filled, guess, is_marked=is_marked)
+        begin = _name_columns(found, guess, is_marked=is_marked)
+        others: Iterator[list[str]] = chain(begin[1:], filled)
+        if not keeps_empty and _goes_on(begin[1:_SAMPLE]):
+            guess(CONTINUED)
+            others = _go_on(others)
+        yield from _write_rows(begin[0], others)
     yield from chain.from_iterable(("", line) for line in below)
 
 
-def _format_table(
-    begin: list[list[str]], others: Iterator[list[str]], guess: Callable[[], object], *, is_marked: bool | None
-) -> Iterator[str]:
-    head = has_header(begin[:_SAMPLE]) if is_marked is None else is_marked
+def _name_columns(table: list[list[str]], guess: Callable[[str], object], *, is_marked: bool | None) -> list[list[str]]:
+    """Return a table with the names of its columns as its first row, empty ones where it has none."""
+    head = has_header(table[:_SAMPLE]) if is_marked is None else is_marked
     if head is None:
-        guess()
-    if head is False:
-        begin.insert(0, [""] * len(begin[0]))
-    for at, row in enumerate(chain(begin, others)):
+        guess(GUESSED)
+    return [[""] * len(table[0]), *table] if head is False else table
+
+
+def _goes_on(rows: Sequence[Sequence[str]]) -> bool:
+    """Tell if rows that begin with empty cells go on with a row above, whose first cells stand once for all of them.
+
+    These are many, and what stands above them is never the same: no marks, of which an empty cell is the lack. It is a
+    name or a date: the number of a thing does not hold for the next, unless that lacks its second cell too.
+    """
+    begun = [row[0] for row in rows if row[0]]
+    left = [row for row in rows if not row[0]]
+    if not begun or not rows[0][0] or len({*begun}) < max(_LINES, len(begun)) or _FEW * len(left) < len(rows):
+        return False
+    are_names = not any(any(map(str.isdigit, one)) and not place_dates(one) for one in begun)
+    return are_names or not any(row[1] for row in left)
+
+
+def _go_on(rows: Iterable[list[str]]) -> Iterator[list[str]]:
+    """Yield rows with the first cells of those above in their first empty ones, save totals."""
+    above = list[str]()
+    for row in rows:
+        begin = next(at for at, cell in enumerate(row) if cell)
+        is_total = begin and TOTAL.match(row[begin])
+        full = row if is_total else [*above[:begin], *row[begin:]]
+        above = above if is_total else full
+        yield full
+
+
+def _write_rows(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    for at, row in enumerate(chain((names,), rows)):
         cells = [cell.replace("|", "\\|") for cell in row]
         yield f"| {' | '.join(cells)} |"
         if not at:

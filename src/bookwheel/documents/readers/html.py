@@ -15,8 +15,7 @@ from urllib.parse import unquote_to_bytes
 
 from bookwheel.documents.damage import import_extra
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.readers.grid import GUESSED
-from bookwheel.documents.readers.markup import count_guessed, tag_of, to_markdown
+from bookwheel.documents.readers.markup import count_guesses, tag_of, to_markdown
 from bookwheel.documents.readers.pictures import Figures
 from bookwheel.documents.readers.unseen import drop_unseen
 from bookwheel.errors import SourceError
@@ -153,13 +152,13 @@ def parse_xml(data: bytes, *, recover: bool = False, huge_tree: bool = True) -> 
 
 
 def render_tree(root: Any, name: str, warnings: SourceWarnings) -> str:
-    """Return the visible text of a parsed page as Markdown; a note counts the tables whose header is a guess."""
+    """Return the visible text of a parsed page as Markdown; notes count the tables of which something is a guess."""
     try:
         text = to_markdown(root)
     except RecursionError as error:
         raise _depth_error(name) from error
-    if count := count_guessed(root):
-        warnings.add(GUESSED, name, count)
+    for what, count in count_guesses(root).items():
+        warnings.add(what, name, count)
     return text
 
 

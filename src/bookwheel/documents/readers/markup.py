@@ -1,7 +1,8 @@
 r"""Render a tree of HTML elements as plain Markdown: every visible word, in order.
 
-Headings, lists, tables, code, quotes and definitions keep their form. Emphasis and links are only their words, because
-marks inside a word would break it. Knows nothing of files, encodings or boilerplate.
+Headings, lists, tables, code, quotes and definitions keep their form, and what is struck out is marked, as it no longer
+holds. Emphasis and links are only their words, because marks inside a word would break it. Knows nothing of files,
+encodings or boilerplate.
 
 >>> from lxml import html
 >>> to_markdown(html.fromstring("<div><h2>Oil</h2><ul><li>nine <b>bar</b>rels</ul></div>"))
@@ -11,7 +12,7 @@ marks inside a word would break it. Knows nothing of files, encodings or boilerp
 from __future__ import annotations
 
 import re
-from functools import partial
+from collections import Counter
 from itertools import dropwhile, islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,8 +46,8 @@ _SYMBOL: Final = 3
 _LONG_CELL: Final = 2000
 # Rows or columns that a cell covers at most.
 _MOST_COVERED: Final = 1000
-# The mark of a table whose first row is taken for the names of its columns, as nothing tells.
-_GUESSED: Final = "guessed-names"
+# Of a table in a tree.
+_GUESSES: Final = "guesses"
 
 
 def to_markdown(root: Any) -> str:
@@ -54,9 +55,9 @@ def to_markdown(root: Any) -> str:
     return _BLANK_LINES.sub("\n\n", "\n\n".join(_blocks(root))).strip("\n")
 
 
-def count_guessed(root: Any) -> int:
-    """Return the tables of a tree that was rendered whose first rows were taken for the names of their columns."""
-    return sum(table.get(_GUESSED) is not None for table in root.iter("{*}table"))
+def count_guesses(root: Any) -> Counter[str]:
+    """Return what is a guess of the tables of a tree that was rendered, and of how many."""
+    return Counter(what for table in root.iter("{*}table") for what in table.get(_GUESSES, "").split("\n") if what)
 
 
 def to_line(element: Any) -> str:
@@ -130,6 +131,8 @@ def _mark_inline(element: Any, tag: str, inner: str) -> str:
     text = inner.strip()
     if tag == "q":
         return f"“{inner}”"
+    if tag in {"del", "s", "strike"} and text:
+        return f"~~{inner}~~"
     if tag == "rt" and text:
         return f"({text})"
     if tag == "a" and 0 < len(text) < _SYMBOL and (element.get("href") or "").startswith("#"):
@@ -229,8 +232,9 @@ def _render_table(table: Any) -> list[str]:
     if _is_layout(table, rows):
         return [*blocks, *(block for row in rows for cell in row for block in _blocks(cell))]
     texts, spans = _lay_out(rows)
-    guess = partial(table.set, _GUESSED, "")
-    lines = list(format_rows(texts, guess, is_marked=_is_marked(rows), spans=spans))
+    guesses = list[str]()
+    lines = list(format_rows(texts, guesses.append, is_marked=_is_marked(rows), spans=spans))
+    table.set(_GUESSES, "\n".join(guesses))
     return [*blocks, "\n".join(lines)] if lines else blocks
 
 

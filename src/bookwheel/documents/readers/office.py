@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.damage import import_extra, skip_damage
 from bookwheel.documents.packages import PICTURE_SUFFIXES, name_unread, open_package
-from bookwheel.documents.readers.grid import GUESSED, Span, format_rows
+from bookwheel.documents.readers.grid import Span, format_rows
 from bookwheel.documents.readers.html import embed_pictures, parse_html, parse_xml, render_tree
 from bookwheel.documents.readers.pictures import DRAWINGS, Figures
 from bookwheel.documents.readers.unseen import drop_unseen_runs
@@ -238,7 +238,7 @@ def read_pptx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
         furniture: set[str] = set()
         for number, slide in enumerate(pptx.Presentation(archive.fp).slides, 1):
             texts: list[str] = []
-            guess = partial(warnings.add, GUESSED, f"{source.name}#slide {number}")
+            guess = partial(warnings.add, where=f"{source.name}#slide {number}")
             with skip_damage(warnings, "slides, or parts of them,", f"{source.name}#slide {number}"):
                 for image in _read_slide(slide, texts, furniture, guess):
                     texts += [figures.add(image, names.get(hash(image), ""), number)] if names else []
@@ -250,7 +250,7 @@ def read_pptx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
         name_unread(archive, source.name, warnings, _KNOWN_IN_SLIDES, _find_chart_data(archive) | looked_at)
 
 
-def _read_slide(slide: Any, texts: list[str], furniture: set[str], guess: Callable[[], object]) -> Iterator[bytes]:
+def _read_slide(slide: Any, texts: list[str], furniture: set[str], guess: Callable[[str], object]) -> Iterator[bytes]:
     """Add the texts of a slide, and yield each picture when its place has come."""
     for wrapper in list(slide._element.iter(f"{_MC}AlternateContent")):  # noqa: SLF001 - python-pptx has no name for it
         for other in wrapper[1:]:
@@ -301,7 +301,7 @@ def _read_comments(slide: Any) -> Iterator[str]:
                 yield f"[Comment: {' '.join(words.split())}]"
 
 
-def _read_shape(shape: Any, furniture: set[str], guess: Callable[[], object]) -> Iterator[str]:
+def _read_shape(shape: Any, furniture: set[str], guess: Callable[[str], object]) -> Iterator[str]:
     kind = int(shape.placeholder_format.type or 0) if shape.is_placeholder else 0
     if kind == _SLIDE_NUMBER:
         return
@@ -322,7 +322,7 @@ def _read_shape(shape: Any, furniture: set[str], guess: Callable[[], object]) ->
         yield from _read_graphic(shape)
 
 
-def _format_cells(table: Any, guess: Callable[[], object]) -> str:
+def _format_cells(table: Any, guess: Callable[[str], object]) -> str:
     cells = [[*row.cells] for row in table.rows]
     spans = [
         Span(at, column, cell.span_height, cell.span_width)
@@ -361,7 +361,7 @@ def _read_chart(chart: Any) -> Iterator[str]:
             if points:
                 rows[row] = None
     if rows:
-        yield "\n".join(format_rows(map(list, rows), is_marked=True))
+        yield "\n".join(format_rows(map(list, rows), is_marked=True, keeps_empty=True))
 
 
 _NUMBERS: Final = frozenset({f"{_C}numCache", f"{_C}numLit"})

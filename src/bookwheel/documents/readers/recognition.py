@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from itertools import chain, pairwise
 from pathlib import Path
 from statistics import median
@@ -134,7 +134,7 @@ def recognise(pixels: Any, *, is_turned: bool = False) -> Recognition:
         for at in order
     )
     tables = [] if turn else _find_tables(pixels)
-    guesses: list[None] = []
+    guesses: list[str] = []
     return Recognition(
         text="\n".join(
             _write_text([fragments[at] for at in order], tables, None if turn or slant else pixels, guesses)
@@ -317,7 +317,7 @@ def _find_rules(shares: Any, start: int) -> tuple[int, ...]:
 
 
 def _write_text(
-    fragments: Sequence[Fragment], tables: Sequence[_Table], pixels: Any, guesses: list[None]
+    fragments: Sequence[Fragment], tables: Sequence[_Table], pixels: Any, guesses: list[str]
 ) -> Iterator[str]:
     """Yield the text's lines: what is of no table as on any page, each table where it begins, a chart at the end."""
     chart = read_chart(fragments, pixels)
@@ -333,7 +333,7 @@ def _write_text(
         for at, (row, column) in cells.items():
             rows[row][column] = f"{rows[row][column]} {left[at].text}".strip()
         used = [column for column in range(len(rows[0])) if any(row[column] for row in rows)]
-        yield from format_rows(([row[column] for column in used] for row in rows), partial(guesses.append, None))
+        yield from format_rows(([row[column] for column in used] for row in rows), guesses.append, keeps_empty=True)
         left = [f for at, f in enumerate(left) if at not in cells and -f.top >= table.down[0]]
     if chart:
         yield from write_lines(left)

@@ -21,7 +21,7 @@ from bookwheel.documents.damage import explain_damage, import_extra, skip_damage
 from bookwheel.documents.decoding import decode
 from bookwheel.documents.formats import Format, look_at
 from bookwheel.documents.packages import name_unread, open_package
-from bookwheel.documents.readers.grid import GUESSED, Span, format_rows
+from bookwheel.documents.readers.grid import Span, format_rows
 from bookwheel.documents.readers.html import parse_xml
 from bookwheel.documents.readers.texts import KNOWN_IN_OPENDOCUMENT, OFFICE, TEXT, read_margins
 from bookwheel.documents.sources import to_printable
@@ -73,7 +73,7 @@ def read_csv(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             except csv.Error:  # a quote that never ends
                 is_whole = False
 
-        table = format_rows(rows(), partial(warnings.add, GUESSED, source.name))
+        table = format_rows(rows(), partial(warnings.add, where=source.name))
         while batch := list(islice(table, _LINES_IN_PART)):
             yield Part(text="\n".join([*batch, ""]), source=source.name)
         if not is_whole:
@@ -87,7 +87,7 @@ def read_records(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]
         pieces = decode(file.read, source.name, warnings, source.charset)
         if source.fingerprint.size <= _MOST_JSON:
             text = "".join(pieces)
-            if table := "\n".join(format_rows(iter(_list_records(text)), is_marked=True)):
+            if table := "\n".join(format_rows(iter(_list_records(text)), is_marked=True, keeps_empty=True)):
                 # A source of its own, as its lines are not those of the file.
                 yield Part(text=f"{table}\n", source=f"{source.name}#records")
                 return
@@ -214,7 +214,7 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
                 cells = workbook.get_sheet_by_name(sheet.name)
                 widths[name] = cells.end[1] + 1 if cells.end else 0
                 rows = map(_list_texts, cells.to_python())
-                guess = partial(warnings.add, GUESSED, f"{source.name}#{name}")
+                guess = partial(warnings.add, where=f"{source.name}#{name}")
                 if table := "\n".join(format_rows(rows, guess, spans=_find_spans(cells))):
                     yield Part(text=f"## {name}\n\n{table}\n\n", source=f"{source.name}#{name}")
     if look_at(source) is Format.ZIP:

@@ -16,6 +16,75 @@ ROOT = Path(__file__).parents[2]
 WHEEL = os.environ.get("WHEEL", "")
 QUESTION = "How many barrels did the customs men count?"
 
+# What only this extra makes possible, as a program of somebody who installed it; it fails where a package is missing.
+USES = {
+    "parquet": """
+from pathlib import Path
+import pyarrow
+from pyarrow import parquet
+from bookwheel.lab.tasks.data_dir import read_records
+parquet.write_table(pyarrow.Table.from_pylist([{"who": "Ada"}]), "a.parquet")
+assert [row for *_, row in read_records(Path("a.parquet"))] == [{"who": "Ada"}]
+""",
+    "published": """
+from bookwheel.lab.scoring.benchmarks import rouge_lsum, rouge_zh
+from bookwheel.lab.scoring.published import rouge_l
+assert all(score("灯塔 a b", ["灯塔 a b"]).score == 1 for score in (rouge_l, rouge_lsum, rouge_zh))
+""",
+    "anthropic": """
+from bookwheel.integrations.anthropic import memory_tool
+tool = memory_tool("agent", about="the harbour", model="scripted")
+tool.call({"command": "create", "path": "/memories/a.txt", "file_text": "sixty-four barrels"})
+assert "sixty-four" in tool.call({"command": "view", "path": "/memories/a.txt"})
+""",
+    "langchain": """
+from bookwheel.integrations.langchain import reading_runnable
+reading = reading_runnable(model="scripted").invoke({"source": "Sixty-four barrels. " * 9, "question": "How many barrels?"})
+assert reading.status == "answered"
+""",
+    "llamaindex": """
+from bookwheel.integrations.llamaindex import ReadingSynthesizer
+assert ReadingSynthesizer(model="scripted").get_response("How many barrels?", ["Sixty-four barrels. " * 9])
+""",
+    "inspect": """
+from inspect_ai import eval
+from bookwheel.lab.evaluation.inspect_task import reading
+(log,) = eval(reading(task="book", tokens=512, count=1), model="mockllm/model", display="none", log_dir="logs")
+assert log.status == "success", log.error
+""",
+    "tensorboard": """
+from pathlib import Path
+from bookwheel.errors import MissingExtra
+from bookwheel.lab.commands.training_view import open_tensorboard
+import tensorboard
+try:
+    open_tensorboard(Path("events")).__enter__()
+except MissingExtra:
+    pass
+""",
+    "wandb": """
+from pathlib import Path
+from bookwheel.lab.commands.training_view import open_tracker
+with open_tracker("wandb", Path.cwd(), {}) as log:
+    log({"kind": "step", "step": 1, "loss": 0.5, "clock": {"seconds": 1.0}})
+""",
+    "trackio": """
+from pathlib import Path
+from bookwheel.lab.commands.training_view import open_tracker
+with open_tracker("trackio", Path.cwd(), {}) as log:
+    log({"kind": "step", "step": 1, "loss": 0.5, "clock": {"seconds": 1.0}})
+""",
+    "ray": """
+import ray
+from bookwheel.cli.batch import batch
+""",
+    "train": """
+from bookwheel.lab.training.config import TrainConfig
+from bookwheel.lab.training.launch import build_policy
+print(build_policy(TrainConfig.load("tiny-cpu")))
+""",
+}
+
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not WHEEL, reason="run by `make test-dist`, which builds the wheel")]
 
 

@@ -52,6 +52,8 @@ _ASKS_FIGURE: Final = re.compile(
     r"多少|几|占比|比例",
     re.IGNORECASE,
 )
+_COUNTED: Final = re.compile(r"\bhow many (\w+)|(?:多少|几)个?([\u4e00-\u9fff])", re.IGNORECASE)
+_AMOUNT: Final = re.compile(r"\d\s*([^\W\d_]+)")
 _TOTAL: Final = re.compile(r"\btotal|\bsum\b|altogether|in all|comes to|overall|合计|总|一共", re.IGNORECASE)
 
 
@@ -73,6 +75,7 @@ def find_cell(header: str, row: str, question: str, leads: str = "") -> FoundCel
     own = find_stems(cells[key]) if key is not None else set[str]()
     able = [at for at in range(len(names)) if at != key and cells[at]]
     columns = choose_columns(question, names, able, beside=own)
+    columns = _find_counted(question, names, cells, columns, able) or columns
     # Of a name and its figure, the figure is meant, if a figure is.
     if not columns and own and own <= asked and len(able) == 1 and _ASKS_FIGURE.search(question):
         columns = able
@@ -84,6 +87,22 @@ def find_cell(header: str, row: str, question: str, leads: str = "") -> FoundCel
     is_named = all(stem in stood or (not stem.isascii() and set(stem) <= set(said)) for stem in list_asked(question))
     is_named = is_named and bool(_find_shared(_list_stems(names[columns[0]], question), asked))
     return FoundCell(cells[columns[0]].strip("`* "), is_named=is_named)
+
+
+def _find_counted(
+    question: str, names: Sequence[str], cells: Sequence[str], chosen: Sequence[int], able: Collection[int]
+) -> list[int]:
+    """Return the one able cell that counts what the question does, if no chosen name says it: "30 days", "10册"."""
+    match = _COUNTED.search(question)
+    if not match or any(_has_unit(match, names[at]) for at in chosen):
+        return []
+    found = [at for at in able if any(_has_unit(match, unit) for unit in _AMOUNT.findall(cells[at]))]
+    return found if len(found) == 1 else []
+
+
+def _has_unit(counted: re.Match[str], text: str) -> bool:
+    english, chinese = counted.groups()
+    return text.startswith(chinese) if chinese else stem(english) in find_stems(text)
 
 
 def choose_columns(

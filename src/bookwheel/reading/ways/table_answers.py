@@ -101,7 +101,7 @@ def find_table_answer(question: str, passage: str, document: Document) -> ToldAn
     if wanted.is_whole:
         told = _ask_tables(question, wanted, every, own)
         # "How many beds did East have?" may count rows, or be about one; "Which supplier sent R-25180?" is about one.
-        is_one = own is not None and any(code in _read_line(own) for code in _CODES.findall(question))
+        is_one = own is not None and _names_row(question, own)
         if told or wanted.is_bound or find_style(question) is Style.LIST or (wanted.is_compared and not is_one):
             return told
     named = _find_named_value(question, every) if wanted.is_amount else None
@@ -122,6 +122,13 @@ def _find_row(passage: str, document: Document) -> Window | None:
     """Return the row of a table with a header that a passage shows."""
     row = index_passages(document).find_shown(passage, Shape.ROW)
     return row if row and row.lead_spans else None
+
+
+def _names_row(question: str, row: Window) -> bool:
+    """Return whether a question has a code of a row, or a word of its first cell that names no column."""
+    header, line = _read_header(row), _read_line(row)
+    own = find_stems(read_row(header, line)[1][0]) - find_stems(header)
+    return bool(own & list_asked(question)) or any(code in line for code in _CODES.findall(question))
 
 
 def _find_in_row(question: str, row: Window, passage: str) -> ToldAnswer | None:

@@ -5,7 +5,7 @@
 # make test-verl  test --engine verl with all of verl: its engine, and whole runs on Ray, in an environment of its own
 # make test-extras  test the adapters to verifiers and Weights & Biases with the real packages, in an environment of its own
 # make dist       build the wheel and the source archive into dist/
-# make test-dist  install the wheel into empty environments, one extra at a time, and run it there
+# make test-dist  install the wheel into empty environments, one extra at a time, and run it there; EVERY=1 takes them all
 # make check      lint, types, import floors
 # make docs       build the site of the documentation into site/
 # make lock       write requirements/ anew from pyproject.toml; UPGRADE=1 takes the newest versions
@@ -97,7 +97,7 @@ dist: setup
 	$(BIN)/python -m hatchling build
 
 test-dist: dist tools
-	WHEEL=$$(echo dist/*.whl) $(PYTEST) tests/installed
+	WHEEL=$$(echo dist/*.whl) $(PYTEST) tests/installed $(if $(EVERY),,-m "not long")
 
 check: tools
 	$(BIN)/ruff check .

@@ -29,7 +29,8 @@ assert [row for *_, row in read_records(Path("a.parquet"))] == [{"who": "Ada"}]
     "published": """
 from bookwheel.lab.scoring.benchmarks import rouge_lsum, rouge_zh
 from bookwheel.lab.scoring.published import rouge_l
-assert all(score("a b", ["a b"]).score == 1 for score in (rouge_l, rouge_lsum)) and rouge_zh("灯塔", ["灯塔"]).score == 1
+assert min(score("灯塔 a b", ["灯塔 a b"]).score for score in (rouge_l, rouge_zh)) > 0.99
+assert rouge_lsum("a b", ["a b"]).score == 1
 """,
     "anthropic": """
 from bookwheel.integrations.anthropic import memory_tool

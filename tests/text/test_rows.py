@@ -52,7 +52,13 @@ def test_a_row_is_cut_at_its_own_marks(line, cells):
             True,
         ),
         ("| 证件 | 册数 | 借期 |", "| 成人证 | 10册 | 30天 |", "成人证能借几册？", "10册", False),
-        ("| Card | Loan | Kept for |", "| Adult | 10 books | 30 days |", "How many days on an adult card?", "30 days", False),
+        (
+            "| Card | Loan | Kept for |",
+            "| Adult | 10 books | 30 days |",
+            "How many days on an adult card?",
+            "30 days",
+            False,
+        ),
         ("课程      教师    教室     学费(元)", "瑜伽      蓝婷    舞蹈室   300", "瑜伽课在哪个教室", "舞蹈室", False),
     ],
 )

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from bookwheel.errors import InputError
+from bookwheel.errors import MissingExtra
 from bookwheel.lab.scoring.published import ALL_MARKS, ARTICLES, MEASURES, best, harmonic_mean, measure_rouge
 from bookwheel.lab.scoring.score import Score
 
@@ -52,7 +52,7 @@ def _cut_chinese(text: str) -> list[str]:
     try:
         import jieba
     except ImportError as error:
-        raise InputError("LongBench cuts Chinese into words by jieba; `pip install jieba`") from error
+        raise MissingExtra("cutting Chinese into words as LongBench does", "published") from error
     return list(jieba.cut(text, cut_all=False))
 
 
@@ -262,7 +262,7 @@ def rouge_lsum(answer: str, golds: Sequence[str]) -> Score:
     try:
         from rouge_score.rouge_scorer import RougeScorer
     except ImportError as error:
-        raise InputError("InfiniteBench's summaries are judged by rouge-score; `pip install rouge-score`") from error
+        raise MissingExtra("judging summaries as InfiniteBench does", "published") from error
     scorer = RougeScorer(["rougeLsum"])
     return best(answer, golds, lambda one, gold: float(scorer.score(gold, one)["rougeLsum"].fmeasure), "ROUGE-Lsum")
 
@@ -307,7 +307,7 @@ def oolong_date(answer: str, golds: Sequence[str]) -> Score:
     try:
         from dateutil import parser
     except ImportError as error:
-        raise InputError("OOLONG reads dates by dateutil; `pip install python-dateutil`") from error
+        raise MissingExtra("reading dates as OOLONG does", "published") from error
     try:
         return _judge(parser.parse(_parse_oolong(answer)) == parser.isoparse(golds[0]))
     except (ValueError, OverflowError):

@@ -23,7 +23,7 @@ from itertools import chain
 from string import punctuation
 from typing import Final
 
-from bookwheel.errors import InputError
+from bookwheel.errors import MissingExtra
 from bookwheel.lab.scoring.score import NOTHING, Score
 
 
@@ -181,7 +181,7 @@ def _stem(word: str) -> str:
     try:
         from nltk.stem import PorterStemmer
     except ImportError as error:
-        raise InputError("LoCoMo compares stems by nltk's stemmer; `pip install nltk`") from error
+        raise MissingExtra("comparing stems as LoCoMo does", "published") from error
     return str(PorterStemmer().stem(word))
 
 

@@ -19,10 +19,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, find_install_command
 from bookwheel.lab.tasks.data_dir import DataDir, load_json, read_all_records, read_text
 from bookwheel.lab.tasks.formats import PassageQuestion, load_hotpot, number_squad
 from bookwheel.lab.tasks.material import ESSAYS, coin_word, draw_distinct, list_words, load_wordings, split_sentences
+from bookwheel.plugins import require_extra
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,8 +164,7 @@ def read_word_lists() -> dict[str, list[str]]:
 
 def write_splitter(folder: Path) -> str:
     """Put nltk's punkt into a folder: downloaded, or copied from a package that brings it. Return where it is from."""
-    if find_spec("nltk") is None:
-        raise InputError("the splitter is that of the package nltk; `pip install nltk`")
+    require_extra("RULER's splitter", "published", "nltk")
     import nltk
 
     if nltk.download(_PUNKT, download_dir=str(folder), quiet=True):
@@ -216,9 +216,9 @@ class Resources:
             return list(nltk.sent_tokenize(text))
         except (ImportError, LookupError) as error:
             raise InputError(
-                "RULER splits essays by nltk's punkt; `pip install nltk`, and `bookwheel data splitter --out "
-                f"FOLDER/{NLTK_FOLDER}` puts it there for `--data FOLDER`. Or take our rule by `--option "
-                "splitter=ours`: the needles then stand elsewhere"
+                f"RULER splits essays by nltk's punkt: {find_install_command('published')}, and "
+                f"`bookwheel data splitter --out FOLDER/{NLTK_FOLDER}` puts it there for `--data "
+                "FOLDER`. Or take our rule by `--option splitter=ours`: the needles then stand elsewhere"
             ) from error
 
     def _list_words(self, kind: str) -> list[str]:

@@ -16,7 +16,7 @@ from bookwheel.text.cells import TOTAL, has_header
 from bookwheel.text.numbers import place_dates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 GUESSED: Final = "first rows taken for the names of columns, in tables where nothing tells"
 CONTINUED: Final = "rows that begin with empty cells, read as going on with the row above them"
@@ -63,7 +63,7 @@ def format_rows(
     spans += _guess_spans(squared[:_SAMPLE]) if is_marked is None else []
     above, below = list[str](), list[str]()
     if spans:
-        titles = [span for span in spans if _is_title(squared, span)]
+        titles = {span for span in spans if _is_title(squared, span)}
         above, below = _take_titles(squared, titles)
         table = [*_fill_spans(squared, [span for span in spans if span not in titles], is_marked=is_marked)]
     yield from chain.from_iterable((line, "") for line in above)
@@ -144,7 +144,7 @@ def _is_title(table: Sequence[Sequence[str]], span: Span) -> bool:
     return span.column == 0 and span.width > 1 and not any(table[span.row][1:])
 
 
-def _take_titles(table: Sequence[list[str]], titles: Sequence[Span]) -> tuple[list[str], list[str]]:
+def _take_titles(table: Sequence[list[str]], titles: Collection[Span]) -> tuple[list[str], list[str]]:
     """Take out of a table the titles above all other rows, and those below them."""
     rows = {span.row for span in titles}
     others = [at for at, row in enumerate(table) if any(row) and at not in rows] or [len(table)]

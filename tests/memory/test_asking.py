@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bookwheel.claims import Verdict
+from bookwheel.claims import Fit, Verdict
 from bookwheel.journal.memory_rows import MemoryText
+from bookwheel.memory import asking
 from bookwheel.memory.append import append
 from bookwheel.memory.asking import ask
+from bookwheel.memory.editing import edit
 from bookwheel.memory.forgetting import forget
 from bookwheel.memory.opened import begin_memory, open_memory
 from bookwheel.memory.passages import MemoryPassage, PassageDocument, leave_out_titles
 from bookwheel.memory.searching import rank_passages
+from bookwheel.memory.values import list_newest
 from bookwheel.models.base import Copies
 from bookwheel.models.copying import CopiedSpan
 from bookwheel.models.patience import Patience
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from bookwheel.types import Message
 
 QUOTING = Plan(prompts="small", chunk_tokens=200, memory_tokens=120, answer_tokens=60, question_tokens=60)
+
+VET = "When's the vet coming for the vaccinations?"
 
 pytestmark = pytest.mark.anyio
 
@@ -223,6 +228,29 @@ async def test_a_chinese_place_is_known_by_where_one_goes(journal):
     await append(opened, "春游去白鹿坡。", source="1", at="2026-01-05")
     await append(opened, "春游改去云溪谷。", source="2", at="2026-02-02")
     assert "云溪谷" in (await ask(opened, "春游去哪里？")).answer
+
+
+async def test_an_older_value_is_in_doubt_where_a_newer_text_tells_of_a_change(journal, monkeypatch):
+    opened, question = await begin_quoting(journal, "harbour", "its fees"), "How much is the fee for visitors?"
+    told, later = "The fee for visitors is 14 crowns.", "The council changed the fee, as Bo told Cy."
+    await append(opened, told, source="mail-1", at="2031-05-03")
+    sure = await ask(opened, question)
+    await append(opened, later, source="mail-2", at="2031-05-09")
+    monkeypatch.setattr(asking, "list_newest", lambda *_: [later, told])
+    answer = await ask(opened, question)
+    assert (sure.answer, answer.answer) == (told, told)
+    assert (sure.answers, answer.answers) == (Fit.YES, Fit.DOUBTFUL)
+    assert [quote.quote for quote in answer.newer] == [later]
+
+
+async def test_a_correction_beside_the_words_that_it_corrects_holds(journal):
+    opened = await begin_quoting(journal, "yard", "the vet")
+    told = "The next routine visit is Tuesday 11 February, for vaccinations of Juno."
+    await append(opened, told, source="vet", at="2025-01-22")
+    await edit(opened, "the vet is coming on Tuesday for the jabs", "the vet is coming on Thursday for the jabs")
+    document = PassageDocument(rank_passages(opened, VET, opened.newest(), None), has_headers=False)
+    joined = f"the vet is coming on Thursday for the jabs … {told}"
+    assert list_newest(joined, VET, document) == ["the vet is coming on Thursday for the jabs"]
 
 
 async def test_the_title_of_a_mail_is_no_answer(journal):

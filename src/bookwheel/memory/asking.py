@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.claims import Fit, Verdict, sum_up_fits, sum_up_verdicts
+from bookwheel.claims import Fit, Verdict, doubt, sum_up_fits, sum_up_verdicts
 from bookwheel.errors import InputError
 from bookwheel.flags import GAPS, Flag
 from bookwheel.journal.memory_rows import blank_version
@@ -34,7 +34,7 @@ from bookwheel.memory.pictures import locate, say_seen
 from bookwheel.memory.pieces import read_time, subtract_usage
 from bookwheel.memory.searching import rank_passages
 from bookwheel.memory.seeing import see
-from bookwheel.memory.values import find_rivals, find_told, list_newest, says_more
+from bookwheel.memory.values import find_rivals, find_told, list_newest, says_more, tells_change
 from bookwheel.models.base import Ability, find_wrapper, require_ability
 from bookwheel.reading import loop
 from bookwheel.reading.follow_up import asks_for_more
@@ -143,14 +143,18 @@ async def ask(
             verdict=Verdict.ABSENT,
         )
     gaps = (version,) if has_notes and GAPS & set(version.flags) else ()
-    found = await asyncio.to_thread(_locate_quotes, opened, answer)
+    found = await asyncio.to_thread(_complete, opened, answer)
     answer = replace(found, usage=subtract_usage(opened.model.spent, spent), gaps=gaps)
     if is_kept and as_of is None and answer.status is Status.ANSWERED:
         await keep_answer(opened, answer)
     return answer
 
 
-def _locate_quotes(opened: OpenMemory, answer: MemoryAnswer) -> MemoryAnswer:
+def _complete(opened: OpenMemory, answer: MemoryAnswer) -> MemoryAnswer:
+    """Return an answer with the places of its quotes; none answers beyond doubt that a newer text may change."""
+    if answer.newer:
+        claims = doubt(answer.claims)
+        answer = replace(answer, claims=claims, answers=sum_up_fits(claims))
     return replace(
         answer,
         evidence=locate(opened, answer.evidence),
@@ -246,10 +250,14 @@ async def _ask_texts(
 def _choose_newest(
     opened: OpenMemory, text: str, passage: str, question: str, version: MemoryVersion, document: PassageDocument
 ) -> MemoryAnswer | None:
-    """Return the newest statement in the matter of a passage that answers the question; None where none does."""
+    """Return the newest statement in the matter of a passage that answers the question; None where none does.
+
+    A newer one that tells of a change, and not what is asked for in so many words, stands beside it.
+    """
     stones = opened.tables.list_tombstones(opened.record.number)
     blotted = {source for stone in stones if stone.scope == "text" for source in stone.sources}
     *newest, own = list_newest(passage, question, document)
+    later = list[DatedQuote]()
     for statement in (*newest[:_MOST_STATEMENTS], own):
         answer = _judge(text if statement == passage else statement, question, version.version, document, "texts")
         candidates = [answer]
@@ -259,7 +267,8 @@ def _choose_newest(
             candidates.insert(0, _judge(newer.quote, question, version.version, document, "texts"))
         for one in candidates:
             if one.answers is not Fit.NO and _says(one, question, blotted) and _is_of_matter(one, question, document):
-                return one
+                return replace(one, newer=(*later, *one.newer))
+        later += answer.evidence if tells_change(statement) else ()
     return None
 
 

@@ -16,6 +16,7 @@ from bookwheel.memory.days import TURN
 from bookwheel.memory.passages import is_title
 from bookwheel.memory.speakers import FIRST, find_turn
 from bookwheel.reading.prompts import language_of
+from bookwheel.reading.ways.passages import GAP
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
 from bookwheel.text.questions import can_answer
@@ -59,7 +60,8 @@ def list_newest(best: str, question: str, document: PassageDocument) -> list[str
     text, wanted = document.slice(0, document.length), asked.find(best) & asked.stems
     wanted = {word for word in wanted if not _SEAM.search(word)} or wanted
     # Lines of a passage may have been joined; a sentence stands as it was.
-    sentences = sorted((best[start:end].strip() for start, end in split_sentences(best)), key=asked.share, reverse=True)
+    pieces = [piece[start:end].strip() for piece in best.split(GAP) for start, end in split_sentences(piece)]
+    sentences = sorted(pieces, key=asked.share, reverse=True)
     place, own = next(((text.find(one), one) for one in sentences if one in text), (-1, best))
     home = document.find(place)
     names = {stem(word.index_key) for word in parse_words(question) if word.is_exact}
@@ -70,11 +72,16 @@ def list_newest(best: str, question: str, document: PassageDocument) -> list[str
     newest = list[str]()
     for line in _list_later(document, home, home.start + place - home.place):
         found = asked.find(line)
-        is_change = bool(_CHANGE.search(line)) and part * len(found & wanted) >= len(wanted)
+        is_change = tells_change(line) and part * len(found & wanted) >= len(wanted)
         is_new = bool(_list_stems(line) - mine - asked.stems)
         if is_new and (is_change or wanted <= found) and can_answer(question, line) and not is_title(line, question):
             newest.append(_shorten(line, wanted, mine | asked.stems))
     return [*newest, best if best in text else own]
+
+
+def tells_change(line: str) -> bool:
+    """Return whether a word tells that something is not as it was."""
+    return bool(_CHANGE.search(line))
 
 
 def _list_later(document: PassageDocument, home: MemoryPassage, place: int) -> list[str]:

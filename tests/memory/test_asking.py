@@ -253,6 +253,13 @@ async def test_a_correction_beside_the_words_that_it_corrects_holds(journal):
     assert list_newest(joined, VET, document) == ["the vet is coming on Thursday for the jabs"]
 
 
+async def test_a_label_that_shares_a_word_with_the_question_names_nobody(journal):
+    opened = await begin_quoting(journal, "flat", "装修")
+    await append(opened, "橱柜店小曾：28号装不了，改到5月6日，抱歉！\n", source="wx-1", at="2024-04-25")
+    answer = await ask(opened, "橱柜哪天来装？")
+    assert "5月6日" in answer.answer
+
+
 async def test_the_title_of_a_mail_is_no_answer(journal):
     opened = await begin_quoting(journal, "roof", "the roof")
     await append(opened, "The asbestos flag of the boiler house is AMBER.", source="a", at="2026-01-05")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bookwheel.memory.speakers import find_turn, keep_spans, list_speakers
+from bookwheel.memory.speakers import find_turn, is_named, keep_spans, list_speakers
 
 TALK = """== Session 3 ==
 Ilse: I saw my doctor today.
@@ -57,3 +57,19 @@ def test_in_a_talk_with_times_a_turn_has_all_of_its_lines() -> None:
     for words in ("Morning", "Note: the shed", "The key"):
         assert find_turn(talk, talk.index(words)) == ("Nkechi", "2026-05-04 08:15")
     assert find_turn(talk, talk.index("Lovely")) == ("Barnaby Stott", "2026-05-04 08:31")
+
+
+@pytest.mark.parametrize(
+    ("who", "question", "named"),
+    [
+        ("Dorian", "Where is Dorian's boat?", True),
+        ("Dr Oona Hennessy", "When does Oona come?", True),
+        ("Concert hall", "Where is the hall?", False),
+        ("静姝", "静姝的老师叫什么名字？", True),
+        ("工长老郑", "老郑说哪天开工？", True),
+        ("橱柜店小曾", "橱柜哪天来装？", False),
+        ("本周起排练", "在哪儿排练？", False),
+    ],
+)
+def test_a_speaker_is_named_by_a_name_and_by_no_common_word_of_a_label(who, question, named):
+    assert is_named(who, question) is named

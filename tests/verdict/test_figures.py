@@ -118,3 +118,15 @@ def test_a_year_and_a_figure_with_a_unit_are_no_money(text, question, answer, fi
 def test_another_number_in_brackets_or_of_another_size_is_not_borne_out(text, answer):
     _, claims = judge_answer(answer, "What does it say?", (), TextDocument(text))
     assert sum_up_verdicts(claims) not in BORNE_OUT
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("How many litres does the boiler hold?", "The boiler holds 16 litres.", "16 litres"),
+        ("热水器是多少升的？", "热水器我自己去苏宁买好了，燃气的，16升，2,699块。", "16升"),
+    ],
+)
+def test_what_is_counted_may_be_a_unit(question, text, answer):
+    _, claims = judge_answer(answer, question, (), TextDocument(text))
+    assert sum_up_fits(claims) is not Fit.NO

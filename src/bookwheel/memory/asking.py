@@ -34,6 +34,7 @@ from bookwheel.memory.pictures import locate, say_seen
 from bookwheel.memory.pieces import read_time, subtract_usage
 from bookwheel.memory.searching import rank_passages
 from bookwheel.memory.seeing import see
+from bookwheel.memory.speakers import is_named
 from bookwheel.memory.values import find_rivals, find_told, list_newest, says_more, tells_change
 from bookwheel.models.base import Ability, find_wrapper, require_ability
 from bookwheel.reading import loop
@@ -314,7 +315,8 @@ def _add_seen(opened: OpenMemory, answer: MemoryAnswer, marks: Sequence[str]) ->
 
 def _is_of_matter(answer: MemoryAnswer, question: str, document: PassageDocument) -> bool:
     """Return whether the quotes have more of the question than the names of those who speak in a talk."""
-    names = {stem(word.index_key) for who in document.speakers for word in parse_words(who)}
+    named = [who for who in document.speakers if is_named(who, question)]
+    names = {stem(word.index_key) for who in named for word in parse_words(who)}
     asked = QuestionWords(question)
     own = asked.stems & names
     # A label such as "Concert:" speaks of nobody, where the question has it as a common word and no other.

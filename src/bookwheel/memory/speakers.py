@@ -15,6 +15,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.memory.days import TURN
+from bookwheel.text.matching import parse_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,6 +27,8 @@ _TURN: Final = re.compile(
 )
 _MOST_WORDS: Final = 3
 """Of a name before a colon; a longer run is no name."""
+_NAME: Final = 4
+"""Chinese signs of a name, with a title before it; a longer label is told only as it stands."""
 FIRST: Final = re.compile(r"\b(?:i|my|mine|me|we|our|ours|us)\b|我", re.IGNORECASE)
 """Words by which a speaker speaks of themselves."""
 _OTHERS: Final = re.compile(r"\b(?:you|yours?|he|him|his|she|hers?|they|them|theirs?)\b|[你您他她]", re.IGNORECASE)
@@ -84,6 +87,19 @@ def _is_own(words: str, question: str, asked: Iterable[str]) -> bool:
 def _names(text: str, who: str) -> bool:
     """Return whether a text names somebody; Chinese words have no blanks between them."""
     return bool(re.search(rf"(?<![A-Za-z]){re.escape(who)}(?![A-Za-z])", text))
+
+
+def is_named(who: str, question: str) -> bool:
+    """Return whether a question names a speaker: a label may share a common word with it, as "橱柜店小曾" does.
+
+    A name is called whole, by a word that is written as a name, or in Chinese without what stands before it.
+    """
+    if re.search(rf"(?<![A-Za-z]){re.escape(who)}(?![A-Za-z])", question, re.IGNORECASE):
+        return True
+    if not who.isascii():
+        return len(who) <= _NAME and who[-2:] in question
+    words = {word.key for word in parse_words(who)}
+    return any(word.is_exact and word.key in words for word in parse_words(question))
 
 
 def _is_name(who: str) -> bool:

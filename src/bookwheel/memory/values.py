@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.memory.days import TURN
 from bookwheel.memory.passages import is_title
-from bookwheel.memory.speakers import FIRST, find_turn
+from bookwheel.memory.speakers import FIRST, find_turn, is_named
 from bookwheel.reading.prompts import language_of
 from bookwheel.reading.ways.passages import GAP
 from bookwheel.text.lexicon import stem
@@ -112,7 +112,7 @@ def find_told(question: str, document: PassageDocument) -> str:
     """
     asked, speakers = QuestionWords(question), document.speakers
     stems_of = {who: {stem(word.index_key) for word in parse_words(who)} for who in speakers}
-    is_of_speaker = any(names & asked.stems for names in stems_of.values())
+    is_of_speaker = any(names & asked.stems and is_named(who, question) for who, names in stems_of.items())
     is_chinese = language_of(question) == "zh" and not is_of_speaker
     for passage in document.passages if speakers else ():
         for line in reversed(list(_split_lines(passage.words))):

@@ -114,8 +114,14 @@ def asks_for_all(question: str) -> bool:
 
 def find_counted(question: str) -> str:
     """Return the term of what a question wants the number of; empty where it wants none."""
+    word = find_counted_word(question)
+    return stem(word) if word.isascii() else word
+
+
+def find_counted_word(question: str) -> str:
+    """Return the word of what a question wants the number of, as it stands there."""
     found = _COUNTED.search(question.casefold())
-    return (stem(found[1]) if found[1] else found[2]) if found else ""
+    return found[1] or found[2] if found else ""
 
 
 class AnswerKind(StrEnum):

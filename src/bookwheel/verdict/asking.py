@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
-from bookwheel.text.questions import AnswerKind, Style, can_answer, find_counted, find_kind, find_style, shows_kind
+from bookwheel.text.questions import AnswerKind, Style, can_answer, find_counted_word, find_kind, find_style, shows_kind
 from bookwheel.verdict.marks import CAUSE, NOT
-from bookwheel.verdict.parsing import Sentence, Term, share_terms
+from bookwheel.verdict.parsing import Sentence, Term, parse, share_terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -132,10 +132,12 @@ def _is_money(passage: Sentence, number: Term) -> bool:
 
 def _lacks_counted(claim: Sentence, question: Sentence, passages: Sequence[Sentence]) -> bool:
     """Tell if a sentence has numbers, and none of them counts what the question counts, here or in its passages."""
-    counted = find_counted(question.text)
+    # A unit has one form behind every number: "litres" are "l".
+    asked = parse(f"1 {find_counted_word(question.text)}")
+    counted = {key for number in asked.numbers for key in asked.find_counted(number)}
     if not counted or not claim.numbers:
         return False
     own = {number.key for number in claim.numbers}
     numbers = [(one, number) for one in (claim, *passages) for number in one.numbers if number.key in own]
     beside = {key for one, number in numbers for key in one.find_counted(number)}
-    return bool(beside) and counted not in beside
+    return bool(beside) and not counted & beside

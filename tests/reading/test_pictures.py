@@ -23,6 +23,7 @@ from bookwheel.reading.ways.registry import load_way
 from bookwheel.text.chunks import split
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import DocumentInfo, Message, Part, Status
+from bookwheel.views.verdicts import CautionKind, list_cautions
 
 PLAN = Plan(chunk_tokens=400, memory_tokens=300, answer_tokens=60)
 COLOURS = ("red", "green", "blue", "yellow")
@@ -189,6 +190,10 @@ def test_a_server_that_refuses_pictures_in_mid_reading_is_sent_words_and_the_ste
     reading = read(Log(), seer)
     assert reading.status is Status.ANSWERED
     assert [Flag.UNSEEN in step.flags for step in reading.steps[:3]] == [False, False, True]
+    (caution,) = list_cautions(reading)
+    assert caution.kind is CautionKind.UNSEEN
+    assert "pictures were not shown to the model in" in caution.text
+    assert not list_cautions(read(Log(), Seer()))
     assert reading.answer.text == "The sail was unknown"
     assert sum(bool(message.pictures) for message in seer.sent) == 3  # it is not tried again
 

@@ -82,6 +82,7 @@ def test_a_server_that_refuses_pictures_has_seen_none(tmp_path: Path) -> None:
     table = collect(log, SAILS, model=make_seer(reply, SEER_PLAN), journal=tmp_path / "j.sqlite")
     assert (table.seen, table.unproven) == (0, 1)
     assert "unseen-pictures" in table.reading.steps[0].flags
+    assert any("pictures were not shown to the model" in note for note in table.list_notes())
 
 
 def test_a_row_of_recognised_words_has_page_box_and_confidence(tmp_path: Path) -> None:

@@ -110,15 +110,17 @@ def print_answer(reading: Reading, output: OutputOptions) -> int:
 
 
 def _print_text(answer: Answer, output: OutputOptions) -> None:
+    from bookwheel.views.flags import describe_flags
+
     if not output.quiet:
         print_note("\nanswer", style="bold green")
     print(sanitize(answer.text) or "(the model gave no answer)", flush=True)
     if answer.passage and not output.quiet:
         print_note(f"passage: {answer.passage}", style="dim")
     for flag in answer.flags:
-        if flag in ("unsure", "looked-up"):  # the verdict or the line below says so
+        if flag in ("unsure", "looked-up", "unseen-pictures"):  # the verdict or a line below says so
             continue
-        print_note(f"note: {_ANSWER_NOTES.get(flag, flag)}")
+        print_note(f"note: {_ANSWER_NOTES.get(flag) or describe_flags([flag])[0]}")
 
 
 def find_exit_code(reading: Reading) -> int:

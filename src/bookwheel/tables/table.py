@@ -21,6 +21,7 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables.columns import QUOTE, Kind
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import find_gaps
+from bookwheel.views.verdicts import describe_unseen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -223,6 +224,7 @@ class Table:
             (self.unproven, f"{self.unproven} of {whole} rows are unproven: the document's words do not bear them out"),
             (self.seen, f"{self.seen} of {whole} rows are seen in pictures, and not checked by words"),
             (doubles, f"{doubles} rows contradict others {same}"),
+            (unseen := describe_unseen(self.reading), unseen),
             *self._list_unread(),
             *self._list_empty(),
             (len(self.reading.gaps), f"{len(self.reading.gaps)} sections were not taken in; their rows are missing"),

@@ -24,6 +24,8 @@ class CautionKind(StrEnum):
     """It is a list, or a count, from one memory; a table has every item."""
     FULL = "full"
     """The memory was full at some step, and something was cut off."""
+    UNSEEN = "unseen"
+    """A model that can see was not shown pictures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +149,20 @@ def list_cautions(reading: Reading) -> tuple[Caution, ...]:
     if not reading.answer:
         return ()
     full = f"the memory was full: {advise_room(reading.plan.memory_tokens)}"
-    found = ((CautionKind.LIST, _advise_table(reading)), (CautionKind.FULL, full if reading.is_overfull else ""))
+    found = (
+        (CautionKind.LIST, _advise_table(reading)),
+        (CautionKind.FULL, full if reading.is_overfull else ""),
+        (CautionKind.UNSEEN, describe_unseen(reading)),
+    )
     return tuple(Caution(kind=kind, text=text) for kind, text in found if text)
+
+
+def describe_unseen(reading: Reading) -> str:
+    """Return how often a model that can see was not shown pictures; empty where it always was."""
+    turns = [*(step.flags for step in reading.steps), reading.answer.flags if reading.answer else ()]
+    count = sum(Flag.UNSEEN in flags for flags in turns)
+    why = "the server refused them, or they could not be opened, and their words were read instead"
+    return f"pictures were not shown to the model in {count} of {len(turns)} calls: {why}" if count else ""
 
 
 def _advise_table(reading: Reading) -> str:

@@ -322,3 +322,10 @@ def test_an_estimate_tells_chunks_calls_and_tokens(run, ask, book: Path, questio
     priced = ask("--estimate", "--way", "gated+edits", "--gate-threshold", "0.5", "--price-in", "2").out
     assert " by the way gated+edits: " in priced
     assert re.search(r"\d+ to \d+ calls, .*, at most [\d.]+ in cost$", priced.strip())
+
+
+def test_a_file_in_the_place_of_the_question_is_no_question(run, book: Path, tmp_path: Path) -> None:
+    (tmp_path / "prices.csv").write_text("item,price\nplait,6.20\n")
+    told = run("ask", book, tmp_path / "prices.csv")
+    assert told.code == 2
+    assert "is a file, and what is asked comes last" in told.err

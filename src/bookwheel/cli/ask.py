@@ -159,6 +159,8 @@ def _find_sources(words: Sequence[str], question: str, usage: str = _USAGE) -> l
             file = question if is_there else "FILE"
             raise InputError(f"{missing} {shorten(question, 80)!r}: {usage.replace('FILE', file)}")
         return ["-"]
+    if _is_path(question) and Path(question).is_file():
+        raise InputError(f"{shorten(question, 80)!r} is a file, and what is asked comes last: {usage}")
     if not all(source.strip() for source in sources):
         # An empty path is the current folder; a shell makes one of an unset variable in quotes.
         raise InputError('a SOURCE is empty; name a file, a folder, a URL or "-"')

@@ -220,7 +220,7 @@ def _refuse_command(name: str) -> int:
 
     from bookwheel.errors import InputError
 
-    commands = list_commands()
+    commands, name = list_commands(), "-" if name == STDIN else name
     if near := get_close_matches(name, (*commands, "help"), n=1):
         raise InputError(f"no command {name!r}; did you mean {near[0]!r}? See bookwheel --help.")
     if Path(name).exists():

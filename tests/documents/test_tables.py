@@ -219,3 +219,20 @@ def test_a_list_of_flat_objects_is_a_table_and_other_json_stays_as_it_is(
     # What is written anew has no lines of its file.
     assert {has_lines(part.source) for part in parts} == {text == content}
     assert not document.notes
+
+
+def test_what_stands_on_a_hidden_sheet_or_slide_says_so_where_it_is_quoted(tmp_path: Path) -> None:
+    book = pytest.importorskip("xlsxwriter").Workbook(str(tmp_path / "a.xlsx"))
+    for name in ("Open", "Old"):
+        book.add_worksheet(name).write_row(0, 0, ["pane", name])
+    book.get_worksheet_by_name("Old").hide()
+    book.close()
+    show = pytest.importorskip("pptx").Presentation()
+    for title in ("Open", "Old"):
+        show.slides.add_slide(show.slide_layouts[5]).shapes.title.text = title
+    show.slides[1]._element.set("show", "0")
+    show.save(tmp_path / "a.pptx")
+    sources = {
+        name: [part.source for part in open_document([tmp_path / name]).parts()] for name in ("a.xlsx", "a.pptx")
+    }
+    assert sources == {"a.xlsx": ["a.xlsx#Open", "a.xlsx#Old (hidden)"], "a.pptx": ["a.pptx", "a.pptx#hidden slide"]}

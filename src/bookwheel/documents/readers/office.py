@@ -242,10 +242,12 @@ def read_pptx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             with skip_damage(warnings, "slides, or parts of them,", f"{source.name}#slide {number}"):
                 for image in _read_slide(slide, texts, furniture, guess):
                     texts += [figures.add(image, names.get(hash(image), ""), number)] if names else []
-            if slide._element.get("show") == "0":  # noqa: SLF001 - python-pptx has no name for it
+            is_hidden = slide._element.get("show") == "0"  # noqa: SLF001 - python-pptx has no name for it
+            if is_hidden:
                 warnings.add(f"slides of {source.name} that are hidden, and are read too", str(number))
             if text := "\n\n".join(text for text in texts if text):
-                yield Part(text=f"{text}\n\n", source=source.name, page=number, pictures=figures.take())
+                place = f"{source.name}#hidden slide" if is_hidden else source.name
+                yield Part(text=f"{text}\n\n", source=place, page=number, pictures=figures.take())
         looked_at = {f"ppt/media/{name}" for name in names.values()}
         name_unread(archive, source.name, warnings, _KNOWN_IN_SLIDES, _find_chart_data(archive) | looked_at)
 

@@ -208,15 +208,17 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
                     "sheets without cells, such as charts and macros, that are not read", f"{source.name}#{name}"
                 )
                 continue
+            place = f"{source.name}#{name}"
             if sheet.visible is not calamine.SheetVisibleEnum.Visible:
-                warnings.add("sheets that are hidden, and are read too", f"{source.name}#{name}")
-            with skip_damage(warnings, "sheets", f"{source.name}#{name}"):
+                place += " (hidden)"  # what is quoted from here says so
+                warnings.add("sheets that are hidden, and are read too", place)
+            with skip_damage(warnings, "sheets", place):
                 cells = workbook.get_sheet_by_name(sheet.name)
                 widths[name] = cells.end[1] + 1 if cells.end else 0
                 rows = map(_list_texts, cells.to_python())
-                guess = partial(warnings.add, where=f"{source.name}#{name}")
+                guess = partial(warnings.add, where=place)
                 if table := "\n".join(format_rows(rows, guess, spans=_find_spans(cells))):
-                    yield Part(text=f"## {name}\n\n{table}\n\n", source=f"{source.name}#{name}")
+                    yield Part(text=f"## {name}\n\n{table}\n\n", source=place)
     if look_at(source) is Format.ZIP:
         with open_package(source, "workbook", "Save it again as .xlsx.") as archive:
             yield from _read_beside_cells(archive, source.name, warnings, widths)

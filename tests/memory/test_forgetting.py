@@ -105,6 +105,8 @@ async def test_nothing_to_forget_is_an_error(session, begin):
     with pytest.raises(InputError, match="newest sources are: one"):
         await forget(opened, source="two")
     await append(opened, "Wanda is on parental leave. Bo is here.", source="chat")
+    with pytest.raises(InputError, match="nothing to forget there; the newest"):
+        await forget(opened, text="the harbour")
     with pytest.raises(InputError, match=r"nearest to these words is “Wanda is on parental leave\.” \(chat\)"):
         await forget(opened, text="Wanda's parental leave")
 

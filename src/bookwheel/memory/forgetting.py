@@ -99,7 +99,7 @@ def preview(
     written = [version for version in versions if _is_written(version, text or "")]
     if not masks and not written:
         sources = ", ".join(dict.fromkeys(one.source for one in texts[-10:]))
-        near = f"; nearest to these words is {_find_nearest(opened, text)}" if text and texts else ""
+        near = _find_nearest(opened, text) if text else ""
         raise InputError(f"nothing to forget there{near}; the newest sources are: {sources or 'none'}")
     touched = [at for at, version in enumerate(versions) if version.text in masks or version in written]
     first, own = min(touched, default=len(versions)), len(touched)
@@ -242,14 +242,15 @@ class _Replay:
 
 
 def _find_nearest(opened: OpenMemory, words: str) -> str:
-    """Return the sentence with the most of some words, and its source."""
+    """Return words on the sentence with the most of some words, and its source; none where no text has any."""
     asked = QuestionWords(words)
     sentences = (
         (asked.share(sentence), f"“{sentence}” ({passage.text.source})")
         for passage in rank_passages(opened, words, opened.newest(), None)
         for sentence in list_sentences(passage.words)
     )
-    return max(sentences)[1]
+    share, sentence = max(sentences, default=(0.0, ""))
+    return f"; nearest to these words is {sentence}" if share else ""
 
 
 def _list_said(version: MemoryVersion, before: MemoryVersion) -> list[str]:

@@ -16,6 +16,16 @@ MARK: Final = compile_late(r"\[([^\[\]\n]{1,300}?)\]")
 """What may be the mark of a picture: its label between brackets."""
 LABEL: Final = compile_late(r"\bfigure \d+(?: #[0-9a-f]{6})?$")
 """How a label ends."""
+SIGNS: Final = (
+    (0, b"\x89PNG"),
+    (0, b"\xff\xd8\xff"),
+    (0, b"II*\0"),
+    (0, b"MM\0*"),
+    (8, b"WEBP"),
+    (0, b"GIF8"),
+    *((4, b"ftyp" + brand) for brand in (b"heic", b"heix", b"mif1", b"avif")),
+)
+"""What files that are read as pictures have at a place near their beginning."""
 _PART: Final = compile_late(r", box ([01](?:\.\d+)?) ([01](?:\.\d+)?) ([01](?:\.\d+)?) ([01](?:\.\d+)?)$")
 
 
@@ -57,6 +67,11 @@ class Picture:
     @property
     def media(self) -> str:
         return find_media(self.content)
+
+
+def is_picture(head: bytes) -> bool:
+    """Return whether a file that begins so is read as a picture."""
+    return any(head.startswith(sign, at) for at, sign in SIGNS)
 
 
 def find_media(content: bytes) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.documents.decoding import SAMPLE, detect_wide_encoding, guess_encoding, is_mostly_utf8
 from bookwheel.documents.transcripts import find_transcript
 from bookwheel.errors import SourceError
+from bookwheel.picture import SIGNS
 
 if TYPE_CHECKING:
     from bookwheel.documents.sources import SourceFile
@@ -58,13 +59,7 @@ _FORMAT_SIGNATURES: Final = (
     (0, b"\x1f\x8b", Format.GZIP),
     (0, b"PK\x03\x04", Format.ZIP),
     (0, b"{\\rtf", Format.RTF),
-    (0, b"\x89PNG", Format.PICTURE),
-    (0, b"\xff\xd8\xff", Format.PICTURE),
-    (0, b"II*\0", Format.PICTURE),
-    (0, b"MM\0*", Format.PICTURE),
-    (8, b"WEBP", Format.PICTURE),
-    (0, b"GIF8", Format.PICTURE),
-    *((4, b"ftyp" + brand, Format.PICTURE) for brand in (b"heic", b"heix", b"mif1", b"avif")),
+    *((at, sign, Format.PICTURE) for at, sign in SIGNS),
 )
 _SIGNATURES: Final = (
     (8, b"WAVE", "a sound"),

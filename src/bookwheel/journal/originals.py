@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
 from bookwheel.journal.rows import load_text, store_text
+from bookwheel.picture import is_picture
 
 if TYPE_CHECKING:
     import sqlite3
@@ -22,18 +23,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 64 << 20
 _BLOCK: Final = 1 << 20
-_BEGINNINGS: Final = (
-    b"PK\x03\x04",
-    b"\xd0\xcf\x11\xe0",
-    b"{\\rtf",
-    b"\x89PNG",
-    b"\xff\xd8\xff",
-    b"GIF8",
-    b"II*\x00",
-    b"MM\x00*",
-    b"RIFF",
-    b"BM",
-)
+_OFFICE: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"{\\rtf")
 # A PDF may begin with something else.
 _PDF: Final = b"%PDF-"
 _HEAD: Final = 1024
@@ -72,7 +62,7 @@ def insert_originals(connection: sqlite3.Connection, document: int, files: Itera
 
 
 def _is_kept(head: bytes) -> bool:
-    return head.startswith(_BEGINNINGS) or _PDF in head
+    return head.startswith(_OFFICE) or is_picture(head) or _PDF in head
 
 
 def list_originals(reader: ReadPool, document: int) -> tuple[Original, ...]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "pictures"
 
 DOCX_LIKE = b"# Ledger\n\nAda paid.\n\n## June\n\nBo paid.\n"
 
@@ -112,3 +116,11 @@ def test_a_picture_is_loaded_by_its_mark_and_nothing_else_is(up, client) -> None
         assert (shown.content, shown.headers["content-type"]) == (picture.content, "image/png")
     for label in ("page 9, figure 9", "", "../log.pdf"):
         assert client.get(f"/documents/{sha}/pictures", params={"label": label}).status_code == 404
+
+
+@pytest.mark.slow  # the real recogniser
+def test_a_photo_of_a_phone_is_drawn_as_its_page(client) -> None:
+    pytest.importorskip("rapidocr")
+    pytest.importorskip("pi_heif")
+    sha = upload(client, (FIXTURES / "dues.heic").read_bytes(), "dues.heic")
+    assert client.get(f"/documents/{sha}/pages/1?width=120").content.startswith(b"\x89PNG")

@@ -20,7 +20,7 @@ from bookwheel.documents.children import run_in_child
 from bookwheel.documents.readers import pdf_pages, pictures
 from bookwheel.journal import StoredDocument
 from bookwheel.journal.originals import Original
-from bookwheel.picture import split_label
+from bookwheel.picture import is_picture, split_label
 from bookwheel.serve.engine.errors import not_found
 from bookwheel.serve.engine.sharing import FairQueue
 from bookwheel.text.structure import list_headings
@@ -38,8 +38,6 @@ _PICTURES: Final = 40
 _LARGEST_KEPT: Final = 1 << 20
 _PDF: Final = b"%PDF-"
 # What measures the pages of a file, and what draws one, by the end of its name here.
-_PICTURES_BEGIN: Final = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"RIFF")
-_HEIC_BEGINS: Final = b"ftyp"
 _MEASURES: Final = {".pdf": pdf_pages.measure_pages, ".picture": pictures.measure_frames}
 _DRAWS: Final = {".pdf": pdf_pages.draw_page, ".picture": pictures.draw_frame}
 _FINDS: Final = {".pdf": pdf_pages.find_boxes}
@@ -185,8 +183,7 @@ class Originals:
         path = self._files.pop(original.sha256, None)
         if path is None:
             content = await asyncio.to_thread(document.load_original, original)
-            is_picture = content.startswith(_PICTURES_BEGIN) or content[4:8] == _HEIC_BEGINS
-            end = ".pdf" if _PDF in content[:1024] else ".picture" if is_picture else ""
+            end = ".pdf" if _PDF in content[:1024] else ".picture" if is_picture(content) else ""
             if not end:
                 yield None
                 return

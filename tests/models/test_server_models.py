@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
-from bookwheel.errors import Refused, UnknownModel, Unreachable
+from bookwheel.errors import Refused, TimedOut, UnknownModel, Unreachable
+from bookwheel.models import server_models
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.server_models import ServedModel, ServerSoftware, find_model, find_only_model, list_served_models
 
@@ -87,3 +89,12 @@ def test_the_only_model_needs_no_name_and_several_are_listed(server, acts):
         only(*map(str, range(30)))
     with pytest.raises(UnknownModel, match="name one with --model"):
         only()
+
+
+def test_a_server_that_says_nothing_is_given_up_before_the_patience_for_a_reply_ends(server, monkeypatch):
+    monkeypatch.setattr(server_models, "_SECONDS_TO_LIST", 0.1)
+    server.plays(server.hangs, route=MODELS)
+    began = time.monotonic()
+    with pytest.raises(TimedOut, match=r"sent nothing for 0\.1 s"):
+        listed(server)
+    assert time.monotonic() - began < 10

@@ -28,6 +28,10 @@ _REFUSALS: Final = frozenset({401, 403})
 _NO_LIST: Final = frozenset({403, 404, 405, 501})
 
 
+# Of silence.
+_SECONDS_TO_LIST: Final = 60.0
+
+
 class ServerSoftware(StrEnum):
     """Server software with routes beyond OpenAI's API; the value is what it sends as `owned_by`."""
 
@@ -54,7 +58,10 @@ class ServedModel:
 
 async def list_served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
     """Return the server's models, or an empty tuple if it chats but lists none. Raise a ModelError otherwise."""
-    async with replace(endpoint, retries=min(endpoint.retries, 1)).open_client() as client:
+    # Nobody has been told anything yet, and a list is no work.
+    timeout = min(endpoint.timeout, _SECONDS_TO_LIST)
+    endpoint = replace(endpoint, retries=min(endpoint.retries, 1), timeout=timeout)
+    async with endpoint.open_client() as client:
         try:
             body = await client.get("/models")
             if isinstance(body, str):

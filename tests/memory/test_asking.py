@@ -251,6 +251,9 @@ async def test_a_correction_beside_the_words_that_it_corrects_holds(journal):
     document = PassageDocument(rank_passages(opened, VET, opened.newest(), None), has_headers=False)
     joined = f"the vet is coming on Thursday for the jabs … {told}"
     assert list_newest(joined, VET, document) == ["the vet is coming on Thursday for the jabs"]
+    answer = asking._choose_newest(opened, "on Thursday", joined, VET, opened.newest(), document)
+    assert answer is not None
+    assert answer.answer == "on Thursday"
 
 
 async def test_a_label_that_shares_a_word_with_the_question_names_nobody(journal):

@@ -260,7 +260,9 @@ def _choose_newest(
     *newest, own = list_newest(passage, question, document)
     later = list[DatedQuote]()
     for statement in (*newest[:_MOST_STATEMENTS], own):
-        answer = _judge(text if statement == passage else statement, question, version.version, document, "texts")
+        # Of a passage that was joined, the answer may be in the sentence that is nearest to the question.
+        is_said = statement == passage or (statement is own and text in own)
+        answer = _judge(text if is_said else statement, question, version.version, document, "texts")
         candidates = [answer]
         if answer.newer:
             # Who quotes cannot weigh: of sentences that say the same of another value, the newest holds.

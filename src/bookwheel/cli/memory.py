@@ -195,7 +195,7 @@ async def edit(
     Parameters
     ----------
     old
-        Words to put right.
+        Words to put right, of the memory or else of its texts.
     new_
         What stands in their place.
     memory

@@ -134,7 +134,7 @@ class LastingMemoryTools:
         return {"memory": memory, **make_page("changes", clean(changes), cursor, ROOM - 60)}
 
     async def memory_edit(self, ctx: Context, *, memory: str, new: str, old: str = "") -> Json:
-        """Correct words of a memory or its texts; without `old`, `new` is all of it. Older versions stay."""
+        """Correct words of a memory; without `old`, `new` is all of it. Older versions stay."""
         edited = await self._memories.edit(get_key(ctx), memory, old, new)
         return {"memory": memory, "version": edited["version"]} | _shorten_changes(list(edited["changes"]))
 

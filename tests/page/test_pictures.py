@@ -53,3 +53,19 @@ def test_the_memory_of_a_reading_shows_the_pictures_that_it_points_at(fresh_at, 
         shown.scroll_into_view_if_needed()
         page.wait_for_function("() => document.querySelector('.lines img.pointed-at').naturalWidth > 300")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_picture_of_a_lasting_memory_stands_below_its_line(fresh_at):
+    model = ScriptedModel(keep_pictures, plan=Plan(chunk_tokens=400, memory_tokens=400), vision="qwen")
+    with fresh_at(model=model, width=360) as page:
+        send = page.request.post
+        send("/memories", data={"name": "dues", "about": "Who pays"})
+        kept = send("/documents", headers={"X-Filename": "dues.png"}, data=write_png(draw_dues(ROWS))).json()
+        send("/memories/dues/texts", data={"document": kept["document"], "source": "dues.png"})
+        page.goto("/#/memory/dues")
+        line = page.locator(".noted > li", has=page.locator("img.pointed-at"))
+        line.wait_for()
+        shown, words = line.locator("img").bounding_box(), line.locator("p").bounding_box()
+        assert shown["x"] == words["x"]
+        assert words["width"] > 200
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -117,7 +117,7 @@ class Memory {
   #drawLine(line, pictures) {
     const mine = pictures.filter(({ label }) => line.includes(`[${label}]`) || line.includes(`[${label}, box `));
     const seen = () => mine.map((one) => h("img", { class: "pointed-at", src: service.memoryPicture(this.name, one.sha256), alt: one.words || one.label, title: one.label, width: one.width, height: one.height, loading: "lazy" }));
-    return this.#drawCorrectable(line, () => [h("p", {}, line), seen()]);
+    return this.#drawCorrectable(line, () => h("p", {}, line, seen()));
   }
 
   // What it says now, or a text said; a press opens it to be put right.

@@ -24,7 +24,7 @@ from bookwheel.errors import (
 )
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.openai import OpenAIModel
-from bookwheel.models.server_errors import find_retry_after, format_server_message
+from bookwheel.models.server_errors import _find_cause, find_retry_after, format_server_message
 
 KEY = "sk-very-secret-4711"
 
@@ -344,3 +344,31 @@ def test_no_server_makes_a_reading_wait_for_ever():
 def test_an_overloaded_provider_is_told_by_its_own_status(server, acts, model):
     server.plays(acts.fault(529, "Overloaded"))
     assert "is overloaded (HTTP 529): Overloaded" in failure(acts, model, Overloaded)
+
+
+@pytest.mark.parametrize(
+    ("body", "packed", "says"),
+    [
+        (b"", "", "sent an empty reply. "),
+        (b'{"choices": [{"mess', "", "not JSON: it cannot be read from line 1, column "),
+        ('{"choices": "ö"}'.encode("latin-1"), "", "not JSON: it is not UTF-8. "),
+        (b"{}", "gzip", "broke in mid-reply: it is not packed as it says. "),
+    ],
+)
+def test_what_cannot_be_read_is_told_in_our_words(server, acts, model, body, packed, says):
+    def act(handler):
+        handler.send_response(200)
+        handler.send_header("content-type", "application/json")
+        handler.send_header("content-length", str(len(body)))
+        if packed:
+            handler.send_header("content-encoding", packed)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    server.plays(act)
+    assert says in failure(acts, model, Unreachable if packed else BadReply)
+
+
+def test_a_refused_connection_is_told_without_the_address_of_its_library():
+    error = ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 9255)")
+    assert _find_cause(error) == "Connection refused"

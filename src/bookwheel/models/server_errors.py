@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import time
 from collections.abc import Mapping
@@ -116,10 +117,8 @@ def translate_error(
         return _translate_status_error(error, endpoint, model)
     if isinstance(error, StreamedError):
         return parse_error_body(error.body, endpoint, received=received)
-    # Only the parser's own words say where in the reply it is; the others are about our code.
-    where = f" ({endpoint.hide_key(str(error))[:_LONGEST_CAUSE]})" if isinstance(error, ValueError) else ""
     return BadReply(
-        f"{endpoint.display_url} sent a reply that is not JSON{where}. "
+        f"{endpoint.display_url} sent {_name_fault(error)}. "
         f"Something between here and the server may have cut or changed it; try again, or look at the server's log.",
         is_charged=True,
         received=received,
@@ -152,10 +151,23 @@ def _translate_connection_error(error: Exception, endpoint: Endpoint, received: 
     )
 
 
+def _name_fault(error: Exception) -> str:
+    """Return what a reply that cannot be read is; of the parser's own words only where it ends."""
+    if isinstance(error, UnicodeDecodeError):
+        return "a reply that is not JSON: it is not UTF-8"
+    if not isinstance(error, json.JSONDecodeError):
+        return "a reply that is not JSON"
+    if not error.doc.strip():
+        return "an empty reply"
+    return f"a reply that is not JSON: it cannot be read from line {error.lineno}, column {error.colno} on"
+
+
 def _find_cause(error: BaseException) -> str:
     """Return the system's own words for what failed, or the library's."""
     cause: BaseException | None = error
     while cause is not None:
+        if isinstance(cause, ConnectionError) and cause.errno:
+            return os.strerror(cause.errno)  # asyncio's words have an address of its own in brackets
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
         cause = cause.__cause__ or cause.__context__

@@ -349,4 +349,6 @@ def late_reply(endpoint: Endpoint, received: str | None = None) -> TimedOut:
 def _broken_connection(error: Exception) -> httpx2.ReadError:
     """Return a known error for any other that comes out of the network."""
     known = error.strerror if isinstance(error, OSError) else None
+    if isinstance(error, httpx2.DecodingError):
+        known = "it is not packed as it says"
     return httpx2.ReadError(known or str(error) or type(error).__name__)

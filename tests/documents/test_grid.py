@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bookwheel.documents.opening import open_document
-from bookwheel.documents.readers.grid import CONTINUED, Span, format_rows
+from bookwheel.documents.readers.grid import CONTINUED, COVERED, Span, format_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -222,3 +222,13 @@ def test_rows_that_begin_with_empty_cells_go_on_with_the_record_above_and_a_note
 )
 def test_an_empty_cell_stays_empty_where_it_may_be_a_lack(rows: list[list[str]]) -> None:
     assert lines(rows, is_marked=True)[2:] == [f"| {' | '.join(row)} |" for row in rows[1:]]
+
+
+def test_what_lies_below_a_merged_cell_is_left_out_and_named() -> None:
+    guesses = list[str]()
+    rows = [["room", "1 July", "2 July"], ["12", "Ann", "Zander"], ["14", "Zander", "Zander"]]
+    assert [*format_rows(rows, guesses.append, is_marked=True, spans=[Span(1, 1, 2, 2)])][2:] == [
+        "| 12 | Ann | Ann |",
+        "| 14 | Ann | Ann |",
+    ]
+    assert guesses == [COVERED]

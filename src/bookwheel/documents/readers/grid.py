@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 GUESSED: Final = "first rows taken for the names of columns, in tables where nothing tells"
 CONTINUED: Final = "rows that begin with empty cells, read as going on with the row above them"
+COVERED: Final = "values below a cell that covers them, which nobody sees, left out"
 """What notes say of tables."""
 # Rows that tell if the first one is a header.
 _SAMPLE: Final = 50
@@ -51,7 +52,7 @@ def format_rows(
     """Yield the lines of a Markdown table without its empty rows. A table without a header gets an empty one.
 
     `is_marked` tells if the first row is the header; with None, its cells tell. Where they do not tell either, it is
-    taken for one. What `spans` cover must be empty cells of the rows. `guess` is called with what is a guess.
+    taken for one. `guess` is called with what is a guess, or left out.
     With `keeps_empty` an empty cell says nothing: a value that JSON lacks, a cell that was not recognised.
     """
     cleaned = ([" ".join(cell.split()) for cell in row] for row in rows)
@@ -65,7 +66,10 @@ def format_rows(
     if spans:
         titles = {span for span in spans if _is_title(squared, span)}
         above, below = _take_titles(squared, titles)
-        table = [*_fill_spans(squared, [span for span in spans if span not in titles], is_marked=is_marked)]
+        spans = [span for span in spans if span not in titles]
+        if _clear_covered(squared, spans):
+            guess(COVERED)
+        table = [*_fill_spans(squared, spans, is_marked=is_marked)]
     yield from chain.from_iterable((line, "") for line in above)
     if found := [row for row in table if any(row)]:
         begin = _name_columns(found, guess, is_marked=is_marked)
@@ -153,6 +157,17 @@ def _take_titles(table: Sequence[list[str]], titles: Collection[Span]) -> tuple[
     for at in taken:
         table[at][0] = ""
     return [line for at, line in lines if at < others[0]], [line for at, line in lines if at > others[-1]]
+
+
+def _clear_covered(table: Sequence[list[str]], spans: Sequence[Span]) -> bool:
+    """Empty the cells that others cover; return True where they had something, as in sheets that a program wrote."""
+    is_found = False
+    for span in spans:
+        for at, row in enumerate(table[span.row : span.row + span.height]):
+            for column in range(span.column + (not at), min(span.column + span.width, len(row))):
+                is_found |= bool(row[column])
+                row[column] = ""
+    return is_found
 
 
 def _fill_spans(table: Sequence[list[str]], spans: Sequence[Span], *, is_marked: bool | None) -> Iterator[list[str]]:

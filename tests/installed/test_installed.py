@@ -68,11 +68,7 @@ from bookwheel.lab.commands.training_view import open_tracker
 with open_tracker("trackio", Path.cwd(), {}) as log:
     log({"kind": "step", "step": 1, "loss": 0.5, "clock": {"seconds": 1.0}})
 """,
-    "ray": """
-import ray
-ray.init(num_cpus=1)
-assert ray.data.range(3).map(lambda row: {"id": row["id"] + 1}).sum("id") == 6
-""",
+    "ray": "import ray.data, bookwheel.cli.batch",
     "train": """
 from dataclasses import replace
 from pathlib import Path

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bookwheel.text.cells import read_row
 from bookwheel.text.lexicon import stem, words
-from bookwheel.text.questions import find_columns
+from bookwheel.text.questions import find_columns, find_counted
 from bookwheel.text.ranking import QuestionWords, find_stems
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ _ASKS_FIGURE: Final = re.compile(
     r"多少|几|占比|比例",
     re.IGNORECASE,
 )
-_COUNTED: Final = re.compile(r"\bhow many (\w+)|(?:多少|几)个?([\u4e00-\u9fff])", re.IGNORECASE)
+_MEASURE: Final = re.compile("(?:多少|几)个?([\u4e00-\u9fff])")
+"""The word that counts, whatever it counts: 几册."""
 _AMOUNT: Final = re.compile(r"\d\s*([^\W\d_]+)")
 _TOTAL: Final = re.compile(r"\btotal|\bsum\b|altogether|in all|comes to|overall|合计|总|一共", re.IGNORECASE)
 
@@ -93,16 +94,16 @@ def _find_counted(
     question: str, names: Sequence[str], cells: Sequence[str], chosen: Sequence[int], able: Collection[int]
 ) -> list[int]:
     """Return the one able cell that counts what the question does, if no chosen name says it: "30 days", "10册"."""
-    match = _COUNTED.search(question)
-    if not match or any(_has_unit(match, names[at]) for at in chosen):
+    measure = _MEASURE.search(question)
+    counted = measure[1] if measure else find_counted(question)
+    if not counted or any(_has_unit(counted, names[at]) for at in chosen):
         return []
-    found = [at for at in able if any(_has_unit(match, unit) for unit in _AMOUNT.findall(cells[at]))]
+    found = [at for at in able if any(_has_unit(counted, unit) for unit in _AMOUNT.findall(cells[at]))]
     return found if len(found) == 1 else []
 
 
-def _has_unit(counted: re.Match[str], text: str) -> bool:
-    english, chinese = counted.groups()
-    return text.startswith(chinese) if chinese else stem(english) in find_stems(text)
+def _has_unit(counted: str, text: str) -> bool:
+    return counted in find_stems(text) if counted.isascii() else text.startswith(counted)
 
 
 def choose_columns(

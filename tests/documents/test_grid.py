@@ -232,3 +232,13 @@ def test_what_lies_below_a_merged_cell_is_left_out_and_named() -> None:
         "| 14 | Ann | Ann |",
     ]
     assert guesses == [COVERED]
+
+
+def test_a_small_table_in_a_cell_is_a_value_of_its_row(tmp_path: Path) -> None:
+    path = tmp_path / "halls.html"
+    inner = "<table><tr><td>West</td><td>46</td></tr><tr><td>East</td><td>31</td></tr></table>"
+    path.write_text(
+        "<p>Exams</p><table><tr><th>Hall<th>8:00<th>10:00</tr><tr><td>A<td>Latin<td>Greek</tr>"
+        f"<tr><td>C<td>Wing {inner}<td>Music</tr></table>"
+    )
+    assert "| C | Wing; West, 46; East, 31 | Music |" in "".join(part.text for part in open_document([path]).parts())

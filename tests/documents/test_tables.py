@@ -236,3 +236,13 @@ def test_what_stands_on_a_hidden_sheet_or_slide_says_so_where_it_is_quoted(tmp_p
         name: [part.source for part in open_document([tmp_path / name]).parts()] for name in ("a.xlsx", "a.pptx")
     }
     assert sources == {"a.xlsx": ["a.xlsx#Open", "a.xlsx#Old (hidden)"], "a.pptx": ["a.pptx", "a.pptx#hidden slide"]}
+
+
+def test_a_quotation_mark_that_nothing_closes_takes_in_no_other_rows(tmp_path: Path) -> None:
+    rows = [f"{number},{number % 9},Vasko" for number in range(3, 2000)]
+    (tmp_path / "a.csv").write_text("\n".join(["claim,desk,handler", '2,3,"Imre said: open', *rows]))
+    document = open_document([tmp_path / "a.csv"])
+    text = "".join(part.text for part in document.parts())
+    assert '| 2 | 3 | "Imre said: open |\n| 3 | 3 | Vasko |' in text
+    assert "| 1500 | 6 | Vasko |" in text
+    assert document.notes == ("quotation marks that nothing closes, read as signs of their lines: a.csv",)

@@ -44,6 +44,8 @@ _BREAK: Final = "\v"
 _SYMBOL: Final = 3
 # A cell over this many characters holds a page's layout, not a value.
 _LONG_CELL: Final = 2000
+# Cells, of which one may hold what else only a page holds.
+_LEAST_VALUES: Final = 5
 # Rows or columns that a cell covers at most.
 _MOST_COVERED: Final = 1000
 # Of a table in a tree.
@@ -278,12 +280,12 @@ def _is_layout(table: Any, rows: list[list[Any]]) -> bool:
     # It only arranges a page if its cells hold pages, not values.
     if table.get("role") in {"presentation", "none"} or max((len(row) for row in rows), default=0) < 2:  # noqa: PLR2004
         return True
-    return any(
-        any(tag_of(inner) in _LAYOUT_CONTENT for inner in cell.iterdescendants())
-        or (len(cell) and len("".join(cell.itertext())) > _LONG_CELL)
-        for row in rows
-        for cell in row
-    )
+    filled = [cell for row in rows for cell in row if "".join(cell.itertext()).strip()]
+    if any(len(cell) and len("".join(cell.itertext())) > _LONG_CELL for cell in filled):
+        return True
+    # A table of values may have a small one in a cell.
+    pages = [cell for cell in filled if any(tag_of(inner) in _LAYOUT_CONTENT for inner in cell.iterdescendants())]
+    return len(pages) * _LEAST_VALUES > len(filled)
 
 
 def _lay_out(rows: list[list[Any]]) -> tuple[list[list[str]], list[Span]]:
@@ -328,7 +330,15 @@ def _count_covered(cell: Any, name: str, *, least: int = 1) -> int:
 
 
 def _cell_text(cell: Any) -> str:
-    return " ".join("; ".join(block.replace("\n- ", "; ").removeprefix("- ") for block in _blocks(cell)).split())
+    return " ".join("; ".join(map(_flatten, _blocks(cell))).split())
+
+
+def _flatten(block: str) -> str:
+    """Return a list, or a table within a cell, on one line."""
+    if block.startswith("| "):
+        rows = [line.strip("| ").replace(" | ", ", ") for line in block.split("\n") if line.strip("|- ")]
+        return "; ".join(rows)
+    return block.replace("\n- ", "; ").removeprefix("- ")
 
 
 _RENDERERS: Final[dict[str, Callable[[Any], list[str]]]] = {

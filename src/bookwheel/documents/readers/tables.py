@@ -30,7 +30,7 @@ from bookwheel.types import Part
 
 if TYPE_CHECKING:
     import zipfile
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
@@ -43,6 +43,7 @@ _SAMPLED_LINES: Final = 50
 _LINES_IN_PART: Final = 64
 # Characters of a cell, and of a line.
 _MOST_CELL: Final = 8 << 20
+_UNCLOSED: Final = "quotation marks that nothing closes, read as signs of their lines"
 # Bytes of a list in JSON that is a table, and of it the characters of a value and the names.
 _MOST_JSON: Final = 64 << 20
 _MOST_VALUE: Final = 400
@@ -61,16 +62,13 @@ def read_csv(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
         csv.field_size_limit(_MOST_CELL)
         lines = _iterate_lines(head, pieces)
         pending: list[str] = []
-        reader = csv.reader(_record(lines, pending), delimiter=separator)
         is_whole = True
 
         def rows() -> Iterator[list[str]]:
             nonlocal is_whole
             try:
-                for row in reader:
-                    pending.clear()
-                    yield row
-            except csv.Error:  # a quote that never ends
+                yield from _parse_rows(lines, separator, pending, partial(warnings.add, _UNCLOSED, source.name))
+            except csv.Error:  # a cell as long as a book
                 is_whole = False
 
         table = format_rows(rows(), partial(warnings.add, where=source.name))
@@ -123,6 +121,22 @@ def _is_line(value: Any) -> bool:
 
 def _spell(value: str | bool | None) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+
+
+def _parse_rows(
+    lines: Iterable[str], separator: str, pending: list[str], warn: Callable[[], object]
+) -> Iterator[list[str]]:
+    """Yield the rows. A quotation mark that nothing closes is a sign of its line, and takes in no others."""
+    for row in csv.reader(_record(lines, pending), delimiter=separator):
+        if len(pending) > 1 and sum(line.count('"') for line in pending) % 2:
+            first, *others = pending
+            pending.clear()
+            warn()
+            yield from csv.reader([first], delimiter=separator, quoting=csv.QUOTE_NONE)
+            yield from _parse_rows(others, separator, pending, warn)
+            return
+        pending.clear()
+        yield row
 
 
 def _record(lines: Iterable[str], pending: list[str]) -> Iterator[str]:

@@ -350,3 +350,12 @@ def test_a_note_that_reaches_under_several_names_is_part_of_none():
     sheet = draw_bars(ONE, NAMES)
     sheet.write("counted by the harbour master on 118 days", 290, 396)
     assert [row[0] for row in sheet.read().rows[1:]] == NAMES
+
+
+def test_numbers_here_and_there_behind_words_are_no_bars():
+    """The heads of arrows in a diagram may be read as numbers."""
+    sheet = Sheet()
+    for at, name in enumerate(NAMES):
+        sheet.write(name, 60, 80 + 100 * at)
+        sheet.write("4", 200 + 150 * at, 80 + 100 * at)
+    assert sheet.read() is None

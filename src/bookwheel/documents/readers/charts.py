@@ -214,7 +214,7 @@ class _Pairing:
             ]
             # Without a scale and bars, numbers in one column are that of a table.
             if not has_scale and not (
-                self._paint and (self._is_ragged() or self._paint.has_bars(column, is_down=True))
+                self._is_ragged() or (self._paint and self._paint.has_bars(column, is_down=True))
             ):
                 continue
             names = [_Name(f.text, middle(f, is_down=True), (f,)) for f in sorted(column, key=lambda f: -f.top)]
@@ -225,8 +225,10 @@ class _Pairing:
         return []
 
     def _is_ragged(self) -> bool:
+        """Return whether numbers stand behind something coloured that ends in different places, as bars do."""
         spread = max(f.left for f in self._numbers) - min(f.left for f in self._numbers)
-        return spread > 2 * max(f.height for f in self._numbers)
+        is_coloured = self._paint is not None and all(self._paint.find_beside(f, is_down=True) for f in self._numbers)
+        return is_coloured and spread > 2 * max(f.height for f in self._numbers)
 
     def _find_name_rows(self) -> Iterator[list[_Name]]:
         """Yield rows of names from below, each name with the lines that stand under it."""

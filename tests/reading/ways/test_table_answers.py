@@ -267,3 +267,19 @@ def test_what_only_looks_like_a_comparison_is_told_by_its_row():
     found = find_table_answer("Which supplier sent invoice R-25000?", row.shown, TextDocument(LEDGER))
     assert found
     assert (found.text, found.is_looked_up) == ("Kestrel Legal", False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| Boat | Days |\n| --- | --- |\n| Otter | 4 | spare |\n",
+        "Key\n\nOtter | brown line\nHeron | red cross: doctor, Tue\n",
+    ],
+)
+def test_a_row_with_other_cells_than_its_header_has_names_breaks_nothing(text):
+    """A heading, or a line of a picture's legend, may pass for a header."""
+    document = TextDocument(text, "map.md")
+    rows = index_passages(document).list_windows(Shape.ROW)
+    assert rows
+    for row in rows:
+        assert find_table_answer("How many days does the doctor come?", row.shown, document) is None

@@ -127,7 +127,8 @@ def _find_row(passage: str, document: Document) -> Window | None:
 def _names_row(question: str, row: Window) -> bool:
     """Return whether a question has a code of a row, or a word of its first cell that names no column."""
     header, line = _read_header(row), _read_line(row)
-    own = find_stems(read_row(header, line)[1][0]) - find_stems(header)
+    cells = read_row(header, line)[1]
+    own = find_stems(cells[0]) - find_stems(header) if cells else frozenset[str]()
     return bool(own & list_asked(question)) or any(code in line for code in _CODES.findall(question))
 
 

@@ -185,27 +185,25 @@ def test_a_cell_may_cover_all_of_its_group_and_columns_that_are_none(tmp_path: P
 
 
 LEDGER = [
-    ["Quay", "Ship", "Day", "Tonnes"],
-    ["North", "Old Corin", "5 April", "88"],
-    ["", "", "6 April", "97"],
-    ["", "Tern", "7 April", "12"],
-    ["", "Total", "", "197"],
-    ["", "Sabine", "8 April", "4"],
-    ["South", "Tern", "9 April", "6"],
-    ["", "", "10 April", "7"],
+    ["Day", "Ship", "Tonnes"],
+    ["5 April 2025", "Old Corin", "88"],
+    ["", "Tern", "97"],
+    ["", "Total", "185"],
+    ["9 April 2025", "Tern", "6"],
+    ["", "Sabine", "7"],
+    ["", "", "198"],
 ]
 
 
-def test_rows_that_begin_with_empty_cells_go_on_with_the_record_above_and_a_note_says_so() -> None:
+def test_rows_of_a_diary_are_of_the_day_above_and_a_note_says_so() -> None:
     guesses = list[str]()
     assert [*format_rows(LEDGER, guesses.append)][2:] == [
-        "| North | Old Corin | 5 April | 88 |",
-        "| North | Old Corin | 6 April | 97 |",
-        "| North | Tern | 7 April | 12 |",
-        "|  | Total |  | 197 |",
-        "| North | Sabine | 8 April | 4 |",
-        "| South | Tern | 9 April | 6 |",
-        "| South | Tern | 10 April | 7 |",
+        "| 5 April 2025 | Old Corin | 88 |",
+        "| 5 April 2025 | Tern | 97 |",
+        "|  | Total | 185 |",
+        "| 9 April 2025 | Tern | 6 |",
+        "| 9 April 2025 | Sabine | 7 |",
+        "|  |  | 198 |",
     ]
     assert guesses == [CONTINUED]
 
@@ -217,6 +215,8 @@ def test_rows_that_begin_with_empty_cells_go_on_with_the_record_above_and_a_note
         [["no", "dish"], ["12", "soup"], ["", "bread"], ["13", "stew"], ["", "tea"]],
         [["name", "sum"], ["Ann", "4"], ["Bo", "5"], ["", "6"], ["Cy", "7"]],
         [["name", "sum"], ["Ann", "4"], ["", "5"], ["", "6"]],
+        [["nickname", "name", "age"], ["Bob", "Robert", "34"], ["", "Anna", "29"], ["Liz", "Elizabeth", "41"]],
+        [["paid", "who", "sum"], ["2025-04-09", "Ann", "34"], ["", "Bo", "29"], ["2025-04-02", "Cy", "41"]],
         [["name", "sum"], ["", "4"], ["Ann", "5"], ["", "6"], ["Bo", "7"]],
     ],
 )

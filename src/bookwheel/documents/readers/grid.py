@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bookwheel.text.cells import TOTAL, has_header
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 GUESSED: Final = "first rows taken for the names of columns, in tables where nothing tells"
-CONTINUED: Final = "rows that begin with empty cells, read as going on with the row above them"
+CONTINUED: Final = "rows that begin with an empty cell, read as of the day above them"
 COVERED: Final = "values below a cell that covers them, which nobody sees, left out"
 """What notes say of tables."""
 # Rows that tell if the first one is a header.
 _SAMPLE: Final = 50
-# Rows that go on are one of so many at least.
-_FEW: Final = 3
+# Columns of a diary: a day, what was done, and how much.
+_LEAST_OF_DIARY: Final = 3
 # Of names, one below the other.
 _LINES: Final = 2
 # Characters of a cell: a longer one is a text that stands once, no value.
@@ -74,9 +74,9 @@ def format_rows(
     if found := [row for row in table if any(row)]:
         begin = _name_columns(found, guess, is_marked=is_marked)
         others: Iterator[list[str]] = chain(begin[1:], filled)
-        if not keeps_empty and _goes_on(begin[1:_SAMPLE]):
+        if not keeps_empty and _is_diary(begin[1:_SAMPLE]):
             guess(CONTINUED)
-            others = _go_on(others)
+            others = _add_days(others)
         yield from _write_rows(begin[0], others)
     yield from chain.from_iterable(("", line) for line in below)
 
@@ -89,29 +89,26 @@ def _name_columns(table: list[list[str]], guess: Callable[[str], object], *, is_
     return [[""] * len(table[0]), *table] if head is False else table
 
 
-def _goes_on(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell if rows that begin with empty cells go on with a row above, whose first cells stand once for all of them.
+def _is_diary(rows: Sequence[Sequence[str]]) -> bool:
+    """Tell if a table goes from day to day, each of which stands once, before the first of its rows.
 
-    These are many, and what stands above them is never the same: no marks, of which an empty cell is the lack. It is a
-    name or a date: the number of a thing does not hold for the next, unless that lacks its second cell too.
+    Any other empty cell may be a lack: of a nickname, a mark, a number.
     """
-    begun = [row[0] for row in rows if row[0]]
-    left = [row for row in rows if not row[0]]
-    if not begun or not rows[0][0] or len({*begun}) < max(_LINES, len(begun)) or _FEW * len(left) < len(rows):
-        return False
-    are_names = not any(any(map(str.isdigit, one)) and not place_dates(one) for one in begun)
-    return are_names or not any(row[1] for row in left)
+    days = [[day for *_, day in place_dates(row[0])] for row in rows if row[0]]
+    is_in_order = all(map(len, days)) and all(one < other for one, other in pairwise(days))
+    return len(days) > 1 and is_in_order and bool(rows[0][0]) and any(map(_lacks_day, rows))
 
 
-def _go_on(rows: Iterable[list[str]]) -> Iterator[list[str]]:
-    """Yield rows with the first cells of those above in their first empty ones, save totals."""
-    above = list[str]()
+def _lacks_day(row: Sequence[str]) -> bool:
+    """Tell if a row of a diary lacks its day alone, and is no sum of others."""
+    return len(row) >= _LEAST_OF_DIARY and not row[0] and bool(row[1]) and not TOTAL.match(row[1])
+
+
+def _add_days(rows: Iterable[list[str]]) -> Iterator[list[str]]:
+    day = ""
     for row in rows:
-        begin = next(at for at, cell in enumerate(row) if cell)
-        is_total = begin and TOTAL.match(row[begin])
-        full = row if is_total else [*above[:begin], *row[begin:]]
-        above = above if is_total else full
-        yield full
+        day = row[0] or day
+        yield [day, *row[1:]] if _lacks_day(row) else row
 
 
 def _write_rows(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

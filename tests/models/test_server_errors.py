@@ -372,3 +372,10 @@ def test_what_cannot_be_read_is_told_in_our_words(server, acts, model, body, pac
 def test_a_refused_connection_is_told_without_the_address_of_its_library():
     error = ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 9255)")
     assert _find_cause(error) == "Connection refused"
+
+
+@pytest.mark.parametrize("status", [302, 307])
+def test_an_endpoint_that_redirects_to_itself_is_told_so(server, acts, model, status):
+    server.plays(acts.sends("", status, location="/v1/chat/completions"))
+    server.plays(acts.sends("", status, location="/v1/chat/completions"), route="/v1/chat/completions")
+    assert "redirects" in failure(acts, model, Unreachable)

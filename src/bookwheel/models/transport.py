@@ -271,7 +271,8 @@ class _Body(httpx2.AsyncByteStream):
                 yield piece
 
     async def _whole(self) -> AsyncGenerator[bytes]:
-        sent = len(self._reply.request.content)
+        # Not its content: that of a request that was redirected is not at hand.
+        sent = int(self._reply.request.headers.get("content-length", 0))
         most_values = _MOST_VALUES + _VALUES_PER_BYTE * sent
         most_bytes = _MOST_BYTES + _BYTES_PER_BYTE * sent if self._reply.is_success else _MOST_ERROR_BYTES
         kept, values = [], 0

@@ -66,6 +66,16 @@ def test_what_is_no_request_is_told_so_in_json(limited, request_: bytes) -> None
     assert json.loads(body)["kind"] == "bad_request"
 
 
+def test_no_request_within_the_body_of_another_is_answered(limited) -> None:
+    hidden = b"GET /hidden HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    heads = b"POST /memories HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    with limited() as up, closing(connect(up)) as client:
+        client.sendall(heads + b"Content-Length: 60\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden)
+        answers = b"".join(iter(lambda: client.recv(10_000), b""))
+    assert answers.startswith(b"HTTP/1.1 400")
+    assert answers.count(b"HTTP/1.1") == 1
+
+
 def test_a_silent_body_is_declined(limited) -> None:
     with limited(body_silence=0.1) as up, closing(connect(up)) as client:
         client.sendall(b"POST /documents HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\nabc")

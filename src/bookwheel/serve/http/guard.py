@@ -82,6 +82,14 @@ class GuardMiddleware:
             self._service.metrics.count_request(scope["method"], response.status or 500)
 
     def _check_caller(self, scope: Scope, headers: Headers) -> None:
+        if {"content-length", "transfer-encoding"} <= {*headers.keys()}:
+            # Proxies differ on which holds, and a second request may stand in the body of the first.
+            raise ApiError(
+                400,
+                "give a length or send the body in chunks, not both",
+                kind="length",
+                headers={"Connection": "close"},
+            )
         host, origin = headers.get("host", ""), headers.get("origin")
         name = (_split_url(f"//{host}", "Host").hostname or "") if _HOST.fullmatch(host) else ""
         if len(headers.getlist("host")) != 1 or name.rstrip(".") not in self._service.settings.hosts:

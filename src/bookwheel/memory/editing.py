@@ -2,7 +2,7 @@
 
 Words that stand in the texts alone are put right there: each of their sentences, corrected, becomes a line of the
 memory, said by hand on this day, and supersedes what the text says. It goes with the last text that has the sentence.
-Where nothing has the words, a whole statement about the same is taken as it is: somebody says what holds.
+Where nothing has the words, a whole statement is taken as it is: somebody says what holds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from bookwheel.memory.pieces import MemoryUpdate
 from bookwheel.memory.seeing import see
 from bookwheel.memory.speakers import find_turn
 from bookwheel.reading.prompts import language_of
-from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
 from bookwheel.text.sentences import LONGEST, find_ends
 from bookwheel.types import Memory
@@ -72,7 +71,7 @@ def _correct_sentences(opened: OpenMemory, old: str, new: str) -> dict[str, str]
             sentence = " ".join(content[start:end].split())
             line, who = TURN.sub("", words.sub(lambda _: new, sentence)), find_turn(content, found.start())[0]
             said[line if line.startswith(who) else f"{who}: {line}"] = sentence
-    if not said and _restates(new, old):
+    if not said and _is_statement(new):
         return {" ".join(new.split()): ""}
     if not said:
         advice = "say what holds in a whole sentence, or add it as a text"
@@ -84,10 +83,9 @@ def _correct_sentences(opened: OpenMemory, old: str, new: str) -> dict[str, str]
     return said
 
 
-def _restates(new: str, old: str) -> bool:
-    """Return whether words are a statement of their own that shares a word with another one."""
-    mine, theirs = ({stem(word.key) for word in parse_words(text) if word.is_distinctive} for text in (new, old))
-    return len(mine) >= _STATEMENT[language_of(new)] and bool(mine & theirs)
+def _is_statement(text: str) -> bool:
+    """Return whether words say something by themselves."""
+    return len({word.key for word in parse_words(text) if word.is_distinctive}) >= _STATEMENT[language_of(text)]
 
 
 async def rewrite(

@@ -59,6 +59,20 @@ def test_a_row_is_cut_at_its_own_marks(line, cells):
             "30 days",
             False,
         ),
+        (
+            "| Plan | Trial | Notice |",
+            "| Basic | 14 days | 3 months |",
+            "How many days of notice has Basic?",
+            "3 months",
+            True,
+        ),
+        (
+            "| Plan | Trial | Notice |",
+            "| Basic | 14 days | 3 months |",
+            "How many months is the trial of Basic?",
+            "14 days",
+            True,
+        ),
         ("课程      教师    教室     学费(元)", "瑜伽      蓝婷    舞蹈室   300", "瑜伽课在哪个教室", "舞蹈室", False),
     ],
 )

@@ -75,8 +75,11 @@ def find_cell(header: str, row: str, question: str, leads: str = "") -> FoundCel
     key = _find_key(cells, asked)
     own = find_stems(cells[key]) if key is not None else set[str]()
     able = [at for at in range(len(names)) if at != key and cells[at]]
-    columns = choose_columns(question, names, able, beside=own)
-    columns = _find_counted(question, names, cells, columns, able) or columns
+    columns = (
+        choose_columns(question, names, able, beside=own, by_kind=False)
+        or _find_counted(question, cells, able)
+        or choose_columns(question, names, able, beside=own)
+    )
     # Of a name and its figure, the figure is meant, if a figure is.
     if not columns and own and own <= asked and len(able) == 1 and _ASKS_FIGURE.search(question):
         columns = able
@@ -90,20 +93,16 @@ def find_cell(header: str, row: str, question: str, leads: str = "") -> FoundCel
     return FoundCell(cells[columns[0]].strip("`* "), is_named=is_named)
 
 
-def _find_counted(
-    question: str, names: Sequence[str], cells: Sequence[str], chosen: Sequence[int], able: Collection[int]
-) -> list[int]:
-    """Return the one able cell that counts what the question does, if no chosen name says it: "30 days", "10册"."""
+def _find_counted(question: str, cells: Sequence[str], able: Collection[int]) -> list[int]:
+    """Return the one able cell that counts what the question does: "30 days", "10册"."""
     measure = _MEASURE.search(question)
     counted = measure[1] if measure else find_counted(question)
-    if not counted or any(_has_unit(counted, names[at]) for at in chosen):
-        return []
     found = [at for at in able if any(_has_unit(counted, unit) for unit in _AMOUNT.findall(cells[at]))]
-    return found if len(found) == 1 else []
+    return found if counted and len(found) == 1 else []
 
 
-def _has_unit(counted: str, text: str) -> bool:
-    return counted in find_stems(text) if counted.isascii() else text.startswith(counted)
+def _has_unit(counted: str, unit: str) -> bool:
+    return counted in find_stems(unit) if counted.isascii() else unit.startswith(counted)
 
 
 def choose_columns(

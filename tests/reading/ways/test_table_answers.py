@@ -60,6 +60,7 @@ def ask(question):
         ("What is the crew that Heron takes?", HERON, "6", False),
         ("Which is cheaper, Otter or Heron?", OTTER, "Heron", True),
         ("Which boat has the biggest crew?", TEAL, "Heron", False),
+        ("What is the most that Otter costs?", OTTER, "£48", False),
     ],
 )
 def test_a_row_answers_by_its_column_and_by_its_table(question, row, text, is_sure):
@@ -76,6 +77,8 @@ def test_a_row_answers_by_its_column_and_by_its_table(question, row, text, is_su
         ("Which boats have a berth?", HEADER + OTTER),
         ("Which boats lie in the north shed?", "All boats carry oars."),
         ("Is the Otter cheaper than the Heron?", HEADER + OTTER),
+        ("How many boats cost as much as Heron or more?", HEADER + HERON),
+        ("How many boats cost at least as much as Heron?", HEADER + HERON),
         ("Who paints the Otter?", HEADER + OTTER),
         ("Otter price a day?", HEADER + "| Coot | £1 | 1 | 1 |"),
     ],

@@ -125,11 +125,11 @@ def _find_row(passage: str, document: Document) -> Window | None:
 
 
 def _names_row(question: str, row: Window) -> bool:
-    """Return whether a question has a code of a row, or a word of its first cell that names no column."""
+    """Return whether a question has a code of a row, or a word of its first cell and counts what no column names."""
     header, line = _read_header(row), _read_line(row)
-    cells = read_row(header, line)[1]
-    own = find_stems(cells[0]) - find_stems(header) if cells else frozenset[str]()
-    return bool(own & list_asked(question)) or any(code in line for code in _CODES.findall(question))
+    cells, named = read_row(header, line)[1], find_stems(header)
+    is_named = bool(cells) and bool((find_stems(cells[0]) - named) & list_asked(question))
+    return (is_named and find_counted(question) not in named) or any(code in line for code in _CODES.findall(question))
 
 
 def _find_in_row(question: str, row: Window, passage: str) -> ToldAnswer | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bookwheel.documents.opening import open_document
-from bookwheel.documents.readers.grid import CONTINUED, COVERED, Span, format_rows
+from bookwheel.documents.readers.grid import CONTINUED, COVERED, ONCE, REPEATED, Span, format_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -242,3 +242,44 @@ def test_a_small_table_in_a_cell_is_a_value_of_its_row(tmp_path: Path) -> None:
         f"<tr><td>C<td>Wing {inner}<td>Music</tr></table>"
     )
     assert "| C | Wing; West, 46; East, 31 | Music |" in "".join(part.text for part in open_document([path]).parts())
+
+
+def read(tmp_path: Path, html: str) -> str:
+    path = tmp_path / "table.html"
+    path.write_text(f"<p>Tables</p>{html}")
+    return "".join(part.text for part in open_document([path]).parts())
+
+
+def test_rows_below_marked_names_and_cells_over_the_same_columns_name_none(tmp_path: Path) -> None:
+    names = "<table><tr><th>who<th colspan=2>phones</tr><tr><td><td>none<td>lost</tr>"
+    assert "|  | none | lost |" in read(tmp_path, f"{names}<tr><td>Ann<td>1<td>2</table>")
+    rows = [["who", "remarks", ""], ["", "one", ""], ["", "two", ""], ["Ann", "1", "2"]]
+    spans = [Span(at, 1, 1, 2) for at in range(3)]
+    assert "|  | two | two |" in [*format_rows(rows, spans=spans)]
+    assert not [line for line in format_rows(rows, is_marked=True, spans=spans) if "one two" in line]
+
+
+def test_a_cell_over_more_than_a_table_could_hold_stands_once_and_a_note_says_so(tmp_path: Path) -> None:
+    cell = f"<td rowspan=200 colspan=1000>{'w ' * 199}<td>y"
+    assert len(read(tmp_path, f"<table><tr><td>x{cell}{'<tr><td>x' * 200}</table>")) < 100_000
+    guesses = list[str]()
+    rows = [["a", "b"], *(["w" * 399, ""] for _ in range(1000))]
+    assert len("".join(format_rows(rows, guesses.append, spans=[Span(1, 0, 1000, 1)]))) < 1_000_000
+    assert guesses[0] == COVERED
+    assert ONCE in guesses
+
+
+def test_amounts_that_are_repeated_are_noted_and_words_are_not() -> None:
+    guesses = list[str]()
+    rows = [["boat", "price"], ["Heron", "36"], ["Teal", ""], ["Otter", "48"]]
+    assert "| Teal | 36 |" in [*format_rows(rows, guesses.append, is_marked=True, spans=[Span(1, 1, 2, 1)])]
+    assert guesses == [REPEATED]
+    guesses.clear()
+    rows = [["boat", "state"], ["Heron", "closed"], ["Teal", ""], ["Otter", "open"]]
+    assert "| Teal | closed |" in [*format_rows(rows, guesses.append, is_marked=True, spans=[Span(1, 1, 2, 1)])]
+    assert guesses == []
+
+
+def test_a_title_is_no_heading_and_no_item() -> None:
+    rows = [["# made by x", "", ""], ["A", "B", "C"], ["one", "2", "3"], ["two", "5", "6"]]
+    assert next(iter(format_rows(rows))) == "\\# made by x"

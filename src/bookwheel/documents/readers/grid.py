@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,15 +22,23 @@ if TYPE_CHECKING:
 GUESSED: Final = "first rows taken for the names of columns, in tables where nothing tells"
 CONTINUED: Final = "rows that begin with an empty cell, read as of the day above them"
 COVERED: Final = "values below a cell that covers them, which nobody sees, left out"
+REPEATED: Final = "amounts over several rows or columns, repeated in each of them"
+ONCE: Final = "cells over so many others that they stand in the first alone"
 """What notes say of tables."""
 # Rows that tell if the first one is a header.
 _SAMPLE: Final = 50
 # Columns of a diary: a day, what was done, and how much.
 _LEAST_OF_DIARY: Final = 3
-# Of names, one below the other.
+# Of names, one below the other: of two, and at most.
 _LINES: Final = 2
+MOST_NAMES: Final = 3
 # Characters of a cell: a longer one is a text that stands once, no value.
 _MOST_REPEATED: Final = 400
+# Characters that cells over others may add to a table, beside its own.
+_MOST_ADDED: Final = 100_000
+# What Markdown would take for a heading, an item, a quote or code.
+_DIGIT: Final = re.compile(r"\d")
+_SIGN: Final = re.compile(r"[#>+*-]+(?=\s|$)|```|~~~")
 
 
 class Span(NamedTuple):
@@ -46,13 +55,15 @@ def format_rows(
     guess: Callable[[str], object] = str,
     *,
     is_marked: bool | None = None,
+    most_names: int = MOST_NAMES,
     spans: Sequence[Span] = (),
     keeps_empty: bool = False,
 ) -> Iterator[str]:
     """Yield the lines of a Markdown table without its empty rows. A table without a header gets an empty one.
 
     `is_marked` tells if the first row is the header; with None, its cells tell. Where they do not tell either, it is
-    taken for one. `guess` is called with what is a guess, or left out.
+    taken for one; of names one below the other there are `most_names` lines. `guess` is called with what is a guess,
+    or left out.
     With `keeps_empty` an empty cell says nothing: a value that JSON lacks, a cell that was not recognised.
     """
     cleaned = ([" ".join(cell.split()) for cell in row] for row in rows)
@@ -69,7 +80,8 @@ def format_rows(
         spans = [span for span in spans if span not in titles]
         if _clear_covered(squared, spans):
             guess(COVERED)
-        table = [*_fill_spans(squared, spans, is_marked=is_marked)]
+        names = [] if is_marked is False else _find_names(squared, spans, most_names)
+        table = [*_fill_spans(squared, spans, names, guess)]
     yield from chain.from_iterable((line, "") for line in above)
     if found := [row for row in table if any(row)]:
         begin = _name_columns(found, guess, is_marked=is_marked)
@@ -150,7 +162,10 @@ def _take_titles(table: Sequence[list[str]], titles: Collection[Span]) -> tuple[
     rows = {span.row for span in titles}
     others = [at for at, row in enumerate(table) if any(row) and at not in rows] or [len(table)]
     taken = [at for at in sorted(rows) if not others[0] < at < others[-1]]
-    lines = [(at, table[at][0]) for at in taken if table[at][0]]
+    lines = [
+        (at, _SIGN.sub(r"\\\g<0>", table[at][0], count=1) if _SIGN.match(table[at][0]) else table[at][0])
+        for at in taken
+    ]
     for at in taken:
         table[at][0] = ""
     return [line for at, line in lines if at < others[0]], [line for at, line in lines if at > others[-1]]
@@ -167,29 +182,40 @@ def _clear_covered(table: Sequence[list[str]], spans: Sequence[Span]) -> bool:
     return is_found
 
 
-def _fill_spans(table: Sequence[list[str]], spans: Sequence[Span], *, is_marked: bool | None) -> Iterator[list[str]]:
+def _fill_spans(
+    table: Sequence[list[str]], spans: Sequence[Span], names: Collection[int], guess: Callable[[str], object]
+) -> Iterator[list[str]]:
     """Yield the rows with each cell in all places that it covers, and the lines of names as one."""
-    names = [] if is_marked is False else _find_names(table, spans)
-    for span in spans:
-        text = table[span.row][span.column]
-        # What begins a row and is no name of a column names the row, once: "Total", over three columns.
-        width = span.width if span.column or span.row in names else 1
-        for row in table[span.row : span.row + span.height] if len(text) <= _MOST_REPEATED else ():
-            for at in range(span.column, min(span.column + width, len(row))):
-                row[at] = row[at] or text
+    texts = {span: table[span.row][span.column] for span in spans}
+    # What begins a row and is no name of a column names the row, once: "Total", over three columns.
+    widths = {span: span.width if span.column or span.row in names else 1 for span in spans}
+    added = {
+        span: len(text) * widths[span] * span.height for span, text in texts.items() if len(text) <= _MOST_REPEATED
+    }
+    is_small = sum(added.values()) <= _MOST_ADDED + sum(len(cell) for row in table for cell in row)
+    filled = [span for span in added if is_small or span.row in names]
+    if not is_small:
+        guess(ONCE)
+    elif any(
+        span.row not in names and widths[span] * span.height > 1 and _DIGIT.search(texts[span]) for span in filled
+    ):
+        guess(REPEATED)
+    for span in filled:
+        for row in table[span.row : span.row + span.height]:
+            for at in range(span.column, min(span.column + widths[span], len(row))):
+                row[at] = row[at] or texts[span]
     if names:
         columns = zip(*(table[at] for at in names), strict=True)
         yield [" ".join(dict.fromkeys(filter(None, parts))) for parts in columns]
     yield from (row for at, row in enumerate(table) if at not in names)
 
 
-def _find_names(table: Sequence[Sequence[str]], spans: Sequence[Span]) -> list[int]:
+def _find_names(table: Sequence[Sequence[str]], spans: Sequence[Span], most: int) -> list[int]:
     """Return the rows that name columns: the first one, and each that parts what a name above it covers."""
     names = [next((at for at, row in enumerate(table) if any(row)), 0)]
-    while (below := names[-1] + 1) < len(table) - 1 and any(table[below]):
-        parted = {
-            at for row, left, _, width in spans if row == names[-1] and width > 1 for at in range(left, left + width)
-        }
+    while len(names) < most and (below := names[-1] + 1) < len(table) - 1:
+        wide = [range(left, left + width) for row, left, _, width in spans if row == names[-1] and width > 1]
+        parted = {at for columns in wide if sum(bool(table[below][at]) for at in columns) > 1 for at in columns}
         others = set(range(len(table[below]))) - parted
         # Two texts one below the other are a name and a value.
         is_row = any(table[below][at] and any(table[name][at] for name in names) for at in others)

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import dropwhile, islice
+from itertools import dropwhile, islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.documents.readers.grid import Span, format_rows
+from bookwheel.documents.readers.grid import MOST_NAMES, Span, format_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,8 +46,9 @@ _SYMBOL: Final = 3
 _LONG_CELL: Final = 2000
 # Cells, of which one may hold what else only a page holds.
 _LEAST_VALUES: Final = 5
-# Rows or columns that a cell covers at most.
+# Rows and columns that a cell covers at most.
 _MOST_COVERED: Final = 1000
+_WIDEST: Final = 100
 # Of a table in a tree.
 _GUESSES: Final = "guesses"
 
@@ -235,7 +236,8 @@ def _render_table(table: Any) -> list[str]:
         return [*blocks, *(block for row in rows for cell in row for block in _blocks(cell))]
     texts, spans = _lay_out(rows)
     guesses = list[str]()
-    lines = list(format_rows(texts, guesses.append, is_marked=_is_marked(rows), spans=spans))
+    marked, most = _is_marked(rows), _count_names(rows)
+    lines = list(format_rows(texts, guesses.append, is_marked=marked, most_names=most, spans=spans))
     table.set(_GUESSES, "\n".join(guesses))
     return [*blocks, "\n".join(lines)] if lines else blocks
 
@@ -246,13 +248,23 @@ def _is_marked(rows: list[list[Any]]) -> bool | None:
     # A title names no column.
     filled = [*dropwhile(lambda cells: len(cells) == 1 and _count_covered(cells[0], "colspan") > 1, filled)][:2]
     first, *below = ([tag_of(cell) == "th" for cell in row] for row in filled or [[]])
-    if not first or all(first) or tag_of(filled[0][0].getparent().getparent()) == "thead":
+    if not first or all(first) or _is_in_head(filled[0][0]):
         return True
     # What stands before each row names the row.
     if any(first):
         return False if below and first == below[0] else None
     are_bold = [all(map(_is_bold, row)) for row in filled]
     return True if are_bold == [True, False] else None
+
+
+def _count_names(rows: list[list[Any]]) -> int:
+    """Return how many of a table's first rows can name columns: those that are marked so, where some are."""
+    marked = takewhile(lambda row: all(tag_of(cell) == "th" or _is_in_head(cell) for cell in row), rows)
+    return min(sum(1 for _ in marked), MOST_NAMES) or MOST_NAMES
+
+
+def _is_in_head(cell: Any) -> bool:
+    return bool(tag_of(cell.getparent().getparent()) == "thead")
 
 
 def _is_bold(cell: Any) -> bool:
@@ -298,7 +310,7 @@ def _lay_out(rows: list[list[Any]]) -> tuple[list[list[str]], list[Span]]:
         texts: list[str] = []
         for cell in row:
             _skip_covered(texts, below)
-            span = Span(at, len(texts), _count_rows(cell), _count_covered(cell, "colspan"))
+            span = Span(at, len(texts), _count_rows(cell), min(_count_covered(cell, "colspan"), _WIDEST))
             spans += [span] if span[2:] != (1, 1) else []
             below.update(dict.fromkeys(range(span.column, span.column + span.width), span.height - 1))
             texts += [_cell_text(cell), *[""] * (span.width - 1)]

@@ -193,15 +193,13 @@ def _fill_spans(
         span: len(text) * widths[span] * span.height for span, text in texts.items() if len(text) <= _MOST_REPEATED
     }
     is_small = sum(added.values()) <= _MOST_ADDED + sum(len(cell) for row in table for cell in row)
-    filled = [span for span in added if is_small or span.row in names]
     if not is_small:
         guess(ONCE)
-    elif any(
-        span.row not in names and widths[span] * span.height > 1 and _DIGIT.search(texts[span]) for span in filled
-    ):
+    elif any(s.row not in names and widths[s] * s.height > 1 and _DIGIT.search(texts[s]) for s in added):
         guess(REPEATED)
-    for span in filled:
-        for row in table[span.row : span.row + span.height]:
+    for span in added:
+        rows = range(span.row, min(span.row + span.height, len(table)))
+        for row in (table[at] for at in rows if is_small or at in names):
             for at in range(span.column, min(span.column + widths[span], len(row))):
                 row[at] = row[at] or texts[span]
     if names:

@@ -21,13 +21,13 @@ from bookwheel.memory.pieces import MemoryUpdate
 from bookwheel.memory.seeing import see
 from bookwheel.memory.speakers import find_turn
 from bookwheel.reading.prompts import language_of
-from bookwheel.text.matching import parse_words
+from bookwheel.text.matching import UNSPACED, parse_words
 from bookwheel.text.sentences import LONGEST, find_ends
 from bookwheel.types import Memory
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from bookwheel.memory.opened import OpenMemory
 
@@ -35,11 +35,16 @@ if TYPE_CHECKING:
 _MOST_SENTENCES: Final = 5
 # Words that a statement has at least, in Chinese signs.
 _STATEMENT: Final = {"en": 3, "zh": 5}
+_LETTER: Final = rf"[^\W_{UNSPACED}]"
+# Where no word goes on; Chinese ones have no borders.
+_BORDER: Final = rf"(?:(?<!{_LETTER})|(?!{_LETTER}))"
 
 
 async def edit(opened: OpenMemory, old: str, new: str) -> MemoryUpdate:
     """Put some words of the newest memory right, or else of its texts; without `old`, `new` is the whole memory."""
     said: dict[str, str] = {}
+    if old and not old.strip():
+        raise InputError("the words to correct are blank: give words that the memory or its texts have")
 
     def put_right(text: str) -> str:
         if old and old not in text:
@@ -56,31 +61,40 @@ async def edit(opened: OpenMemory, old: str, new: str) -> MemoryUpdate:
 
 def _correct_sentences(opened: OpenMemory, old: str, new: str) -> dict[str, str]:
     """Return the sentences of the texts that have some words, put right, each with what the texts say."""
-    words = re.compile(r"\s+".join(map(re.escape, old.split())))
-    tables, memory = opened.tables, opened.record.number
-    said = dict[str, str]()
+    words = re.compile(_BORDER + r"\s+".join(map(re.escape, old.split())) + _BORDER)
+    new, tables, memory = " ".join(new.split()), opened.tables, opened.record.number
+    places = dict[str, tuple[str, int]]()
     for _, content in tables.load_texts(memory, [text.number for text in tables.list_texts(memory)]):
-        places = list(words.finditer(content))
-        ends = [0, *find_ends(content), len(content)] if places else []
-        for found in places:
-            start, end = ends[bisect_right(ends, found.start()) - 1], ends[bisect_left(ends, found.end())]
-            if end - start > LONGEST:
-                # A list or a table without full stops.
-                start, line_end = content.rfind("\n", 0, found.start()) + 1, content.find("\n", found.end())
-                end = len(content) if line_end < 0 else line_end
-            sentence = " ".join(content[start:end].split())
-            line, who = TURN.sub("", words.sub(lambda _: new, sentence)), find_turn(content, found.start())[0]
-            said[line if line.startswith(who) else f"{who}: {line}"] = sentence
-    if not said and _is_statement(new):
-        return {" ".join(new.split()): ""}
-    if not said:
+        for place, sentence in _find_sentences(content, words):
+            places.setdefault(sentence, (content, place))
+            if len(places) > _MOST_SENTENCES:
+                many = f"more than {_MOST_SENTENCES} sentences of the texts say {old!r}"
+                raise InputError(f"{many}: give more words of the one that is meant")
+    if not places and _is_statement(new):
+        return {new: ""}
+    if not places:
         advice = "say what holds in a whole sentence, or add it as a text"
         raise InputError(f"neither the memory nor its texts say {old!r}: {advice}")
-    if not new.strip():
+    if not new:
         raise InputError(f"only the texts say {old!r}: words of a text are not edited away but forgotten")
-    if len(said) > _MOST_SENTENCES:
-        raise InputError(f"{len(said)} sentences of the texts say {old!r}: give more words of the one that is meant")
+    said = dict[str, str]()
+    for sentence, (content, place) in places.items():
+        line, who = TURN.sub("", sentence), find_turn(content, place)[0]
+        label = "" if line.startswith(who) else f"{who}: "
+        said[label + words.sub(lambda _: new, line)] = sentence
     return said
+
+
+def _find_sentences(content: str, words: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Yield each place of some words in a text, with its sentence, or its line of a list without full stops."""
+    places = list(words.finditer(content))
+    ends = [0, *find_ends(content), len(content)] if places else []
+    for found in places:
+        start, end = ends[bisect_right(ends, found.start()) - 1], ends[bisect_left(ends, found.end())]
+        if end - start > LONGEST:
+            start, line_end = content.rfind("\n", 0, found.start()) + 1, content.find("\n", found.end())
+            end = len(content) if line_end < 0 else line_end
+        yield found.start(), " ".join(content[start:end].split())
 
 
 def _is_statement(text: str) -> bool:
@@ -147,10 +161,10 @@ def apply_changes(
     """
     lines, made = text.splitlines(), list[tuple[str, str]]()
     for old, new in changes:
-        if old in lines:
+        if old and old in lines:
             at = lines.index(old)
             lines[at : at + 1] = [new] if new else []
-        elif (not old or old in told) and new not in lines:
+        elif new and (not old or old in told) and new not in lines:
             lines.append(new)
         else:
             continue

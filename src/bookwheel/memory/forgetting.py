@@ -186,7 +186,10 @@ class _Replay:
         self, versions: Sequence[MemoryVersion], texts: Mapping[int, MemoryText], masks: Mapping[int, str | None]
     ) -> set[str]:
         befores = (blank_version(0), *versions)
-        said = {one for before, version in zip(befores, versions, strict=False) for one in _list_said(version, before)}
+        pairs = zip(befores, versions, strict=False)
+        said = {one for before, version in pairs for one in _list_said(version, before)}
+        if phrase := masks.get(_PHRASE):
+            said |= {_blot_out(phrase, one) for one in said}
         told = set[str]()
         staying = [number for number in texts if masks.get(number, "") is not None] if said else []
         for number, content in self.opened.tables.load_texts(self.opened.record.number, staying):
@@ -219,8 +222,9 @@ class _Replay:
         opened = self.opened
         was, before = befores
         if old.kind is VersionKind.EDIT or old.text is None:
-            # Of a correction that is not made again, no word stays.
-            changes = [("" if _holds(phrase, one) else one, new) for one, new in old.changes if not _holds(phrase, new)]
+            # Of a correction that is not made again, no word stays; of a sentence of a text, what the text keeps.
+            changes = [(self._keep_told(one, phrase), new) for one, new in old.changes if not _holds(phrase, new)]
+            changes = [pair for pair in changes if any(pair)]
             is_told = all(one in self.told for one in _list_said(old, was))
             if is_told and _drop_lines(was.memory.text, phrase) == before.memory.text:
                 text = _drop_lines(old.memory.text, phrase)
@@ -239,6 +243,12 @@ class _Replay:
         await asyncio.to_thread(opened.tables.add_replay, opened.record.number, new)
         self.watch(new)
         return new
+
+    def _keep_told(self, line: str, phrase: str) -> str:
+        if not _holds(phrase, line):
+            return line
+        rest = _blot_out(phrase, line)
+        return rest if rest in self.told else ""
 
 
 def _find_nearest(opened: OpenMemory, words: str) -> str:
@@ -298,6 +308,11 @@ def _is_written(version: MemoryVersion, phrase: str) -> bool:
 
 def _drop_lines(text: str, phrase: str) -> str:
     return "\n".join(line for line in text.split("\n") if not _holds(phrase, line))
+
+
+def _blot_out(phrase: str, line: str) -> str:
+    """Return a line without some words, as a text that had it has it now."""
+    return " ".join(re.sub(re.escape(phrase), _MASK, line, flags=re.IGNORECASE).split())
 
 
 def _holds(phrase: str, line: str) -> bool:

@@ -83,7 +83,7 @@ def test_words_and_options_find_their_places(words, positional, given) -> None:
         (["x", "--kind", "c"], """--kind: 'c' is none of "a", "b\""""),
         (["x", "--out", ""], "--out: it must not be empty"),
         (["x", "--out"], "--out/-o: a value is missing"),
-        (["x", "--quiet=maybe"], "--quiet"),
+        (["x", "--quiet=maybe"], "--quiet/-q: it takes no value"),
         (["x", "--pair", "a"], "--pair"),
         (["x", "--pair", "a", "b", "--pair", "c", "d"], "--pair: it takes 2 values, not 4"),
         (["x", "--note", "--out"], "--note: a value is missing"),

@@ -195,7 +195,7 @@ def test_a_prompt_beyond_the_window_names_the_servers_numbers(server, acts, mode
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_connection_that_breaks_in_mid_reply_is_told(server, acts, model, stream):
     server.plays(acts.streams("Signed", " by", finish=None, usage=None, ends=False) if stream else acts.drops)
-    assert "broke in mid-reply" in failure(acts, model, Unreachable, stream=stream)
+    assert "broke in mid-reply: the server ended it before its time" in failure(acts, model, Unreachable, stream=stream)
 
 
 @pytest.mark.parametrize("stream", [False, True])

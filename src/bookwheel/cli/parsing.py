@@ -8,6 +8,7 @@ read when one is drawn, by help.py.
 from __future__ import annotations
 
 import os
+import re
 from argparse import ArgumentParser, HelpFormatter
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -99,7 +100,8 @@ class _Splitter(ArgumentParser):
     """Raises what is wrong, and leaves exit codes to others."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message.removeprefix("argument ").replace("expected one argument", "a value is missing"))
+        what = message.removeprefix("argument ").replace("expected one argument", "a value is missing")
+        raise UsageError(re.sub("ignored explicit argument.*", "it takes no value", what))
 
 
 def _narrow(prog: str) -> HelpFormatter:

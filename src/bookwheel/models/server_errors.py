@@ -163,7 +163,7 @@ def _name_fault(error: Exception) -> str:
 
 
 def _find_cause(error: BaseException) -> str:
-    """Return the system's own words for what failed, or the library's."""
+    """Return the system's own words for what failed, ours for a reply that ends too soon, or the library's."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ConnectionError) and cause.errno:
@@ -171,6 +171,10 @@ def _find_cause(error: BaseException) -> str:
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
         cause = cause.__cause__ or cause.__context__
+    import httpx2
+
+    if isinstance(error, httpx2.RemoteProtocolError):
+        return "the server ended it before its time, or sent what is no reply"
     return str(error)
 
 

@@ -148,3 +148,49 @@ async def test_nothing_is_kept_of_a_deletion_of_words_that_were_forgotten(opened
     await forget(opened, text="room = 12")
     assert all(changes == () for _, changes in opened.tables.list_edits(opened.record.number))
     assert apply_changes("a\n\nb", [("", "c"), ("", "")]) == ("a\n\nb\nc", [("", "c")])
+
+
+@pytest.fixture
+async def reworded(opened):
+    """A memory whose reader words it anew, without the line by hand."""
+    await edit(opened, "Tuesday", "Thursday")
+    await append(opened, "room = 13", source="mail-3", at="2026-01-03")
+    assert CORRECTED not in opened.newest().memory.text
+    return opened
+
+
+def list_written_words(opened) -> list[str]:
+    passages = rank_passages(opened, "When does the choir meet?", opened.newest(), None)
+    return [one.words for one in passages if one.text.source == "by hand"]
+
+
+@pytest.mark.parametrize("old", ["Thursday", "Tuesday"])
+async def test_a_line_by_hand_is_corrected_again_where_the_reader_has_worded_it_anew(reworded, journal, old):
+    await edit(reworded, old, "Friday")
+    friday = CORRECTED.replace("Thursday", "Friday")
+    assert list_written_words(reworded) == [friday]
+    await forget(reworded, source="mail-2")
+    assert list_written_words(reworded) == [friday]
+    await forget(reworded, source="mail-1")
+    assert list_written_words(reworded) == []
+    assert count_bytes(journal.path, "choir") == 0
+
+
+async def test_a_line_by_hand_is_taken_back_where_the_reader_has_worded_it_anew(reworded):
+    await edit(reworded, CORRECTED, "")
+    assert list_written_words(reworded) == []
+    await forget(reworded, source="mail-2")
+    assert list_written_words(reworded) == []
+
+
+async def test_another_correction_of_a_sentence_takes_the_place_of_the_first(opened):
+    await edit(opened, "Tuesday", "Thursday")
+    for day in ("Friday", "Friday"):
+        await edit(opened, "Tuesday", day)
+        assert opened.newest().memory.text.splitlines() == ["room = 12", CORRECTED.replace("Thursday", day)]
+        assert list_written_words(opened) == [CORRECTED.replace("Thursday", day)]
+
+
+async def test_a_slip_in_words_of_the_memory_is_told(opened):
+    with pytest.raises(InputError, match="but 'room = 12'"):
+        await edit(opened, "room =12", "room = 31 in house B")

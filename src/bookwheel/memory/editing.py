@@ -27,7 +27,7 @@ from bookwheel.types import Memory
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     from bookwheel.memory.opened import OpenMemory
 
@@ -42,26 +42,48 @@ _BORDER: Final = rf"(?:(?<!{_LETTER})|(?!{_LETTER}))"
 
 async def edit(opened: OpenMemory, old: str, new: str) -> MemoryUpdate:
     """Put some words of the newest memory right, or else of its texts; without `old`, `new` is the whole memory."""
-    said: dict[str, str] = {}
+    said, gone = dict[str, str](), set[str]()
+    words = re.compile(_BORDER + r"\s+".join(map(re.escape, old.split())) + _BORDER)
     if old and not old.strip():
         raise InputError("the words to correct are blank: give words that the memory or its texts have")
 
     def put_right(text: str) -> str:
         if old and old not in text:
-            said.update(_correct_sentences(opened, old, new))
-            lines = text.splitlines()
+            written = list_written(opened, opened.newest())
+            if held := [line for line in written if words.search(line)]:
+                said.update((" ".join(words.sub(lambda _: new, line).split()), line) for line in held)
+            else:
+                said.update(_correct_sentences(opened, old, new, words) or _take_statement(text, old, new))
+                held = [line for line, (_, told) in written.items() if told and told in said.values()]
+            gone.update(line for line in held if line not in said)
+            said.pop("", None)
+            lines = [line for line in text.splitlines() if line not in gone]
             return "\n".join([*lines, *(line for line in said if line not in lines)])
         corrected = (text.replace(old, new) if old else new).strip()
         if not corrected and not old:
             raise InputError("the new memory is empty, so nothing was changed")
         return corrected
 
-    return await rewrite(opened, put_right, said)
+    return await rewrite(opened, put_right, said, gone)
 
 
-def _correct_sentences(opened: OpenMemory, old: str, new: str) -> dict[str, str]:
+def list_written(opened: OpenMemory, version: MemoryVersion) -> dict[str, tuple[str, str]]:
+    """Return the lines that were written by hand up to a version, with its time and what it corrected first.
+
+    A line holds until somebody takes it back: that a model words the memory anew makes nothing of it untrue.
+    """
+    lines = dict[str, tuple[str, str]]()
+    for kept, changes in opened.tables.list_edits(opened.record.number, version.version):
+        for old, new in changes:
+            _, told = lines.pop(old, ("", old))
+            lines.pop(new, None)
+            if new.strip():
+                lines[new] = kept, told
+    return lines
+
+
+def _correct_sentences(opened: OpenMemory, old: str, new: str, words: re.Pattern[str]) -> dict[str, str]:
     """Return the sentences of the texts that have some words, put right, each with what the texts say."""
-    words = re.compile(_BORDER + r"\s+".join(map(re.escape, old.split())) + _BORDER)
     new, tables, memory = " ".join(new.split()), opened.tables, opened.record.number
     places = dict[str, tuple[str, int]]()
     for _, content in tables.load_texts(memory, [text.number for text in tables.list_texts(memory)]):
@@ -70,11 +92,8 @@ def _correct_sentences(opened: OpenMemory, old: str, new: str) -> dict[str, str]
             if len(places) > _MOST_SENTENCES:
                 many = f"more than {_MOST_SENTENCES} sentences of the texts say {old!r}"
                 raise InputError(f"{many}: give more words of the one that is meant")
-    if not places and _is_statement(new):
-        return {new: ""}
     if not places:
-        advice = "say what holds in a whole sentence, or add it as a text"
-        raise InputError(f"neither the memory nor its texts say {old!r}: {advice}")
+        return {}
     if not new:
         raise InputError(f"only the texts say {old!r}: words of a text are not edited away but forgotten")
     said = dict[str, str]()
@@ -97,24 +116,35 @@ def _find_sentences(content: str, words: re.Pattern[str]) -> Iterator[tuple[int,
         yield found.start(), " ".join(content[start:end].split())
 
 
-def _is_statement(text: str) -> bool:
-    """Return whether words say something by themselves."""
-    return len({word.key for word in parse_words(text) if word.is_distinctive}) >= _STATEMENT[language_of(text)]
+def _take_statement(memory: str, old: str, new: str) -> dict[str, str]:
+    """Return a statement as the line that it is; InputError where it is none, or a line of the memory was meant."""
+    keys = {word.key for word in parse_words(old)}
+    for line in memory.splitlines() if keys else ():
+        if keys <= {word.key for word in parse_words(line)}:
+            raise InputError(f"the memory does not say {old!r} but {line!r}: give its words as they stand")
+    if len({word.key for word in parse_words(new) if word.is_distinctive}) < _STATEMENT[language_of(new)]:
+        advice = "say what holds in a whole sentence, or add it as a text"
+        raise InputError(f"neither the memory nor its texts say {old!r}: {advice}")
+    return {" ".join(new.split()): ""}
 
 
 async def rewrite(
-    opened: OpenMemory, change: Callable[[str], str], said: Mapping[str, str] | None = None
+    opened: OpenMemory,
+    change: Callable[[str], str],
+    said: Mapping[str, str] | None = None,
+    gone: Collection[str] = (),
 ) -> MemoryUpdate:
     """Put what a function makes of the newest memory's text in its place, as a new version, in its turn.
 
-    `said` has for each new line that corrects a text what the text says.
+    `said` has for each new line that corrects a text what the text says, `gone` the lines by hand that hold no more.
     """
     async with opened.hold():
         before = opened.newest()
         text = await asyncio.to_thread(change, before.memory.text)
-        if text == before.memory.text:
+        if text == before.memory.text and not gone:
             return MemoryUpdate(before=before, after=before)
         changes = [(old or (said or {}).get(new, ""), new) for old, new in list_changes(before.memory.text, text)]
+        changes += [(line, "") for line in gone if line not in dict(changes)]
         after = make_edit(opened, before, before.version + 1, text, changes)
         await asyncio.to_thread(opened.tables.add_version, opened.record.number, after)
         return MemoryUpdate(before=before, after=after, versions=(after,))
@@ -154,7 +184,7 @@ def apply_changes(
 ) -> tuple[str, list[tuple[str, str]]]:
     """Make a correction in another memory; return it with the changes made.
 
-    A line that is not there has none, but where it is a sentence that a text has, of those in `told`.
+    A line that is not there has none, but where it is a sentence of a text or a line by hand, of those in `told`.
 
     >>> apply_changes("Ada: room 12", [("Ada: room 12", "Ada: room 31"), ("Bo: room 3", "Bo: room 4")])
     ('Ada: room 31', [('Ada: room 12', 'Ada: room 31')])
@@ -166,7 +196,7 @@ def apply_changes(
             lines[at : at + 1] = [new] if new else []
         elif new and (not old or old in told) and new not in lines:
             lines.append(new)
-        else:
+        elif new or old not in told:
             continue
         made.append((old, new))
     return "\n".join(lines), made

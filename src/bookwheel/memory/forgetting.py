@@ -44,7 +44,7 @@ from bookwheel.types import Chunk
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.views.diff import LineChange
@@ -150,8 +150,8 @@ class _Replay:
     watch: Callable[[MemoryVersion], None]
     replays: list[MemoryVersion] = field(default_factory=list)
     dropped: list[int] = field(default_factory=list)
-    told: Container[str] = ()
-    """The sentences that corrections put right, and a text that stays has."""
+    told: set[str] = field(default_factory=set)
+    """The sentences that corrections put right, and a text that stays has, and the lines by hand so far."""
 
     async def run(self) -> None:
         tables, memory, limit = self.opened.tables, self.opened.record.number, self.opened.record.plan.memory_tokens
@@ -174,6 +174,7 @@ class _Replay:
             else:
                 state = made.get(old.version) or await self._make(old, (newest, state), masks, texts, phrase)
                 self.replays.append(state)
+            self.told |= {new for _, new in state.changes}
             is_same = (state.memory.text, state.scores) == (old.memory.text, old.scores)
             newest = old
         changed = tuple(_number_changes(diff_memories(newest.memory.text, state.memory.text)))

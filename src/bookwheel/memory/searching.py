@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.journal.memory_rows import BY_HAND, MemoryText
+from bookwheel.memory.editing import list_written
 from bookwheel.memory.files import split_line
 from bookwheel.memory.passages import MemoryPassage, cut_passages, leave_out_repeated
 from bookwheel.memory.pieces import format_header
@@ -60,19 +61,9 @@ def rank_passages(
 
 
 def _list_written(opened: OpenMemory, version: MemoryVersion) -> list[MemoryPassage]:
-    """Return the lines that were written by hand up to a version, newest first, as passages of texts of their own.
-
-    A line holds until somebody takes it back: that a model words the memory anew makes nothing of it untrue.
-    """
-    lines = dict[str, str]()
-    for kept, changes in opened.tables.list_edits(opened.record.number, version.version):
-        for old, new in changes:
-            lines.pop(old, None)
-            lines.pop(new, None)
-            if new.strip():
-                lines[new] = kept
+    """Return the lines that were written by hand up to a version, newest first, as passages of texts of their own."""
     written = dict[tuple[str, str], list[str]]()
-    for line, kept in lines.items():
+    for line, (kept, _) in list_written(opened, version).items():
         path, words = split_line(line)
         written.setdefault((kept, path or BY_HAND), []).append(words)
     passages = list[MemoryPassage]()

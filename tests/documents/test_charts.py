@@ -312,6 +312,39 @@ def test_bars_without_numbers_are_measured_at_the_scale(is_lying):
     assert [float(value[1:]) for value in measured.values()] == pytest.approx(wanted, abs=0.4)
 
 
+@pytest.mark.parametrize(
+    ("ticks", "step", "before", "after"),
+    [
+        (["0", "500M", "1,000M", "1,500M", "2,000M"], 500, "", "M"),
+        (["$0", "$10", "$20", "$30", "$40"], 10, "$", ""),
+        (["0", "10", "20", "30", "40%"], 10, "", "%"),
+        (["0", "10.000", "20.000", "30.000", "40.000"], 10_000, "", ""),
+        (["0", "2.500", "5.000", "7.500", "10.000"], 2500, "", ""),
+        (["0.000", "1.000", "2.000", "3.000", "4.000"], 1, "", ""),
+        (["0", "0.125", "0.250", "0.375", "0.500"], 0.125, "", ""),
+        (["0", "0,125", "0,250", "0,375", "0,500"], 0.125, "", ""),
+        (["10.000", "20.000", "30.000", "40.000", "50.000"], None, "", ""),
+        (["0", "10M", "20M", "30K", "40M"], None, "", ""),
+    ],
+)
+def test_what_is_measured_has_the_unit_and_the_thousands_of_its_scale(ticks, step, before, after):
+    sheet = draw_bars([("", BLUE, [36, 65, 13])], NAMES)
+    names = dict(zip(["0", "20", "40", "60", "80"], ticks, strict=True))
+    sheet.fragments = [
+        replace(f, text=names.get(f.text, f.text)) for f in sheet.fragments if f.text not in {"36", "65", "13"}
+    ]
+    rows = sheet.read().rows
+    if step is None:
+        assert rows == []
+        return
+    for (_, value), bar in zip(rows[1:], (36, 65, 13), strict=True):
+        assert value.startswith(f"≈{before}")
+        assert value.endswith(after)
+        assert float(value[1 + len(before) : len(value) - len(after)]) == pytest.approx(
+            240 * bar / 65 / 70 * step, abs=step / 40
+        )
+
+
 @pytest.mark.parametrize("series", [[("", BLUE, [36, 65, 13])], TWO])
 def test_what_is_no_bar_of_one_colour_alone_is_not_measured(series):
     sheet = draw_bars(series, NAMES, with_legend=False)

@@ -19,6 +19,8 @@ LEAST_TICKS: Final = 3
 ABOUT: Final = "≈"
 """Stands before a number that is not written in a chart, but measured at its scale."""
 _VALUE: Final = re.compile(r"[-−–]?\d[\d.,\s]*")
+# A point that parts thousands, or three decimals.
+_POINTED: Final = re.compile(r"(\d+)\.\d{3}(?!\d)")
 # How far the growth between two ticks may differ from that between others, as a share.
 _UNEVEN: Final = 0.12
 
@@ -53,25 +55,44 @@ def measure_bars(
 ) -> list[Fragment]:
     """Return what the bars of a chart without numbers show by its scale, each as a number at the end of its bar."""
     known = [(middle(f, is_down=not is_down), value) for f in ticks if (value := _read_value(f.text)) is not None]
-    ends = paint.find_ends(names, is_down=is_down) if names and len(known) >= LEAST_TICKS else []
+    factor, units = _find_factor([f.text for f in ticks]), _find_units([f.text for f in ticks])
+    is_read = names and len(known) >= LEAST_TICKS and factor and len(units) <= 1
+    ends = paint.find_ends(names, is_down=is_down) if is_read else []
     if not ends:
         return []
+    known = [(place, factor * value) for place, value in known]
     (first, low), (last, high) = known[0], known[-1]
     digits = 2 - math.floor(math.log10(abs(high - low)))
-    units = {re.sub(r".*\d", "", f.text) for f in ticks}
-    unit = units.pop() if len(units) == 1 else ""
+    before, after = units.pop() if units else ("", "")
     numbers = []
     for f, end in zip(names, ends, strict=True):
         value = round(low + (end - first) * (high - low) / (last - first), digits)
-        text = f"{ABOUT}{value:.{max(digits, 0)}f}{unit}"
+        sign = "-" if value < 0 else ""
+        text = f"{ABOUT}{sign}{before}{abs(value):.{max(digits, 0)}f}{after}"
         place = (end, end + f.height, f.bottom, f.top) if is_down else (f.left, f.right, end, end + f.height)
         numbers.append(Fragment(text, *place))
     return numbers
 
 
+def _find_factor(ticks: Sequence[str]) -> int:
+    """Return what the values of ticks are multiplied with: 1000 if points part thousands, 0 if nobody can know."""
+    pointed = [_POINTED.search(tick) for tick in ticks if _read_value(tick)]
+    nothing = [tick for tick in ticks if _read_value(tick) == 0]
+    if not all(pointed) or any(found and found[1] == "0" for found in pointed) or any("." in tick for tick in nothing):
+        return 1
+    # With decimals, 0 would have them too.
+    return 1000 if nothing else 0
+
+
+def _find_units(ticks: Sequence[str]) -> set[tuple[str, str]]:
+    """Return what stands before and behind the numbers of ticks; 0, and all but the highest, often bear no unit."""
+    units = {(re.sub(r"[-−–]|\d.*", "", tick), re.sub(r".*\d", "", tick)) for tick in ticks if _read_value(tick)}
+    return units - {("", "")}
+
+
 def _read_value(text: str) -> float | None:
     found = _VALUE.search(text)
-    digits = re.sub(r"[\s,](?=\d{3}\b)", "", found[0].strip(" ,.")) if found else ""
+    digits = re.sub(r"(?<!\b0)[\s,](?=\d{3}\b)", "", found[0].strip(" ,.")) if found else ""
     try:
         return float(re.sub("[−–]", "-", digits).replace(",", "."))
     except ValueError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from page_readings import wait_for_the_end
 
@@ -32,10 +34,12 @@ def test_a_picture_in_the_file_field_is_read_and_its_words_are_marked_on_it(page
 
 
 def keep_pictures(messages) -> str:
-    """Keep the mark of each picture that is shown, and some words in brackets that are none."""
+    """Keep the mark of each picture that is shown, that of a part, and some words in brackets that are none."""
     if "<section>" not in messages[-1].content:
         return "\\boxed{Bo Fell}"
-    return "\n".join(f"{one.mark} has the dues [as figure 9 has]" for one in messages[-1].pictures) or "UNCHANGED"
+    part = "box 0.125512 0.250512 0.875512 0.995512"
+    lines = [f"{one.mark} has [{one.label}, {part}] the dues [as figure 9 has]" for one in messages[-1].pictures]
+    return "\n".join(lines) or "UNCHANGED"
 
 
 def test_the_memory_of_a_reading_shows_the_pictures_that_it_points_at(fresh_at, expect):
@@ -48,9 +52,10 @@ def test_the_memory_of_a_reading_shows_the_pictures_that_it_points_at(fresh_at, 
         page.wait_for_url("**/#/reading/**")
         wait_for_the_end(page)
         shown = page.locator(".memory .lines img.pointed-at")
-        expect(shown).to_have_count(1)
-        expect(shown).to_have_attribute("alt", "page 1, figure 1")
-        shown.scroll_into_view_if_needed()
+        expect(shown).to_have_count(2)
+        expect(shown.first).to_have_attribute("alt", "page 1, figure 1")
+        expect(shown.last).to_have_attribute("alt", re.compile("box 0.125512"))
+        shown.first.scroll_into_view_if_needed()
         page.wait_for_function("() => document.querySelector('.lines img.pointed-at').naturalWidth > 300")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 

@@ -7,7 +7,8 @@ import { knows, number, t } from "./words.js";
 const chip = (text, kind = "") => h("span", { class: `chip ${kind}` }, text);
 export const flagChip = (flag) => chip(knows(`flag.${flag}`) ? t(`flag.${flag}`) : flag, flag === "edited" ? "hand" : "");
 
-const MARK = /\[([^[\]\n]{0,280}figure \d+[^[\]\n]{0,40})\]/g;
+// What may be the mark of a picture; the server knows which are.
+const MARK = /\[([^[\]\n]*figure \d[^[\]\n]*)\]/g;
 
 export class MemoryPane {
   // `picture(label)` is the address of the picture that a mark in a line names.

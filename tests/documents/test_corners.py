@@ -88,6 +88,24 @@ def test_what_stands_on_every_page_of_a_presentation_is_read_once(tmp_path):
     assert lose(path, ["oneleaf", "twoleaf", "footleaf", "masterleaf"]) == []
 
 
+def test_what_stands_on_a_hidden_slide_of_opendocument_says_so_where_it_is_quoted(tmp_path):
+    shown = "<style:style style:name='{}'><style:drawing-page-properties presentation:visibility='{}'/></style:style>"
+    styles = shown.format("dp1", "visible") + shown.format("dp2", "hidden")
+    pages = "".join(
+        f"<draw:page draw:style-name='dp{number}'>{BOX.format(leaf)}</draw:page>"
+        for number, leaf in ((1, "oneleaf"), (2, "twoleaf"))
+    )
+    path = open_document(tmp_path / "a.odp", "presentation", f"<office:presentation>{pages}</office:presentation>")
+    change(
+        path,
+        "content.xml",
+        (b"<office:body>", f"<office:automatic-styles>{styles}</office:automatic-styles><office:body>".encode()),
+    )
+    parts, notes = convert(path)
+    assert [(part.source, part.page) for part in parts] == [("a.odp", 1), ("a.odp#hidden slide", 2)]
+    assert notes == ("slides of a.odp that are hidden, and are read too: 2",)
+
+
 def workbook(path, fill, *parts):
     with xlsxwriter.Workbook(str(path)) as book:
         fill(book)

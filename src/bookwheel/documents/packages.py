@@ -69,3 +69,11 @@ def name_unread(
             continue
         what = "pictures" if PurePath(path).suffix.lower() in PICTURE_SUFFIXES else "embedded files"
         warnings.add(f"{what} that are not read", f"{name}#{to_printable(PurePath(path).name)}")
+
+
+def place_slide(name: str, number: int, warnings: SourceWarnings, *, is_hidden: bool) -> str:
+    """Return the source of a slide's words: what is quoted from a hidden one says so, and a note does."""
+    if not is_hidden:
+        return name
+    warnings.add(f"slides of {name} that are hidden, and are read too", str(number))
+    return f"{name}#hidden slide"

@@ -18,7 +18,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.damage import import_extra, skip_damage
-from bookwheel.documents.packages import PICTURE_SUFFIXES, name_unread, open_package
+from bookwheel.documents.packages import PICTURE_SUFFIXES, name_unread, open_package, place_slide
 from bookwheel.documents.readers.grid import Span, format_rows
 from bookwheel.documents.readers.html import embed_pictures, parse_html, parse_xml, render_tree
 from bookwheel.documents.readers.pictures import DRAWINGS, Figures
@@ -243,10 +243,8 @@ def read_pptx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
                 for image in _read_slide(slide, texts, furniture, guess):
                     texts += [figures.add(image, names.get(hash(image), ""), number)] if names else []
             is_hidden = slide._element.get("show") == "0"  # noqa: SLF001 - python-pptx has no name for it
-            if is_hidden:
-                warnings.add(f"slides of {source.name} that are hidden, and are read too", str(number))
             if text := "\n\n".join(text for text in texts if text):
-                place = f"{source.name}#hidden slide" if is_hidden else source.name
+                place = place_slide(source.name, number, warnings, is_hidden=is_hidden)
                 yield Part(text=f"{text}\n\n", source=place, page=number, pictures=figures.take())
         looked_at = {f"ppt/media/{name}" for name in names.values()}
         name_unread(archive, source.name, warnings, _KNOWN_IN_SLIDES, _find_chart_data(archive) | looked_at)

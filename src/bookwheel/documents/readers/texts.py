@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from bookwheel.documents.damage import explain_damage, import_extra, skip_damage
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.packages import name_unread, open_package
+from bookwheel.documents.packages import name_unread, open_package, place_slide
 from bookwheel.documents.readers.html import (
     embed_pictures,
     find_charset,
@@ -176,15 +176,20 @@ def read_opendocument(source: SourceFile, warnings: SourceWarnings) -> Iterator[
     import_extra("lxml.etree", "reading ODT and ODP")
     name = source.name
     with open_package(source, "OpenDocument file") as archive:
-        body = parse_xml(archive.read("content.xml")).find(f"{OFFICE}body")
+        content = parse_xml(archive.read("content.xml"))
+        body = content.find(f"{OFFICE}body")
         if body is None:
             raise SourceError(f"{name} is a damaged OpenDocument file: it has no text part. Save it again.")
         objects = list(filter(_OBJECT.fullmatch, archive.namelist()))
         name_unread(archive, name, warnings, KNOWN_IN_OPENDOCUMENT, objects)
+        styles = content.iterfind(f".//{_STYLE}drawing-page-properties[@{_PRESENTATION}visibility='hidden']..")
+        hidden = {style.get(f"{_STYLE}name") for style in styles}
         pages = list(body.iterfind(f"*/{_DRAW}page"))
         for number, page in enumerate(pages, 1):
             if text := _render(page, name, warnings):
-                yield Part(text=f"{text}\n\n", source=name, page=number)
+                is_hidden = page.get(f"{_DRAW}style-name") in hidden
+                place = place_slide(name, number, warnings, is_hidden=is_hidden)
+                yield Part(text=f"{text}\n\n", source=place, page=number)
             page.getparent().remove(page)
         margins, inner = list[str](), list[str]()
         with skip_damage(warnings, "headers and footers", name):

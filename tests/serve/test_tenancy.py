@@ -65,6 +65,16 @@ def test_a_shelf_is_nobody_elses(clients) -> None:
     assert [book["name"] for book in ada.get("/documents").json()] == ["merger-with-acme.txt"]
 
 
+def test_a_picture_is_nobody_elses(clients) -> None:
+    drawn = pytest.importorskip("drawn")
+    up, ada, eve, _, _ = clients
+    picture = drawn.make_picture(1, "red")
+    kept = up.journal.keep(drawn.Log(picture))
+    up.service.usage.add_document("ada", kept.id, kept.row)
+    path = f"/documents/{kept.id}/pictures?label={picture.label}"
+    assert [client.get(path).status_code for client in (ada, eve)] == [200, 404]
+
+
 @pytest.mark.slow
 def test_what_one_key_calls_and_deletes_stays_as_it_is_for_the_other(clients, words) -> None:
     _, ada, eve, _, sha = clients

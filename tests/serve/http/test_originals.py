@@ -114,7 +114,8 @@ def test_a_picture_is_loaded_by_its_mark_and_nothing_else_is(up, client) -> None
     for label in (picture.label, f"{picture.label}, box 0 0.5 1 1"):
         shown = client.get(f"/documents/{sha}/pictures", params={"label": label})
         assert (shown.content, shown.headers["content-type"]) == (picture.content, "image/png")
-    for label in ("page 9, figure 9", "", "../log.pdf"):
+    long = f"{picture.label}, box 0 0 1 0.{'9' * 300}"
+    for label in ("page 9, figure 9", "", "../log.pdf", long):
         assert client.get(f"/documents/{sha}/pictures", params={"label": label}).status_code == 404
 
 

@@ -20,7 +20,7 @@ from bookwheel.documents.children import run_in_child
 from bookwheel.documents.readers import pdf_pages, pictures
 from bookwheel.journal import StoredDocument
 from bookwheel.journal.originals import Original
-from bookwheel.picture import is_picture, split_label
+from bookwheel.picture import MARK, is_picture, split_label
 from bookwheel.serve.engine.errors import not_found
 from bookwheel.serve.engine.sharing import FairQueue
 from bookwheel.text.structure import list_headings
@@ -128,7 +128,7 @@ class Originals:
 
     async def load_picture(self, document: StoredDocument, label: str) -> bytes:
         """Return the picture that a mark names, or raise a 404."""
-        whole, _ = split_label(label)
+        whole, _ = split_label(label) if MARK.fullmatch(f"[{label}]") else ("", None)
         kept = await asyncio.to_thread(document.list_pictures)
         found = next((one for one in kept if one.label == whole), None)
         if found is None:

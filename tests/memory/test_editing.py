@@ -46,7 +46,7 @@ async def test_a_sentence_that_only_a_text_has_is_put_right_and_supersedes_it(op
 async def test_words_are_found_over_line_ends_and_in_the_turn_of_who_said_them(opened):
     await edit(opened, "meets on Tuesday", "meets on Friday")
     assert "The choir meets on Friday at six." in opened.newest().memory.text
-    talk = "[2026-02-01 10:00] Bo: Hello.\n[2026-02-01 10:01] Bo: My doctor is Vix.\n[2026-02-01 10:02] Cy: Mine too."
+    talk = "[2026-02-01 10:00] Bo: Hello.\n[2026-02-01 10:01] Bo: Well. My doctor is Vix.\n[2026-02-01 10:02] Cy: Mine too."
     await append(opened, talk, source="chat")
     await edit(opened, "Vix", "Orm")
     assert opened.newest().memory.text.splitlines()[-1] == "Bo: My doctor is Orm."
@@ -177,9 +177,10 @@ async def test_a_line_by_hand_is_corrected_again_where_the_reader_has_worded_it_
 
 
 async def test_a_line_by_hand_is_taken_back_where_the_reader_has_worded_it_anew(reworded):
+    await append(reworded, "lamp = 3", source="mail-4", at="2026-01-04")
     await edit(reworded, CORRECTED, "")
     assert list_written_words(reworded) == []
-    await forget(reworded, source="mail-2")
+    await forget(reworded, source="mail-4")
     assert list_written_words(reworded) == []
 
 

@@ -54,7 +54,7 @@ _ASKS_FIGURE: Final = re.compile(
 )
 _MEASURE: Final = re.compile("(?:多少|几)个?([\u4e00-\u9fff])")
 """The word that counts, whatever it counts: 几册."""
-_AMOUNT: Final = re.compile(r"\d\s*([^\W\d_]+)")
+_AMOUNT: Final = re.compile(r"\W*\d[\d.,]*\s*([^\W\d_]+)")
 _TOTAL: Final = re.compile(r"\btotal|\bsum\b|altogether|in all|comes to|overall|合计|总|一共", re.IGNORECASE)
 
 
@@ -97,7 +97,8 @@ def _find_counted(question: str, cells: Sequence[str], able: Collection[int]) ->
     """Return the one able cell that counts what the question does: "30 days", "10册"."""
     measure = _MEASURE.search(question)
     counted = measure[1] if measure else find_counted(question)
-    found = [at for at in able if any(_has_unit(counted, unit) for unit in _AMOUNT.findall(cells[at]))]
+    units = {at: match[1] for at in able if (match := _AMOUNT.match(cells[at]))}
+    found = [at for at, unit in units.items() if _has_unit(counted, unit)]
     return found if counted and len(found) == 1 else []
 
 

@@ -77,6 +77,7 @@ def test_a_row_answers_by_its_column_and_by_its_table(question, row, text, is_su
         ("Which boats have a berth?", HEADER + OTTER),
         ("Which boats lie in the north shed?", "All boats carry oars."),
         ("Is the Otter cheaper than the Heron?", HEADER + OTTER),
+        ("Which has more oars, Heron or Teal?", HEADER + HERON),
         ("How many boats cost as much as Heron or more?", HEADER + HERON),
         ("How many boats cost at least as much as Heron?", HEADER + HERON),
         ("Who paints the Otter?", HEADER + OTTER),

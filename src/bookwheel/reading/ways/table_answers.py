@@ -101,7 +101,7 @@ def find_table_answer(question: str, passage: str, document: Document) -> ToldAn
     if wanted.is_whole:
         told = _ask_tables(question, wanted, every, own)
         # "How many beds did East have?" may count rows, or be about one; "Which supplier sent R-25180?" is about one.
-        is_one = own is not None and _names_row(question, own)
+        is_one = own is not None and _names_row(question, own, every)
         if told or wanted.is_bound or find_style(question) is Style.LIST or (wanted.is_compared and not is_one):
             return told
     named = _find_named_value(question, every) if wanted.is_amount else None
@@ -124,12 +124,16 @@ def _find_row(passage: str, document: Document) -> Window | None:
     return row if row and row.lead_spans else None
 
 
-def _names_row(question: str, row: Window) -> bool:
-    """Return whether a question has a code of a row, or a word of its first cell and counts what no column names."""
-    header, line = _read_header(row), _read_line(row)
-    cells, named = read_row(header, line)[1], find_stems(header)
-    is_named = bool(cells) and bool((find_stems(cells[0]) - named) & list_asked(question))
-    return (is_named and find_counted(question) not in named) or any(code in line for code in _CODES.findall(question))
+def _names_row(question: str, row: Window, rows: Sequence[Window]) -> bool:
+    """Return whether a question has a code of a row, or names it alone of its table and counts what no column names."""
+    if any(code in _read_line(row) for code in _CODES.findall(question)):
+        return True
+    header = _read_header(row)
+    columns = find_stems(header)
+    asked = {stem for stem in list_asked(question) - columns if not stem.isdigit()}
+    beside = [one for one in rows if one.lead_spans and one.lead_spans[-1] == row.lead_spans[-1]]
+    named = [one for one in beside if asked & find_stems("".join(read_row(header, _read_line(one))[1][:1]))]
+    return named == [row] and find_counted(question) not in columns
 
 
 def _find_in_row(question: str, row: Window, passage: str) -> ToldAnswer | None:

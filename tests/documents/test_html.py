@@ -43,6 +43,35 @@ def test_a_page_is_read_in_the_encoding_that_it_declares(tmp_path):
     assert text_of(article(tmp_path, "gb18030", "油灯")).count("油灯") >= len(STORY)
 
 
+@pytest.mark.parametrize(
+    "around", ["article", "main", "section", "blockquote", "figure", "td", "li", "aside", "dialog"]
+)
+def test_a_footer_of_a_part_of_a_page_is_text_and_the_pages_own_is_not(tmp_path, around):
+    path = tmp_path / "log.html"
+    inner = f"<{around}><p>Nine barrels.</p><footer>Copyright of the keeper</footer></{around}>"
+    before, after = {"td": ("<table><tr>", "</tr></table>"), "li": ("<ul>", "</ul>")}.get(around, ("", ""))
+    path.write_text(f"<body>{before}{inner}{after}<footer>Copyright of the club</footer></body>")
+    text = text_of(path)
+    assert "Copyright of the keeper" in text
+    assert "Copyright of the club" not in text
+
+
+@pytest.mark.parametrize(
+    ("bar", "is_text"),
+    [
+        ("<button>Delivery</button>", False),
+        ("<button aria-expanded='true'>Delivery</button>", True),
+        ("<h3><button>Delivery</button></h3>", True),
+        ("<details><summary><button>Delivery</button></summary></details>", True),
+        ("<dl><dt><button>Delivery</button></dt></dl>", True),
+    ],
+)
+def test_a_bar_of_buttons_is_a_menu_unless_they_are_titles(tmp_path, bar, is_text):
+    path = tmp_path / "shop.html"
+    path.write_text(f"<body><p>It takes two days.</p><nav>{bar}</nav></body>")
+    assert ("Delivery" in text_of(path)) is is_text
+
+
 def test_a_table_that_is_the_whole_page_is_not_lost(tmp_path):
     rows = "".join(f"<tr><td>Station {i}</td><td>{i * 17} barrels</td></tr>" for i in range(1, 60))
     path = tmp_path / "t.html"

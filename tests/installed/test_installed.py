@@ -52,7 +52,7 @@ assert ReadingSynthesizer(model="scripted").get_response("How many barrels?", ["
     "inspect": """
 from inspect_ai import eval
 from bookwheel.lab.evaluation.inspect_task import reading
-(log,) = eval(reading(task="book", tokens=512, count=1), model="mockllm/model", display="none", log_dir="logs")
+(log,) = eval(reading(task="niah_single_1", tokens=512, count=1), model="mockllm/model", display="none", log_dir="logs")
 assert log.status == "success", log.error
 """,
     "tensorboard": "from tensorboard.backend.event_processing.event_accumulator import EventAccumulator",

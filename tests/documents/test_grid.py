@@ -283,3 +283,19 @@ def test_amounts_that_are_repeated_are_noted_and_words_are_not() -> None:
 def test_a_title_is_no_heading_and_no_item() -> None:
     rows = [["# made by x", "", ""], ["A", "B", "C"], ["one", "2", "3"], ["two", "5", "6"]]
     assert next(iter(format_rows(rows))) == "\\# made by x"
+
+
+def test_a_name_of_a_group_stays_before_its_rows_wherever_it_stands() -> None:
+    rows = [["A", "B", "C"], ["one", "2", "3"], ["two", "5", "6"], ["Late boats", "", ""], ["three", "7", "8"]]
+    assert lines(rows, Span(3, 0, 1, 3), is_marked=True)[2:] == [
+        "| one | 2 | 3 |",
+        "| two | 5 | 6 |",
+        "| Late boats |  |  |",
+        "| three | 7 | 8 |",
+    ]
+
+
+@pytest.mark.parametrize("outside", [Span(9, 0, 1, 2), Span(0, 9, 1, 2)])
+def test_a_merged_cell_outside_of_what_has_values_changes_nothing(outside: Span) -> None:
+    rows = [["A", "B"], ["one", "2"], ["two", "5"]]
+    assert lines(rows, outside, is_marked=True) == lines(rows, is_marked=True)

@@ -91,3 +91,17 @@ def test_what_hangs_on_a_message_of_slack_stands_with_it(tmp_path) -> None:
         "[file: deleted]",
     ]
     assert any("logs.json" in note for note in document.notes)
+
+
+def test_a_message_without_words_is_told_and_a_deleted_one_has_its_old_speaker(tmp_path) -> None:
+    day = [
+        {"type": "message", "user": "U1", "ts": "1764000010.000100", "text": ""},
+        {"type": "message", "ts": "1764000020.000100", "previous_message": {"user": "U1", "text": "a slip"}}
+        | {"subtype": "message_deleted"},
+    ]
+    document = open_document(
+        [volume(tmp_path, "s.zip", pack(USERS, "users.json", **{"general/2025-11-24.json": day})).path]
+    )
+    (part,) = document.parts()
+    assert "Ada: (deletes a message)" in part.text
+    assert "messages without words: s.zip#general" in document.notes

@@ -75,7 +75,7 @@ def test_a_comment_beside_a_cell_is_read_with_its_cell_and_its_words(tmp_path) -
     sheet.write_comment("B2", "counted  by Ada")
     book.close()
     text = "".join(part.text for part in open_document([tmp_path / "a.xlsx"]).parts())
-    assert "- B2: counted by Ada" in text
+    assert "## Comments\n\n- B2: counted by Ada" in text
     assert "1000000000000000" in text
     assert "123456789012345 " in text
 

@@ -60,6 +60,11 @@ class Picture:
     """PNG or JPEG; empty where only what is known about it was loaded."""
 
     @property
+    def text(self) -> str:
+        """The words that were recognised in it, a line each."""
+        return "\n".join(line.text for line in self.lines)
+
+    @property
     def mark(self) -> str:
         """The words that point at it, in the document, in prompts and in memories."""
         return f"[{self.label}]"

@@ -79,7 +79,6 @@ def _locate(opened: OpenMemory, quote: DatedQuote) -> DatedQuote:
 
 def picture_to_json(picture: Picture) -> MemoryPictureJson:
     """Return what is shown of a picture below a line."""
-    words = "\n".join(line.text for line in picture.lines)
     return MemoryPictureJson(
         label=picture.label,
         source=picture.source,
@@ -87,5 +86,5 @@ def picture_to_json(picture: Picture) -> MemoryPictureJson:
         sha256=picture.sha256,
         width=picture.width,
         height=picture.height,
-        words=words,
+        words=picture.text,
     )

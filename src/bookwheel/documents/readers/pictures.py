@@ -187,7 +187,7 @@ def find_quote(picture: Picture, quote: str) -> tuple[Box, float] | None:
     A quote may be a row, whose cells stand in any order of lines; what was measured stands in none. None where most of
     it does not stand there.
     """
-    text = "\n".join(line.text for line in picture.lines)
+    text = picture.text
     pieces = [quote] if _has_most(text, quote) else _list_cells(quote)
     if not pieces or not all(_has_most(text, piece) for piece in pieces):
         return None
@@ -230,8 +230,7 @@ def mark_passage(picture: Picture, passage: str) -> list[Box]:
 
     Of a row that does not stand there as one, as in a chart, each cell is looked for.
     """
-    starts = list(accumulate((len(line.text) + 1 for line in picture.lines), initial=0))
-    text = "\n".join(line.text for line in picture.lines)
+    starts, text = accumulate((len(line.text) + 1 for line in picture.lines), initial=0), picture.text
     places = find_characters(text, passage)
     for row in passage.splitlines():
         if "|" in row and not _has_most(text, row):

@@ -101,8 +101,8 @@ def find_table_answer(question: str, passage: str, document: Document) -> ToldAn
     if wanted.is_whole:
         told = _ask_tables(question, wanted, every, own)
         # "How many beds did East have?" may count rows, or be about one; "Which supplier sent R-25180?" is about one.
-        is_one = own is not None and _names_row(question, own, every)
-        if told or wanted.is_bound or find_style(question) is Style.LIST or (wanted.is_compared and not is_one):
+        is_all = wanted.is_bound or find_style(question) is Style.LIST
+        if told or is_all or (wanted.is_compared and not (own and _names_row(question, own, every))):
             return told
     named = _find_named_value(question, every) if wanted.is_amount else None
     return named or (_find_in_row(question, own, passage) if own else None)
@@ -131,7 +131,7 @@ def _names_row(question: str, row: Window, rows: Sequence[Window]) -> bool:
     header = _read_header(row)
     columns = find_stems(header)
     asked = {stem for stem in list_asked(question) - columns if not stem.isdigit()}
-    beside = [one for one in rows if one.lead_spans and one.lead_spans[-1] == row.lead_spans[-1]]
+    beside = [one for one in rows if one.lead_spans and one.lead_spans[-1] == row.lead_spans[-1]][:_MOST_ROWS]
     named = [one for one in beside if asked & find_stems("".join(read_row(header, _read_line(one))[1][:1]))]
     return named == [row] and find_counted(question) not in columns
 

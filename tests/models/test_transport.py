@@ -15,7 +15,7 @@ from bookwheel.models import client as client_module
 from bookwheel.models import transport
 from bookwheel.models.client import Client
 from bookwheel.models.endpoint import Endpoint
-from bookwheel.models.transport import BoundedTransport, open_http_client
+from bookwheel.models.transport import BoundedClient, BoundedTransport
 from bookwheel.plan import Sampling
 from bookwheel.types import Message
 
@@ -153,12 +153,12 @@ def test_the_heads_of_the_worst_replies_are_http():
 def test_certificates_are_loaded_for_the_first_connection_that_needs_them(monkeypatch):
     opened = []
     monkeypatch.setattr(transport, "_open_tls", lambda *_: opened.append(1) or ssl.create_default_context())
-    open_http_client(Endpoint.resolve("http://localhost:1/v1"), httpx2.Timeout(1))
+    BoundedClient(Endpoint.resolve("http://localhost:1/v1"), httpx2.Timeout(1))
     assert not opened
     late = transport._LateTls(ssl.PROTOCOL_TLS_CLIENT)
     assert late.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="a").context.verify_mode is ssl.CERT_REQUIRED
     assert opened
-    open_http_client(Endpoint.resolve("https://localhost:1/v1"), httpx2.Timeout(1))
+    BoundedClient(Endpoint.resolve("https://localhost:1/v1"), httpx2.Timeout(1))
     assert len(opened) == 2
 
 

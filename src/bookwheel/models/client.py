@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import httpx2
 
-from bookwheel.models.server_errors import StatusError, StreamedError, find_retry_after
+from bookwheel.models.server_errors import (
+    StatusError,
+    StreamedError,
+    find_retry_after,
+    request_errors,
+    translate_error,
+)
 from bookwheel.models.transport import late_reply
 
 if TYPE_CHECKING:
@@ -67,6 +73,13 @@ class Client:
     async def post(self, route: str, body: Mapping[str, Any]) -> Any:
         """Return what a route answers to JSON: JSON, or its text where it is none."""
         return _parse(await self.post_raw(route, body))
+
+    async def ask(self, route: str, body: Mapping[str, Any], model: str = "") -> Any:
+        """Return what `post` does. Raise a ModelError for whatever goes wrong."""
+        try:
+            return await self.post(route, body)
+        except request_errors() as error:
+            raise translate_error(error, self._endpoint, model) from error
 
     async def post_raw(self, route: str, body: Mapping[str, Any]) -> httpx2.Response:
         """Return a route's answer to JSON as it came."""

@@ -19,8 +19,6 @@ from bookwheel.types import Finish, Usage
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from bookwheel.text.tokens import Tokenizer
-    from bookwheel.types import Message
 
 # Every other reason, except the two below, means that the model stopped by itself.
 _FINISHES: Final = {
@@ -233,21 +231,14 @@ def parse_count(value: object) -> int | None:
     return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
-def settle_count(reported: int | None, texts: Sequence[str], tokenizer: Tokenizer) -> int:
-    """Return the server's count of the texts, or our own where it sent none, or less than they can have."""
-    least = least_tokens(texts)
-    return reported if reported and reported >= least else max(least, sum(map(tokenizer.count, texts)))
-
-
-def settle_usage(body: Mapping[str, Any], messages: Sequence[Message], started: float) -> Usage:
-    """Return the usage of a call that wrote one token at most."""
-    usage, texts = as_mapping(body.get("usage")), [message.content for message in messages]
-    return Usage(
-        calls=1,
-        prompt_tokens=settle_count(parse_count(usage.get("prompt_tokens")), texts, EstimatingTokenizer()),
-        completion_tokens=parse_count(usage.get("completion_tokens")) or 0,
-        seconds=time.perf_counter() - started,
-    )
+def settle_usage(body: Mapping[str, Any], texts: Sequence[str], started: float) -> Usage:
+    """Return the usage of a call that wrote one token at most, by our own count where the server's cannot be."""
+    usage, least = as_mapping(body.get("usage")), least_tokens(texts)
+    prompt_tokens = parse_count(usage.get("prompt_tokens")) or 0
+    if prompt_tokens < max(least, 1):
+        prompt_tokens = max(least, sum(map(EstimatingTokenizer().count, texts)))
+    completion_tokens, seconds = parse_count(usage.get("completion_tokens")) or 0, time.perf_counter() - started
+    return Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, seconds=seconds)
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:

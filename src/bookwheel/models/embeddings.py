@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BadReply, InputError, MissingAbility, ModelError, Rejected, UnknownModel
 from bookwheel.models.base import EmbeddingModel, Embeddings, Vector, embed_texts, missing_embeddings, unwrap
-from bookwheel.models.completion import as_mapping, parse_count, settle_count
-from bookwheel.models.server_errors import request_errors, translate_error
-from bookwheel.text.tokens import EstimatingTokenizer, replace_surrogates
+from bookwheel.models.completion import as_mapping, settle_usage
+from bookwheel.models.server_errors import is_missing_route
+from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Usage
 
 if TYPE_CHECKING:
@@ -85,25 +85,16 @@ class ServerEmbedder:
         async with self._slots:
             started = time.perf_counter()
             try:
-                reply = await self._client.post("/embeddings", body)
-            except request_errors() as error:
-                raise self._translate(error) from error
+                reply = await self._client.ask("/embeddings", body, self.name)
+            except ModelError as error:
+                # vLLM and gateways have no such route for chat models (404, 405); llama.cpp and Ollama say 501 and 500.
+                is_refusal = isinstance(error, Rejected) and "embedding" in str(error).casefold()
+                if is_missing_route(error) or isinstance(error, UnknownModel) or is_refusal:
+                    missing = missing_embeddings(f"{self.name} at {self.endpoint.display_url}")
+                    raise MissingAbility(f"{missing} ({error})") from error
+                raise
         vectors = self._parse_vectors(reply, len(texts))
-        return Embeddings(vectors=vectors, usage=_count_usage(reply, texts, started))
-
-    def _translate(self, error: Exception) -> Exception:
-        """Say that there are no embeddings where the server says so in its own way."""
-        fault = translate_error(error, self.endpoint, self.name)
-        status = getattr(error, "status_code", 0)
-        # vLLM and gateways have no such route for chat models (404, 405); llama.cpp and Ollama answer 501 and 500.
-        if status in {404, 405, 501} or isinstance(fault, UnknownModel):
-            return self._missing(str(fault))
-        if isinstance(fault, Rejected) and "embedding" in str(fault).casefold():
-            return self._missing(str(fault))
-        return fault
-
-    def _missing(self, reason: str) -> MissingAbility:
-        return MissingAbility(f"{missing_embeddings(f'{self.name} at {self.endpoint.display_url}')} ({reason})")
+        return Embeddings(vectors=vectors, usage=settle_usage(as_mapping(reply), texts, started))
 
     def _parse_vectors(self, reply: object, count: int) -> tuple[Vector, ...]:
         data = reply.get("data") if isinstance(reply, dict) else None
@@ -132,12 +123,6 @@ def _normalize(values: Sequence[float]) -> Vector:
     if not values or not isfinite(length) or not length:
         raise ValueError("a vector without a direction")
     return tuple(value / length for value in values)
-
-
-def _count_usage(reply: Any, texts: Sequence[str], started: float) -> Usage:
-    counted = as_mapping(as_mapping(reply).get("usage")).get("prompt_tokens")
-    tokens = settle_count(parse_count(counted), texts, EstimatingTokenizer())
-    return Usage(calls=1, prompt_tokens=tokens, seconds=time.perf_counter() - started)
 
 
 class StaticEmbedder:

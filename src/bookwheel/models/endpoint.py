@@ -95,10 +95,10 @@ class Endpoint:
         """Return an HTTP client with bounded replies."""
         from httpx2 import Timeout
 
-        from bookwheel.models.transport import open_http_client
+        from bookwheel.models.transport import BoundedClient
 
         connect = min(max(self.timeout, _LEAST_SECONDS_TO_CONNECT), _SECONDS_TO_CONNECT)
-        return open_http_client(self, Timeout(self.timeout, connect=connect))
+        return BoundedClient(self, Timeout(self.timeout, connect=connect))
 
 
 def _is_web_address(url: str) -> bool:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from bookwheel.plan import Sampling
 
 _TOO_LONG: Final = "exceed_context_size_error"
-
-
 # Prompts of the last few chunks: a second question on a chunk finds it already computed.
 _CACHE_MIB: Final = 256
 # llama.cpp lists this many of the likeliest next tokens.
@@ -73,18 +71,10 @@ class Engine:
         self._calls = httpx2.Client(base_url=address, headers=headers, trust_env=False, timeout=None)
         self._replies = httpx2.AsyncClient(base_url=address, headers=headers, trust_env=False, timeout=None)
         self._stop = weakref.finalize(self, list.clear, [server])
-        self.window: int = int(self._get("/props")["default_generation_settings"]["n_ctx"])
+        self.window: int = int(_parse_response(self._calls.get("/props"))["default_generation_settings"]["n_ctx"])
 
     @classmethod
-    def start(
-        cls,
-        weights: Path,
-        *,
-        threads: int,
-        slots: int,
-        window: int,
-        adapter: Path | None = None,
-    ) -> Engine:
+    def start(cls, weights: Path, *, threads: int, slots: int, window: int, adapter: Path | None = None) -> Engine:
         """Load the weights. Up to `slots` replies are generated at a time, each with a window of its own."""
         try:
             import xllamacpp
@@ -160,7 +150,8 @@ class Engine:
             async for block in response.aiter_bytes():
                 # Only \n ends a line: a reply may hold the other line ends that text decoders know.
                 *lines, rest = (rest + block).split(b"\n")
-                for event in map(_parse_event, filter(_is_event, lines)):
+                # The others are empty or keep the connection alive.
+                for event in (_parse_event(line) for line in lines if line.startswith((b"data:", b"error:"))):
                     text += str(event.get("content", ""))
                     if event.get("stop"):
                         # The ids of a stream lack those within a character.
@@ -209,9 +200,6 @@ class Engine:
 
     def _tokenize(self, text: str, **options: bool) -> list[Any]:
         return list(self._post("/tokenize", {"content": replace_surrogates(text), **options})["tokens"])
-
-    def _get(self, path: str) -> dict[str, Any]:
-        return _parse_response(self._calls.get(path))
 
     def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return _parse_response(self._calls.post(path, json=body))
@@ -271,11 +259,6 @@ def _parse_response(response: httpx2.Response) -> dict[str, Any]:
         )
     # Not a ServerFault, which is tried again: in this process the same request would fail in the same way.
     raise Rejected(f"llama.cpp refused the call (status {response.status_code}): {fault.get('message', body)}")
-
-
-def _is_event(line: bytes) -> bool:
-    """Return True for a line with JSON; the others are empty or keep the connection alive."""
-    return line.startswith((b"data:", b"error:"))
 
 
 def _parse_event(line: bytes) -> dict[str, Any]:

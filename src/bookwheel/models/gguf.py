@@ -43,6 +43,11 @@ Value = str | int | float | bool
 # Fields that the writer sets itself, and those that describe how tensors are packed.
 _OWN: Final = ("GGUF.", "general.architecture", "general.quantization_version", "general.file_type")
 _MAGIC: Final = b"GGUF"
+_HEADER_FAULT: Final = "has a damaged header: copy or download the file again"
+_LOAD_FAULT: Final = (
+    "cannot be loaded: {reason}; "
+    "`bookwheel models --fetch` downloads the built-in weights, which are used if BOOKWHEEL_WEIGHTS is unset"
+)
 # What a header of wrong numbers raises: a size, an alignment of 0, lists in lists.
 _DAMAGE_ERRORS: Final = (struct.error, ValueError, KeyError, ArithmeticError, RecursionError, IndexError)
 _NUMBERS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -74,52 +79,30 @@ class GgufFile:
 
 def read_header(path: Path) -> dict[str, Value]:
     """Return the fields before the first list. Raise NoWeights if the file is not a GGUF, or truncated."""
-    try:
-        with _open(path) as cursor:
-            fields: dict[str, Value] = {}
-            _, count = cursor.read_numbers("QQ")
-            for _ in range(count):
-                name, (kind,) = cursor.read_string(), cursor.read_numbers("I")
-                if kind == _LIST:
-                    break
-                fields[name] = cursor.read_value(kind)
-            return fields
-    except _DAMAGE_ERRORS as error:
-        raise NoWeights(f"{path} has a damaged header: copy or download the file again") from error
+    with _open(path) as cursor:
+        return cursor.read_fields(until_list=True)[0]
 
 
 def read_lists(path: Path, names: Collection[str]) -> tuple[dict[str, Value], dict[str, list[Value]]]:
     """Return all fields that are no lists, and the lists of these names that the file has."""
-    try:
-        with _open(path) as cursor:
-            _, count = cursor.read_numbers("QQ")
-            fields: dict[str, Value] = {}
-            lists: dict[str, list[Value]] = {}
-            for _ in range(count):
-                name, (kind,) = cursor.read_string(), cursor.read_numbers("I")
-                if kind != _LIST:
-                    fields[name] = cursor.read_value(kind)
-                elif name in names:
-                    kind, length = cursor.read_numbers("IQ")
-                    lists[name] = [cursor.read_value(kind) for _ in range(length)]
-                else:
-                    cursor.skip_list()
-            return fields, lists
-    except _DAMAGE_ERRORS as error:
-        raise NoWeights(f"{path} has a damaged header: copy or download the file again") from error
+    with _open(path) as cursor:
+        return cursor.read_fields(names)
 
 
 def load_gguf(path: Path) -> GgufFile:
     """Load every tensor. Raise NoWeights for a damaged file, or one in another format than F32, F16 and Q8_0."""
-    try:
-        with _open(path) as cursor:
-            return _load(cursor)
-    except _DAMAGE_ERRORS as error:
-        reason = str(error) if isinstance(error, _OtherKind) else "it is damaged"
-        raise NoWeights(
-            f"{path} cannot be loaded: {reason}; "
-            f"`bookwheel models --fetch` downloads the built-in weights, which are used if BOOKWHEEL_WEIGHTS is unset"
-        ) from error
+    with _open(path, _LOAD_FAULT) as cursor:
+        fields, _ = cursor.read_fields()
+        entries = []
+        for _ in range(cursor.tensors):
+            name, (dimensions,) = cursor.read_string(), cursor.read_numbers("I")
+            entries.append((name, cursor.read_numbers(f"{dimensions}Q")[::-1], *cursor.read_numbers("IQ")))
+        alignment = int(fields.get("general.alignment", _ALIGNMENT))
+        begin = -(-cursor.at // alignment) * alignment
+        tensors = {
+            name: _dequantize(cursor.content, begin + offset, sizes, kind) for name, sizes, kind, offset in entries
+        }
+        return GgufFile(fields=fields, tensors=tensors)
 
 
 def load_header_plan(fields: Mapping[str, Value], path: Path) -> Plan | None:
@@ -133,8 +116,8 @@ def load_header_plan(fields: Mapping[str, Value], path: Path) -> Plan | None:
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[_Cursor]:
-    """Open the file behind its magic word and version."""
+def _open(path: Path, fault: str = _HEADER_FAULT) -> Iterator[_Cursor]:
+    """Open the file behind its magic word and version. `fault` is what is said of one that is damaged."""
     try:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
@@ -143,6 +126,9 @@ def _open(path: Path) -> Iterator[_Cursor]:
                 yield _Cursor(content, at=len(_MAGIC) + struct.calcsize("<I"))
     except OSError as error:
         raise NoWeights(f"{path} cannot be read ({error.strerror}): name an existing .gguf file") from error
+    except _DAMAGE_ERRORS as error:
+        reason = str(error) if isinstance(error, _OtherKind) else "it is damaged"
+        raise NoWeights(f"{path} {fault.format(reason=reason)}") from error
 
 
 class _Cursor:
@@ -151,6 +137,8 @@ class _Cursor:
     def __init__(self, content: mmap.mmap, *, at: int) -> None:
         self.content = content
         self.at = at
+        self.tensors, self._fields = self.read_numbers("QQ")
+        """How many there are."""
 
     def read_numbers(self, kinds: str) -> tuple[Any, ...]:
         numbers = struct.unpack_from("<" + kinds, self.content, self.at)
@@ -168,6 +156,25 @@ class _Cursor:
         value: Value = self.read_string() if kind == _STRING else self.read_numbers(_NUMBERS[kind])[0]
         return value
 
+    def read_fields(
+        self, names: Collection[str] = (), *, until_list: bool = False
+    ) -> tuple[dict[str, Value], dict[str, list[Value]]]:
+        """Return all fields that are no lists, or those before the first one, and the lists of these names."""
+        fields: dict[str, Value] = {}
+        lists: dict[str, list[Value]] = {}
+        for _ in range(self._fields):
+            name, (kind,) = self.read_string(), self.read_numbers("I")
+            if kind != _LIST:
+                fields[name] = self.read_value(kind)
+            elif until_list:
+                break
+            elif name in names:
+                kind, length = self.read_numbers("IQ")
+                lists[name] = [self.read_value(kind) for _ in range(length)]
+            else:
+                self.skip_list()
+        return fields, lists
+
     def skip_list(self) -> None:
         kind, count = self.read_numbers("IQ")
         if kind in _NUMBERS:
@@ -178,25 +185,6 @@ class _Cursor:
                 self.skip_list()
             else:
                 self.at += 8 + struct.unpack_from("<Q", self.content, self.at)[0]
-
-
-def _load(cursor: _Cursor) -> GgufFile:
-    tensor_count, field_count = cursor.read_numbers("QQ")
-    fields: dict[str, Value] = {}
-    for _ in range(field_count):
-        name, (kind,) = cursor.read_string(), cursor.read_numbers("I")
-        if kind == _LIST:
-            cursor.skip_list()
-        else:
-            fields[name] = cursor.read_value(kind)
-    entries = []
-    for _ in range(tensor_count):
-        name, (dimensions,) = cursor.read_string(), cursor.read_numbers("I")
-        entries.append((name, cursor.read_numbers(f"{dimensions}Q")[::-1], *cursor.read_numbers("IQ")))
-    alignment = int(fields.get("general.alignment", _ALIGNMENT))
-    begin = -(-cursor.at // alignment) * alignment
-    tensors = {name: _dequantize(cursor.content, begin + offset, sizes, kind) for name, sizes, kind, offset in entries}
-    return GgufFile(fields=fields, tensors=tensors)
 
 
 def _dequantize(content: mmap.mmap, offset: int, sizes: tuple[int, ...], kind: int) -> Floats:

@@ -17,7 +17,6 @@ from bookwheel.errors import BookwheelError, ModelError, TimedOut
 from bookwheel.models.base import Ability, JudgingModel, unwrap
 from bookwheel.models.completion import as_mapping, parse_count
 from bookwheel.models.openai import OpenAIModel
-from bookwheel.models.server_errors import request_errors, translate_error
 from bookwheel.models.vision import refuses_pictures
 from bookwheel.picture import Picture
 from bookwheel.plan import Sampling
@@ -158,9 +157,7 @@ async def _try_prefix_cache(model: OpenAIModel) -> tuple[bool | None, str]:
     body = {"model": model.name, "messages": [{"role": "user", "content": f"{text}\nReply with OK."}]}
     try:
         for _ in range(2):
-            reply = await client.post("/chat/completions", {**body, "max_tokens": 1})
-    except request_errors() as error:
-        raise translate_error(error, model.endpoint, model.name) from error
+            reply = await client.ask("/chat/completions", {**body, "max_tokens": 1}, model.name)
     finally:
         await client.close()
     cached, total = _parse_cached(reply)

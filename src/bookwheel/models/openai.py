@@ -32,7 +32,7 @@ from bookwheel.models.server_errors import (
     wrong_address_error,
 )
 from bookwheel.models.server_models import ServerSoftware, find_model, list_served_models
-from bookwheel.models.server_scores import ServerScores, TokenRecorder, to_json
+from bookwheel.models.server_scores import ServerScores, to_json
 from bookwheel.models.server_tokenizer import ServerTokenizer
 from bookwheel.models.transport import late_reply
 from bookwheel.models.vision import PictureRule
@@ -56,17 +56,10 @@ _TEMPLATE_MARGIN: Final = 8
 # A server that counts less than this share of the prompt has cut it. Not 1: a tokenizer file may differ a little.
 _FULL_PROMPT_SHARE: Final = 0.95
 # Settings we drop if the server rejects them; max_tokens is then sent under its newer name.
-_OPTIONAL_SETTINGS: Final = (
-    "max_tokens",
-    "temperature",
-    "top_p",
-    "seed",
-    "repeat_penalty",
-    "repetition_penalty",
-    "chat_template_kwargs",
-    "response_format",
+_OPTIONAL_SETTINGS: Final[tuple[str, ...]] = (
+    *("max_tokens", "temperature", "top_p", "seed", "repeat_penalty", "repetition_penalty"),
+    *("chat_template_kwargs", "response_format"),
 )
-
 # Characters that are tokenized in the time that a thread takes to begin and end, or a little more.
 _SHORT_TEXT: Final = 2000
 
@@ -133,7 +126,6 @@ class OpenAIModel:
         # A try of the client's own would multiply those of the reading, and would pass its budget unseen.
         self._client = replace(self.endpoint, retries=0).open_client()
         self._scores = ServerScores(self._client, self.endpoint, name, self._find_software)
-        self._recorder = TokenRecorder(self._client, self.endpoint, self._find_software)
 
     @classmethod
     async def connect(
@@ -171,11 +163,11 @@ class OpenAIModel:
         sent_messages = to_json(messages)
         async with self._slots:
             started = time.perf_counter()
-            extras = await self._recorder.request_settings(sampling) if self._record else {}
+            extras = await self._scores.recording_settings(sampling) if self._record else {}
             body = await self._request_in_time(sent_messages, limit, sampling, extras)
             completion = parse_completion(body, limit)
             await self._check_full_prompt(messages, completion)
-            tokens = await self._recorder.build_record(sent_messages, completion) if extras else None
+            tokens = await self._scores.build_record(sent_messages, completion) if extras else None
             seconds = time.perf_counter() - started
         await self._prepare_count(completion)
         usage = await self._count_usage(messages, completion, seconds)
@@ -234,24 +226,21 @@ class OpenAIModel:
             body = {"model": self.name, "messages": messages, **extras, **settings, **self._extra}
             try:
                 return await self._send(body, stream)
-            except StatusError as error:
-                if error.status_code not in _UNPROCESSABLE:
-                    raise translate_error(error, self.endpoint, self.name) from error
-                unsupported = find_rejected_setting(
-                    error, {name: body[name] for name in _OPTIONAL_SETTINGS if name in settings}
-                )
-                if unsupported is None and stream and not self._stream and self._streams_for_watchers:
-                    # Nobody asked for a stream but a watcher, so a server that refuses one is asked as before.
-                    self._streams_for_watchers, stream = False, None
-                    continue
+            except request_errors() as error:
+                unsupported = None
+                if isinstance(error, StatusError) and error.status_code in _UNPROCESSABLE:
+                    optional = {name: body[name] for name in _OPTIONAL_SETTINGS if name in settings}
+                    unsupported = find_rejected_setting(error, optional)
+                    if unsupported is None and stream and not self._stream and self._streams_for_watchers:
+                        # Nobody asked for a stream but a watcher, so a server that refuses one is asked as before.
+                        self._streams_for_watchers, stream = False, None
+                        continue
                 if unsupported is None:
-                    raise translate_error(error, self.endpoint, self.name) from error
+                    received = stream.received if stream else None
+                    raise translate_error(error, self.endpoint, self.name, received=received) from error
                 self.unsupported.add(unsupported)
                 if unsupported != "max_tokens":
                     _log.warning("%s rejects %s; the server's own value is used", self.name, unsupported)
-            except request_errors() as error:
-                received = stream.received if stream else None
-                raise translate_error(error, self.endpoint, self.name, received=received) from error
 
     def _settings(self, limit: int, sampling: Sampling) -> dict[str, Any]:
         """Return the settings to send, without those that this server has rejected."""
@@ -302,11 +291,10 @@ class OpenAIModel:
         """Raise WindowExceeded if the server cut the prompt silently, as Ollama does: its count shows it."""
         if completion.prompt_tokens is None or not self.tokenizer.exact:
             return
-        unknown = [message.content for message in messages if message.tokens is None]
         # A server with a tokenizer of its own refuses what does not fit; asking it again only costs time.
-        if unknown and isinstance(self.tokenizer, ServerTokenizer):
+        if isinstance(self.tokenizer, ServerTokenizer) and any(message.tokens is None for message in messages):
             return
-        sent = sum(message.tokens or 0 for message in messages) + await self._count_tokens(unknown)
+        sent = await self._count_messages(messages)
         if completion.prompt_tokens < sent * _FULL_PROMPT_SHARE:
             raise WindowExceeded(
                 f"the server used only {completion.prompt_tokens} of the prompt's {sent} tokens and cut the rest "
@@ -316,7 +304,6 @@ class OpenAIModel:
     async def _count_usage(self, messages: Sequence[Message], completion: Completion, seconds: float) -> Usage:
         """Return the server's counts, or our own where it sent none, or fewer than the texts can have."""
         sent = [message.content for message in messages]
-        prompt_tokens, completion_tokens = completion.prompt_tokens, completion.completion_tokens
         prompt_tokens = await self._settle(completion.prompt_tokens, sent)
         completion_tokens = await self._settle(completion.completion_tokens, [completion.text])
         usage = Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, seconds=seconds)
@@ -332,11 +319,9 @@ class OpenAIModel:
         """Return counts that are not below our own, where we count by a tokenizer that the server has no say in."""
         if not self.tokenizer.exact or isinstance(self.tokenizer, ServerTokenizer):
             return usage
-        unknown = [message.content for message in messages if message.tokens is None]
-        prompt = sum(message.tokens or 0 for message in messages) + await self._count_tokens(unknown)
         return replace(
             usage,
-            prompt_tokens=max(usage.prompt_tokens, prompt),
+            prompt_tokens=max(usage.prompt_tokens, await self._count_messages(messages)),
             completion_tokens=max(usage.completion_tokens, await self._count_tokens([written])),
         )
 
@@ -348,6 +333,10 @@ class OpenAIModel:
             self.tokenizer.remember(text, counted)
         elif self.tokenizer.exact:
             await self._count_tokens([text])
+
+    async def _count_messages(self, messages: Sequence[Message]) -> int:
+        unknown = [message.content for message in messages if message.tokens is None]
+        return sum(message.tokens or 0 for message in messages) + await self._count_tokens(unknown)
 
     async def _count_tokens(self, texts: Sequence[str]) -> int:
         """Count in a thread where that takes time, so that other calls go on."""

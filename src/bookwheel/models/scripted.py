@@ -22,6 +22,7 @@ from bookwheel.errors import MissingAbility
 from bookwheel.models.base import Ability, Judgement, Likelihood
 from bookwheel.models.vision import PictureRule
 from bookwheel.plan import Plan, Sampling
+from bookwheel.text.lexicon import words
 from bookwheel.text.tokens import Tokenizer, WordTokenizer
 from bookwheel.types import Finish, Message, Reply, Usage
 
@@ -123,32 +124,7 @@ class ScriptedModel:
 
 _SENTENCE: Final = re.compile(r"[^.!?。！？\n]+[.!?。！？]?")
 _WORD: Final = re.compile(r"[a-z0-9]{3,}|[\u4e00-\u9fff]", re.IGNORECASE)
-_COMMON: Final = frozenset(
-    [
-        "the",
-        "and",
-        "for",
-        "was",
-        "were",
-        "are",
-        "what",
-        "who",
-        "when",
-        "where",
-        "which",
-        "how",
-        "did",
-        "does",
-        "that",
-        "this",
-        "with",
-        "from",
-        "has",
-        "had",
-    ]
-)
-
-
+_COMMON: Final = words("the and for was were are what who when where which how did does that this with from has had")
 # The last words of the prompts that ask for something else than a memory.
 _ASKS_FOR_CHANGES: Final = ("Changes:", "变化:")
 _ASKS_FOR_PART: Final = {"New part:": "Part 1:", "新的部分:": "部分1:"}

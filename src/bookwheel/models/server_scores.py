@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import (
@@ -28,7 +29,7 @@ from bookwheel.errors import (
 from bookwheel.models.base import Ability, Judgement, Likelihood
 from bookwheel.models.completion import as_mapping, parse_ids, parse_number, settle_usage
 from bookwheel.models.engine import force_tokens, parse_forced_tokens
-from bookwheel.models.server_errors import is_missing_route, request_errors, translate_error
+from bookwheel.models.server_errors import is_missing_route
 from bookwheel.models.server_models import ServerSoftware
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Message, TokenRecord, Usage
@@ -98,7 +99,7 @@ class ServerScores:
         return Judgement(
             options=tuple(options),
             logprobs=tuple(_find_option(option, options, listed, least) for option in options),
-            usage=settle_usage(body, messages, started),
+            usage=settle_usage(body, [one.content for one in messages], started),
         )
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
@@ -133,17 +134,16 @@ class ServerScores:
         logprobs = [
             _parse_entry(entry, id_) for entry, id_ in zip(entries[len(entries) - len(ids) :], ids, strict=True)
         ]
-        return Likelihood(logprobs=tuple(logprobs), usage=settle_usage(body, messages, started))
+        return Likelihood(
+            logprobs=tuple(logprobs), usage=settle_usage(body, [one.content for one in messages], started)
+        )
 
     async def _score_forced(self, messages: Sequence[Message], continuation: str, started: float) -> Likelihood:
         """Make llama.cpp generate the continuation."""
-        root = self._endpoint.root
-        template = {"messages": to_json(messages), **_WITHOUT_THINKING}
-        rendered = await self._post(f"{root}/apply-template", template)
-        prompt = await self._tokenize(str(rendered.get("prompt")), special=True)
+        prompt = await self._tokenize_prompt({"messages": to_json(messages), **_WITHOUT_THINKING})
         ids = await self._tokenize(continuation, special=False)
         settings = {"temperature": 0, "cache_prompt": True, "return_tokens": True, **force_tokens(ids)}
-        body = await self._post(f"{root}/completion", {"prompt": prompt, **settings})
+        body = await self._post(f"{self._endpoint.root}/completion", {"prompt": prompt, **settings})
         seconds = time.perf_counter() - started
         usage = Usage(calls=1, prompt_tokens=len(prompt), completion_tokens=len(ids), seconds=seconds)
         return Likelihood(logprobs=parse_forced_tokens(body, ids), usage=usage)
@@ -161,7 +161,14 @@ class ServerScores:
                     f"{self._name} at {self._endpoint.display_url} cannot score a given text"
                 ) from error
             raise
-        return Likelihood(logprobs=logprobs, usage=settle_usage(body, messages, started))
+        return Likelihood(logprobs=logprobs, usage=settle_usage(body, [one.content for one in messages], started))
+
+    async def _tokenize_prompt(self, template: Mapping[str, Any]) -> list[int]:
+        """Return a conversation's ids from llama.cpp's template and tokenizer: its chat route does not send them."""
+        rendered = await self._post(f"{self._endpoint.root}/apply-template", template)
+        if not isinstance(prompt := rendered.get("prompt"), str):
+            raise BadReply(f"{self._endpoint.display_url} sent no prompt from /apply-template")
+        return await self._tokenize(prompt, special=True)
 
     async def _tokenize(self, text: str, *, special: bool) -> list[int]:
         """Return a text's ids from the server's own tokenizer; vLLM and llama.cpp name the fields differently."""
@@ -176,53 +183,29 @@ class ServerScores:
         return list(ids)
 
     async def _post(self, route: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        try:
-            reply = await self._client.post(route, {"model": self._name, **body})
-        except request_errors() as error:
-            raise translate_error(error, self._endpoint, self._name) from error
+        reply = await self._client.ask(route, {"model": self._name, **body}, self._name)
         if not isinstance(reply, dict):
             raise BadReply(f"{self._endpoint.display_url} did not answer {route} with JSON")
         return reply
 
-
-class TokenRecorder:
-    """Requests the exact tokens of a reply, and records them where the server's counts agree."""
-
-    def __init__(
-        self, client: Client, endpoint: Endpoint, find_software: Callable[[], Awaitable[ServerSoftware]]
-    ) -> None:
-        self._client = client
-        self._endpoint = endpoint
-        self._find_software = find_software
-
-    async def request_settings(self, sampling: Sampling) -> Mapping[str, Any]:
+    async def recording_settings(self, sampling: Sampling) -> Mapping[str, Any]:
         """Return the settings that request exact tokens, or none if they would not match the sampling."""
-        software = await self._find_software()
+        software = await self._software()
         is_unmodified = sampling.temperature == 1 and sampling.top_p == 1 and sampling.repeat_penalty in {None, 1}
         return _RECORDING[software] if is_unmodified or software is ServerSoftware.LLAMA_CPP else {}
 
     async def build_record(self, messages: list[dict[str, str]], completion: Completion) -> TokenRecord | None:
         """Return the exact tokens if the server sent all of them and its counts agree."""
         prompt = completion.prompt_ids
-        if prompt is None and await self._find_software() is ServerSoftware.LLAMA_CPP:
-            prompt = await self._fetch_prompt_ids(messages)
+        if prompt is None and await self._software() is ServerSoftware.LLAMA_CPP:
+            with suppress(ModelError):
+                prompt = tuple(await self._tokenize_prompt({"messages": messages}))
         if prompt is None or completion.reply_ids is None or completion.logprobs is None:
             return None
         counts = (completion.prompt_tokens, completion.completion_tokens, len(completion.logprobs))
         if counts != (len(prompt), len(completion.reply_ids), len(completion.reply_ids)):
             return None
         return TokenRecord(prompt=prompt, reply=completion.reply_ids, logprobs=completion.logprobs)
-
-    async def _fetch_prompt_ids(self, messages: list[dict[str, str]]) -> tuple[int, ...] | None:
-        """Return the prompt's ids from llama.cpp's template and tokenizer: its chat route does not send them."""
-        root = self._endpoint.root
-        try:
-            rendered: Any = await self._client.post(f"{root}/apply-template", {"messages": messages})
-            body = {"content": rendered["prompt"], "add_special": True, "parse_special": True}
-            reply: Any = await self._client.post(f"{root}/tokenize", body)
-            return parse_ids(reply["tokens"])
-        except request_errors():
-            return None
 
 
 async def _succeeds(attempt: Callable[[], Awaitable[object]]) -> bool:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from bookwheel.background import LoopThread
 from bookwheel.errors import BadReply, ModelError
 from bookwheel.models.completion import parse_count, parse_ids
-from bookwheel.models.server_errors import request_errors, translate_error
 from bookwheel.text.tokens import replace_surrogates
 
 if TYPE_CHECKING:
@@ -180,10 +179,8 @@ class ServerTokenizer:
         return next((reply[name] for name in ("content", "prompt", "text") if isinstance(reply.get(name), str)), "")
 
     async def _post(self, route: str, body: dict[str, Any]) -> dict[str, Any]:
-        try:
-            reply = await self._client.post(f"{self._endpoint.root}/{route}", {"model": self._model, **body})
-        except request_errors() as error:
-            raise translate_error(error, self._endpoint, self._model) from error
+        body = {"model": self._model, **body}
+        reply = await self._client.ask(f"{self._endpoint.root}/{route}", body, self._model)
         return reply if isinstance(reply, dict) else {}
 
 

@@ -57,11 +57,6 @@ _CONNECTIONS: Final = httpx2.Limits(max_connections=1000, max_keepalive_connecti
 _CALLS_BEFORE_AIOHTTP: Final = 1000
 
 
-def open_http_client(endpoint: Endpoint, timeout: httpx2.Timeout) -> httpx2.AsyncClient:
-    """Return an HTTP client. It opens its first connection in the event loop that first uses it."""
-    return BoundedClient(endpoint, timeout)
-
-
 @cache
 def _open_tls(_places: ssl.DefaultVerifyPaths) -> ssl.SSLContext:
     """Return the context of all clients: certificates take 25 ms to load, and a model has three clients."""
@@ -76,7 +71,7 @@ class _LateTls(ssl.SSLContext):
 
 
 class BoundedClient(httpx2.AsyncClient):
-    """A client with bounded transports, also those to proxies."""
+    """A client with bounded transports, also to proxies. It connects first in the event loop that first uses it."""
 
     def __init__(self, endpoint: Endpoint, timeout: httpx2.Timeout) -> None:
         self._endpoint = endpoint
@@ -100,7 +95,18 @@ class BoundedClient(httpx2.AsyncClient):
         return BoundedTransport(light, self._endpoint)
 
     async def _check_host(self, request: httpx2.Request) -> None:
-        _check_host(request, self._endpoint)
+        """Raise Refused where a redirect would carry the document to another host, or off TLS."""
+        named, address = urlsplit(self._endpoint.url), self._endpoint.display_url
+        if request.url.host != named.hostname:
+            raise Refused(
+                f"{address} redirects to {request.url.host[:100]}, and no document is sent to a host that you did not "
+                f"name. If that one is right, give its address as the base URL."
+            )
+        if named.scheme == "https" and request.url.scheme != "https":
+            raise Refused(
+                f"{address} redirects to an address without TLS, and no document is sent where others can read it. If "
+                f"that is right, give the http address as the base URL."
+            )
 
     async def _bound_cookies(self, _response: httpx2.Response) -> None:
         # A server that sets another cookie with every reply would make each request longer than the last.
@@ -171,21 +177,6 @@ def _open_aiohttp(proxy: httpx2.Proxy | None, settings: dict[str, Any]) -> httpx
             await self._inner.aclose()
 
     return AiohttpTransport()
-
-
-def _check_host(request: httpx2.Request, endpoint: Endpoint) -> None:
-    """Raise Refused where a redirect would carry the document to another host, or off TLS."""
-    named = urlsplit(endpoint.url)
-    if request.url.host != named.hostname:
-        raise Refused(
-            f"{endpoint.display_url} redirects to {request.url.host[:100]}, and no document is sent to a host that you "
-            f"did not name. If that one is right, give its address as the base URL."
-        )
-    if named.scheme == "https" and request.url.scheme != "https":
-        raise Refused(
-            f"{endpoint.display_url} redirects to an address without TLS, and no document is sent where others can "
-            f"read it. If that is right, give the http address as the base URL."
-        )
 
 
 class BoundedTransport(httpx2.AsyncBaseTransport):

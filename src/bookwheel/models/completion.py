@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BadReply, EmptyReply, ServerFault, Unreachable
-from bookwheel.text.tokens import EstimatingTokenizer, least_tokens
+from bookwheel.text.tokens import EstimatingTokenizer, are_possible, least_tokens
 from bookwheel.types import Finish, Usage
 
 if TYPE_CHECKING:
@@ -233,10 +233,10 @@ def parse_count(value: object) -> int | None:
 
 def settle_usage(body: Mapping[str, Any], texts: Sequence[str], started: float) -> Usage:
     """Return the usage of a call that wrote one token at most, by our own count where the server's cannot be."""
-    usage, least = as_mapping(body.get("usage")), least_tokens(texts)
+    usage = as_mapping(body.get("usage"))
     prompt_tokens = parse_count(usage.get("prompt_tokens")) or 0
-    if prompt_tokens < max(least, 1):
-        prompt_tokens = max(least, sum(map(EstimatingTokenizer().count, texts)))
+    if not (prompt_tokens and are_possible(prompt_tokens, texts)):
+        prompt_tokens = max(least_tokens(texts), sum(map(EstimatingTokenizer().count, texts)))
     completion_tokens, seconds = parse_count(usage.get("completion_tokens")) or 0, time.perf_counter() - started
     return Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, seconds=seconds)
 

@@ -37,7 +37,7 @@ from bookwheel.models.server_tokenizer import ServerTokenizer
 from bookwheel.models.transport import late_reply
 from bookwheel.models.vision import PictureRule
 from bookwheel.plan import Plan, Sampling
-from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer, least_tokens
+from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer, are_possible, least_tokens
 from bookwheel.types import Reply, Usage
 
 if TYPE_CHECKING:
@@ -310,10 +310,9 @@ class OpenAIModel:
         return await self._raise_usage(usage, messages, completion.text)
 
     async def _settle(self, reported: int | None, texts: Sequence[str]) -> int:
-        least = least_tokens(texts)
-        if reported is not None and reported >= least:
+        if reported is not None and are_possible(reported, texts):
             return reported
-        return max(least, await self._count_tokens(texts))
+        return max(least_tokens(texts), await self._count_tokens(texts))
 
     async def _raise_usage(self, usage: Usage, messages: Sequence[Message], written: str = "") -> Usage:
         """Return counts that are not below our own, where we count by a tokenizer that the server has no say in."""

@@ -187,6 +187,12 @@ def least_tokens(texts: Iterable[str]) -> int:
     return sum(max(len(text.split()), _count_fifths(_RUN.sub(" ", text)) // 5) for text in texts)
 
 
+def are_possible(count: int, texts: Sequence[str]) -> bool:
+    """Tell whether the texts can have so few tokens. Most counts are above what needs no pattern."""
+    plenty = sum(max(len(text.split()), _count_fifths(text) // 5) for text in texts)
+    return count >= plenty or count >= least_tokens(texts)
+
+
 def _count_fifths(text: str) -> int:
     return len(text) if text.isascii() else len(text) + len(_SYLLABLE.findall(text))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from bookwheel.documents.opening import TextDocument
 from bookwheel.environment import Environment
 from bookwheel.models.local import LocalModel
-from bookwheel.reading.choice import find_default_way
+from bookwheel.reading.ways.auto import find_default_way
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.types import Step
 

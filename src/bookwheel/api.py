@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from bookwheel.arguments import (
+    Source,
     check_questions,
     find_own_model,
     make_blocking,
@@ -19,22 +20,18 @@ from bookwheel.arguments import (
 )
 from bookwheel.configuration import Connection, load_configuration
 from bookwheel.documents.cancellation import run_cancellable
-from bookwheel.plan import LIMITS
-from bookwheel.reading.runner import ignore_event
+from bookwheel.plan import LIMITS, Plan
+from bookwheel.reading.runner import Watch, ignore_event
 from bookwheel.reading.structured import format_schema
 from bookwheel.session import WayRequest, find_way, open_session, refuse_unknown
-from bookwheel.types import Status
+from bookwheel.types import Reading, Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from bookwheel.arguments import Source
     from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way
-    from bookwheel.reading.runner import Watch
-    from bookwheel.types import Reading
 
 
 @overload

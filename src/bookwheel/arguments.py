@@ -5,21 +5,18 @@ The settings are the options of `bookwheel ask` by their names: `Connection` and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
     from bookwheel.models.base import Model
     from bookwheel.types import Document
 
-    Source = str | Path | Sequence[str | Path] | Document
-
+Source: TypeAlias = "str | Path | Sequence[str | Path] | Document"
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 

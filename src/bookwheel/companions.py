@@ -11,23 +11,20 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from bookwheel.bounds import Ge, Gt, Le
 from bookwheel.configuration import Connection, load_configuration
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError
 from bookwheel.models.accompanied import AccompaniedModel, Companions
-from bookwheel.models.base import EMBEDDINGS_VARIABLE
+from bookwheel.models.base import EMBEDDINGS_VARIABLE, Model
 from bookwheel.models.embeddings import ServerEmbedder
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.registry import ModelAddress
 from bookwheel.models.server_models import find_only_model
 from bookwheel.plan import GatePlan, Scorer
 from bookwheel.schema import check_bounds, parse
-
-if TYPE_CHECKING:
-    from bookwheel.models.base import Model
 
 CALIBRATIONS_VARIABLE: Final = "BOOKWHEEL_CALIBRATIONS"
 JUDGE_VARIABLE: Final = "BOOKWHEEL_JUDGE"

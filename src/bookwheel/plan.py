@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from bookwheel.bounds import Ge, Gt, Le, Lt
 from bookwheel.errors import PlanError
-from bookwheel.schema import check_bounds, list_fields, parse, to_plain
+from bookwheel.schema import FieldSpec, check_bounds, list_fields, parse, to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from bookwheel.schema import FieldSpec
 
 _PAPER_WINDOW: Final = 8192
 _TOKEN_FIELDS: Final = ("question_tokens", "chunk_tokens", "memory_tokens", "answer_tokens")

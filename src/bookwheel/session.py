@@ -23,17 +23,17 @@ from bookwheel.configuration import Configuration, Connection, load_configuratio
 from bookwheel.errors import InputError
 from bookwheel.models.patience import Patience, persist
 from bookwheel.models.registry import ModelAddress
-from bookwheel.plan import SETTINGS, Plan, nest_settings, renew_budget
+from bookwheel.plan import SETTINGS, Budget, Plan, nest_settings, renew_budget
 from bookwheel.preset import load_preset_plan
 from bookwheel.reading import runner
-from bookwheel.reading.choice import choose_way, find_default_way
 from bookwheel.reading.follow_up import carry_steps, continue_way
 from bookwheel.reading.pictures import see_pictures
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.several import run_readings
 from bookwheel.reading.structured import apply_schema
+from bookwheel.reading.ways.auto import choose_way, find_default_way
 from bookwheel.reading.ways.registry import GROUP, check_abilities, estimate_reading, is_known, list_ways, load_way
-from bookwheel.types import DocumentInfo, Status, WayChoice
+from bookwheel.types import Document, DocumentInfo, Reading, Status, Usage, WayChoice
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
@@ -41,11 +41,9 @@ if TYPE_CHECKING:
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
     from bookwheel.models.weights import DownloadProgress
-    from bookwheel.plan import Budget
     from bookwheel.reading.estimate import CostEstimate
     from bookwheel.reading.loop import Way
     from bookwheel.reading.runner import Watch
-    from bookwheel.types import Document, Reading, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

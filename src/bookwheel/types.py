@@ -78,6 +78,9 @@ class Usage:
     def __add__(self, other: Usage) -> Usage:
         return Usage(**{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})
 
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(**{one.name: getattr(self, one.name) - getattr(other, one.name) for one in fields(self)})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRecord:
@@ -224,6 +227,10 @@ class Step:
     def without_texts(self) -> Self:
         """Return this step without the chunk's text and the prompt, which can be rebuilt from the document."""
         return replace(self, chunk=replace(self.chunk, text=""), conversation=replace(self.conversation, messages=()))
+
+    def with_index(self, index: int) -> Self:
+        """Return this step under another number. A chunk that is read twice has two steps."""
+        return replace(self, chunk=replace(self.chunk, index=index))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

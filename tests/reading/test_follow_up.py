@@ -12,8 +12,7 @@ from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading import loop
-from bookwheel.reading.follow_up import asks_for_more, carry_steps, continue_way, count_carried, follow_up
-from bookwheel.reading.reread import reread
+from bookwheel.reading.follow_up import asks_for_more, carry_steps, continue_way, count_carried, follow_up, reread
 from bookwheel.types import Answer, Step
 
 PLAN = Plan(question_tokens=60, chunk_tokens=60, memory_tokens=60, answer_tokens=30)

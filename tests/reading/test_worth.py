@@ -13,7 +13,7 @@ from bookwheel.errors import BadReply, MissingAbility
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.worth import MemoryScorer, Target, TokenScores, find_targets, measure_reading
+from bookwheel.reading.worth import MemoryScorer, Target, find_targets, measure_reading, sum_up_worth
 from bookwheel.schema import to_plain
 from bookwheel.types import Answer, Chunk, Conversation, DocumentInfo, Memory, Reading, Reply, Status, Step
 
@@ -67,24 +67,24 @@ def test_notes_that_know_less_than_unrelated_ones_are_worth_less_than_nothing():
     assert worth.bits == pytest.approx(-4)
     # Only "ada" and "lit" are needed beside that control, and these notes know neither.
     assert worth.recovered == pytest.approx(0.0)
-    wrong = TokenScores(memory=[-5.0], control=[-3.0], past=[-1.0]).sum_up()
+    wrong = sum_up_worth([-5.0], [-3.0], [-1.0])
     assert wrong.recovered == pytest.approx(-1.0)
 
 
 def test_what_is_known_better_than_the_text_says_it_earns_no_more():
-    assert TokenScores(memory=[0.0, -3.0], control=[-3.0, -3.0], past=[-1.0, -1.0]).sum_up().recovered == 0.5
+    assert sum_up_worth([0.0, -3.0], [-3.0, -3.0], [-1.0, -1.0]).recovered == 0.5
 
 
 def test_a_token_counts_by_the_square_of_its_need():
-    worth = TokenScores(memory=[-1.0, -4.0], control=[-4.0, -5.0], past=[-1.0, -4.0]).sum_up()
-    half = TokenScores(memory=[-1.0, -5.0], control=[-4.0, -5.0], past=[-1.0, -4.0]).sum_up()
+    worth = sum_up_worth([-1.0, -4.0], [-4.0, -5.0], [-1.0, -4.0])
+    half = sum_up_worth([-1.0, -5.0], [-4.0, -5.0], [-1.0, -4.0])
     assert (worth.recovered, half.recovered) == (1.0, 0.9)
 
 
 def test_without_the_documents_words_there_are_bits_alone():
     worth = score("ada lit", Target(text="ada lit the lamp", cue="Who?"))
     assert (worth.bits, worth.possible, worth.recovered) == (pytest.approx(4), None, None)
-    assert TokenScores(memory=[-1.0], control=[-1.0], past=[-1.0]).sum_up().recovered is None
+    assert sum_up_worth([-1.0], [-1.0], [-1.0]).recovered is None
 
 
 def test_the_control_of_a_prompt_set_is_never_empty():

@@ -12,14 +12,13 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Final, Literal
 
 from bookwheel.cli import STDIN
-from bookwheel.cli.options import ReadingOptions, Text, Texts, define_options
+from bookwheel.cli.options import OutputOptions, ReadingOptions, Text, Texts, define_options
 from bookwheel.configuration import Configuration, load_configuration
 from bookwheel.errors import InputError, JournalError, QuestionError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bookwheel.cli.options import OutputOptions
     from bookwheel.documents.opening import SourceDocument
     from bookwheel.session import Prepared, Session
     from bookwheel.types import Reading

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from bookwheel.cli.ask import read_questions
-from bookwheel.cli.options import OutPath, ReadingOptions, Text, Texts, define_options
+from bookwheel.cli.options import OutPath, OutputOptions, ReadingOptions, Text, Texts, define_options
 from bookwheel.cli.output import print_json, print_line, print_note, stderr
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError
@@ -19,7 +19,6 @@ from bookwheel.plugins import require_extra
 if TYPE_CHECKING:
     from bookwheel.batch.rows import BatchRow, RowOutcome
     from bookwheel.batch.run import BatchRun
-    from bookwheel.cli.options import OutputOptions
     from bookwheel.models.base import Model
     from bookwheel.models.patience import Retry
     from bookwheel.plan import Budget

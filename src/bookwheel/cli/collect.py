@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.cli.ask import begin_readings, find_reading_name, open_sources, split_words
 from bookwheel.cli.last import find_reading_id
-from bookwheel.cli.options import OutPath, ReadingOptions, Text, Texts, define_options
+from bookwheel.cli.options import OutPath, OutputOptions, ReadingOptions, Text, Texts, define_options
 from bookwheel.cli.output import EXIT_CODES, print_json, print_line, print_note
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bookwheel.cli.options import OutputOptions
     from bookwheel.journal import Journal
     from bookwheel.plan import Plan
     from bookwheel.session import Session

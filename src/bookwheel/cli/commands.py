@@ -4,7 +4,17 @@
 eval = "bookwheel.lab.commands:EVAL"
 """
 
+from __future__ import annotations
+
 from functools import cache
+from importlib import import_module
+
+from bookwheel.cli import UsageError, suggest
+
+# Not from typing, whose import takes longer than `bookwheel --help`.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 GROUP = "bookwheel.commands"
 
@@ -13,7 +23,7 @@ GROUP = "bookwheel.commands"
 class Command:
     """One command of `bookwheel --help`."""
 
-    def __init__(self, target: str, arguments: "str | None", about: str, *examples: str) -> None:
+    def __init__(self, target: str, arguments: str | None, about: str, *examples: str) -> None:
         self.target = target
         """Module and function, such as `bookwheel.cli.ask:ask`."""
         self.arguments = arguments
@@ -172,7 +182,7 @@ COMMANDS = {
 }
 
 
-def find_command(name: str) -> "Command | None":
+def find_command(name: str) -> Command | None:
     """Return the command of that name, ours or another package's; None where there is none."""
     return COMMANDS.get(name) or _load(name)
 
@@ -186,9 +196,45 @@ def list_commands() -> dict[str, Command]:
     return COMMANDS | {name: command for name, command in found.items() if name not in COMMANDS}
 
 
-def _load(name: str) -> "Command | None":
+def _load(name: str) -> Command | None:
     """Return the command that a package registers under this name."""
     from bookwheel.plugins import load_plugin
 
     found: Command | None = load_plugin(GROUP, name)
     return found
+
+
+class CommandGroup:
+    """A command that has commands of its own, such as `bookwheel memory`."""
+
+    def __init__(self, about: str) -> None:
+        self.about = about
+        self.commands: dict[str, tuple[Any, str]] = {}
+        """By name: the function, or module and function as a text, and what it does."""
+
+    def command(self, target: Any, name: str = "", about: str = "") -> Any:
+        """Add a command; also a decorator. One that is named by module and function is imported when it runs."""
+        self.commands[name or target.__name__.replace("_", "-")] = (target, about)
+        return target
+
+    def describe_commands(self) -> dict[str, str]:
+        """Return what each command does, in the order of the alphabet."""
+        from inspect import getdoc
+
+        return {
+            name: about or (getdoc(load_target(target)) or "").partition("\n\n")[0].replace("\n", " ")
+            for name, (target, about) in sorted(self.commands.items())
+        }
+
+    def find(self, name: str) -> Any:
+        if name not in self.commands:
+            raise UsageError(f"no command {name!r}{suggest(name, self.commands)}")
+        return load_target(self.commands[name][0])
+
+
+def load_target(target: Any) -> Any:
+    """Return the function or group that `module:name` names; anything else is one already."""
+    if not isinstance(target, str):
+        return target
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bookwheel.cli.arguments import list_arguments
-from bookwheel.cli.commands import list_commands
-from bookwheel.cli.groups import CommandGroup, load_target
+from bookwheel.cli.commands import Command, CommandGroup, list_commands, load_target
 from bookwheel.cli.help import describe, parse_doc
 from bookwheel.cli.output import print_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from bookwheel.cli.commands import Command
 
 # The cases of both shells fill the array `names`.
 _BASH: Final = """\

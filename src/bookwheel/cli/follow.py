@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from bookwheel.bounds import Gt
 from bookwheel.cli import STDIN
 from bookwheel.cli.memory import GAPS_CODE, format_change, open_named
-from bookwheel.cli.options import CallOptions, Text
+from bookwheel.cli.options import CallOptions, OutputOptions, Text
 from bookwheel.cli.output import count, print_json, print_line, print_note
 from bookwheel.errors import InputError
 from bookwheel.text.sanitize import sanitize
@@ -22,7 +22,6 @@ from bookwheel.text.sanitize import sanitize
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bookwheel.cli.options import OutputOptions
 
 # Seconds that a command or an address may take to be told something.
 _TELL_SECONDS: Final = 30

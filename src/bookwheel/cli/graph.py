@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.cli.ask import find_reading_name
 from bookwheel.cli.collect import read_table
 from bookwheel.cli.last import find_reading_id
-from bookwheel.cli.options import OutPath, ReadingOptions, define_options
+from bookwheel.cli.options import OutPath, OutputOptions, ReadingOptions, define_options
 from bookwheel.cli.output import find_exit_code, print_json, print_line, print_note
 
 if TYPE_CHECKING:
-    from bookwheel.cli.options import OutputOptions
     from bookwheel.graph.facts import FactGraph
     from bookwheel.tables.table import Table
 
@@ -67,8 +66,8 @@ async def graph(*words: str, wanted: GraphOptions = GraphOptions(), options: Rea
 
 def _show(found: FactGraph, table: Table, files: list[str], output: OutputOptions) -> None:
     from bookwheel.graph.around import format_fact
+    from bookwheel.graph.export import graph_to_json
     from bookwheel.graph.facts import count_facts
-    from bookwheel.graph.record import graph_to_json
     from bookwheel.tables.output import describe_marks
 
     if output.as_json:

@@ -13,15 +13,14 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.cli.arguments import list_arguments
-from bookwheel.cli.groups import CommandGroup
+from bookwheel.cli.arguments import Argument, list_arguments
+from bookwheel.cli.commands import CommandGroup
 from bookwheel.cli.terminal import Terminal, paint
 from bookwheel.schema import read_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from bookwheel.cli.arguments import Argument
 
 # Beside a command's own groups, which stand first.
 _GROUP_ORDER: Final = ("Model", "Plan", "Budget", "Output")

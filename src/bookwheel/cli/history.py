@@ -15,13 +15,12 @@ from bookwheel.cli.output import print_event, print_json, print_line, print_note
 from bookwheel.errors import BookwheelError, InputError
 from bookwheel.schema import to_plain
 from bookwheel.text.sanitize import sanitize
-from bookwheel.types import Memory, Status
+from bookwheel.types import Memory, Reading, Status
 from bookwheel.views.verdicts import describe_span
 
 if TYPE_CHECKING:
     from bookwheel.journal import Journal
     from bookwheel.reading.worth import ReadingWorth
-    from bookwheel.types import Reading
 
 # Seconds between two looks at the journal for new steps.
 _FOLLOW_SECONDS: Final = 0.5

@@ -7,13 +7,12 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.journal.listing import list_rows
+from bookwheel.journal.listing import ListedReading, list_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from bookwheel.journal.listing import ListedReading
 
 # The columns of a list, and the least width of each.
 _COLUMNS: Final = {"reading": 8, "when": 16, "status": 9, "cost": 4, "document": 8, "question": 8, "answer": 8}

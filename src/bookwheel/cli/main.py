@@ -6,13 +6,12 @@ import threading
 import time
 
 from bookwheel.cli import STDIN, UsageError
-from bookwheel.cli.commands import find_command, list_commands
+from bookwheel.cli.commands import Command, find_command, list_commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.cli.commands import Command
 
 INTERRUPTED = 130
 _MOMENTS = (0.01, 0.3, 0.3, 0.3, 1.0, 1.0)
@@ -185,7 +184,7 @@ def _run_command(words: "list[str]") -> int:
 
 def _call(name: str, command: "Command", words: "list[str]") -> int:
     """Call the command's function, in an event loop if it is async, and return its exit code; or print its help."""
-    from bookwheel.cli.groups import CommandGroup, load_target
+    from bookwheel.cli.commands import CommandGroup, load_target
     from bookwheel.cli.parsing import parse
 
     target, usage, is_help = load_target(command.target), command.arguments, False

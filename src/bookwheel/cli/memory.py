@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from bookwheel.cli import STDIN
 from bookwheel.cli.arguments import Option
-from bookwheel.cli.groups import CommandGroup
+from bookwheel.cli.commands import CommandGroup
 from bookwheel.cli.options import CallOptions, ModelOptions, OutputOptions, PlanOptions, PositiveInt, Text, Words
 from bookwheel.cli.output import EXIT_CODES, count, print_json, print_line, print_note
 from bookwheel.cli.resume import choose_memory

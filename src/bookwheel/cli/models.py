@@ -10,7 +10,7 @@ from bookwheel.cli.output import print_json, stdout
 from bookwheel.configuration import load_configuration
 from bookwheel.environment import Environment
 from bookwheel.plugins import require_extra
-from bookwheel.preset import find_family_preset, list_presets, load_family, load_preset_plan
+from bookwheel.preset import ModelFamily, find_family_preset, list_presets, load_family, load_preset_plan
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from bookwheel.models.offers import Offer
     from bookwheel.plan import Plan
-    from bookwheel.preset import ModelFamily
     from bookwheel.reading.ways.registry import OfferedWays
 
 _MARKS: Final = {True: "yes", False: "no", None: "unknown"}

@@ -12,13 +12,12 @@ from rich.panel import Panel
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from bookwheel.cli.output import format_flags, format_place, memory_diff, stderr
-from bookwheel.cli.terminal import StyledLine
+from bookwheel.cli.terminal import StyledLine, Terminal
 from bookwheel.cli.watching import StepLines, format_retry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from bookwheel.cli.terminal import Terminal
     from bookwheel.models.patience import Retry
     from bookwheel.types import Answer, Reading, Step
 

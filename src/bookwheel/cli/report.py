@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bookwheel.cli.ask import open_sources, read_questions, split_words
-from bookwheel.cli.options import OutPath, ReadingOptions, define_options
+from bookwheel.cli.options import OutPath, OutputOptions, ReadingOptions, define_options
 from bookwheel.cli.output import print_line, print_note
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.cli.options import OutputOptions
     from bookwheel.plan import Plan
     from bookwheel.reports.matrix import Matrix
     from bookwheel.reports.report import ReportState, WrittenReport

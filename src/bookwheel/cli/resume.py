@@ -15,12 +15,11 @@ from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.options import CallOptions, Words
 from bookwheel.errors import InputError
 from bookwheel.session import find_way
-from bookwheel.types import Memory, Status
+from bookwheel.types import Memory, Reading, Status
 
 if TYPE_CHECKING:
     from bookwheel.journal import Journal
     from bookwheel.reading.loop import Way
-    from bookwheel.types import Reading
 
 
 async def resume(
@@ -41,7 +40,7 @@ async def resume(
 
     """
     from bookwheel.cli.output import print_answer
-    from bookwheel.reading.reread import find_unread_sections, reread, reread_above
+    from bookwheel.reading.follow_up import find_unread_sections, reread, reread_above
 
     if gate_threshold is not None and not flagged:
         raise InputError("--gate-threshold says which skipped sections are read again: it needs --flagged")

@@ -22,7 +22,7 @@ from bookwheel.cli.watching import StepLines, WaitLines
 from bookwheel.errors import WorkCancelled
 from bookwheel.record import reading_to_json, step_to_json, summary_to_json
 from bookwheel.text.sanitize import sanitize
-from bookwheel.types import Answer, Status, Step
+from bookwheel.types import Answer, Document, Memory, Reading, Status, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.models.patience import Retry
     from bookwheel.session import Prepared, Session
-    from bookwheel.types import Document, Memory, Reading
 
 _T = TypeVar("_T")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.output import format_step_title, format_usage, memory_diff, print_verdict, stdout
-from bookwheel.cli.terminal import StyledLine
+from bookwheel.cli.terminal import StyledLine, Terminal
 from bookwheel.journal.files import journal_path
 from bookwheel.plugins import list_plugins, load_plugin
 from bookwheel.text.sanitize import sanitize
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from bookwheel.cli.terminal import Terminal
     from bookwheel.journal import Journal
     from bookwheel.reading.worth import ReadingWorth, Worth
     from bookwheel.types import Reading, Step

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.cli.output import format_step_title, memory_diff
-from bookwheel.cli.terminal import StyledLine
+from bookwheel.cli.terminal import StyledLine, Terminal
 from bookwheel.flags import Flag
-from bookwheel.models.patience import format_duration
+from bookwheel.models.patience import Retry, format_duration
 from bookwheel.reading.follow_up import count_carried
 from bookwheel.text.sanitize import sanitize
-from bookwheel.types import Answer, Step
-
-if TYPE_CHECKING:
-    from bookwheel.cli.terminal import Terminal
-    from bookwheel.models.patience import Retry
-    from bookwheel.types import Reading
+from bookwheel.types import Answer, Reading, Step
 
 # Of an outage, in a log.
 _SECONDS_BETWEEN_LINES: Final = 60.0

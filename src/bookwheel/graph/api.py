@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.arguments import make_blocking, resolve_journal
+from bookwheel.arguments import Source, make_blocking, resolve_journal
 from bookwheel.errors import InputError
-from bookwheel.graph.facts import REQUEST, build_graph, is_graph
+from bookwheel.graph.facts import REQUEST, FactGraph, build_graph, is_graph
 from bookwheel.graph.way import NAME
 from bookwheel.journal import Journal
 from bookwheel.tables.api import acollect
@@ -15,8 +15,6 @@ from bookwheel.tables.build import apply_edits, build_table, load_rows
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bookwheel.arguments import Source
-    from bookwheel.graph.facts import FactGraph
     from bookwheel.models.base import Model
     from bookwheel.tables.table import Table
     from bookwheel.types import Reading

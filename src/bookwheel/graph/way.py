@@ -18,24 +18,22 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import InputError
 from bookwheel.graph.around import find_lines
 from bookwheel.graph.facts import REQUEST, SENTENCE, build_graph
-from bookwheel.reading.estimate import CallCost, measure_document
+from bookwheel.reading.estimate import CallCost, CostInputs, DocumentSize, measure_document
 from bookwheel.reading.guards import trim
 from bookwheel.reading.loop import answer, check_question
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.compose import build_idle_step, number_step, read_in_order
+from bookwheel.reading.ways.compose import build_idle_step, read_in_order
 from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.tables.build import build_table
 from bookwheel.tables.way import Collector, find_room, list_section_calls
-from bookwheel.types import Chunk, DocumentInfo, Memory, Reading, Step
+from bookwheel.types import Answer, Chunk, Document, DocumentInfo, Memory, Reading, Step
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.reading.estimate import CostInputs, DocumentSize
     from bookwheel.tables.columns import TableRequest
-    from bookwheel.types import Answer, Document
 
 NAME: Final = "graph"
 _NOTE: Final = "facts around the question"
@@ -55,11 +53,11 @@ async def read_by_graph(
         async with aclosing(read_in_order(context, collector.write, collector.write, None, steps)) as events:
             async for event in events:
                 assert isinstance(event, Step)  # No exit is asked for.
-                step = number_step(event, len(steps))
+                step = event.with_index(len(steps))
                 steps.append(step.without_texts())
                 yield step
         joined = await asyncio.to_thread(_join, document, question, model, plan, steps)
-        yield number_step(joined, len(steps))
+        yield joined.with_index(len(steps))
         steps.append(joined)
     yield await answer(question, steps[-1].after, model, plan, prompts_for(plan, question))
 

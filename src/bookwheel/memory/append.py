@@ -20,19 +20,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.journal.forgotten import ADDED
-from bookwheel.journal.memory_rows import MemoryVersion
+from bookwheel.journal.memory_rows import MemoryText, MemoryVersion
 from bookwheel.journal.tables import digest
 from bookwheel.memory import text_index
 from bookwheel.memory.entries import DatedText, NewFile, is_inside, join_words, order_texts, skip_parts, split_file
 from bookwheel.memory.forgetting import go_on_forgetting
-from bookwheel.memory.pieces import MemoryUpdate, cut_piece, ignore_version, read_piece, read_time, subtract_usage
+from bookwheel.memory.pieces import MemoryUpdate, cut_piece, ignore_version, read_piece, read_time
 from bookwheel.memory.searching import keep_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from bookwheel.journal.memory_rows import MemoryText
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.types import Part
 
@@ -169,6 +168,5 @@ async def read_waiting(opened: OpenMemory, watch: Callable[[MemoryVersion], None
                 start = newest.end
         if any(text.number % text_index.TEXTS == 0 for text in waiting):
             await asyncio.to_thread(keep_index, opened)
-        return MemoryUpdate(
-            before=before, after=newest, versions=tuple(versions), usage=subtract_usage(opened.model.spent, spent)
-        )
+        cost = opened.model.spent - spent
+        return MemoryUpdate(before=before, after=newest, versions=tuple(versions), usage=cost)

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.claims import Fit, Verdict, doubt, sum_up_fits, sum_up_verdicts
+from bookwheel.claims import Claim, Fit, Verdict, doubt, sum_up_fits, sum_up_verdicts
 from bookwheel.errors import InputError
 from bookwheel.flags import GAPS, Flag
-from bookwheel.journal.memory_rows import blank_version
+from bookwheel.journal.memory_rows import MemoryVersion, blank_version
 from bookwheel.memory.passages import (
     DatedQuote,
     PassageDocument,
@@ -30,17 +30,16 @@ from bookwheel.memory.passages import (
     leave_out_titles,
     only_asks,
 )
-from bookwheel.memory.pictures import locate, say_seen
-from bookwheel.memory.pieces import read_time, subtract_usage
+from bookwheel.memory.pictures import locate, say_seen, see
+from bookwheel.memory.pieces import read_time
 from bookwheel.memory.searching import rank_passages
-from bookwheel.memory.seeing import see
 from bookwheel.memory.speakers import is_named
 from bookwheel.memory.values import find_rivals, find_told, list_newest, says_more, tells_change
 from bookwheel.models.base import Ability, find_wrapper, require_ability
 from bookwheel.reading import loop
 from bookwheel.reading.follow_up import asks_for_more
 from bookwheel.reading.pictures import SeeingModel
-from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.ways.question_scorer import QuestionScorer
 from bookwheel.reading.ways.registry import load_way
@@ -56,11 +55,8 @@ from bookwheel.verdict.judge import judge_answer
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    from bookwheel.claims import Claim
-    from bookwheel.journal.memory_rows import MemoryVersion
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.plan import Plan
-    from bookwheel.reading.prompts import Prompts
 
 
 _EMPTY: Final = "The memory is empty."
@@ -145,7 +141,7 @@ async def ask(
         )
     gaps = (version,) if has_notes and GAPS & set(version.flags) else ()
     found = await asyncio.to_thread(_complete, opened, answer)
-    answer = replace(found, usage=subtract_usage(opened.model.spent, spent), gaps=gaps)
+    answer = replace(found, usage=opened.model.spent - spent, gaps=gaps)
     if is_kept and as_of is None and answer.status is Status.ANSWERED:
         await keep_answer(opened, answer)
     return answer

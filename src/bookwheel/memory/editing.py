@@ -16,10 +16,9 @@ from bookwheel.errors import InputError
 from bookwheel.flags import Flag
 from bookwheel.journal.memories import write_time
 from bookwheel.journal.memory_rows import MemoryVersion, VersionKind
-from bookwheel.memory.days import TURN
+from bookwheel.memory.pictures import see
 from bookwheel.memory.pieces import MemoryUpdate
-from bookwheel.memory.seeing import see
-from bookwheel.memory.speakers import find_turn
+from bookwheel.memory.speakers import TURN, find_turn
 from bookwheel.reading.prompts import language_of
 from bookwheel.text.matching import UNSPACED, parse_words
 from bookwheel.text.sentences import LONGEST, find_ends

@@ -32,22 +32,21 @@ from bookwheel.journal.memory_rows import (
     VersionKind,
     blank_version,
 )
-from bookwheel.memory.days import list_days
 from bookwheel.memory.editing import apply_changes, make_edit
 from bookwheel.memory.entries import is_inside
 from bookwheel.memory.pieces import ignore_version, read_piece
 from bookwheel.memory.searching import rank_passages
+from bookwheel.memory.speakers import list_days
 from bookwheel.reading.guards import trim
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Chunk
-from bookwheel.views.diff import ChangeKind, diff_memories
+from bookwheel.views.diff import ChangeKind, LineChange, diff_memories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bookwheel.memory.opened import OpenMemory
-    from bookwheel.views.diff import LineChange
 
 # The number under which the masks of a forgetting hold the words to forget, until it has ended.
 _PHRASE = 0

@@ -20,29 +20,24 @@ from bookwheel.configuration import Connection
 from bookwheel.documents.cancellation import run_cancellable
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
-from bookwheel.journal.memory_rows import MemoryLimits, blank_version
+from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord, MemoryVersion, Tombstone, blank_version
 from bookwheel.memory import append, asking, editing, forgetting
 from bookwheel.memory.entries import NewFile
 from bookwheel.memory.files import FileCommand, run_command
-from bookwheel.memory.opened import WRITTEN_ABOUT, begin_memory, open_memory
-from bookwheel.memory.pieces import read_time
+from bookwheel.memory.opened import WRITTEN_ABOUT, OpenMemory, begin_memory, open_memory
+from bookwheel.memory.pieces import MemoryUpdate, read_time
 from bookwheel.memory.record import find_version
 from bookwheel.plan import LIMITS
 from bookwheel.schema import parse
-from bookwheel.session import open_session, refuse_unknown
-from bookwheel.views.diff import diff_memories
+from bookwheel.session import Session, open_session, refuse_unknown
+from bookwheel.views.diff import LineChange, diff_memories
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
-    from bookwheel.journal.memory_rows import MemoryRecord, MemoryVersion, Tombstone
     from bookwheel.memory.asking import MemoryAnswer
-    from bookwheel.memory.opened import OpenMemory
-    from bookwheel.memory.pieces import MemoryUpdate
     from bookwheel.models.base import Model
-    from bookwheel.session import Session
     from bookwheel.types import Document
-    from bookwheel.views.diff import LineChange
 
 
 class LastingMemory:

@@ -15,12 +15,12 @@ from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord, MemoryVers
 from bookwheel.memory.text_index import TextIndex
 from bookwheel.models.patience import PatientModel
 from bookwheel.reading.budget import BudgetedModel
-from bookwheel.reading.choice import find_default_way
 from bookwheel.reading.guards import is_empty
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.auto import find_default_way
 from bookwheel.reading.ways.compose import ComposedWay
 from bookwheel.reading.ways.registry import check_abilities, load_way
-from bookwheel.session import make_reading
+from bookwheel.session import Session, make_reading
 from bookwheel.types import DocumentInfo
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from bookwheel.journal.memories import MemoryTables
     from bookwheel.plan import Budget, Plan
     from bookwheel.reading.loop import Way
-    from bookwheel.session import Session
 
 _NAME: Final = re.compile(r"[^\W_][\w.@-]{0,63}")
 _NOTE: Final = {

@@ -6,9 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.memory.days import TURN, find_time
-from bookwheel.memory.pieces import format_header
-from bookwheel.memory.speakers import find_turn, keep_spans, list_speakers
+from bookwheel.memory.speakers import TURN, find_time, find_turn, keep_spans, list_speakers
 from bookwheel.reading.prompts import language_of
 from bookwheel.text.questions import find_kind, shows_kind
 from bookwheel.text.sentences import split_sentences
@@ -164,6 +162,11 @@ class PassageDocument:
             # A label before a colon is a name in a talk alone, which has times.
             speaker=speaker if said else "",
         )
+
+
+def format_header(text: MemoryText) -> str:
+    """Return the line that stands before each piece of a text."""
+    return f"[{text.source} · {text.at}]\n"
 
 
 def leave_out_others(passages: Sequence[MemoryPassage], question: str) -> list[MemoryPassage]:

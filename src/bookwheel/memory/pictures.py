@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from typing_extensions import TypedDict
 
-from bookwheel.claims import Verdict
+from bookwheel.claims import Claim, Verdict
 from bookwheel.documents.readers.pictures import place_quote
 from bookwheel.memory.passages import DatedQuote
+from bookwheel.models.vision import find_vision
+from bookwheel.reading.pictures import see_pictures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.claims import Claim
+    from bookwheel.journal.memory_pictures import MemoryPictures
     from bookwheel.memory.opened import OpenMemory
+    from bookwheel.models.base import Model
     from bookwheel.picture import Picture
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointedAt:
+    """The pictures that a call may point at."""
+
+    pictures: MemoryPictures
+    listed: tuple[Picture, ...]
+
+    def list_pictures(self) -> tuple[Picture, ...]:
+        return self.listed
+
+    def load_picture(self, sha256: str) -> bytes:
+        return self.pictures.load(sha256)
+
+
+def see(opened: OpenMemory, model: Model, words: str = "", text: int | None = None) -> Model:
+    """Return the model as it sees the pictures that some words point at, or those of a text."""
+    if find_vision(model) is None:
+        return model
+    pictures = opened.tables.pictures(opened.record.number)
+    listed = pictures.pointed_at(words) if text is None else pictures.of_text(text)
+    held = PointedAt(pictures=pictures, listed=listed)
+    return see_pictures(model, held, opened.record.plan, opened.brief) if listed else model
+
 
 # Characters above a quote in which the mark of its picture stands.
 _BEFORE: Final = 20_000

@@ -13,18 +13,17 @@ from bookwheel.errors import InputError
 from bookwheel.flags import GAPS, Flag
 from bookwheel.journal.memories import write_time
 from bookwheel.journal.memory_rows import MemoryText, MemoryVersion, VersionKind
-from bookwheel.memory.seeing import see
+from bookwheel.memory.passages import format_header
+from bookwheel.memory.pictures import see
 from bookwheel.models.base import find_wrapper
 from bookwheel.reading.pictures import SeeingModel
 from bookwheel.text.chunks import split
 from bookwheel.text.sanitize import escape_markup
-from bookwheel.types import Answer, Chunk, Conversation, Reply, Step, Usage
-from bookwheel.views.diff import ChangeKind, diff_memories
+from bookwheel.types import Answer, Chunk, Conversation, Memory, Reply, Step, Usage
+from bookwheel.views.diff import ChangeKind, LineChange, diff_memories
 
 if TYPE_CHECKING:
     from bookwheel.memory.opened import OpenMemory
-    from bookwheel.types import Memory
-    from bookwheel.views.diff import LineChange
 
 # Tokens that a header and the text behind it can have more together than apart.
 _SEAM_TOKENS: Final = 8
@@ -64,11 +63,6 @@ class MemoryUpdate:
 
 def ignore_version(_version: MemoryVersion) -> None:
     """Do nothing: the default where nobody watches."""
-
-
-def format_header(text: MemoryText) -> str:
-    """Return the line that stands before each piece of a text."""
-    return f"[{text.source} · {text.at}]\n"
 
 
 def read_time(at: datetime | str | None, *, is_until: bool = False) -> str:
@@ -163,14 +157,4 @@ def _join(before: MemoryVersion, text: MemoryText, piece: Chunk, steps: list[Ste
         usage=usage,
         scores=scores,
         kept=write_time(),
-    )
-
-
-def subtract_usage(whole: Usage, part: Usage) -> Usage:
-    """Return what a usage has grown by."""
-    return Usage(
-        calls=whole.calls - part.calls,
-        prompt_tokens=whole.prompt_tokens - part.prompt_tokens,
-        completion_tokens=whole.completion_tokens - part.completion_tokens,
-        seconds=whole.seconds - part.seconds,
     )

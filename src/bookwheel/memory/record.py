@@ -9,7 +9,15 @@ from typing_extensions import TypedDict
 from bookwheel.claims import Claim, choose_sign
 from bookwheel.errors import InputError
 from bookwheel.flags import GAPS
-from bookwheel.journal.memory_rows import BY_HAND, ChangedLine, blank_version
+from bookwheel.journal.memory_rows import (
+    BY_HAND,
+    ChangedLine,
+    MemoryRecord,
+    MemoryText,
+    MemoryVersion,
+    Tombstone,
+    blank_version,
+)
 from bookwheel.memory.pictures import MemoryPictureJson, picture_to_json
 from bookwheel.schema import to_plain
 from bookwheel.types import Usage
@@ -19,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bookwheel.journal.memories import MemoryTables
-    from bookwheel.journal.memory_rows import MemoryRecord, MemoryText, MemoryVersion, Tombstone
     from bookwheel.memory.asking import MemoryAnswer
     from bookwheel.memory.forgetting import ForgetPreview
     from bookwheel.memory.pieces import MemoryUpdate

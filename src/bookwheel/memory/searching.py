@@ -8,18 +8,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.journal.memory_rows import BY_HAND, MemoryText
+from bookwheel.journal.memory_rows import BY_HAND, MemoryText, MemoryVersion
 from bookwheel.memory.editing import list_written
 from bookwheel.memory.files import split_line
-from bookwheel.memory.passages import MemoryPassage, cut_passages, leave_out_repeated
-from bookwheel.memory.pieces import format_header
+from bookwheel.memory.passages import MemoryPassage, cut_passages, format_header, leave_out_repeated
 from bookwheel.reading.prompts import language_of, prompts_for
 from bookwheel.text.ranking import QuestionWords
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from bookwheel.journal.memory_rows import MemoryVersion
     from bookwheel.memory.opened import OpenMemory
 
 # Who quotes weighs the best few windows of any number of chunks; to a small model Chinese is three times the tokens.

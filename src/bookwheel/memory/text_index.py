@@ -18,17 +18,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Self
 
-from bookwheel.memory.days import list_days
 from bookwheel.memory.passages import cut_passages, only_asks
+from bookwheel.memory.speakers import list_days
 from bookwheel.reading.ways.document_index import name_index, pack_blocks, unpack_blocks
-from bookwheel.text.ranking import PackedWords, WordIndex, find_stems
+from bookwheel.text.ranking import PackedWords, QuestionWords, WordIndex, find_stems
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from bookwheel.journal.memories import MemoryTables
     from bookwheel.journal.memory_rows import MemoryText
-    from bookwheel.text.ranking import QuestionWords
 
 TEXTS: Final = 256
 """Of a block; what has less is looked through again by each program that asks."""

@@ -12,9 +12,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.memory.days import TURN
-from bookwheel.memory.passages import is_title
-from bookwheel.memory.speakers import FIRST, find_turn, is_named
+from bookwheel.memory.passages import DatedQuote, MemoryPassage, PassageDocument, is_title
+from bookwheel.memory.speakers import FIRST, TURN, find_turn, is_named
 from bookwheel.reading.prompts import language_of
 from bookwheel.reading.ways.passages import GAP
 from bookwheel.text.lexicon import stem
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from bookwheel.memory.passages import DatedQuote, MemoryPassage, PassageDocument
 
 # Two sentences are about the same where they share these parts of the words of the shorter and the longer one.
 _SAME: Final = 0.5

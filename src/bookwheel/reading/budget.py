@@ -20,19 +20,18 @@ from bookwheel.models.base import (
     Embeddings,
     Judgement,
     Likelihood,
+    Model,
     ModelWrapper,
     most_scored_tokens,
     unwrap,
 )
-from bookwheel.text.tokens import EstimatingTokenizer
+from bookwheel.text.tokens import EstimatingTokenizer, Tokenizer
 from bookwheel.types import Message, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-    from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Sampling
-    from bookwheel.text.tokens import Tokenizer
 
 _T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings, Copies)
 SpendKind: TypeAlias = Literal["reply", "judge", "likelihood", "embed"]
@@ -59,7 +58,9 @@ class SpendingModel(ModelWrapper):
         return await self.spend(messages, limit, partial(super().likelihood, messages, continuation), "likelihood")
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
-        return await self.spend(_texts_to_messages(texts), 0, partial(super().embed, texts), "embed")
+        # As messages, whose tokens can be counted.
+        messages = [Message(role="user", content=text) for text in texts]
+        return await self.spend(messages, 0, partial(super().embed, texts), "embed")
 
     async def copy(self, messages: Sequence[Message], passage: str, gap: str = "") -> Copies:
         if not isinstance(unwrap(self), CopyingModel):
@@ -147,9 +148,7 @@ class BudgetedModel(SpendingModel):
         try:
             yield worst
         finally:
-            self._reserved += Usage(
-                calls=-1, prompt_tokens=-worst.prompt_tokens, completion_tokens=-worst.completion_tokens
-            )
+            self._reserved -= worst
 
     def _check(self, worst: Usage) -> None:
         """Raise BudgetReached when the worst case passes a limit."""
@@ -161,11 +160,6 @@ class BudgetedModel(SpendingModel):
         cost = self._budget.price(worst.prompt_tokens, worst.completion_tokens)
         if self._budget.cost is not None and cost > self._budget.cost:
             raise BudgetReached(f"stopped: the next call could cost more than the limit of {self._budget.cost:g}")
-
-
-def _texts_to_messages(texts: Sequence[str]) -> list[Message]:
-    """Return texts that are embedded as messages, whose tokens can be counted."""
-    return [Message(role="user", content=text) for text in texts]
 
 
 def worst_usage(model: Model, messages: Sequence[Message], limit: int, tokenizer: Tokenizer | None = None) -> Usage:

@@ -47,15 +47,8 @@ class CostEstimate:
 
     def multiply(self, questions: int) -> Self:
         """Return the cost of so many questions about the document."""
-        return replace(
-            self,
-            calls=self.calls * questions,
-            prompt_tokens=self.prompt_tokens * questions,
-            completion_tokens=self.completion_tokens * questions,
-            least_calls=self.least_calls * questions,
-            least_prompt_tokens=self.least_prompt_tokens * questions,
-            cost=self.cost * questions,
-        )
+        names = ("calls", "prompt_tokens", "completion_tokens", "least_calls", "least_prompt_tokens", "cost")
+        return replace(self, **{name: getattr(self, name) * questions for name in names})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

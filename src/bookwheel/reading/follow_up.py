@@ -12,6 +12,9 @@ asked.
     memory    The harbour master is Ada Quill.
     question  What is the harbour master's name?     its words stand in the memory
               Who lights the lamp of the tower?      "lamp" stands in the document alone: it is read again
+
+Another way to go on is to read again the sections that were not taken in, or were skipped: `reread` continues the steps
+of any way that has one memory, with one more step for each of these sections, flagged `reread`, and answers anew.
 """
 
 from __future__ import annotations
@@ -20,17 +23,17 @@ import asyncio
 import re
 from contextlib import aclosing
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import Verdict
-from bookwheel.flags import Flag
+from bookwheel.flags import NOT_TAKEN_IN, Flag
 from bookwheel.patterns import compile_late
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.reread import is_rereading, reread
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
-from bookwheel.types import Answer, Step, Usage
+from bookwheel.types import Answer, Document, Memory, Step, Usage, find_gaps
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
@@ -39,7 +42,36 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way
-    from bookwheel.types import Document
+
+
+def find_unread_sections(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the newest step of each section that the memory knows nothing of."""
+    return find_gaps(steps, NOT_TAKEN_IN | {Flag.SKIPPED})
+
+
+def reread_above(threshold: float) -> Way:
+    """Return a way that reads the sections that were not taken in, and of the skipped ones those that score enough."""
+
+    async def read_sections(
+        document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
+    ) -> AsyncGenerator[Step | Answer]:
+        prompts = prompts_for(plan, question)
+        loop.check(question, model, plan, prompts)
+        memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
+        sections = [s for s in find_unread_sections(done) if s.score is None or s.score >= threshold]
+        for index, section in enumerate(sections, start=len(done)):
+            text = document.slice(section.chunk.start, section.chunk.end)
+            chunk = replace(section.chunk, index=index, text=text)
+            step = await loop.update(question, memory, chunk, model, plan, prompts)
+            yield replace(step, flags=(*step.flags, Flag.REREAD), score=None)
+            memory = step.after
+        yield await loop.answer(question, memory, model, plan, prompts)
+
+    return read_sections
+
+
+reread: Final = reread_above(-inf)
+
 
 # A chat's turns stand in the question, each under its role; the last one of the user is what is asked now.
 _TURN: Final = compile_late(r"(?:\A|\n\n)user: (.*?)(?=\n\n(?:user|assistant|tool|function): |\Z)", re.DOTALL)
@@ -65,7 +97,7 @@ def count_carried(steps: Sequence[Step]) -> int:
 def continue_way(steps: Sequence[Step], way: Way) -> Way:
     """Return the way by which a reading with these steps goes on."""
     carried = count_carried(steps)
-    if is_rereading(steps[carried:]):
+    if any(Flag.REREAD in step.flags for step in steps[carried:]):
         return reread
     return follow_up(way) if carried else way
 
@@ -88,13 +120,13 @@ def follow_up(way: Way) -> Way:
                 yield final
                 return
             spent = final.conversation.reply.usage
-        own = tuple(_renumber(step, -carried) for step in done[carried:])
+        own = tuple(step.with_index(step.chunk.index - carried) for step in done[carried:])
         events = way(document, question, model, plan, own)
         async with aclosing(events):
             async for event in events:
                 paid = replace(event, conversation=event.conversation.add_usage(spent))
                 spent = Usage()
-                yield _renumber(paid, carried) if isinstance(paid, Step) else paid
+                yield paid.with_index(paid.chunk.index + carried) if isinstance(paid, Step) else paid
 
     return read_follow_up
 
@@ -122,7 +154,3 @@ def find_newest_turn(question: str) -> str:
     """Return what the user typed last: clients put earlier turns, instructions and passages before it."""
     turns = _TURN.findall(question)
     return (turns[-1] if turns else question).rstrip().rpartition("\n\n")[2]
-
-
-def _renumber(step: Step, offset: int) -> Step:
-    return replace(step, chunk=replace(step.chunk, index=step.chunk.index + offset))

@@ -23,21 +23,17 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
 from bookwheel.claims import Claim, Evidence, Verdict
 from bookwheel.errors import JournalError, MissingExtra, Rejected, ServerFault
 from bookwheel.flags import Flag
-from bookwheel.models.base import Judgement, ModelWrapper, find_wrapper
-from bookwheel.models.vision import find_vision, refuses_pictures
-from bookwheel.picture import MARK, split_label
+from bookwheel.models.base import Judgement, Model, ModelWrapper, find_wrapper
+from bookwheel.models.vision import PictureRule, find_vision, refuses_pictures
+from bookwheel.picture import MARK, Box, Picture, split_label
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.types import Message, Reply
+from bookwheel.types import Document, Message, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-    from bookwheel.models.base import Model
-    from bookwheel.models.vision import PictureRule
-    from bookwheel.picture import Box, Picture
     from bookwheel.plan import Plan, Sampling
     from bookwheel.text.tokens import Tokenizer
-    from bookwheel.types import Document
 
 _T = TypeVar("_T", Reply, Judgement)
 MOST_KEPT: Final = 2

@@ -17,15 +17,13 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.errors import PromptError
 from bookwheel.patterns import compile_late
-from bookwheel.plan import Layout
+from bookwheel.plan import Layout, Plan
 from bookwheel.text.sanitize import escape_markup
-from bookwheel.types import Message
+from bookwheel.types import Chunk, Memory, Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bookwheel.plan import Plan
-    from bookwheel.types import Chunk, Memory
 
 _PLACE: Final = compile_late(r"\{(question|memory|section)\}")
 _HAN: Final = compile_late("[\u4e00-\u9fff\u3400-\u4dbf]")
@@ -81,17 +79,18 @@ class Prompts:
 
         `tokens` are those of memory and section, where they have been counted.
         """
-        template = self.baselines.get(name)
-        if template is None:
-            raise PromptError(f"the prompt set {self.name} has no template {name!r}; add it under [baselines]")
+        template = self._find("baselines", "template", name)
         return self._messages(template, question=question, memory=memory, section=section, tokens=tokens)
 
     def turn(self, name: str, *, question: str, memory: str = "", section: str = "") -> tuple[Message, ...]:
         """Return the messages of a turn that a part of a way adds."""
-        template = self.turns.get(name)
+        return self._messages(self._find("turns", "turn", name), question=question, memory=memory, section=section)
+
+    def _find(self, table: str, kind: str, name: str) -> str:
+        template: str | None = getattr(self, table).get(name)
         if template is None:
-            raise PromptError(f"the prompt set {self.name} has no turn {name!r}; add it under [turns]")
-        return self._messages(template, question=question, memory=memory, section=section)
+            raise PromptError(f"the prompt set {self.name} has no {kind} {name!r}; add it under [{table}]")
+        return template
 
     def empty(self, layout: Layout) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
         """Return both conversations with nothing filled in, to count what the template costs."""
@@ -129,33 +128,23 @@ class Prompts:
         updates = {layout: table["update"][layout] for layout in Layout if layout in table.get("update", {})}
         answer = table.get("answer", "")
         _check_templates(name, updates, answer)
+        share = table.get("least_gain_share", 1.0)
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < inf:
+            raise PromptError(f"least_gain_share of the prompt set {name} must be a number from 0 on, not {share!r}")
+        words: Any = {key: str(table.get(key, "")) for key in ("blank", "unchanged", "system", "not_found")}
         return cls(
             name=name,
             language=str(table.get("language", "en")),
             updates=updates,
             answer_template=answer,
-            blank=str(table.get("blank", "")),
-            unchanged=str(table.get("unchanged", "")),
             quotes=bool(table.get("quotes", False)),
-            system=str(table.get("system", "")),
-            baselines=_parse_templates(table, "baselines"),
-            turns=_parse_templates(table, "turns"),
+            baselines={key: str(template) for key, template in table.get("baselines", {}).items()},
+            turns={key: str(template) for key, template in table.get("turns", {}).items()},
             options=(str(table.get("yes", "")), str(table.get("no", ""))),
-            not_found=str(table.get("not_found", "")),
             unrelated=str(table.get("unrelated", "")).strip(),
-            least_gain_share=_parse_least_gain_share(table, name),
+            least_gain_share=float(share),
+            **words,
         )
-
-
-def _parse_templates(table: Mapping[str, Any], key: str) -> dict[str, str]:
-    return {str(name): str(template) for name, template in table.get(key, {}).items()}
-
-
-def _parse_least_gain_share(table: Mapping[str, Any], name: str) -> float:
-    value = table.get("least_gain_share", 1.0)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
-        raise PromptError(f"least_gain_share of the prompt set {name} must be a number from 0 on, not {value!r}")
-    return float(value)
 
 
 def _check_templates(name: str, updates: Mapping[Layout, str], answer: Any) -> None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 import traceback
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from bookwheel.claims import doubt
 from bookwheel.errors import (
@@ -30,8 +30,8 @@ from bookwheel.errors import (
 )
 from bookwheel.flags import Flag
 from bookwheel.models.accompanied import find_gate
-from bookwheel.models.base import find_wrapper
-from bookwheel.models.patience import Patience, PatientModel, persist
+from bookwheel.models.base import Model, find_wrapper
+from bookwheel.models.patience import Patience, PatientModel, Retry, persist
 from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.guards import is_empty
@@ -41,20 +41,17 @@ from bookwheel.reading.token_scale import ScaledModel, measure_scale
 from bookwheel.reading.verdicts import judge
 from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
-from bookwheel.types import Answer, Reading, Status, Step
+from bookwheel.types import Answer, Document, DocumentInfo, Reading, Status, Step, Usage
 from bookwheel.verdict.citations import assure
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 
-    from bookwheel.models.base import Model
-    from bookwheel.models.patience import Retry
     from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way
-    from bookwheel.types import Document, DocumentInfo, Usage
 
-    Watch = Callable[[Step | Answer], Awaitable[None] | None]
-    """Whoever follows a reading; it may be async."""
+Watch: TypeAlias = "Callable[[Step | Answer], Awaitable[None] | None]"
+"""Whoever follows a reading; it may be async."""
 
 
 def new_reading(document: DocumentInfo, question: str, model: Model, plan: Plan, way: str = "sequential") -> Reading:
@@ -190,7 +187,6 @@ class _Run:
         """Judge the answer, and end."""
         try:
             await self.judge(document, patience)
-            await self.judge_by_sight(document)
         except asyncio.CancelledError:
             # The answer is paid for, so it is kept, without a verdict.
             await self.end(Status.ANSWERED)
@@ -204,22 +200,16 @@ class _Run:
         return await self.end(Status.ANSWERED)
 
     async def judge(self, document: Document, patience: Patience) -> None:
-        """Compute the verdict on the answer."""
-        if not self.answer:
-            return
+        """Compute the verdict on the answer; of claims that no words bear out, say by which pictures it was written."""
         # How many rows a table has is no statement of the document.
-        if not find_spec(self._reading.way).is_general:
-            return
-        model = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
-        values = self.answer.text, self._reading.question, self.steps, document
-        self.evidence, self.claims = await judge(*values, plan=self._reading.plan, model=model)
-        if Flag.UNSURE in self.answer.flags:
-            self.claims = doubt(self.claims)
-        elif Flag.LOOKED_UP in self.answer.flags:
-            self.claims = assure(self.claims)
-
-    async def judge_by_sight(self, document: Document) -> None:
-        """Say of claims that no words bear out which pictures the answer was written by."""
+        if self.answer and find_spec(self._reading.way).is_general:
+            model = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
+            values = self.answer.text, self._reading.question, self.steps, document
+            self.evidence, self.claims = await judge(*values, plan=self._reading.plan, model=model)
+            if Flag.UNSURE in self.answer.flags:
+                self.claims = doubt(self.claims)
+            elif Flag.LOOKED_UP in self.answer.flags:
+                self.claims = assure(self.claims)
         if (seeing := find_wrapper(self.model, SeeingModel)) and seeing.seen:
             found = self.evidence, self.claims, seeing.seen, document
             self.evidence, self.claims = await asyncio.to_thread(judge_by_sight, *found)
@@ -238,23 +228,21 @@ class _Run:
                 else:
                     is_planned_anew = not self.steps and await self._scale_tokens(event)
                     await self._store(complete)
-                await self._show(complete)
+                with self._note_unshown():
+                    if isawaitable(shown := self._watch(complete)):
+                        await shown
                 if is_planned_anew:
                     return True
         return False
 
-    async def _show(self, event: Step | Answer) -> None:
-        try:
-            shown = self._watch(event)
-            if isawaitable(shown):
-                await shown
-        except OSError as fault:
-            self.unshown = fault
-            raise
-
     def _tell(self, told: Callable[[Retry], None], retry: Retry) -> None:
-        try:
+        with self._note_unshown():
             told(retry)
+
+    @contextmanager
+    def _note_unshown(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as fault:
             self.unshown = fault
             raise

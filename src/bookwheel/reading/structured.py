@@ -18,10 +18,10 @@ from urllib.parse import unquote
 from bookwheel.errors import InputError, Rejected, UnfitAnswer
 from bookwheel.flags import Flag
 from bookwheel.reading.json_replies import read_values
-from bookwheel.reading.loop import converse
+from bookwheel.reading.loop import Way, converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.sanitize import escape_markup
-from bookwheel.types import Answer, Finish, Message
+from bookwheel.types import Answer, Document, Finish, Message, Step
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.reading.loop import Way
-    from bookwheel.types import Document, Step
 
 _TRIES: Final = 3
 _PROMPT: Final = """\
@@ -137,7 +135,9 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
     schema = plan.schema or "{}"
     prompt = _PROMPT.format(question=escape_markup(question), answer=escape_markup(answer.text), schema=schema)
     messages = [Message(role="user", content=prompt)]
-    if plan.schema_optional and (prompts_for(plan, question).quotes or not _fits_window(prompt, model, plan)):
+    need = model.template_tokens + model.tokenizer.count(prompt) + plan.answer_tokens
+    has_room = model.window is None or need <= model.window
+    if plan.schema_optional and (prompts_for(plan, question).quotes or not has_room):
         return answer
     sampling, fault, reply = replace(plan.sampling, schema=schema), "", answer.conversation.reply
     for _ in range(_TRIES):
@@ -170,11 +170,6 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
         f"{answer.text[:300]}",
         tries=_TRIES,
     )
-
-
-def _fits_window(prompt: str, model: Model, plan: Plan) -> bool:
-    need = model.template_tokens + model.tokenizer.count(prompt) + plan.answer_tokens
-    return model.window is None or need <= model.window
 
 
 def _parse_value(text: str, schema: dict[str, Any]) -> tuple[Any, str]:

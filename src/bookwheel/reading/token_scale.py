@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.models.base import ModelWrapper
-from bookwheel.text.tokens import EstimatingTokenizer
+from bookwheel.models.base import Model, ModelWrapper
+from bookwheel.text.tokens import EstimatingTokenizer, Tokenizer
 
 if TYPE_CHECKING:
-    from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.text.tokens import Tokenizer
     from bookwheel.types import Step
 
 # In a shorter prompt the chat template, which is not estimated, would count too much.

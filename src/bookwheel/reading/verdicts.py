@@ -13,27 +13,20 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.claims import Fit
+from bookwheel.claims import Claim, Evidence, Fit
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.accompanied import find_companions
-from bookwheel.models.base import Ability, JudgingModel, find_abilities
-from bookwheel.plan import Sampling, VerdictMode
-from bookwheel.reading.estimate import CallCost
-from bookwheel.reading.prompts import prompts_for
-from bookwheel.verdict.judge import Judgment, examine, judge_answer, weigh, write_claims
-from bookwheel.verdict.sources import PlacedParts
+from bookwheel.models.base import Ability, JudgingModel, Model, find_abilities
+from bookwheel.plan import Plan, Sampling, VerdictMode
+from bookwheel.reading.estimate import CallCost, CostInputs
+from bookwheel.reading.prompts import Prompts, prompts_for
+from bookwheel.verdict.judge import Finding, Judgment, examine, judge_answer, weigh, write_claims
+from bookwheel.verdict.sources import PlacedParts, SupportsParts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.claims import Claim, Evidence
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
-    from bookwheel.reading.estimate import CostInputs
-    from bookwheel.reading.prompts import Prompts
     from bookwheel.types import Document, Step
-    from bookwheel.verdict.judge import Finding
-    from bookwheel.verdict.sources import SupportsParts
 
 THRESHOLD: Final = 0.5
 """The probability from which on a judgement is a yes, where the model was not calibrated."""

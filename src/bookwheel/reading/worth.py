@@ -18,21 +18,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import fsum, log
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.errors import BadReply
-from bookwheel.models.base import Ability, require_ability
-from bookwheel.reading.prompts import prompts_for
+from bookwheel.models.base import Ability, JudgingModel, Model, require_ability
+from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.text.ranking import score_texts
 from bookwheel.text.sentences import list_sentences
-from bookwheel.types import Usage
+from bookwheel.types import Document, Reading, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.models.base import JudgingModel, Model
-    from bookwheel.reading.prompts import Prompts
-    from bookwheel.types import Document, Reading
 
 _BIT: Final = log(2)
 # Tokens of the next section that are scored: enough to see what it is about, few enough to be cheap.
@@ -63,28 +60,20 @@ class Worth:
     """R; None where nobody knows what could be known, or where there is nothing to know."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenScores:
-    """Log-probabilities of the tokens of one or more targets."""
+def sum_up_worth(memory: Sequence[float], control: Sequence[float], past: Sequence[float] | None) -> Worth:
+    """Return the worth of a memory by the log-probabilities of all tokens of one or more targets.
 
-    memory: Sequence[float]
-    control: Sequence[float]
-    past: Sequence[float] | None = None
-
-    def sum_up(self) -> Worth:
-        """Return the worth of the memory.
-
-        >>> TokenScores(memory=[-1.0, -2.0], control=[-3.0, -2.0], past=[-1.0, -1.0]).sum_up().recovered
-        0.8
-        """
-        got = [after - before for after, before in zip(self.memory, self.control, strict=True)]
-        bits = fsum(got) / _BIT
-        if self.past is None:
-            return Worth(bits=bits)
-        need = [max(0.0, after - before) for after, before in zip(self.past, self.control, strict=True)]
-        most = fsum(one * one for one in need)
-        earned = fsum(one * max(-one, min(one, gain)) for one, gain in zip(need, got, strict=True))
-        return Worth(bits=bits, possible=fsum(need) / _BIT, recovered=earned / most if most else None)
+    >>> sum_up_worth([-1.0, -2.0], [-3.0, -2.0], [-1.0, -1.0]).recovered
+    0.8
+    """
+    got = [after - before for after, before in zip(memory, control, strict=True)]
+    bits = fsum(got) / _BIT
+    if past is None:
+        return Worth(bits=bits)
+    need = [max(0.0, after - before) for after, before in zip(past, control, strict=True)]
+    most = fsum(one * one for one in need)
+    earned = fsum(one * max(-one, min(one, gain)) for one, gain in zip(need, got, strict=True))
+    return Worth(bits=bits, possible=fsum(need) / _BIT, recovered=earned / most if most else None)
 
 
 class MemoryScorer:
@@ -95,6 +84,12 @@ class MemoryScorer:
         self._model, self._prompts = model, prompts
         self._control = control or prompts.unrelated
         self._known: dict[tuple[str, str, str], tuple[float, ...]] = {}
+
+    @classmethod
+    async def open(cls, reading: Reading, model: Model) -> Self:
+        """Return the scorer for a reading; MissingAbility where the model gives no likelihoods."""
+        scoring = await require_ability(model, Ability.LIKELIHOOD, "of measuring a memory")
+        return cls(scoring, prompts_for(replace(reading.plan, language=reading.language), reading.question))
 
     async def score(self, memory: str, targets: Sequence[Target]) -> Worth:
         """Return what a memory is worth for targets, all of their tokens together."""
@@ -107,9 +102,7 @@ class MemoryScorer:
                 raise BadReply(f"{self._model.name} splits {target.text!r} into other tokens after other notes")
             for name, logprobs in found.items():
                 scores[name] += logprobs
-        return TokenScores(
-            memory=scores["memory"], control=scores["control"], past=scores["past"] if has_past else None
-        ).sum_up()
+        return sum_up_worth(scores["memory"], scores["control"], scores["past"] if has_past else None)
 
     async def score_lines(self, memory: str, targets: Sequence[Target]) -> list[tuple[str, float]]:
         """Return each line of a memory with the bits that are lost on the targets without it."""
@@ -187,21 +180,14 @@ class ReadingWorth:
 
 
 async def measure_reading(reading: Reading, document: Document, model: Model) -> ReadingWorth:
-    """Return what the memories of a reading are worth. Raise MissingAbility where the model gives no likelihoods."""
-    scoring = await require_ability(model, Ability.LIKELIHOOD, "of measuring a memory")
-    plan = replace(reading.plan, language=reading.language)
-    scorer = MemoryScorer(scoring, prompts_for(plan, reading.question))
+    """Return what the memories of a reading are worth."""
+    scorer = await MemoryScorer.open(reading, model)
     answer = _answer_target(reading)
     steps = []
     for at, step in enumerate(reading.steps):
-        ahead = _ahead_target(reading, at, document, model)
-        steps.append(
-            StepWorth(
-                index=step.chunk.index,
-                answer=_round(await scorer.score(step.after.text, [answer])) if answer else None,
-                ahead=_round(await scorer.score(step.after.text, [ahead])) if ahead else None,
-            )
-        )
+        targets = answer, _ahead_target(reading, at, document, model)
+        worths = [_round(await scorer.score(step.after.text, [one])) if one else None for one in targets]
+        steps.append(StepWorth(index=step.chunk.index, answer=worths[0], ahead=worths[1]))
     lines = await scorer.score_lines(reading.memory.text, [answer]) if answer else []
     return ReadingWorth(
         model=model.name,
@@ -218,10 +204,7 @@ def _round(worth: Worth) -> Worth:
 
 async def measure_recovered(reading: Reading, text: str, model: Model) -> float | None:
     """Return R of a reading's last memory for what its question points at in a text; None where that is nothing."""
-    scoring = await require_ability(model, Ability.LIKELIHOOD, "of measuring a memory")
-    targets = find_targets(reading.question, text)
-    prompts = prompts_for(replace(reading.plan, language=reading.language), reading.question)
-    scorer = MemoryScorer(scoring, prompts)
+    scorer, targets = await MemoryScorer.open(reading, model), find_targets(reading.question, text)
     return (await scorer.score(reading.memory.text, targets)).recovered if targets else None
 
 

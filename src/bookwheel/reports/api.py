@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.arguments import make_blocking, open_source
+from bookwheel.arguments import Source, make_blocking, open_source
 from bookwheel.documents.cancellation import run_cancellable
 from bookwheel.reports.matrix import Matrix, list_matrix_blocks, read_matrix
 from bookwheel.reports.outline import Outline, parse_outline, propose_outline
@@ -18,7 +18,6 @@ from bookwheel.tables.api import open_python_session
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.arguments import Source
     from bookwheel.models.base import Model
 
 

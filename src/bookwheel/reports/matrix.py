@@ -14,11 +14,10 @@ from typing_extensions import TypedDict  # pydantic cannot read that of typing b
 
 from bookwheel.claims import BORNE_OUT, Verdict
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reports.checking import SourceLine, WrittenSentence
+from bookwheel.reports.checking import SourceLine, WrittenSentence, write_sentences
 from bookwheel.reports.output import Block
-from bookwheel.reports.writing import write_sentences
 from bookwheel.text.normalization import words
-from bookwheel.types import Status
+from bookwheel.types import Document, Reading, Status
 from bookwheel.views.verdicts import VERDICT_WORDS
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from bookwheel.plan import Plan
     from bookwheel.session import Session, WayRequest
-    from bookwheel.types import Document, Reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

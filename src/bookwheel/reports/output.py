@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bookwheel.reports.checking import WrittenSentence
-    from bookwheel.reports.coverage import DocumentCoverage
-    from bookwheel.reports.report import WrittenReport
+    from bookwheel.reports.report import DocumentCoverage, WrittenReport
 
 _STYLE: Final = (
     "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.5 system-ui,sans-serif}"

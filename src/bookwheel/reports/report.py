@@ -15,23 +15,83 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError, NotKept
-from bookwheel.reports.checking import SourceLine, WrittenSentence
-from bookwheel.reports.coverage import DocumentCoverage, measure_coverage
+from bookwheel.flags import GAPS, Flag
+from bookwheel.reports.checking import SourceLine, WrittenSentence, write_sentences
 from bookwheel.reports.outline import Outline, check_writer, parse_outline
-from bookwheel.reports.writing import write_sentences
-from bookwheel.session import WayRequest
+from bookwheel.session import Session, WayRequest
 from bookwheel.tables.build import load_rows
 from bookwheel.tables.way import NAME
-from bookwheel.types import Status
+from bookwheel.types import Document, Reading, Status, find_gaps
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    Spans = list[tuple[int, int]]
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from bookwheel.plan import Plan
-    from bookwheel.session import Session
     from bookwheel.tables.table import Table
-    from bookwheel.types import Document, Reading
+
+
+_NOT_READ = GAPS | {Flag.SKIPPED, Flag.UNREAD}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentCoverage:
+    """Three numbers of characters that add up to the document's length, and the spans that nobody read."""
+
+    document: str
+    name: str
+    length: int
+    used: int
+    """In the sections that kept sentences rest on."""
+    unused: int
+    """In sections that were read, and no kept sentence rests on."""
+    unread: int
+    unread_spans: tuple[tuple[int, int], ...] = ()
+
+
+def measure_coverage(readings: Sequence[Reading], used_steps: Iterable[tuple[str, int]]) -> DocumentCoverage:
+    """Return the coverage of one document by its readings; `used_steps` are readings' ids with steps."""
+    wanted, info = set(used_steps), readings[0].document
+    used: Spans = []
+    read: Spans = []
+    for reading in readings:
+        gaps = {(step.chunk.start, step.chunk.end) for step in find_gaps(reading.steps, _NOT_READ)}
+        for step in reading.steps:
+            span = (step.chunk.start, step.chunk.end)
+            if span not in gaps:
+                read.append(span)
+                if (reading.id, step.chunk.index) in wanted:
+                    used.append(span)
+    read, used = _join(read), _join(used)
+    unread = tuple(_invert(read, info.length))
+    count_used = sum(end - start for start, end in used)
+    count_unread = sum(end - start for start, end in unread)
+    return DocumentCoverage(
+        document=info.id,
+        name=info.name,
+        length=info.length,
+        used=count_used,
+        unused=info.length - count_used - count_unread,
+        unread=count_unread,
+        unread_spans=unread,
+    )
+
+
+def _join(spans: Spans) -> Spans:
+    joined: Spans = []
+    for start, end in sorted(span for span in spans if span[0] < span[1]):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _invert(spans: Spans, length: int) -> Spans:
+    edges = [0, *(place for span in spans for place in span), length]
+    return [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
+
 
 _VERSION: Final = 1
 

@@ -34,7 +34,7 @@ from bookwheel.models.base import Ability, Model, find_abilities
 from bookwheel.models.embeddings import check_embeddings
 from bookwheel.plan import Plan
 from bookwheel.plugins import list_plugins, load_plugin
-from bookwheel.reading.choice import find_default_way
+from bookwheel.reading.ways.auto import find_default_way
 from bookwheel.reading.ways.registry import sort_ways
 from bookwheel.record import PlanJson
 from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing

@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.arguments import find_own_model, make_blocking, open_source, resolve_journal
+from bookwheel.arguments import Source, find_own_model, make_blocking, open_source, resolve_journal
 from bookwheel.configuration import Connection, load_configuration
 from bookwheel.documents.cancellation import run_cancellable
 from bookwheel.journal import Journal
-from bookwheel.reading.runner import ignore_event
-from bookwheel.session import WayRequest, open_session
+from bookwheel.reading.runner import Watch, ignore_event
+from bookwheel.session import Session, WayRequest, open_session
 from bookwheel.tables.build import check_key, edit_row, load_rows
 from bookwheel.tables.columns import TableRequest
 from bookwheel.tables.proposal import CompleteRequest, complete_request
@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
     from pathlib import Path
 
-    from bookwheel.arguments import Source
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.reading.runner import Watch
-    from bookwheel.session import Session
     from bookwheel.tables.table import Table
 
 

@@ -14,8 +14,8 @@ from bookwheel.documents.readers.pictures import place_quote
 from bookwheel.errors import InputError
 from bookwheel.reading.pictures import PicturedDocument
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.tables.columns import Kind, TableRequest
-from bookwheel.tables.rows import place_rows
+from bookwheel.tables.columns import Column, Kind, TableRequest
+from bookwheel.tables.rows import PlacedRow, place_rows
 from bookwheel.tables.table import Place, Table, TableRow
 from bookwheel.tables.way import makes_table, parse_stored
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from bookwheel.journal import Journal
     from bookwheel.picture import Picture
-    from bookwheel.tables.columns import Column
-    from bookwheel.tables.rows import PlacedRow
     from bookwheel.types import Document, Reading, Step
 
 _BEYOND: Final = 4000

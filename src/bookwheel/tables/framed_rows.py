@@ -22,17 +22,15 @@ from dataclasses import dataclass
 from statistics import mode
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.tables.columns import Kind
+from bookwheel.tables.columns import Column, Kind, TableRequest
 from bookwheel.tables.headers import CODES, has_named, is_of, map_columns
 from bookwheel.tables.plain_rows import PlainRow
 from bookwheel.text.cells import TOTAL, read_row, split_cells
-from bookwheel.text.ranking import find_stems
+from bookwheel.text.ranking import QuestionWords, find_stems
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.tables.columns import Column, TableRequest
-    from bookwheel.text.ranking import QuestionWords
 
 _LEAST_COLUMNS: Final = 2
 _SAMPLE: Final = 200

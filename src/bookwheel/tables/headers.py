@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.tables.columns import Kind
+from bookwheel.tables.columns import Column, Kind
 from bookwheel.text.numbers import place_dates
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import choose_columns
@@ -22,7 +22,6 @@ from bookwheel.text.rows import choose_columns
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.tables.columns import Column
 
 OF_PEOPLE: Final = re.compile(
     r"\b(?:who|whom|names?|person|party|owner|responsible|assignee|supplier|vendor|customer|client)\b"

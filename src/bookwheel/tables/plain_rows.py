@@ -18,14 +18,13 @@ from itertools import pairwise
 from statistics import mode
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.tables.columns import Column, Kind
+from bookwheel.tables.columns import Column, Kind, TableRequest
 from bookwheel.tables.headers import AMOUNT, CODES, CURRENCY, IS_NUMBER, OF_COUNTS, is_of, map_columns
 from bookwheel.text.cells import TOTAL, split_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from bookwheel.tables.columns import TableRequest
 
 _LEAST_ROWS: Final = 2
 _LEAST_TEXTS: Final = 3

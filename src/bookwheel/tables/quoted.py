@@ -21,24 +21,21 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Self
 
-from bookwheel.tables.asked_rows import CellReader, find_people
-from bookwheel.tables.columns import Column, Kind
+from bookwheel.tables.columns import Column, Kind, TableRequest
 from bookwheel.tables.framed_rows import FramedTable, fill_in_order, fill_table
 from bookwheel.tables.headers import has_named
 from bookwheel.tables.plain_rows import PlainRow, find_lists
-from bookwheel.tables.quoted_cells import fill_cells, find_value
+from bookwheel.tables.quoted_cells import CellReader, fill_cells, find_people, find_value
 from bookwheel.tables.rows import SectionRows, WrittenRow
 from bookwheel.tables.units import Unit, list_pieces, list_units
 from bookwheel.text.cells import split_cells
 from bookwheel.text.ranking import QuestionWords, find_stems, weigh_rarity
-from bookwheel.types import Conversation, Reply, Step
+from bookwheel.types import Chunk, Conversation, Document, Memory, Reply, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bookwheel.reading.ways.spec import ReadingContext
-    from bookwheel.tables.columns import TableRequest
-    from bookwheel.types import Chunk, Document, Memory
 
 _NEAR: Final = 0.6
 """Of the best part's score, what a row has at least."""

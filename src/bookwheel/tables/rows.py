@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.picture import LABEL, MARK, split_label
 from bookwheel.reading.json_replies import list_values
-from bookwheel.tables.columns import QUOTE
+from bookwheel.tables.columns import QUOTE, Column
 from bookwheel.text.matching import Passage, find_missing_words, parse_words
 from bookwheel.text.normalization import words_with_articles
 from bookwheel.text.numbers import find_dates, list_amounts, list_days, read_amount
@@ -29,7 +29,6 @@ from bookwheel.text.numbers import find_dates, list_amounts, list_days, read_amo
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.tables.columns import Column
 
 _MOST_ROWS: Final = 2000
 _MOST_CHARACTERS: Final = 4000

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from bookwheel.tables.build import load_rows, require_table
 from bookwheel.tables.output import MOST_SQL_ROWS, SQL_STEPS, make_sql_error, name_for_sql
-from bookwheel.types import Status
+from bookwheel.types import Reading, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from bookwheel.journal import Journal
     from bookwheel.journal.kept_rows import KeptRows
     from bookwheel.tables.table import Table, TableJson
-    from bookwheel.types import Reading
 
 _LEAST_KEPT: Final = 5_000
 _VERSION: Final = 2

@@ -18,9 +18,9 @@ from typing_extensions import TypedDict
 from bookwheel.errors import InputError
 from bookwheel.flags import Flag
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.tables.columns import QUOTE, Kind
+from bookwheel.tables.columns import QUOTE, Column, Kind, TableRequest
 from bookwheel.text.tokens import replace_surrogates
-from bookwheel.types import find_gaps
+from bookwheel.types import Reading, find_gaps
 from bookwheel.views.verdicts import describe_unseen
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bookwheel.picture import Box
-    from bookwheel.tables.columns import Column, TableRequest
-    from bookwheel.types import Reading
 
 _FACTS: Final = (QUOTE, "source", "page", "start", "end", "places", "proven", "contradicts", "by hand", "row")
 """What a record tells of a row besides its cells; `row` is the id by which it is edited."""

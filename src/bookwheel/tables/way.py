@@ -21,32 +21,27 @@ from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.errors import InputError, PlanError
 from bookwheel.flags import Flag
-from bookwheel.models.base import find_wrapper
-from bookwheel.reading.estimate import CallCost, measure_document
+from bookwheel.models.base import Model, find_wrapper
+from bookwheel.reading.estimate import CallCost, CostInputs, DocumentSize, measure_document
 from bookwheel.reading.guards import trim
 from bookwheel.reading.loop import check_question, converse
 from bookwheel.reading.pictures import SeeingModel
-from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.compose import ComposedWay, number_step, read_in_order
+from bookwheel.reading.prompts import Prompts, prompts_for
+from bookwheel.reading.ways.compose import ComposedWay, read_in_order
 from bookwheel.reading.ways.parallel import SEGMENTS, open_segments, run_segments
-from bookwheel.reading.ways.spec import ReadingContext, WaySpec
-from bookwheel.tables.asked_rows import TURN, find_people
+from bookwheel.reading.ways.spec import ReadingContext, WaySpec, Write
 from bookwheel.tables.carried import WaitingLines
 from bookwheel.tables.columns import Kind, TableRequest
 from bookwheel.tables.quoted import QuotedRows
+from bookwheel.tables.quoted_cells import TURN, find_people
 from bookwheel.tables.rows import SectionRows, UnreadableRowsError, parse_rows, place_rows
 from bookwheel.text.sentences import find_ends
-from bookwheel.types import Answer, Conversation, Finish, Memory, Message, Reply, Step, Usage
+from bookwheel.types import Answer, Chunk, Conversation, Document, Finish, Memory, Message, Reply, Step, Usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.reading.estimate import CostInputs, DocumentSize
-    from bookwheel.reading.prompts import Prompts
-    from bookwheel.reading.ways.spec import Write
-    from bookwheel.types import Chunk, Document
 
 NAME: Final = "collect"
 PARTS: Final = ("parallel", "gated", "cascade")
@@ -127,7 +122,7 @@ class CollectWay(ComposedWay):
         opening = self.gate.open(context, plain) if self.gate else nullcontext(plain)
         async with opening as write, aclosing(self._read_sections(context, write, plain, steps)) as events:
             async for event in events:
-                step = number_step(event, len(steps))
+                step = event.with_index(len(steps))
                 steps.append(step.without_texts())
                 yield step
         count = sum(len(parse_stored(step.conversation.reply.text, request).rows) for step in steps)

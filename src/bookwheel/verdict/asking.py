@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.questions import AnswerKind, Style, can_answer, find_counted_word, find_kind, find_style, shows_kind
-from bookwheel.verdict.marks import CAUSE, NOT
-from bookwheel.verdict.parsing import Sentence, Term, parse, share_terms
+from bookwheel.verdict.parsing import CAUSE, NOT, Sentence, Term, parse, share_terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

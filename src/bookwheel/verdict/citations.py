@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.claims import Fit, Verdict
+from bookwheel.claims import Claim, Fit, Verdict
 from bookwheel.patterns import compile_late
 from bookwheel.text.lines import FILE_HEADER, has_lines
 from bookwheel.verdict.search import LocatedSentence
@@ -24,7 +24,6 @@ from bookwheel.verdict.search import LocatedSentence
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from bookwheel.claims import Claim
     from bookwheel.types import Part
 
 _PLACE: Final = (

@@ -29,7 +29,7 @@ from itertools import pairwise
 from math import exp
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.claims import Claim, Fit, Verdict
+from bookwheel.claims import Claim, Evidence, Fit, Verdict
 from bookwheel.patterns import compile_late
 from bookwheel.text.remarks import says_absent
 from bookwheel.text.sentences import list_sentences
@@ -39,14 +39,12 @@ from bookwheel.verdict.copies import find_copies
 from bookwheel.verdict.measure import Surroundings, contradicts, is_vetoed, list_foreign_clauses, measure
 from bookwheel.verdict.parsing import parse
 from bookwheel.verdict.search import LocatedSentence, Query, make_query, search
-from bookwheel.verdict.sources import EvidenceList, PlacedParts
+from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from bookwheel.claims import Evidence
     from bookwheel.types import Part, Step
-    from bookwheel.verdict.sources import SupportsParts
 
 _BULLETS: Final = compile_late(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")
 _CHOICE: Final = compile_late(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)

@@ -13,8 +13,19 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.quantities import same_quantity
-from bookwheel.verdict.marks import BOUNDS, CAUSE, HEDGE, NOT, OPPOSITES, SAID, find_marks
-from bookwheel.verdict.parsing import Sentence, Term, parse, share_terms
+from bookwheel.verdict.parsing import (
+    BOUNDS,
+    CAUSE,
+    HEDGE,
+    NOT,
+    OPPOSITES,
+    SAID,
+    Sentence,
+    Term,
+    find_marks,
+    parse,
+    share_terms,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence

@@ -19,22 +19,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Protocol
 
-from bookwheel.claims import BORNE_OUT, Verdict
+from bookwheel.claims import BORNE_OUT, Claim, Verdict
 from bookwheel.documents.opening import TextDocument
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import Passage, find_missing_words, parse_words
 from bookwheel.text.normalization import ARTICLES
-from bookwheel.verdict.judge import examine, weigh, write_claims
-from bookwheel.verdict.marks import CAUSE, HEDGE, NOT, SAID
+from bookwheel.verdict.judge import Finding, examine, weigh, write_claims
 from bookwheel.verdict.measure import contradicts
-from bookwheel.verdict.parsing import Sentence, parse
+from bookwheel.verdict.parsing import CAUSE, HEDGE, NOT, SAID, Sentence, parse
 from bookwheel.verdict.sources import PlacedParts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.claims import Claim
-    from bookwheel.verdict.judge import Finding
 
 _AND: Final = re.compile(r"\s+(?:and|while|whereas|but)\s+|[;；]\s*|，而")
 _STATEMENTS: Final = re.compile(r"\s*[;；]\s*")

@@ -12,20 +12,17 @@ from importlib import resources
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.claims import choose_sign
+from bookwheel.claims import Evidence, choose_sign
 from bookwheel.flags import Flag
-from bookwheel.types import Status
-from bookwheel.views.diff import ChangeKind, changed_share, diff_memories
+from bookwheel.types import Reading, Status, Step
+from bookwheel.views.diff import ChangeKind, LineChange, changed_share, diff_memories
 from bookwheel.views.flags import describe_flags
 from bookwheel.views.verdicts import describe_claim, describe_pages, describe_span, describe_verdict, list_cautions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bookwheel.claims import Evidence
-    from bookwheel.types import Reading, Step
     from bookwheel.verdict.provenance import LineOrigin
-    from bookwheel.views.diff import LineChange
 
 _CONTROLS: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c]"

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
-from bookwheel.claims import Fit, Verdict
+from bookwheel.claims import Claim, Evidence, Fit, Verdict
 from bookwheel.flags import Flag
 from bookwheel.text.questions import asks_for_list, find_counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bookwheel.claims import Claim, Evidence
     from bookwheel.types import Reading
 
 

@@ -30,7 +30,7 @@ from bookwheel.memory.forgetting import forget
 from bookwheel.memory.opened import OpenMemory, begin_memory, open_memory
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan
-from bookwheel.reading.choice import find_default_way
+from bookwheel.reading.ways.auto import find_default_way
 from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.session import Session
 from bookwheel.types import Answer, Chunk, Conversation, Document, Reply, Step

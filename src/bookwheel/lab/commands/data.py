@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from bookwheel.cli.arguments import Option
-from bookwheel.cli.groups import CommandGroup
+from bookwheel.cli.commands import CommandGroup
 from bookwheel.cli.options import AsJson, ModelOptions, OutPath, PositiveInt, Text, Texts, define_options
 from bookwheel.errors import InputError
 from bookwheel.lab.commands.options import parse_task_options

@@ -10,22 +10,22 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.errors import PlanError, PromptError
 from bookwheel.models.accompanied import find_known_gate
-from bookwheel.models.base import Ability, find_abilities
-from bookwheel.reading.choice import choose_way
+from bookwheel.models.base import Ability, Model, find_abilities, unwrap
 from bookwheel.reading.loop import check
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import build_idle_step
 from bookwheel.reading.ways.spec import WaySpec
+from bookwheel.reading.ways.whole import load_if_fits, text_budget
 from bookwheel.text.questions import asks_for_all
-from bookwheel.types import Chunk, Memory, Step, WayChoice
+from bookwheel.types import Answer, Chunk, Document, Memory, Step, WayChoice
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.types import Answer, Document
+
 
 # An English token has about four characters; the choice needs no better count.
 _CHARACTERS_PER_TOKEN: Final = 4
@@ -76,22 +76,45 @@ async def auto(
         step = build_idle_step(Chunk.empty(), blank, note=f"{choice.way}: {choice.reason}")
         yield replace(step, choice=choice)
     else:
-        choice = find_choice(done[0])
-    events = load_way(choice.way)(document, question, model, plan, [_shift(step, -1) for step in done[1:]])
+        # Older journals have the choice in the reply alone.
+        way, _, reason = done[0].conversation.reply.text.partition(": ")
+        choice = done[0].choice or WayChoice(way=way, reason=reason)
+    # The choice itself is step 0.
+    own = [step.with_index(step.chunk.index - 1) for step in done[1:]]
+    events = load_way(choice.way)(document, question, model, plan, own)
     async with aclosing(events):
         async for event in events:
-            yield _shift(event, 1) if isinstance(event, Step) else event
-
-
-def find_choice(step: Step) -> WayChoice:
-    """Return the choice of a reading's first step; older journals have it in the reply alone."""
-    way, _, reason = step.conversation.reply.text.partition(": ")
-    return step.choice or WayChoice(way=way, reason=reason)
-
-
-def _shift(step: Step, by: int) -> Step:
-    # The choice itself is step 0.
-    return replace(step, chunk=replace(step.chunk, index=step.chunk.index + by))
+            yield event.with_index(event.chunk.index + 1) if isinstance(event, Step) else event
 
 
 AUTO = WaySpec(run=auto, ranks=True, choose=choose_parts)
+
+
+def find_default_way(model: Model) -> str:
+    """Return the way that reads in chunks for this model: its own, its attribute `default_way`, or the loop."""
+    return _find_own_way(model) or "sequential"
+
+
+def _find_own_way(model: Model) -> str:
+    # Of the model itself: what a server wraps around it has no way of its own.
+    return getattr(unwrap(model), "default_way", "")
+
+
+def choose_way(model: Model, document: Document, plan: Plan, question: str = "") -> WayChoice:
+    """Return the way for this document. A model's own way, its attribute `default_way`, outranks the rule.
+
+    Without a question, the longest that the plan allows is assumed.
+    """
+    if own := _find_own_way(model):
+        return WayChoice(way=own, reason=f"{model.name} reads best this way")
+    if model.window is None:
+        return WayChoice(way="sequential", reason=f"the window of {model.name} is unknown")
+    window = f"the window of {model.window} tokens"
+    try:
+        room = text_budget(question or "?", model, plan, "whole", plan.answer_tokens)
+    except (PlanError, PromptError):
+        return WayChoice(way="sequential", reason=f"{window} has no room for a text beside question and answer")
+    room -= 0 if question else plan.question_tokens
+    if room > 0 and load_if_fits(document, model, room) is not None:
+        return WayChoice(way="whole", reason=f"the document fits {window}")
+    return WayChoice(way="sequential", reason=f"the document does not fit {window}")

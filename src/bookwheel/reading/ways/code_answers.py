@@ -20,7 +20,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.flags import Flag
-from bookwheel.reading.ways.compose import list_unread, number_step
+from bookwheel.reading.ways.compose import list_unread
 from bookwheel.reading.ways.document_index import cut_chunks, index_passages
 from bookwheel.reading.ways.spec import Decision
 from bookwheel.reading.ways.table_answers import ToldAnswer
@@ -28,7 +28,7 @@ from bookwheel.text.code import closes, find_name, has_only_imports, is_program,
 from bookwheel.text.lines import FILE_HEADER, find_lines, has_lines, skip_file_header
 from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.structure import Shape
-from bookwheel.types import Memory, Usage
+from bookwheel.types import Document, Memory, Step, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.ways.passages import Window
-    from bookwheel.types import Document, Step
 
 _FILES: Final = re.compile(FILE_HEADER.pattern, re.MULTILINE)
 _NAME: Final = re.compile(r"`?(?P<name>(?:[A-Za-z_$][\w$]*(?:\.|::))*[A-Za-z_$][\w$]*)(?:\(\))?`?")
@@ -85,7 +84,7 @@ async def leave_all(document: Document, model: Model, plan: Plan, done: Sequence
     """Return the steps that say that nothing was read into the memory."""
     chunks = await asyncio.to_thread(cut_chunks, document, model.tokenizer, plan.chunk_tokens)
     steps = list_unread(chunks, Memory.blank(plan.memory_tokens), Decision(score=0.0, usage=Usage()), done)
-    return [number_step(step, at) for at, step in enumerate(steps, len(done))]
+    return [step.with_index(at) for at, step in enumerate(steps, len(done))]
 
 
 def find_code_answer(question: str, document: Document) -> ToldAnswer | None:

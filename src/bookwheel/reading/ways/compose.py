@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.errors import InputError
 from bookwheel.flags import Flag
-from bookwheel.models.base import Ability, require_ability
-from bookwheel.plan import Layout, Rank
+from bookwheel.models.base import Ability, Model, require_ability
+from bookwheel.plan import Layout, Plan, Rank
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.spec import (
@@ -31,15 +31,12 @@ from bookwheel.reading.ways.spec import (
     Write,
 )
 from bookwheel.text.chunks import split_ahead
-from bookwheel.types import Answer, Chunk, Conversation, Memory, Reply, Step, Usage
+from bookwheel.types import Answer, Chunk, Conversation, Document, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Sequence
 
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
     from bookwheel.reading.estimate import CallCost, CostInputs
-    from bookwheel.types import Document
 
 
 async def rewrite(context: ReadingContext, memory: Memory, chunk: Chunk) -> Step:
@@ -203,7 +200,7 @@ class ComposedWay:
                 if isinstance(event, Answer):
                     yield event
                     return
-                step = number_step(event, len(steps))
+                step = event.with_index(len(steps))
                 steps.append(step.without_texts())
                 yield step
 
@@ -247,11 +244,6 @@ class ComposedWay:
         return ReadingContext(
             document=document, question=question, model=model, plan=plan, prompts=prompts, template=template
         )
-
-
-def number_step(step: Step, index: int) -> Step:
-    """Return the step with this index. A chunk that is read twice has two steps."""
-    return step if step.chunk.index == index else replace(step, chunk=replace(step.chunk, index=index))
 
 
 def _count_repeats(steps: Sequence[Step]) -> int:

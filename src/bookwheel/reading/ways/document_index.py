@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast, runtime_c
 from bookwheel.reading.ways.passages import PassageIndex
 from bookwheel.text.chunks import split
 from bookwheel.text.ranking import WordIndex, list_words
-from bookwheel.types import Chunk
+from bookwheel.types import Chunk, Document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from bookwheel.text.tokens import Tokenizer
-    from bookwheel.types import Document
 
 Value = TypeVar("Value")
 

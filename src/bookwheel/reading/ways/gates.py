@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import WindowExceeded
 from bookwheel.flags import Flag
 from bookwheel.models.accompanied import find_companions, find_gate, find_known_gate
-from bookwheel.models.base import Ability, require_ability
+from bookwheel.models.base import Ability, Judgement, JudgingModel, Likelihood, require_ability
 from bookwheel.plan import Scorer
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.ways.compose import ComposedWay, add_usage, build_idle_step
@@ -40,7 +40,6 @@ from bookwheel.text.matching import parse_words
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bookwheel.models.base import Judgement, JudgingModel, Likelihood
     from bookwheel.reading.prompts import Prompts
     from bookwheel.types import Chunk, Memory, Step
 

@@ -38,18 +38,15 @@ from typing import TYPE_CHECKING, Final, Self
 from bookwheel.text.code import has_only_imports, is_test
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import Passage
-from bookwheel.text.questions import find_kind, shows_kind
-from bookwheel.text.ranking import WordIndex, find_stems, spell_names, weigh_rarity
+from bookwheel.text.questions import AnswerKind, find_kind, shows_kind
+from bookwheel.text.ranking import QuestionWords, WordIndex, find_stems, spell_names, weigh_rarity
 from bookwheel.text.sentences import split_sentences
-from bookwheel.text.structure import Shape, split_parts
+from bookwheel.text.structure import Shape, TextPart, split_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from bookwheel.text.lines import Span
-    from bookwheel.text.questions import AnswerKind
-    from bookwheel.text.ranking import QuestionWords
-    from bookwheel.text.structure import TextPart
     from bookwheel.text.tokens import Tokenizer
 
 SENTENCES: Final = 3

@@ -29,22 +29,20 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bookwheel.models.base import Ability, Copies, copy_spans, find_abilities
+from bookwheel.models.base import Ability, Copies, JudgingModel, Model, copy_spans, find_abilities
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.gates import ask_judgement, score_question
 from bookwheel.reading.ways.passages import GAP, overlaps, split_windows
 from bookwheel.reading.ways.short_answers import choose_answer, choose_span, find_figure_end, find_polarity, is_label
 from bookwheel.text.questions import Style, can_answer, find_style
 from bookwheel.text.ranking import QuestionWords
-from bookwheel.types import Usage
+from bookwheel.types import Chunk, Document, Message, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bookwheel.models.base import JudgingModel, Model
     from bookwheel.plan import Plan
     from bookwheel.reading.prompts import Prompts
-    from bookwheel.types import Chunk, Document, Message
 
 # The model knows what a text is about, and hardly sees whether a name or a number of the question is in it.
 WORDS: Final = 0.5

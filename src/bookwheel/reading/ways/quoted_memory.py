@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.flags import Flag
 from bookwheel.reading.ways.passages import overlaps
-from bookwheel.reading.ways.question_scorer import ScoredQuote
-from bookwheel.types import Conversation, Reply, ScoredLine, Step
+from bookwheel.reading.ways.question_scorer import QuestionScorer, ScoredQuote, SecondPassage
+from bookwheel.types import Chunk, Conversation, Memory, Reply, ScoredLine, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from bookwheel.models.base import Model
-    from bookwheel.reading.ways.question_scorer import QuestionScorer, SecondPassage
-    from bookwheel.types import Chunk, Memory
 
 # Of all windows so far, those with the most gain that are judged.
 _JUDGED: Final = 4

@@ -36,14 +36,14 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.flags import Flag
-from bookwheel.models.base import Ability, require_ability
+from bookwheel.models.base import Ability, Model, require_ability
 from bookwheel.reading import loop
 from bookwheel.reading.estimate import CallCost, CostInputs
-from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.reading.ways.code_answers import cite_passage, leave_all, look_up_code
-from bookwheel.reading.ways.compose import list_unread, number_step
+from bookwheel.reading.ways.compose import list_unread
 from bookwheel.reading.ways.document_index import cut_chunks, index_passages
-from bookwheel.reading.ways.passages import fit, split_windows
+from bookwheel.reading.ways.passages import Window, fit, split_windows
 from bookwheel.reading.ways.question_scorer import (
     JUDGED,
     MEASURED,
@@ -62,19 +62,14 @@ from bookwheel.reading.ways.quoted_memory import (
     select_quotes,
 )
 from bookwheel.reading.ways.spec import Decision, WaySpec
-from bookwheel.reading.ways.table_answers import find_table_answer, names_other_row
-from bookwheel.types import Answer, Chunk, Conversation, Memory, Reply, Step, Usage
+from bookwheel.reading.ways.table_answers import ToldAnswer, find_table_answer, names_other_row
+from bookwheel.types import Answer, Chunk, Conversation, Document, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
-    from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.reading.prompts import Prompts
-    from bookwheel.reading.ways.passages import Window
-    from bookwheel.reading.ways.table_answers import ToldAnswer
     from bookwheel.text.ranking import QuestionWords
-    from bookwheel.types import Document
 
 # Windows are searched in the best chunks only; one more costs seconds and rarely has the answer.
 _CHUNKS: Final = 2
@@ -134,12 +129,12 @@ async def quotes(
         joining = await find_second(best, ranked, document, scorer, model, plan)
         if joining:
             step = join_second(joining, memory, kept, scorer, model)
-            yield number_step(step, index)
+            yield step.with_index(index)
             index, memory, second = index + 1, step.after, joining.text
             left = [chunk for chunk in left if chunk.start != joining.chunk.start]
     if left:
         for step in list_unread(left, memory, Decision(score=gain or 0.0, usage=Usage()), done):
-            yield number_step(step, index)
+            yield step.with_index(index)
             index += 1
     yield await _answer(kept, second, memory, scorer, model, plan, document=document)
 
@@ -164,12 +159,6 @@ def asks_judgements(plan: Plan, prompts: Prompts) -> bool:
 def _find_best(kept: Sequence[ScoredQuote]) -> ScoredQuote | None:
     # What the user wrote has no rank among the passages.
     return next((quote for quote in kept if quote.chunk < inf), None)
-
-
-def _find_refuted(kept: Sequence[ScoredQuote], scorer: QuestionScorer, plan: Plan) -> set[float]:
-    """Return the gains of chunks of which the memory has passages, and none that answers: others take their place."""
-    answering = {quote.chunk for quote in kept if scorer.answers(quote, plan.least_gain)}
-    return {quote.chunk for quote in kept} - answering
 
 
 def _count_waited(kept: Sequence[ScoredQuote], done: Sequence[Step]) -> int:
@@ -216,8 +205,12 @@ def _count_most(found_by_start: Mapping[int, Sequence[Window]]) -> int:
 def _is_good(
     score: float, scores: Sequence[float], kept: Sequence[ScoredQuote], scorer: QuestionScorer, plan: Plan
 ) -> bool:
-    """Return whether a chunk is among the best few so far, of those that are not refuted."""
-    refuted = _find_refuted(kept, scorer, plan)
+    """Return whether a chunk is among the best few so far, of those that are not refuted.
+
+    Others take the place of a chunk of which the memory has passages, and none that answers.
+    """
+    refuted = {quote.chunk for quote in kept}
+    refuted -= {quote.chunk for quote in kept if scorer.answers(quote, plan.least_gain)}
     # A passage gains up to twice what its chunk does.
     return sum(other >= score for other in scores if other not in refuted) < _CHUNKS and 2 * score >= plan.least_gain
 

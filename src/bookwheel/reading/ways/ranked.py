@@ -25,12 +25,12 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.claims import BORNE_OUT, Verdict
+from bookwheel.claims import BORNE_OUT, Claim, Verdict
 from bookwheel.errors import InputError
 from bookwheel.flags import Flag
-from bookwheel.models.base import Ability, ModelWrapper, require_ability
+from bookwheel.models.base import Ability, ModelWrapper, Vector, require_ability
 from bookwheel.models.embeddings import measure_similarity
-from bookwheel.plan import Rank
+from bookwheel.plan import Plan, Rank
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.loop import answer
 from bookwheel.reading.ways.compose import ComposedWay, add_usage, build_idle_step, list_unread
@@ -43,16 +43,12 @@ from bookwheel.text.questions import asks_for_all
 from bookwheel.text.ranking import list_words
 from bookwheel.text.remarks import is_absence
 from bookwheel.text.tokens import EstimatingTokenizer
-from bookwheel.types import Answer, Chunk, Memory, Part, Step, Usage
+from bookwheel.types import Answer, Chunk, Document, Memory, Part, Step, Usage
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Sequence
 
-    from bookwheel.claims import Claim
-    from bookwheel.models.base import Vector
-    from bookwheel.plan import Plan
-    from bookwheel.types import Document
 
 # Names in the memory lead to the next fact, but most of them are of facts that are known already.
 _MEMORY_SHARE: Final = 0.5

@@ -14,21 +14,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from bookwheel.errors import InputError, Overloaded, TimedOut, Unreachable
-from bookwheel.models.base import ModelWrapper, find_abilities, missing_ability
-from bookwheel.plan import Plan, Rank
+from bookwheel.models.base import Ability, Model, ModelWrapper, find_abilities, missing_ability
+from bookwheel.plan import GatePlan, Plan, Rank
 from bookwheel.plugins import list_names, require_plugin
-from bookwheel.reading.estimate import CostInputs, add_up, list_loop_calls
+from bookwheel.reading.estimate import CostEstimate, CostInputs, add_up, list_loop_calls
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.verdicts import list_judge_calls
 from bookwheel.reading.ways.compose import ComposedWay
 from bookwheel.reading.ways.spec import SEQUENTIAL, Threshold, WaySpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from bookwheel.models.base import Ability, Model
-    from bookwheel.plan import GatePlan
-    from bookwheel.reading.estimate import CostEstimate
     from bookwheel.reading.loop import Way
     from bookwheel.types import Document
 
@@ -143,7 +140,13 @@ def sort_ways(
     uncalibrated: list[str] = []
     closed: dict[str, str] = {}
     has_gate = {None: True, Threshold.MODEL: gate is not None, Threshold.JUDGE: has_judge}
-    for name, spec in _list_general():
+    for name in list_ways():
+        try:
+            spec = load_spec(name)
+        except InputError:  # a package that is broken; whoever names its way is told
+            continue
+        if not spec.is_general:
+            continue
         lacking = spec.find_lacking(abilities, gate)
         if not lacking and embeds is False and spec.embeds(Plan()):
             lacking = "embeddings"
@@ -152,16 +155,6 @@ def sort_ways(
         else:
             (ready if has_gate[spec.threshold] else uncalibrated).append(name)
     return OfferedWays(open=tuple(ready), uncalibrated=tuple(uncalibrated), closed=closed)
-
-
-def _list_general() -> Iterator[tuple[str, WaySpec]]:
-    for name in list_ways():
-        try:
-            spec = load_spec(name)
-        except InputError:  # a package that is broken; whoever names its way is told
-            continue
-        if spec.is_general:
-            yield name, spec
 
 
 async def estimate_reading(

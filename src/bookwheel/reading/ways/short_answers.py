@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.ways.passages import GAP
 from bookwheel.text.questions import AnswerKind, Style, find_kind, find_style
-from bookwheel.text.ranking import find_stems
+from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.sentences import split_sentences
-from bookwheel.verdict.marks import NOT
-from bookwheel.verdict.parsing import parse
+from bookwheel.verdict.parsing import NOT, parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bookwheel.models.copying import CopiedSpan
-    from bookwheel.text.ranking import QuestionWords
 
 # Of the question's words, the share that a sentence must have to say yes or no: then four of five are right; or to have
 # the answer where the likeliest one is of another sentence.

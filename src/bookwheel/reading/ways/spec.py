@@ -22,21 +22,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from bookwheel.models.base import Ability
+from bookwheel.models.base import Ability, Model
 from bookwheel.reading import loop
-from bookwheel.reading.estimate import measure_document
-from bookwheel.reading.prompts import prompts_for
-from bookwheel.types import Answer, Chunk, Memory, Step
+from bookwheel.reading.estimate import CallCost, CostInputs, DocumentSize, measure_document
+from bookwheel.reading.prompts import Prompts, prompts_for
+from bookwheel.types import Answer, Chunk, Document, Memory, Step, Usage, WayChoice
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from bookwheel.models.base import Model
     from bookwheel.plan import GatePlan, Plan
-    from bookwheel.reading.estimate import CallCost, CostInputs, DocumentSize
     from bookwheel.reading.loop import Way
-    from bookwheel.reading.prompts import Prompts
-    from bookwheel.types import Document, Usage, WayChoice
 
 
 class Threshold(StrEnum):

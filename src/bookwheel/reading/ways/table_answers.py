@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bookwheel.reading.ways.document_index import index_passages
-from bookwheel.reading.ways.passages import GAP
+from bookwheel.reading.ways.passages import GAP, Window
 from bookwheel.text.cells import read_row, split_cells
 from bookwheel.text.comparisons import asks_comparison, compare_rows, find_outermost, list_superlatives, measure
 from bookwheel.text.questions import COUNTS, AnswerKind, Style, can_answer, find_counted, find_kind, find_style
@@ -23,7 +23,6 @@ from bookwheel.text.structure import Shape
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bookwheel.reading.ways.passages import Window
     from bookwheel.text.lines import Span
     from bookwheel.types import Document
 

@@ -77,14 +77,8 @@ def parse_edits(reply: str) -> tuple[list[MemoryEdit], int]:
     >>> parse_edits("ADD: Ada signed.\nDROP 2\nand so on")[0][1]
     MemoryEdit(kind=<EditKind.DROP: 'drop'>, line=2, text='')
     """
-    edits, refused = [], 0
-    for line in filter(str.strip, reply.splitlines()):
-        edit = _parse_edit(line)
-        if edit:
-            edits.append(edit)
-        else:
-            refused += 1
-    return edits, refused
+    found = [_parse_edit(line) for line in filter(str.strip, reply.splitlines())]
+    return [edit for edit in found if edit], found.count(None)
 
 
 def _parse_edit(line: str) -> MemoryEdit | None:
@@ -93,12 +87,9 @@ def _parse_edit(line: str) -> MemoryEdit | None:
         return None
     kind = _KINDS.get(found["verb"]) or EditKind(found["verb"].lower())
     number, text = int(found["line"] or 0), (found["text"] or "").strip()
-    if kind is EditKind.ADD:
-        number = 0
-    elif not number:
+    if (kind is not EditKind.ADD and not number) or (kind is EditKind.DROP) == bool(text):
         return None
-    if (kind is EditKind.DROP) == bool(text):
-        return None
+    number = 0 if kind is EditKind.ADD else number
     return MemoryEdit(kind=kind, line=number, text=_NUMBER.sub("", text, count=1))
 
 
@@ -131,11 +122,6 @@ def split_lines(memory: str) -> list[str]:
     return [line.rstrip() for line in memory.splitlines() if line.strip()]
 
 
-def number_lines(memory: str) -> str:
-    """Return the memory with its lines numbered from 1, as the prompt shows it."""
-    return "\n".join(f"{number}. {line}" for number, line in enumerate(split_lines(memory), start=1))
-
-
 async def write_edits(context: ReadingContext, memory: Memory, chunk: Chunk) -> Step:
     """Ask for changes and apply them; ask for the whole memory when they come to nothing."""
     conversation = await _ask(context, "edits", memory, memory.limit, chunk.text)
@@ -155,7 +141,8 @@ async def _ask(context: ReadingContext, turn: str, memory: Memory, room: int, se
 
     The plan leaves room for two memories. A list of lines needs half of one, so the numbers may take the rest.
     """
-    numbered, limit = number_lines(memory.text), max(1, room // 2)
+    numbered = "\n".join(f"{number}. {line}" for number, line in enumerate(split_lines(memory.text), start=1))
+    limit = max(1, room // 2)
     if context.model.tokenizer.count(numbered) > 2 * room - limit:
         return None
     messages = context.prompts.turn(turn, question=context.question, memory=numbered, section=section)

@@ -15,9 +15,8 @@ from starlette.responses import Response
 
 from bookwheel.errors import InputError
 from bookwheel.graph.api import load_facts
-from bookwheel.graph.export import write_graph
+from bookwheel.graph.export import FactGraphJson, graph_to_json, write_graph
 from bookwheel.graph.facts import REQUEST, build_graph
-from bookwheel.graph.record import FactGraphJson, graph_to_json
 from bookwheel.record import ReadingJson, reading_to_json
 from bookwheel.schema import to_plain
 from bookwheel.serve.engine.tables import ask_rows

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from bookwheel.claims import Verdict
 from bookwheel.graph.api import load_facts
+from bookwheel.graph.export import graph_to_json
 from bookwheel.graph.facts import build_graph
-from bookwheel.graph.record import graph_to_json
 from bookwheel.reports.checking import WrittenSentence
 from bookwheel.reports.matrix import Matrix, matrix_to_json
 from bookwheel.reports.outline import parse_outline

@@ -149,6 +149,14 @@ def doubt(claims: Sequence[Claim]) -> tuple[Claim, ...]:
     return tuple(replace(claim, answers=Fit.DOUBTFUL) if claim.answers is Fit.YES else claim for claim in claims)
 
 
+def mark_seen(claims: Sequence[Claim], evidence: tuple[int, ...]) -> tuple[Claim, ...]:
+    """Return claims of which those that no words bear out are seen in pictures, whose marks are this evidence."""
+    return tuple(
+        replace(one, verdict=Verdict.SEEN, evidence=evidence, missing=()) if one.verdict is Verdict.NOT_FOUND else one
+        for one in claims
+    )
+
+
 def choose_sign(verdict: Verdict | None, answers: Fit | None) -> Sign:
     """Return the colour of an answer with these verdicts."""
     if verdict is None or verdict in {Verdict.UNCHECKED, Verdict.ABSENT}:

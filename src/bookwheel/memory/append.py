@@ -25,11 +25,11 @@ from bookwheel.journal.tables import digest
 from bookwheel.memory import text_index
 from bookwheel.memory.entries import DatedText, NewFile, is_inside, join_words, order_texts, skip_parts, split_file
 from bookwheel.memory.forgetting import go_on_forgetting
-from bookwheel.memory.pieces import MemoryUpdate, cut_piece, ignore_version, read_piece, read_time
+from bookwheel.memory.pieces import MemoryUpdate, cut_piece, read_piece, read_time
 from bookwheel.memory.searching import keep_index
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from bookwheel.memory.opened import OpenMemory
@@ -40,25 +40,18 @@ _MOST_CHARACTERS: Final = 16 << 20
 
 
 async def append(
-    opened: OpenMemory,
-    content: str | Sequence[Part],
-    *,
-    source: str = "",
-    at: datetime | str | None = None,
-    watch: Callable[[MemoryVersion], None] = ignore_version,
+    opened: OpenMemory, content: str | Sequence[Part], *, source: str = "", at: datetime | str | None = None
 ) -> MemoryUpdate:
     """Add a text and read all that waits, in its turn; return how the memory changed.
 
     The parts of a document come with their pages and pictures.
     """
-    return await append_all(opened, [DatedText(content=content, source=source, at=at)], watch=watch)
+    return await append_all(opened, [DatedText(content=content, source=source, at=at)])
 
 
-async def append_all(
-    opened: OpenMemory, texts: Sequence[DatedText], *, watch: Callable[[MemoryVersion], None] = ignore_version
-) -> MemoryUpdate:
+async def append_all(opened: OpenMemory, texts: Sequence[DatedText]) -> MemoryUpdate:
     """Add some texts in their order and read all that waits; return how the memory changed, with the last text."""
-    return await _read_stored(opened, await store_all(opened, texts), watch)
+    return await _read_stored(opened, await store_all(opened, texts))
 
 
 async def store_all(opened: OpenMemory, texts: Sequence[DatedText]) -> list[tuple[MemoryText, bool]]:
@@ -68,20 +61,18 @@ async def store_all(opened: OpenMemory, texts: Sequence[DatedText]) -> list[tupl
     return [await store_text(opened, one.content, source=one.source, at=one.at) for one in texts]
 
 
-async def _read_stored(
-    opened: OpenMemory, stored: Sequence[tuple[MemoryText, bool]], watch: Callable[[MemoryVersion], None]
-) -> MemoryUpdate:
+async def _read_stored(opened: OpenMemory, stored: Sequence[tuple[MemoryText, bool]]) -> MemoryUpdate:
     is_known = not any(is_new for _, is_new in stored)
     text = replace(stored[-1][0], is_late=any(one.is_late for one, _ in stored))
     if is_known and all(one.position >= one.characters for one, _ in stored):
         newest = opened.newest()
         return MemoryUpdate(before=newest, after=newest, text=text, is_known=True)
-    return replace(await read_waiting(opened, watch), text=text, is_known=is_known)
+    return replace(await read_waiting(opened), text=text, is_known=is_known)
 
 
 async def append_files(opened: OpenMemory, files: Sequence[NewFile], at: datetime | str | None = None) -> MemoryUpdate:
     """Read what is new in some files, each text of the time that it tells, in the order of these times."""
-    return await _read_stored(opened, await store_files(opened, files, at), ignore_version)
+    return await _read_stored(opened, await store_files(opened, files, at))
 
 
 async def store_files(
@@ -89,7 +80,7 @@ async def store_files(
 ) -> list[tuple[MemoryText, bool]]:
     """Queue what is new in some files: of one that has grown since it was read last, the rest."""
     memory, texts, places = opened.record.number, list[DatedText](), dict[str, str]()
-    known: list[tuple[MemoryText, bool]] = []
+    known = list[tuple[MemoryText, bool]]()
     for file in files:
         words, source = join_words(file.parts), ADDED + file.named
         # Words do not tell two pictures apart.
@@ -148,7 +139,7 @@ def check_text(content: str | Sequence[Part]) -> None:
         )
 
 
-async def read_waiting(opened: OpenMemory, watch: Callable[[MemoryVersion], None] = ignore_version) -> MemoryUpdate:
+async def read_waiting(opened: OpenMemory) -> MemoryUpdate:
     """Read all texts that wait, in order of arrival, from where the last reader stopped."""
     async with opened.hold():
         await go_on_forgetting(opened)
@@ -164,7 +155,6 @@ async def read_waiting(opened: OpenMemory, watch: Callable[[MemoryVersion], None
                 newest = await read_piece(opened, newest, text, piece)
                 await asyncio.to_thread(opened.tables.add_version, opened.record.number, newest)
                 versions.append(newest)
-                watch(newest)
                 start = newest.end
         if any(text.number % text_index.TEXTS == 0 for text in waiting):
             await asyncio.to_thread(keep_index, opened)

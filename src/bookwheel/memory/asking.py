@@ -19,10 +19,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.claims import Claim, Fit, Verdict, doubt, sum_up_fits, sum_up_verdicts
+from bookwheel.claims import Claim, Fit, Verdict, doubt, mark_seen, sum_up_fits, sum_up_verdicts
 from bookwheel.errors import InputError
 from bookwheel.flags import GAPS, Flag
-from bookwheel.journal.memory_rows import MemoryVersion, blank_version
+from bookwheel.memory.opened import OpenMemory, find_version
 from bookwheel.memory.passages import (
     DatedQuote,
     PassageDocument,
@@ -30,7 +30,7 @@ from bookwheel.memory.passages import (
     leave_out_titles,
     only_asks,
 )
-from bookwheel.memory.pictures import locate, say_seen, see
+from bookwheel.memory.pictures import find_marks, locate, see
 from bookwheel.memory.pieces import read_time
 from bookwheel.memory.searching import rank_passages
 from bookwheel.memory.speakers import is_named
@@ -55,7 +55,7 @@ from bookwheel.verdict.judge import judge_answer
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    from bookwheel.memory.opened import OpenMemory
+    from bookwheel.journal.memory_rows import MemoryVersion
     from bookwheel.plan import Plan
 
 
@@ -103,13 +103,12 @@ async def ask(
     if not question.strip():
         raise InputError("the question is empty")
     opened.check_day()
-    limit = record.plan.memory_tokens
     until: datetime | None = None
     known: int | None = None
     if as_of is not None:
         when = read_time(as_of, is_until=True)
         until, known = datetime.fromisoformat(when).astimezone(UTC), tables.find_known(record.number, when)
-    version = tables.newest_version(record.number, limit, known) or blank_version(limit)
+    version = find_version(tables, record, known)
     prompts = prompts_for(record.plan, question)
     passages = await asyncio.to_thread(rank_passages, opened, question, version, until)
     if prompts.quotes:
@@ -216,15 +215,8 @@ async def _ask_texts(
         reading, document, opened.model, way=load_way(choice.way), patience=opened.session.patience
     )
     if ended.status is not Status.ANSWERED or ended.answer is None:
-        return MemoryAnswer(
-            question=question,
-            answer="",
-            origin="texts",
-            version=version.version,
-            verdict=None,
-            status=ended.status,
-            error=ended.error,
-        )
+        failed = MemoryAnswer(question=question, answer="", origin="texts", version=version.version, verdict=None)
+        return replace(failed, status=ended.status, error=ended.error)
     text = ended.answer.text
     cited = {at for claim in ended.claims if claim.verdict is Verdict.SEEN for at in claim.evidence}
     marks = [ended.evidence[at].quote for at in sorted(cited)]
@@ -241,7 +233,8 @@ async def _ask_texts(
         answer = await asyncio.to_thread(_judge, told, question, version.version, document, "texts")
         return await _shorten(opened, answer, prompts, document)
     # The nearest words are of another matter: what was asked for is not there, or no longer.
-    return await asyncio.to_thread(_say_absent, prompts.not_found, question, version, document)
+    judged = await asyncio.to_thread(_judge, prompts.not_found, question, version.version, document, "texts")
+    return replace(judged, verdict=Verdict.ABSENT, claims=(), evidence=(), superseded=(), newer=())
 
 
 def _choose_newest(
@@ -296,18 +289,12 @@ async def _shorten(
     return replace(found, superseded=answer.superseded, newer=answer.newer)
 
 
-def _say_absent(words: str, question: str, version: MemoryVersion, document: PassageDocument) -> MemoryAnswer:
-    answer = _judge(words, question, version.version, document, "texts")
-    return replace(answer, verdict=Verdict.ABSENT, claims=(), evidence=(), superseded=(), newer=())
-
-
 def _add_seen(opened: OpenMemory, answer: MemoryAnswer, marks: Sequence[str]) -> MemoryAnswer:
     """Return the answer with what no words bear out said to be seen in these pictures."""
-    claims, quotes = say_seen(opened, answer.claims, marks)
-    if not quotes:
+    is_open = any(claim.verdict is Verdict.NOT_FOUND for claim in answer.claims)
+    if not is_open or not (quotes := find_marks(opened, marks)):
         return answer
-    numbers = tuple(range(len(answer.evidence), len(answer.evidence) + len(quotes)))
-    claims = tuple(replace(one, evidence=numbers) if one.verdict is Verdict.SEEN else one for one in claims)
+    claims = mark_seen(answer.claims, tuple(range(len(answer.evidence), len(answer.evidence) + len(quotes))))
     return replace(answer, claims=claims, verdict=sum_up_verdicts(claims), evidence=(*answer.evidence, *quotes))
 
 

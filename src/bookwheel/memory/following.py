@@ -179,7 +179,7 @@ async def follow(
 
     What has come is read when it fills a chunk, or has waited for `every` seconds.
     """
-    follower = _Follower(opened, source or growing.name, question)
+    follower, most = _Follower(opened, source or growing.name, question), opened.record.plan.chunk_tokens
     async for event in follower.begin():
         yield event
     waiting, place, since = "", None, time.monotonic()
@@ -194,8 +194,8 @@ async def follow(
                 yield {"event": "note", "memory": opened.record.name, "note": block.note}
             since = since if waiting else time.monotonic()
             waiting, place = waiting + block.text, block.place or place
-            is_due = waiting and time.monotonic() - since >= every
-            if block.is_last or is_due or follower.fills_chunk(waiting):
+            is_due = block.is_last or (waiting and time.monotonic() - since >= every)
+            if is_due or (len(waiting) >= most and opened.session.model.tokenizer.count(waiting) >= most):
                 async for event in follower.read(waiting, place):
                     yield event
                 waiting = ""
@@ -218,10 +218,6 @@ class _Follower:
     def __init__(self, opened: OpenMemory, source: str, question: str) -> None:
         self._opened, self._source, self._question = opened, source, question
         self._answer: str | None = None
-
-    def fills_chunk(self, text: str) -> bool:
-        most = self._opened.record.plan.chunk_tokens
-        return len(text) >= most and self._opened.session.model.tokenizer.count(text) >= most
 
     async def begin(self) -> AsyncGenerator[dict[str, Any]]:
         """Read what a killed follower had taken, and learn today's answer."""

@@ -34,7 +34,7 @@ from bookwheel.journal.memory_rows import (
 )
 from bookwheel.memory.editing import apply_changes, make_edit
 from bookwheel.memory.entries import is_inside
-from bookwheel.memory.pieces import ignore_version, read_piece
+from bookwheel.memory.pieces import read_piece
 from bookwheel.memory.searching import rank_passages
 from bookwheel.memory.speakers import list_days
 from bookwheel.reading.guards import trim
@@ -117,7 +117,7 @@ async def forget(
     source: str | None = None,
     before: str | None = None,
     text: str | None = None,
-    watch: Callable[[MemoryVersion], None] = ignore_version,
+    watch: Callable[[MemoryVersion], object] = bool,
 ) -> Tombstone:
     """Forget one source, what is from before a time, or some words, with all that came of them."""
     async with opened.hold():
@@ -129,13 +129,12 @@ async def forget(
         return opened.tables.list_tombstones(opened.record.number)[-1]
 
 
-async def go_on_forgetting(opened: OpenMemory, watch: Callable[[MemoryVersion], None] = ignore_version) -> None:
+async def go_on_forgetting(opened: OpenMemory, watch: Callable[[MemoryVersion], object] = bool) -> None:
     """End the forgettings that were begun. Whoever calls holds the memory."""
     memory = opened.record.number
     for tombstone in opened.tables.list_tombstones(memory):
         if not tombstone.ended:
-            replay = _Replay(opened, tombstone, watch)
-            await replay.run()
+            await _Replay(opened, tombstone, watch).run()
     if any(not tombstone.is_purged for tombstone in opened.tables.list_tombstones(memory)):
         await asyncio.to_thread(opened.tables.purge)
 
@@ -146,7 +145,7 @@ class _Replay:
 
     opened: OpenMemory
     tombstone: Tombstone
-    watch: Callable[[MemoryVersion], None]
+    watch: Callable[[MemoryVersion], object]
     replays: list[MemoryVersion] = field(default_factory=list)
     dropped: list[int] = field(default_factory=list)
     told: set[str] = field(default_factory=set)

@@ -15,18 +15,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.arguments import find_own_model, open_source, resolve_journal, run_now
+from bookwheel.arguments import find_own_model, make_blocking, open_source, resolve_journal
 from bookwheel.configuration import Connection
 from bookwheel.documents.cancellation import run_cancellable
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
-from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord, MemoryVersion, Tombstone, blank_version
+from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord, MemoryVersion, Tombstone
 from bookwheel.memory import append, asking, editing, forgetting
 from bookwheel.memory.entries import NewFile
 from bookwheel.memory.files import FileCommand, run_command
-from bookwheel.memory.opened import WRITTEN_ABOUT, OpenMemory, begin_memory, open_memory
+from bookwheel.memory.opened import WRITTEN_ABOUT, OpenMemory, begin_memory, find_version, open_memory
 from bookwheel.memory.pieces import MemoryUpdate, read_time
-from bookwheel.memory.record import find_version
 from bookwheel.plan import LIMITS
 from bookwheel.schema import parse
 from bookwheel.session import Session, open_session, refuse_unknown
@@ -91,8 +90,7 @@ class LastingMemory:
             record = tables.find(self.name)
             if not isinstance(when, datetime):
                 return find_version(tables, record, when)
-            limit, until = record.plan.memory_tokens, tables.find_known(record.number, read_time(when))
-            return tables.newest_version(record.number, limit, until) or blank_version(limit)
+            return find_version(tables, record, tables.find_known(record.number, read_time(when)))
 
     def diff(self, old: int, new: int) -> tuple[LineChange, ...]:
         """Return the lines of two versions, each kept, reworded, new or gone."""
@@ -130,26 +128,6 @@ class LastingMemory:
         async with self._open() as opened:
             return await forgetting.forget(opened, source=source, before=until, text=text)
 
-    def read(
-        self, source_or_text: str | Path | Document, *, source: str = "", at: datetime | str | None = None
-    ) -> MemoryUpdate:
-        """Read what is new; see `aread`."""
-        return run_now(self.aread(source_or_text, source=source, at=at))
-
-    def ask(self, question: str, *, as_of: datetime | str | None = None) -> MemoryAnswer:
-        """Answer a question; see `aask`."""
-        return run_now(self.aask(question, as_of=as_of))
-
-    def edit(self, old: str, new: str) -> MemoryUpdate:
-        """Correct the newest memory; see `aedit`."""
-        return run_now(self.aedit(old, new))
-
-    def forget(
-        self, *, source: str | None = None, before: datetime | str | None = None, text: str | None = None
-    ) -> Tombstone:
-        """Forget; see `aforget`."""
-        return run_now(self.aforget(source=source, before=before, text=text))
-
     async def arun_command(self, command: Mapping[str, Any]) -> str:
         """Run a command of Anthropic's memory tool on the files that an agent keeps in this memory; return its reply.
 
@@ -160,9 +138,11 @@ class LastingMemory:
         async with self._open(is_written=True) as opened:
             return await run_command(opened, parsed)
 
-    def run_command(self, command: Mapping[str, Any]) -> str:
-        """Run a command on the files of an agent; see `arun_command`."""
-        return run_now(self.arun_command(command))
+    read = make_blocking(aread, "read")
+    ask = make_blocking(aask, "ask")
+    edit = make_blocking(aedit, "edit")
+    forget = make_blocking(aforget, "forget")
+    run_command = make_blocking(arun_command, "run_command")
 
     def export(self, path: str | Path) -> None:
         """Write the memory to a journal of its own, which opens elsewhere."""

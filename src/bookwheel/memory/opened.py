@@ -66,8 +66,7 @@ class OpenMemory:
         return PatientModel(self.model, self.session.patience, is_empty=is_empty, sleep=self.model.sleep)
 
     def newest(self) -> MemoryVersion:
-        limit = self.record.plan.memory_tokens
-        return self.tables.newest_version(self.record.number, limit) or blank_version(limit)
+        return find_version(self.tables, self.record)
 
     def is_day_used(self) -> bool:
         """Return whether the memory has cost what it may on a day."""
@@ -97,6 +96,17 @@ class OpenMemory:
             yield
         finally:
             claim.__exit__(None, None, None)
+
+
+def find_version(tables: MemoryTables, record: MemoryRecord, number: int | None = None) -> MemoryVersion:
+    """Return the newest version up to a number; version 0 is blank. InputError for a number that is still to come."""
+    limit = record.plan.memory_tokens
+    newest = tables.newest_version(record.number, limit) or blank_version(limit)
+    if number is None or number == newest.version:
+        return newest
+    if number > newest.version:
+        raise InputError(f"{record.name!r} has no version {number} yet; the newest is {newest.version}")
+    return tables.newest_version(record.number, limit, number) or blank_version(limit)
 
 
 def check_name(name: str) -> None:

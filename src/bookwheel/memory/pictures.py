@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import TypedDict
 
-from bookwheel.claims import Claim, Verdict
 from bookwheel.documents.readers.pictures import place_quote
 from bookwheel.memory.passages import DatedQuote
 from bookwheel.models.vision import find_vision
@@ -63,16 +62,8 @@ class MemoryPictureJson(TypedDict):
     """What was recognised in it."""
 
 
-def say_seen(
-    opened: OpenMemory, claims: tuple[Claim, ...], marks: Sequence[str]
-) -> tuple[tuple[Claim, ...], tuple[DatedQuote, ...]]:
-    """Return claims of which those that no words bear out are seen in pictures, and the places of these pictures."""
-    if not marks or not any(claim.verdict is Verdict.NOT_FOUND for claim in claims):
-        return claims, ()
-    seen = tuple(
-        replace(claim, verdict=Verdict.SEEN, missing=()) if claim.verdict is Verdict.NOT_FOUND else claim
-        for claim in claims
-    )
+def find_marks(opened: OpenMemory, marks: Sequence[str]) -> tuple[DatedQuote, ...]:
+    """Return where the marks of pictures stand in the newest texts that have them."""
     texts, memory = opened.tables.list_texts(opened.record.number), opened.record.number
     quotes = []
     for mark in dict.fromkeys(marks):
@@ -82,7 +73,7 @@ def say_seen(
                 end, number = start + len(mark), text.number
                 quotes.append(DatedQuote(quote=mark, source=text.source, at=text.at, start=start, end=end, text=number))
                 break
-    return seen, tuple(quotes)
+    return tuple(quotes)
 
 
 def locate(opened: OpenMemory, quotes: Sequence[DatedQuote]) -> tuple[DatedQuote, ...]:

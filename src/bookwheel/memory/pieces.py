@@ -61,10 +61,6 @@ class MemoryUpdate:
         return tuple(version for version in self.versions if GAPS & set(version.flags))
 
 
-def ignore_version(_version: MemoryVersion) -> None:
-    """Do nothing: the default where nobody watches."""
-
-
 def read_time(at: datetime | str | None, *, is_until: bool = False) -> str:
     """Return a time with its zone, by default now; InputError for what is no time. Without a zone, it is local.
 

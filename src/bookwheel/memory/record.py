@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NotRequired, cast
+from typing import TYPE_CHECKING, NotRequired, cast
 
 from typing_extensions import TypedDict
 
 from bookwheel.claims import Claim, choose_sign
-from bookwheel.errors import InputError
 from bookwheel.flags import GAPS
 from bookwheel.journal.memory_rows import (
     BY_HAND,
     ChangedLine,
+    MemoryLimits,
     MemoryRecord,
     MemoryText,
     MemoryVersion,
     Tombstone,
     blank_version,
 )
+from bookwheel.memory.opened import find_version
 from bookwheel.memory.pictures import MemoryPictureJson, picture_to_json
 from bookwheel.schema import to_plain
 from bookwheel.types import Usage
@@ -126,13 +127,6 @@ MemoryAnswerJson = TypedDict(
 )
 
 
-class MemoryLimitsJson(TypedDict):
-    """What a memory may hold and cost."""
-
-    max_characters: int | None
-    max_tokens_per_day: int | None
-
-
 class MemorySummaryJson(TypedDict):
     """A memory for a list."""
 
@@ -145,7 +139,7 @@ class MemorySummaryJson(TypedDict):
     limit: int
     texts: int
     created: str
-    limits: MemoryLimitsJson
+    limits: MemoryLimits
 
 
 class MemoryTextJson(TypedDict):
@@ -212,11 +206,6 @@ class MemoryLogJson(MemorySummaryJson):
     forgotten: list[TombstoneJson]
 
 
-def _to_json(value: Any) -> Any:
-    """Return a value's fields as JSON: the shapes above have the same."""
-    return to_plain(value)
-
-
 def changes_to_json(before: str, after: str) -> list[LineChangeJson]:
     """Return the lines that differ."""
     return [
@@ -254,7 +243,7 @@ def update_to_json(name: str, update: MemoryUpdate) -> MemoryJson:
     values = version_to_json(name, update.after, update.before)
     values["steps"] = update.steps
     values["gaps"] = list_gaps(update.versions)
-    values["usage"] = _to_json(update.usage)
+    values["usage"] = to_plain(update.usage)
     if update.text:
         values |= {
             "source": update.text.source,
@@ -267,7 +256,6 @@ def update_to_json(name: str, update: MemoryUpdate) -> MemoryJson:
 
 
 def answer_to_json(name: str, answer: MemoryAnswer) -> MemoryAnswerJson:
-    """Return an answer."""
     return {
         "memory": name,
         "version": answer.version,
@@ -279,12 +267,12 @@ def answer_to_json(name: str, answer: MemoryAnswer) -> MemoryAnswerJson:
         "verdict": answer.verdict and str(answer.verdict),
         "answers": answer.answers and str(answer.answers),
         "sign": str(choose_sign(answer.verdict, answer.answers)),
-        "claims": [_to_json(claim) for claim in answer.claims],
-        "evidence": [_to_json(quote) for quote in answer.evidence],
-        "superseded": [_to_json(quote) for quote in answer.superseded],
-        "newer": [_to_json(quote) for quote in answer.newer],
+        "claims": to_plain(answer.claims),
+        "evidence": to_plain(answer.evidence),
+        "superseded": to_plain(answer.superseded),
+        "newer": to_plain(answer.newer),
         "gaps": list_gaps(answer.gaps),
-        "usage": _to_json(answer.usage),
+        "usage": to_plain(answer.usage),
     }
 
 
@@ -298,7 +286,7 @@ def tombstone_to_json(name: str, tombstone: Tombstone) -> TombstoneJson:
         "ended": tombstone.ended,
         "replayed": tombstone.replayed,
         "lines": tombstone.lines,
-        "changed": _to_json(tombstone.changed),
+        "changed": to_plain(tombstone.changed),
         "purged": tombstone.is_purged,
     }
 
@@ -307,17 +295,6 @@ def preview_to_json(name: str, found: ForgetPreview) -> ForgetPreviewJson:
     texts = [text_to_json(one) for one in found.texts]
     partial = sum(found.masks[one.number] is not None for one in found.texts)
     return {"memory": name, "texts": texts, "versions": found.versions, "later": found.later, "partial": partial}
-
-
-def find_version(tables: MemoryTables, record: MemoryRecord, number: int | None = None) -> MemoryVersion:
-    """Return the newest version up to a number; version 0 is blank. InputError for a number that is still to come."""
-    limit = record.plan.memory_tokens
-    newest = tables.newest_version(record.number, limit) or blank_version(limit)
-    if number is None or number == newest.version:
-        return newest
-    if number > newest.version:
-        raise InputError(f"{record.name!r} has no version {number} yet; the newest is {newest.version}")
-    return tables.newest_version(record.number, limit, number) or blank_version(limit)
 
 
 def show_version(tables: MemoryTables, record: MemoryRecord, number: int | None = None) -> MemoryJson:
@@ -337,8 +314,9 @@ def compare_versions(tables: MemoryTables, record: MemoryRecord, old: int, new: 
     return {"memory": record.name, "from": old, "to": new, "changes": changes_to_json(*texts)}
 
 
-def memory_to_json(record: MemoryRecord, version: MemoryVersion, texts: int) -> MemorySummaryJson:
-    """Return a memory for a list."""
+def summary_of(tables: MemoryTables, record: MemoryRecord) -> MemorySummaryJson:
+    """Return a memory for a list, as it stands now."""
+    version = find_version(tables, record)
     return {
         "memory": record.name,
         "about": record.about,
@@ -347,9 +325,9 @@ def memory_to_json(record: MemoryRecord, version: MemoryVersion, texts: int) -> 
         "version": version.version,
         "tokens": version.memory.tokens,
         "limit": record.plan.memory_tokens,
-        "texts": texts,
+        "texts": tables.count_texts(record.number),
         "created": record.created,
-        "limits": _to_json(record.limits),
+        "limits": to_plain(record.limits),
     }
 
 
@@ -364,13 +342,6 @@ def text_to_json(text: MemoryText) -> MemoryTextJson:
         "read": text.position,
         "late": text.is_late,
     }
-
-
-def summary_of(tables: MemoryTables, record: MemoryRecord) -> MemorySummaryJson:
-    """Return a memory for a list, as it stands now."""
-    limit = record.plan.memory_tokens
-    version = tables.newest_version(record.number, limit) or blank_version(limit)
-    return memory_to_json(record, version, tables.count_texts(record.number))
 
 
 def log_to_json(tables: MemoryTables, record: MemoryRecord) -> MemoryLogJson:
@@ -393,7 +364,7 @@ def log_to_json(tables: MemoryTables, record: MemoryRecord) -> MemoryLogJson:
                 "tokens": version.memory.tokens,
                 "flags": list(version.flags),
                 "changes": changes_to_json(before.memory.text, version.memory.text),
-                "usage": _to_json(version.usage),
+                "usage": to_plain(version.usage),
                 "kept": version.kept,
             }
         )

@@ -20,7 +20,7 @@ import io
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
 
-from bookwheel.claims import Claim, Evidence, Verdict
+from bookwheel.claims import Claim, Evidence, Verdict, mark_seen
 from bookwheel.errors import JournalError, MissingExtra, Rejected, ServerFault
 from bookwheel.flags import Flag
 from bookwheel.models.base import Judgement, Model, ModelWrapper, find_wrapper
@@ -274,12 +274,7 @@ def judge_by_sight(
         if one.mark in places
     )
     numbers = tuple(range(len(evidence), len(evidence) + len(added)))
-    return (*evidence, *added), tuple(
-        replace(claim, verdict=Verdict.SEEN, evidence=numbers, missing=())
-        if claim.verdict is Verdict.NOT_FOUND
-        else claim
-        for claim in claims
-    )
+    return (*evidence, *added), mark_seen(claims, numbers)
 
 
 def _find_marks(document: Document, marks: Sequence[str]) -> dict[str, int]:

@@ -75,7 +75,6 @@ class CancelScope:
             callback()
 
     def check(self) -> None:
-        """Raise WorkCancelled after `cancel`."""
         if self.is_cancelled:
             raise WorkCancelled("the work was cancelled")
 

@@ -180,7 +180,6 @@ class _Child:
         return kill
 
     def end(self) -> None:
-        """End the process and remove its temporary folder."""
         self._process.kill()
         self._process.wait()
         for stream in (self._requests, self._frames):
@@ -189,7 +188,6 @@ class _Child:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _explain_end(self, name: str, limits: ChildLimits) -> BookwheelError:
-        """Return the error for a child that ended in the middle of its work."""
         status = self._process.wait()
         if self._end:
             return self._end
@@ -209,7 +207,6 @@ def _limit_error(name: str, what: str) -> ConversionLimit:
 
 
 def _rebuild_error(kind: str, values: list[Any], name: str, limits: ChildLimits) -> Exception:
-    """Return the exception that ended the work in the child."""
     if kind == "memory":
         return _limit_error(name, f"{limits.memory_bytes >> 20} MiB of memory")
     if kind == "system":

@@ -45,13 +45,7 @@ if TYPE_CHECKING:
 _VERSION: Final = 17
 # The libraries whose text a conversion may be. A new release of one may read a file better.
 _CONVERTERS: Final = (
-    "pypdfium2",
-    "lxml",
-    "mammoth",
-    "python-pptx",
-    "python-calamine",
-    "striprtf",
-    "charset-normalizer",
+    *("pypdfium2", "lxml", "mammoth", "python-pptx", "python-calamine", "striprtf", "charset-normalizer"),
 )
 _PICTURE: Final = ("label", "source", "page", "box", "sha256", "width", "height")
 _MOST_CACHED: Final = 512 << 20
@@ -139,13 +133,11 @@ class ConversionStore:
 
 
 def conversions_path() -> Path:
-    """Return the folder of conversions in the user's cache."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "bookwheel" / "conversions"
 
 
 def clear_conversions() -> None:
-    """Delete all conversions in the user's cache."""
     for path in conversions_path().glob("*.jsonl"):
         path.unlink(missing_ok=True)
 
@@ -354,7 +346,6 @@ def part_to_row(part: Part) -> list[Any]:
 
 
 def part_from_row(row: Sequence[Any]) -> Part:
-    """Return the part that `part_to_row` described."""
     text, source, page, *more = row
     shown, at, entry = more or ((), "", "")
     pictures = []

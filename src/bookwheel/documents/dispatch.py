@@ -85,7 +85,6 @@ def read_parts(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
 
 
 def read_as(format_: Format, source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield the text of a file of this format."""
     if format_ is Format.TEXT:
         with source.open() as file:
             for text in decode(file.read, source.name, warnings, source.charset):

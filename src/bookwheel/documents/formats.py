@@ -151,11 +151,6 @@ def _look_at_text(source: SourceFile, head: bytes) -> Format:
     return Format.MAILBOX if head.startswith(b"From ") else Format.EMAIL
 
 
-def is_picture(head: bytes) -> bool:
-    """Return True for the first bytes of a picture of a known format."""
-    return any(kind is Format.PICTURE and head.startswith(mark, at) for at, mark, kind in _FORMAT_SIGNATURES)
-
-
 def describe_binary(head: bytes) -> str:
     """Return a binary file's likely format, or an empty string for text."""
     for offset, signature, kind in _SIGNATURES:

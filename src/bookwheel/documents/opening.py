@@ -78,7 +78,6 @@ class TextDocument:
         return self.text[start:end]
 
     def pages(self, start: int, end: int) -> tuple[int, ...]:
-        """Return no pages: a text in memory has none."""
         del start, end
         return ()
 
@@ -125,12 +124,10 @@ class SourceDocument:
         return tuple(replace(one, content=b"") for part in self.parts() for one in part.pictures)
 
     def load_picture(self, sha256: str) -> bytes:
-        """Return a picture's bytes. Everything before it is read."""
         return next((one.content for part in self.parts() for one in part.pictures if one.sha256 == sha256), b"")
 
     @property
     def files(self) -> tuple[tuple[str, Path], ...]:
-        """The names and paths of the files that were converted."""
         return tuple((item.file.name, item.file.path) for item in self._items if item.conversion)
 
     def check(self) -> None:
@@ -351,10 +348,6 @@ class IsolatedDocument:
         self.length = length
         if empty:
             raise SourceError(f"{self.name} holds no text to read: give a document with text in it")
-
-    def pages(self, start: int, end: int) -> tuple[int, ...]:
-        """Raise SourceError: the text is not kept."""
-        raise SourceError(f"{self.name} can only be read from its beginning, not from {start} to {end}: store it first")
 
     def slice(self, start: int, end: int) -> str:
         """Raise SourceError: the text is not kept."""

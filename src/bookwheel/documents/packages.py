@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.documents.damage import explain_damage
 from bookwheel.documents.sources import max_unpacked_size, to_printable
 from bookwheel.errors import SourceError
+from bookwheel.text.lexicon import words
 
 if TYPE_CHECKING:
     import re
@@ -36,26 +37,8 @@ def open_package(source: SourceFile, kind: str, advice: str = "Save it again.") 
         yield archive
 
 
-PICTURE_SUFFIXES: Final = frozenset(
-    [
-        ".png",
-        ".jpg",
-        ".jpeg",
-        ".gif",
-        ".bmp",
-        ".tif",
-        ".tiff",
-        ".svg",
-        ".emf",
-        ".wmf",
-        ".webp",
-        ".jp2",
-        ".heic",
-        ".pict",
-        ".wdp",
-        ".eps",
-        ".avif",
-    ]
+PICTURE_SUFFIXES: Final = words(
+    ".png .jpg .jpeg .gif .bmp .tif .tiff .svg .emf .wmf .webp .jp2 .heic .pict .wdp .eps .avif"
 )
 """The ends of the names of pictures."""
 

@@ -195,7 +195,6 @@ class _Pipe:
             time.sleep(0.05)
 
     def close(self) -> None:
-        """Close this end."""
         os.close(self._descriptor)
 
 
@@ -222,7 +221,6 @@ _RATIO: Final = 200
 
 
 def max_unpacked_size(packed: int) -> int:
-    """Return how many bytes this many packed bytes may unpack to."""
     return max(_FREE, _RATIO * packed)
 
 
@@ -374,7 +372,6 @@ _INNER: Final = "(?:/.+)?"
 
 
 def _bound_regex(regex: str) -> str:
-    """Return an expression that matches the same paths in bounded time."""
     leading = "^" + _LEADING
     first, *rest = regex.removeprefix(leading).removeprefix("^").split(_INNER)
     parts = [_bound_stars(part) for part in (first, *rest)]

@@ -51,7 +51,6 @@ def _find_memory(memory: str | Path | LastingMemory, settings: dict[str, Any]) -
 
 
 def _make_tool(base: type, run: Any) -> Any:
-    """Return a tool whose six commands are one function."""
     names = ("view", "create", "str_replace", "insert", "delete", "rename")
     return type("LastingMemoryTool", (base,), dict.fromkeys(names, run))()
 

@@ -234,7 +234,6 @@ class StoredDocument:
         return load_original(self._reader, original)
 
     def list_pictures(self) -> tuple[Picture, ...]:
-        """Return what is known of its pictures, without their bytes."""
         return list_pictures(self._reader, self.row)
 
     def load_picture(self, sha256: str) -> bytes:
@@ -247,7 +246,6 @@ class StoredDocument:
         return places[first:last]
 
     def load_index(self, name: str) -> bytes | None:
-        """Return what was kept of the text under this name."""
         if self._writer is None:  # the journal may be of a version before
             return None
         row = self._reader.fetch_one("SELECT content FROM indexes WHERE text = ? AND name = ?", (self._text, name))

@@ -283,7 +283,6 @@ def is_held(path: Path) -> bool:
 
 
 def _open_locked(path: Path, *, wait: bool) -> int:
-    """Return a handle that holds the lock of the file with this name."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

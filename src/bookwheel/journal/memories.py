@@ -116,7 +116,6 @@ class MemoryTables:
         return str(rows[0][0]) if rows else ""
 
     def keep_place(self, memory: int, source: str, place: str) -> None:
-        """Note how far a source that grows was read."""
         what = f"how far a source of memory {memory} was read"
         self._writer.write_now(lambda connection: _keep_place(connection, memory, source, place), what)
 
@@ -173,7 +172,6 @@ class MemoryTables:
         return MemoryPictures(self._reader, memory)
 
     def indexes(self, memory: int, name: str) -> MemoryIndexes:
-        """Return what keeps the indexes of a memory's texts."""
         return MemoryIndexes(self._reader, self._writer, memory, name)
 
     def list_waiting(self, memory: int) -> list[MemoryText]:
@@ -293,7 +291,6 @@ class MemoryTables:
         return [TOMBSTONES.from_row(row, {}) for row in rows]
 
     def load_masks(self, memory: int, tombstone: Tombstone) -> dict[int, str | None]:
-        """Return what remains of each text that a forgetting under way is about."""
         ((masks,),) = self._fetch("memory_forgets", "masks", "memory = ? AND number = ?", memory, tombstone.number)
         return dict(zip(tombstone.texts, from_json(masks), strict=True))
 
@@ -347,7 +344,6 @@ class MemoryTables:
         return True
 
     def copy_to(self, target: MemoryTables, record: MemoryRecord) -> None:
-        """Copy a memory with all that it holds into another journal."""
         number = target.begin(record).number
         copies = [
             (

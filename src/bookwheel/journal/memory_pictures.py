@@ -75,7 +75,6 @@ class MemoryPictures:
         self._memory = memory
 
     def of_text(self, text: int) -> tuple[Picture, ...]:
-        """Return the pictures of one text, without their bytes."""
         query = f"SELECT {COLUMNS} FROM memory_pictures WHERE {_OF_TEXT} ORDER BY rowid"
         return from_rows(self._reader.fetch_all(query, (self._memory, text)))
 

@@ -81,7 +81,6 @@ class MemoryText:
 
     @property
     def instant(self) -> datetime:
-        """The time that it is from, in UTC."""
         return datetime.fromisoformat(self.at).astimezone(UTC)
 
 

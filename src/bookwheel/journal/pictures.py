@@ -71,7 +71,6 @@ def list_pictures(reader: ReadPool, document: int) -> tuple[Picture, ...]:
 
 
 def from_rows(rows: Iterable[tuple[Any, ...]]) -> tuple[Picture, ...]:
-    """Return the pictures of rows, without their bytes."""
     return tuple(
         Picture(
             label=load_text(label),

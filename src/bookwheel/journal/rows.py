@@ -218,7 +218,6 @@ def reading_to_row(reading: Reading) -> tuple[Any, ...]:
 
 
 def reading_from_row(row: Sequence[Any], document: DocumentInfo, steps: tuple[Step, ...] = ()) -> Reading:
-    """Return the reading of a row."""
     column = dict(zip(READINGS.columns, row, strict=True))
     answer = None
     if column["answer_turn"]:

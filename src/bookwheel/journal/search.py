@@ -161,7 +161,6 @@ def _open(journal: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _add_new(index: sqlite3.Connection, reader: ReadPool) -> None:
-    """Index the texts and readings that are new or have changed."""
     has = dict(index.execute("SELECT text, until FROM texts"))
     for text, sha256, characters in reader.fetch_all("SELECT id, sha256, characters FROM texts"):
         if has.get(text, 0) < characters:

@@ -183,7 +183,6 @@ class Shelf:
     def list_documents(
         self, reach: Reach, *, limit: int = -1, offset: int = 0, query: ShelfQuery = EVERYTHING
     ) -> list[ShelvedDocument]:
-        """Return documents, in the order that the query asks for."""
         columns = ", ".join(_ORDERS[query.order])
         way, beyond = ("ASC", ">") if query.order is ShelfOrder.NAME else ("DESC", "<")
         order = ", ".join(f"{column} {way}" for column in _ORDERS[query.order])
@@ -200,7 +199,6 @@ class Shelf:
         return _shelved_from_row(*row) if row else None
 
     def count_documents(self, reach: Reach) -> ShelfCounts:
-        """Count the documents within reach by type and collection."""
         values = (*_values(reach), "", None)
         rows = self._reader.fetch_all(f"{_BOOKS} SELECT type_of(own_name), starred FROM books", values)
         types = Counter(type_ for type_, _ in rows)
@@ -228,7 +226,6 @@ class Shelf:
         self._writer.execute_now(query, (owner, store_text(collection), json.dumps(list(documents))))
 
     def list_collections(self, owner: str, documents: Sequence[str]) -> dict[str, list[str]]:
-        """Return the collections that each of these documents is in."""
         chosen = "sha256 IN (SELECT value FROM json_each(?2))"
         query = f"SELECT sha256, name FROM collections WHERE owner = ?1 AND {chosen} ORDER BY fold(name)"
         found: dict[str, list[str]] = {}

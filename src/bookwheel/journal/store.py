@@ -109,7 +109,6 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Finish pending writes and close the file."""
         self._writer.close()
         self._reader.close()
 

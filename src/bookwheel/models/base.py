@@ -172,7 +172,6 @@ async def require_ability(model: Model, ability: Ability, way: str) -> JudgingMo
 
 
 def missing_ability(model: Model, ability: str, way: str) -> MissingAbility:
-    """Return the error of a way that the model cannot read by, with advice."""
     return MissingAbility(
         f"the way {way} needs log-probabilities ({ability}), which {model.name} does not offer: use another --way, "
         f"the local model, or a server such as vLLM or llama.cpp"
@@ -187,7 +186,6 @@ async def embed_texts(model: Model, texts: Sequence[str]) -> Embeddings:
 
 
 def missing_embeddings(name: str) -> MissingAbility:
-    """Return the error of a model that gives no embeddings, with advice."""
     return MissingAbility(
         f"{name} gives no embeddings: set {EMBEDDINGS_VARIABLE} to an endpoint that does, or rank by words"
     )

@@ -82,7 +82,6 @@ class Client:
             raise translate_error(error, self._endpoint, model) from error
 
     async def post_raw(self, route: str, body: Mapping[str, Any]) -> httpx2.Response:
-        """Return a route's answer to JSON as it came."""
         return await self._send(self._build("POST", route, body))
 
     async def open_stream(self, route: str, body: Mapping[str, Any]) -> JsonStream:
@@ -144,7 +143,6 @@ def _parse(answer: httpx2.Response) -> Any:
 
 
 async def _decode(response: httpx2.Response) -> AsyncGenerator[str]:
-    """Yield the text of a body piece by piece."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     async with aclosing(response.aiter_bytes()) as pieces:
         async for piece in pieces:

@@ -92,7 +92,6 @@ class Endpoint:
         return Client(self, self.open_http_client())
 
     def open_http_client(self) -> AsyncClient:
-        """Return an HTTP client with bounded replies."""
         from httpx2 import Timeout
 
         from bookwheel.models.transport import BoundedClient

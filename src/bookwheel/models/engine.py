@@ -193,7 +193,6 @@ class Engine:
         return _parse_response(await self._replies.post("/completion", json=request))
 
     async def aclose(self) -> None:
-        """Stop the server and free the weights."""
         await self._replies.aclose()
         self._calls.close()
         self._stop()

@@ -243,7 +243,6 @@ def _attend(q: Floats, keys: Floats, values: Floats, seen: Floats | None = None)
 
 
 def _count_shared(ids: Sequence[int], others: Sequence[int]) -> int:
-    """Return the number of ids with which both begin."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ids, others, strict=False)))
 
 
@@ -262,16 +261,13 @@ class ForwardScorer:
         self._llama: Llama | None = None
 
     async def score(self, prompt: Sequence[int], pieces: Sequence[tuple[int, bool]]) -> tuple[float, ...]:
-        """Return the log-probability of each token of a prompt's continuation, without the adapter."""
         continuation = [id_ for id_, _ in pieces]
         return await self._run(lambda llama, stop: llama.score(prompt, continuation, stop))
 
     async def judge(self, prompt: Sequence[int], options: Sequence[int]) -> tuple[float, ...]:
-        """Return the log-probability of each option as the next token, with the adapter."""
         return await self._run(lambda llama, stop: llama.judge(prompt, options, stop))
 
     async def copy(self, prompt: Sequence[int], openings: Sequence[Opening]) -> list[CopiedSpan]:
-        """Return the likeliest spans as the reply, with the adapter."""
         return await self._run(lambda llama, stop: llama.copy(prompt, openings, stop))
 
     async def _run(self, compute: Callable[[Llama, Stop], _T]) -> _T:

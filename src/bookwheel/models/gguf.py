@@ -225,7 +225,6 @@ def requantize(source: Path, target: Path) -> None:
 
 
 def open_gguf(path: Path) -> Any:
-    """Open a GGUF file with the gguf package."""
     try:
         from gguf import GGUFReader
     except ImportError as error:
@@ -251,7 +250,6 @@ def copy_fields(reader: Any, target: Path, **own: str) -> Any:
 
 
 def write_gguf(writer: Any) -> None:
-    """Write the added fields and tensors to the file, and close it."""
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -192,7 +192,6 @@ class LocalModel:
         )
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Return embeddings by the model's input layer."""
         if self._weights is None:
             raise missing_embeddings(self.name)
         started = time.perf_counter()

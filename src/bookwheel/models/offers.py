@@ -68,7 +68,6 @@ class Offer:
     detail: str
 
     def to_json(self) -> dict[str, str | bool | None]:
-        """Return the offer as `bookwheel models --json` prints it."""
         return {"name": str(self.kind), "offered": self.is_offered, "detail": self.detail}
 
 

@@ -159,7 +159,6 @@ class OpenAIModel:
             await asyncio.to_thread(tokenizer.close)
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
-        """Hold one independent conversation."""
         sent_messages = to_json(messages)
         async with self._slots:
             started = time.perf_counter()
@@ -243,7 +242,6 @@ class OpenAIModel:
                     _log.warning("%s rejects %s; the server's own value is used", self.name, unsupported)
 
     def _settings(self, limit: int, sampling: Sampling) -> dict[str, Any]:
-        """Return the settings to send, without those that this server has rejected."""
         wanted: dict[str, Any] = {
             "max_tokens": limit,
             "temperature": sampling.temperature,
@@ -262,7 +260,6 @@ class OpenAIModel:
         return settings if "max_tokens" in settings else settings | {"max_completion_tokens": limit}
 
     async def _send(self, body: Mapping[str, Any], stream: StreamedReply | None) -> object:
-        """Send one request and return its JSON."""
         if stream:
             streamed = {**body, "stream": True, "stream_options": {"include_usage": True}}
             pieces = await self._client.open_stream(_CHAT_ROUTE, streamed)

@@ -240,16 +240,13 @@ class _Tries:
         return limit is not None and self._seconds() + state.upcoming_sleep > limit
 
     def report_wait(self, state: RetryCallState) -> None:
-        """Tell that the next try begins after a while."""
         self._report(state.upcoming_sleep)
 
     def report_attempt(self, _state: RetryCallState) -> None:
-        """Tell that the next try begins."""
         if self._counts:
             self._report(0.0)
 
     def conclude(self, error: ModelError) -> ModelError:
-        """Return the error with what was done about it."""
         tries = max(1, self._counts.total())
         text = str(error)
         if tries > 1:

@@ -78,12 +78,10 @@ class ScriptedModel:
         return Reply(text=text[:cut], finish=Finish.STOP if cut == len(text) else Finish.LENGTH, usage=usage)
 
     async def abilities(self) -> frozenset[Ability]:
-        """Return an ability for each function that was given."""
         given = {Ability.JUDGE: self._judge, Ability.LIKELIHOOD: self._likelihood}
         return frozenset(ability for ability, function in given.items() if function)
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
-        """Return the function's log-probabilities of the options."""
         if self._judge is None:
             raise MissingAbility(f"{self.name} was given no function to judge with")
         began = time.perf_counter()
@@ -92,7 +90,6 @@ class ScriptedModel:
         return Judgement(options=tuple(options), logprobs=logprobs, usage=self._count_usage(messages, 1, began))
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
-        """Return the function's log-probabilities of the continuation."""
         if self._likelihood is None:
             raise MissingAbility(f"{self.name} was given no function for likelihoods")
         began = time.perf_counter()
@@ -182,5 +179,4 @@ def _keywords(text: str) -> set[str]:
 
 
 def _extract_tag(prompt: str, tag: str) -> str:
-    """Return the content of the last pair of these tags."""
     return prompt.rpartition(f"<{tag}>")[2].partition(f"</{tag}>")[0].strip() if f"<{tag}>" in prompt else ""

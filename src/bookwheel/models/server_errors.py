@@ -248,7 +248,6 @@ def parse_error_body(message: object, endpoint: Endpoint, *, received: str | Non
 
 
 def wrong_address_error(endpoint: Endpoint, what: str) -> Unreachable:
-    """Return the error for a server that has no OpenAI-compatible API."""
     return Unreachable(
         f"there is no OpenAI-compatible API at {endpoint.display_url} ({what}). "
         f"Is the base URL right? It usually ends in /v1."
@@ -256,7 +255,6 @@ def wrong_address_error(endpoint: Endpoint, what: str) -> Unreachable:
 
 
 def is_missing_route(error: ModelError) -> bool:
-    """Return True if the server answered that it has no such route."""
     return getattr(error.__cause__, "status_code", None) in _NO_ROUTE
 
 

@@ -84,7 +84,6 @@ async def list_served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
 
 
 async def _check_chat_route(client: Client, endpoint: Endpoint) -> None:
-    """Raise a ModelError if the server has no chat route."""
     try:
         # Every server rejects an empty request; only a missing route gives 404.
         await client.post("/chat/completions", {})

@@ -139,7 +139,6 @@ class ServerScores:
         )
 
     async def _score_forced(self, messages: Sequence[Message], continuation: str, started: float) -> Likelihood:
-        """Make llama.cpp generate the continuation."""
         prompt = await self._tokenize_prompt({"messages": to_json(messages), **_WITHOUT_THINKING})
         ids = await self._tokenize(continuation, special=False)
         settings = {"temperature": 0, "cache_prompt": True, "return_tokens": True, **force_tokens(ids)}

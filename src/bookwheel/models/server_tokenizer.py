@@ -54,7 +54,6 @@ class ServerTokenizer:
 
     @classmethod
     async def find(cls, endpoint: Endpoint, model: str) -> Self | None:
-        """Return the server's tokenizer, or None."""
         probe = cls(replace(endpoint, retries=0, timeout=min(endpoint.timeout, _SECONDS_TO_ANSWER)), model)
         try:
             found = await asyncio.wrap_future(probe._thread.submit(probe._tokenize("one two three")))
@@ -65,7 +64,6 @@ class ServerTokenizer:
             await asyncio.to_thread(probe.close)
 
     def count(self, text: str) -> int:
-        """Return the server's count of the text's tokens."""
         return self._wait(self._tokenize_once(text)).count
 
     def remember(self, text: str, tokens: int) -> None:

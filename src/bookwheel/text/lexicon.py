@@ -13,7 +13,6 @@ from typing import Final
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words of a list with blanks between."""
     return frozenset(text.split())
 
 
@@ -103,32 +102,11 @@ EQUAL: Final = _table(_EQUAL)
 CJK_FUNCTION: Final = frozenset(
     "的了是在于由和与也就都而及着之其此这那个把被从到向对为以等吗呢吧啊则便即所并乃矣於與這個從對為嗎則並將將会會"
 )
-CJK_NO_NEGATION: Final = (
-    "非常",
-    "不过",
-    "不仅",
-    "不但",
-    "无论",
-    "不久",
-    "无锡",
-    "非洲",
-    "不断",
-    "不同",
-    "没收",
-    "莫斯科",
-    "分别",
-    "特别",
-    "级别",
-    "性别",
-    "类别",
-    "区别",
-    "个别",
-    "识别",
-    "别墅",
-    "告别",
-    "未来",
-    "无线",
+_NO_NEGATION: Final = (
+    "非常 不过 不仅 不但 无论 不久 无锡 非洲 不断 不同 没收 莫斯科 分别 特别 级别 性别 类别 区别 个别 识别 别墅 "
+    "告别 未来 无线"
 )
+CJK_NO_NEGATION: Final = tuple(_NO_NEGATION.split())
 """Words with a sign of negation in them that negate nothing."""
 CJK_DIGITS: Final = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 CJK_POWERS: Final = {"十": 10, "百": 100, "千": 1000, "万": 10_000, "亿": 100_000_000}

@@ -13,6 +13,7 @@ from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.patterns import compile_late
+from bookwheel.text.lexicon import words
 from bookwheel.text.sanitize import sanitize
 from bookwheel.text.sentences import find_ends
 
@@ -32,13 +33,12 @@ _HEADING: Final = compile_late(r"\s*#|.*[:：][\s*]*$")
 _MOST_CONTEXT: Final = 240
 _LEAST_WORDS: Final = 3
 _LEAST_UNSPACED: Final = 4
-_COMMON_WORDS: Final = (
+_COMMON: Final = words(
     "a about after all also an and any are as at be been before but by can could did do does for from had has have he "
     "her his how i if in into is it its may more most no nor not of on one only or other our out over note she should "
     "so some such than that the their them then there these they this those to under up was we were what when where "
     "which while who whose will with would you your answer question memory notes section document"
 )
-_COMMON: Final = frozenset(_COMMON_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)

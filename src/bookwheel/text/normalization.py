@@ -77,7 +77,6 @@ def split_clauses(text: str) -> tuple[str, ...]:
 
 
 def _fold(text: str) -> str:
-    """Fold the forms of characters that mean the same."""
     text = _THIN_THOUSANDS.sub("", _INVISIBLE.sub("", text))
     text = text.replace("´", "'")  # NFKC would make a blank and an accent of it, and split the word
     text = unicodedata.normalize("NFKC", text).casefold().replace("\N{MINUS SIGN}", "-")

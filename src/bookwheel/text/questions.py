@@ -21,7 +21,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.patterns import compile_late
-from bookwheel.text.lexicon import stem
+from bookwheel.text.lexicon import stem, words
 from bookwheel.text.matching import parse_words
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ _FIRST_ASKED: Final = compile_late(
 _PART: Final = compile_late(r"\{([a-z_]+)\}")
 _ASKED_THING: Final = compile_late(r"\b(?:w?h?ich|w?hat)\s+([a-z]+)", re.IGNORECASE)
 # Words that only point at what another sentence names.
-_POINTERS: Final = frozenset(
-    ("he", "her", "him", "his", "it", "its", "she", "that", "their", "them", "these", "they", "this", "those")
-)
+_POINTERS: Final = words("he her him his it its she that their them these they this those")
 _CHOICE: Final = compile_late(r"\bor\b|\b(?:w?h?ich|whose)\b|还是|哪", re.IGNORECASE)
 _POLAR: Final = compile_late(
     r"^\s*(?:is|are|was|were|do|does|did|can|could|may|must|has|have|had|will|would|should|am)\b|"
@@ -86,7 +84,6 @@ class Style(StrEnum):
 
 
 def find_style(question: str) -> Style:
-    """Return what an answer has to be."""
     if _POLAR.search(question):
         return Style.POLAR
     if _HOW_WHY.search(question):

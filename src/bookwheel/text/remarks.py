@@ -160,7 +160,6 @@ _NAME: Final = compile_late(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-z]+\b|\d")
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether the reply declines to do the work."""
     return bool(_REFUSAL.match(text))
 
 

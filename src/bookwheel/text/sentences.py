@@ -16,6 +16,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.patterns import compile_late
+from bookwheel.text.lexicon import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,16 +31,14 @@ _END: Final = compile_late(
     re.MULTILINE,
 )
 # What stands before a dot that ends no sentence: what it shortens goes on, whatever comes.
-_TITLE_WORDS: Final = (
+_TITLES: Final = words(
     "Mr Mrs Ms Dr St Prof Rev Hon Capt Col Gen Lt Sgt Gov Sen Rep Messrs Mt Mme Mlle vs cf viz approx e.g i.e"
 )
-_TITLES: Final = frozenset(_TITLE_WORDS.split())
 # After these a sentence can end, but not before a small letter or a number ("No. 5", "est. 1871", "6 p.m. and").
-_SHORT_WORDS: Final = (
+_SHORT: Final = words(
     "al apr art aug bros ca ch co corp dec dept ed eds est etc excl feb fig figs govt inc incl jan jr ltd max min no "
     "nos nov oct op p pp resp sec sept sr vol vols"
 )
-_SHORT: Final = frozenset(_SHORT_WORDS.split())
 # The letter before the dot of "J. Quill" or "U.S. Navy".
 _INITIAL: Final = compile_late(r"(?<![^\W_])[A-ZÀ-ÖØ-Þ]\Z|[\u2e80-\uffef][A-Z]\Z")
 _DOTTED: Final = compile_late(r"(?:[^\W\d_]\.)+[^\W\d_]")

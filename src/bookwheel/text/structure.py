@@ -144,7 +144,6 @@ def _is_program(name: str, lines: Sequence[Line]) -> bool:
 
 
 def _split_program(lines: Sequence[Line], heading: Span | None) -> Iterator[TextPart]:
-    """Yield definitions, each under what it is a piece of."""
     for block in split_code(lines):
         start, end = lines[block.first].start, lines[block.end - 1].end
         yield TextPart(start=start, end=end, shape=Shape.CODE, heading=heading, lead=block.lead)

@@ -128,11 +128,9 @@ class WordTokenizer:
     _token: Final = re.compile(r"(?:[a-zA-Z0-9_]{1,8}|\S)\s{0,16}|\s{1,16}")
 
     def count(self, text: str) -> int:
-        """Return the number of word pieces of the text."""
         return len(self._token.findall(text))
 
     def fit(self, text: str, limit: int) -> int:
-        """Return the character where token number `limit` ends."""
         if limit <= 0:
             return 0
         last = next(islice(self._token.finditer(text), limit - 1, None), None)
@@ -218,11 +216,9 @@ class FastTokenizer:
         return encoding.ids, [end for _, end in encoding.offsets]
 
     def count(self, text: str) -> int:
-        """Return the number of tokens, without special ones."""
         return self._count(text)
 
     def fit(self, text: str, limit: int) -> int:
-        """Return the character where token number `limit` ends."""
         return self.scan(text).fit(limit)
 
     def scan(self, text: str) -> ScannedText:

@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from bookwheel.documents.readers.colours import Paint, find_nearest
+from bookwheel.documents.readers.colours import Colour, Paint, find_nearest
 from bookwheel.documents.readers.grid import format_rows
-from bookwheel.documents.readers.pdf_layout import arrange
+from bookwheel.documents.readers.pdf_layout import Fragment, arrange
 from bookwheel.documents.readers.scales import LEAST_TICKS, find_scale, measure_bars, middle
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bookwheel.documents.readers.colours import Colour
-    from bookwheel.documents.readers.pdf_layout import Fragment
 
 _NUMBER: Final = re.compile(r"[^\w\s]{0,2}\s?\d[\d.,]*(?:\s\d{3})*\s?(?:%|[^\W\d_]{1,2})?")
 # A sentence, or what cites a source; a short word with a dot is an abbreviation ("Avg. price").
@@ -53,7 +48,6 @@ class Chart:
 
 
 def write_figure(fragments: Sequence[Fragment], pixels: Any = None) -> Iterator[str]:
-    """Yield the lines of a picture's text: its words in reading order, then the rows of a chart."""
     chart = read_chart(fragments, pixels)
     yield from write_lines([f for f in fragments if not chart or f not in chart.used])
     if chart:

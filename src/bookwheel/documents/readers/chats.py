@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.packages import name_unread, open_package
+from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.documents.transcripts import WHATSAPP_FILE, find_heads, is_instant, make_turn, match_whatsapp, to_plain
 from bookwheel.types import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from bookwheel.documents.sources import SourceFile, SourceWarnings
 
 _MOST: Final = 256 << 20
 # A mark that stands before what WhatsApp itself says, on iPhones.
@@ -86,7 +83,6 @@ def read_messages(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part
 def _yield_turns(
     messages: Sequence[tuple[re.Match[str], str, str]], name: str, warnings: SourceWarnings
 ) -> Iterator[Part]:
-    """Yield the turns of messages: each has its time, who says it, and its words."""
     order = _find_order([found for found, _, _ in messages])
     if len(order) > 1:
         warnings.add("dates in which day and month could be exchanged, read as day and month", name)
@@ -234,7 +230,6 @@ def _count_seconds(cue: re.Match[str]) -> float:
 
 
 def _split_voices(text: str) -> list[tuple[str, str]]:
-    """Return who says what in a caption."""
     pieces = _VOICE.split(text)
     spoken = list(zip(pieces[1::2], pieces[2::2], strict=True))
     return [("", pieces[0]), *spoken] if pieces[0].strip() else spoken

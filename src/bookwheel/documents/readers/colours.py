@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bookwheel.documents.readers.pdf_layout import Fragment
+from bookwheel.documents.readers.pdf_layout import Fragment
 
 # Of a colour's channels of 256, the difference above which it is another one; what is darker is letters and lines,
 # and on a dark ground what is lighter.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from email import errors
@@ -19,25 +20,18 @@ from email.policy import compat32
 from email.utils import parseaddr
 from itertools import pairwise
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, BinaryIO, Final
 
 from bookwheel.documents.damage import explain_damage, skip_damage
 from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.dispatch import read_parts
 from bookwheel.documents.readers.html import find_charset, parse_html, render_tree
 from bookwheel.documents.readers.unseen import drop_unseen
-from bookwheel.documents.sources import spool, to_printable
+from bookwheel.documents.sources import SourceFile, SourceWarnings, spool, to_printable
 from bookwheel.documents.transcripts import get_object, name_turn, parse_sent
 from bookwheel.errors import InputError
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import BinaryIO
-
-    from bookwheel.documents.sources import SourceFile, SourceWarnings
-
 
 _MOST_EMAIL: Final = 128 << 20
 _HEADERS: Final = ("From", "To", "Cc", "Date", "Subject")
@@ -308,7 +302,6 @@ _TERMINAL: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def read_notebook(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield a part for every cell with text."""
     data = source.read(_MOST_NOTEBOOK, "clear its outputs, or give it as text")
     with explain_damage(source.name, "notebook"):
         notebook = json.loads(decode_bytes(data, source.name, warnings))

@@ -10,14 +10,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bookwheel.text.cells import TOTAL, has_header
 from bookwheel.text.numbers import place_dates
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 GUESSED: Final = "first rows taken for the names of columns, in tables where nothing tells"
 CONTINUED: Final = "rows that begin with an empty cell, read as of the day above them"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator
 from html.entities import html5
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from bookwheel.documents.damage import import_extra
@@ -18,14 +19,9 @@ from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.readers.markup import count_guesses, tag_of, to_markdown
 from bookwheel.documents.readers.pictures import Figures
 from bookwheel.documents.readers.unseen import drop_unseen
+from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from bookwheel.documents.sources import SourceFile, SourceWarnings
-
 
 # Bytes at most: the parsed tree takes about nine times that in memory.
 _MOST_HTML: Final = 64 << 20
@@ -46,7 +42,6 @@ _HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt
 
 
 def read_html(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield the page as one part."""
     data = source.read(_MOST_HTML, "convert it to text first")
     page = decode_bytes(data, source.name, warnings, source.charset or find_charset(data))
     root = parse_html(page, source.name)
@@ -90,7 +85,6 @@ def read_data_address(address: str) -> bytes | None:
 
 
 def find_charset(data: bytes) -> str:
-    """Return the encoding that a page declares, or an empty string."""
     found = _CHARSET.search(data[:4096])
     return (found[1] or found[2]).decode("ascii", "replace") if found else ""
 

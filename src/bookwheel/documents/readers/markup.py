@@ -13,26 +13,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator
 from itertools import dropwhile, islice, takewhile
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.documents.readers.grid import MOST_NAMES, Span, format_rows
+from bookwheel.text.lexicon import words
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-_UNSEEN_TAGS: Final = (
+UNSEEN: Final = words(
     "script style head meta link base noscript iframe select button input datalist audio video canvas "
     "param source track annotation annotation-xml rp"
 )
-UNSEEN: Final = frozenset(_UNSEEN_TAGS.split())
 """Elements that a page does not show as text."""
-_BLOCK_TAGS: Final = (
+_BLOCKS: Final = words(
     "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption "
     "figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol p "
     "plaintext pre search section summary table tbody td tfoot th thead tr ul xmp"
 )
-_BLOCKS: Final = frozenset(_BLOCK_TAGS.split())
 _HEADINGS: Final = {f"h{level}": "#" * level for level in range(1, 7)}
 _LAYOUT_CONTENT: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "table", "pre", "blockquote"))
 _BLANKS: Final = re.compile(r"[ \t\r\n\f\xa0]+")
@@ -64,7 +61,6 @@ def count_guesses(root: Any) -> Counter[str]:
 
 
 def to_line(element: Any) -> str:
-    """Return the visible text of an element on one line."""
     return " ".join(" ".join(_blocks(element)).split())
 
 

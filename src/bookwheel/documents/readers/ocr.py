@@ -51,7 +51,6 @@ def describe_ocr(wanted: str = "") -> str:
 
 
 def explain_missing() -> str:
-    """Return how to have pictures read here."""
     return f"{find_install_command('pictures')}, or install tesseract, for example `apt-get install tesseract-ocr`"
 
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 import posixpath
 import re
 import zipfile
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from io import BytesIO
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.documents.damage import import_extra, skip_damage
 from bookwheel.documents.packages import PICTURE_SUFFIXES, name_unread, open_package, place_slide
@@ -23,12 +24,8 @@ from bookwheel.documents.readers.grid import Span, format_rows
 from bookwheel.documents.readers.html import embed_pictures, parse_html, parse_xml, render_tree
 from bookwheel.documents.readers.pictures import DRAWINGS, Figures
 from bookwheel.documents.readers.unseen import drop_unseen_runs
+from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.types import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from bookwheel.documents.sources import SourceFile, SourceWarnings
 
 _MAIN: Final = "word/document.xml"
 _STYLE_SHEET: Final = "word/styles.xml"

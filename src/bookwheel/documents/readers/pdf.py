@@ -10,29 +10,24 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.documents.damage import import_extra
 from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing
 from bookwheel.documents.readers.pdf_figures import place_figures, set_figures_aside, set_notes_aside
-from bookwheel.documents.readers.pdf_layout import Fragment, arrange, mark_headings
+from bookwheel.documents.readers.pdf_layout import Fragment, TextLine, arrange, mark_headings
 from bookwheel.documents.readers.pdf_sheet import Sheet
 from bookwheel.documents.readers.pdf_words import Hyphens, find_doubts, has_unseen_words, read_fragments
 from bookwheel.documents.readers.pictures import WHOLE, Figures, read_picture
 from bookwheel.documents.readers.recognition import Recognition
+from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.errors import SourceError
+from bookwheel.picture import Picture
 from bookwheel.types import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bookwheel.documents.readers.pdf_layout import TextLine
-    from bookwheel.documents.sources import SourceFile, SourceWarnings
-    from bookwheel.picture import Picture
-
 
 # Dots per inch at which tesseract reads best.
 _OCR_RESOLUTION: Final = 300
@@ -245,7 +240,6 @@ def _has_pictures(page: Any) -> bool:
 
 
 def _recognise(page: Any, number: int) -> str:
-    """Return what tesseract reads in the picture of a page."""
     bitmap = page.render(scale=_OCR_RESOLUTION / 72, grayscale=True)
     try:
         rows = bytes(bitmap.buffer)
@@ -309,7 +303,6 @@ def _add_changing_halves(pages: Sequence[Sequence[Fragment]], heights: Sequence[
 
 
 def _margin_key(fragment: Fragment) -> str:
-    """Return a fragment's words in lower case, without its numbers."""
     return " ".join(_NUMBER.sub("#", fragment.text).split()).lower()
 
 

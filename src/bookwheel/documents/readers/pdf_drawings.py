@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import ctypes
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.documents.readers.pdf_layout import Fragment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 LARGEST: Final = 0.6
 """The share of a page that a figure among its text has at most; a larger one is the page."""
@@ -104,7 +102,6 @@ class _Group:
 
 
 def find_drawings(page: Any, words: Sequence[Fragment]) -> list[Drawing]:
-    """Return the drawings of a page, whose words have places too."""
     x, y, right, top = page.get_mediabox()
     whole = (right - x) * (top - y)
     groups: list[_Group] = []

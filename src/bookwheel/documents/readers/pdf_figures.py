@@ -11,16 +11,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.documents.readers.charts import read_chart, write_figure
+from bookwheel.documents.readers.pdf_drawings import Drawing
 from bookwheel.documents.readers.pdf_layout import Fragment, TextLine
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from bookwheel.documents.readers.pdf_drawings import Drawing
 
 _CAPTION: Final = re.compile(r"(?:fig(?:ure|\.)?|abb(?:ildung|\.)|chart|scheme|exhibit|图|圖)\s*[\dA-Z]", re.IGNORECASE)
 # Line heights between a figure and its caption at most, as others may stand between them: (a), (b).

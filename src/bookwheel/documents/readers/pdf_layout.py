@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from bookwheel.documents.readers.pdf_words import Hyphens
+
 
 _T = TypeVar("_T")
 # Columns of prose stand side by side on this many lines at least; a table drawn by columns has as many rows.
@@ -55,11 +55,9 @@ class Fragment:
         return self.top - self.bottom
 
     def is_level(self, other: Fragment) -> bool:
-        """Return True if both stand on one line."""
         return min(self.top, other.top) - max(self.bottom, other.bottom) > 0.5 * min(self.height, other.height)
 
     def is_right_of(self, other: Fragment) -> bool:
-        """Return True if this begins where the other has ended."""
         return self.left >= other.right - 0.2 * self.height
 
 
@@ -102,7 +100,6 @@ class _Block:
 
 
 def arrange(fragments: Sequence[Fragment]) -> list[TextLine]:
-    """Return the lines of a page in reading order."""
     groups = list(_split_runs(_split_blocks(_unweave(list(fragments))), _are_neighbours))
     lines: list[TextLine] = []
     last: _Block | None = None

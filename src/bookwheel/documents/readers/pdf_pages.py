@@ -10,17 +10,14 @@ import ctypes
 import struct
 import zlib
 from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.documents.damage import import_extra
 from bookwheel.documents.readers.pdf_words import read_characters
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bookwheel.picture import Box
+from bookwheel.picture import Box
 
 MOST_WIDTH: Final = 2400
 """Pixels."""

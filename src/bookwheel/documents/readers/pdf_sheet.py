@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.documents.readers.pdf_drawings import Drawing, find_drawings
 from bookwheel.documents.readers.pdf_layout import Fragment
 from bookwheel.documents.readers.pdf_pages import find_place
 from bookwheel.documents.readers.pictures import WHOLE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bookwheel.picture import Box
+from bookwheel.picture import Box
 
 # Dots per inch at which words are read well; the recogniser makes a longer side smaller.
 _RESOLUTION: Final = 200
@@ -66,7 +63,6 @@ class Sheet:
         return left, top, right, bottom
 
     def cut(self, box: Box) -> Any:
-        """Return the picture of a part of it."""
         left, top, right, bottom = box
         across, down = self.drawn.size
         return self.drawn.crop((round(left * across), round(top * down), round(right * across), round(bottom * down)))
@@ -78,12 +74,10 @@ class Sheet:
         return np.asarray(self.cut(self.find_box(place))), self.drawn.height / max(self.page.get_size()[1], 1)
 
     def is_filled(self, place: Fragment) -> bool:
-        """Return whether a place is all of it."""
         across, up = self.page.get_size()
         return bool((place.right - place.left) * place.height > _WHOLE * across * up)
 
     def is_scan(self, box: Box) -> bool:
-        """Return whether a picture has nearly the page's size."""
         return _area(box) > _SCAN
 
     def find_pictures(self) -> list[Box]:

@@ -10,16 +10,12 @@ import math
 import re
 import struct
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from bookwheel.documents.readers.pdf_layout import Fragment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from bookwheel.documents.readers.pdf_layout import TextLine
+from bookwheel.documents.readers.pdf_layout import Fragment, TextLine
 
 # PDFium's own signs for a hyphen at a line's end, and the one that is seen only there.
 _HYPHENS: Final = "\x02\ufffe\N{SOFT HYPHEN}"

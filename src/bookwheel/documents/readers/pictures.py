@@ -17,11 +17,12 @@ import subprocess
 import time
 import warnings as python_warnings
 from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.documents.cancellation import current_scope
 from bookwheel.documents.child import allow_more
@@ -30,14 +31,10 @@ from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing, 
 from bookwheel.documents.readers.pdf_pages import find_characters
 from bookwheel.documents.readers.recognition import Recognition, recognise
 from bookwheel.documents.readers.scales import ABOUT
+from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.errors import BookwheelError, MissingExtra, SourceError
 from bookwheel.picture import MARK, Box, Picture, find_above, place_on_page, split_label
 from bookwheel.types import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from bookwheel.documents.sources import SourceFile, SourceWarnings
 
 LONGEST_SIDE: Final = 1600
 """Pixels of a picture that is kept."""
@@ -127,7 +124,6 @@ def to_rgb(picture: Any) -> Any:
 
 
 def shrink(picture: Any, longest: int = LONGEST_SIDE) -> Any:
-    """Return a picture whose sides have so many pixels at most."""
     if max(picture.size) <= longest:
         return picture
     smaller = picture.copy()
@@ -157,7 +153,6 @@ def read_words(picture: Any) -> Recognition:
 
 
 def measure_frames(path: str) -> Iterator[list[float]]:
-    """Yield the width and height of each page of a file that is a picture."""
     with open_picture(Path(path).read_bytes(), "the file") as picture:
         for number in range(_count_frames(picture)):
             picture.seek(number)
@@ -381,7 +376,6 @@ def read_image(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
 
 
 def read_picture(picture: bytes, name: str, resolution: int = 0) -> str:
-    """Return the text of a picture in any format that tesseract knows."""
     options = ["-l", find_languages(), *(["--dpi", str(resolution)] if resolution else [])]
     try:
         done = subprocess.run(  # noqa: S603 - a fixed program; the picture comes by its standard input

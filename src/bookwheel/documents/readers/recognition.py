@@ -8,23 +8,19 @@ are, and what stands between ruled lines becomes the rows of a table. Called in 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, pairwise
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.documents.readers.charts import read_chart, write_figure, write_lines
 from bookwheel.documents.readers.grid import format_rows
 from bookwheel.documents.readers.pdf_layout import Fragment
 from bookwheel.errors import MissingExtra
-from bookwheel.picture import PictureLine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bookwheel.picture import Box
+from bookwheel.picture import Box, PictureLine
 
 _MODELS: Final = {
     "Det": "PP-OCRv6_det_small.onnx",
@@ -105,7 +101,6 @@ def _load_engine() -> Any:
 
 
 def recognise(pixels: Any, *, is_turned: bool = False) -> Recognition:
-    """Return the words of an array of rows of RGB pixels."""
     import numpy as np
 
     height, width = pixels.shape[:2]
@@ -207,7 +202,6 @@ def _find_slant(found: Sequence[_Found], turned: Sequence[Sequence[Point]], turn
 
 
 def _measure_height(corners: Sequence[Point]) -> float:
-    """Return the height of the letters of a line."""
     first, second, third, last = sorted(corners)
     return max(math.dist(first, second), math.dist(third, last))
 

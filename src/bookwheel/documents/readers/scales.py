@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from bookwheel.documents.readers.colours import Paint
 from bookwheel.documents.readers.pdf_layout import Fragment
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bookwheel.documents.readers.colours import Paint
 
 LEAST_TICKS: Final = 3
 ABOUT: Final = "≈"

@@ -11,19 +11,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 from bookwheel.documents.damage import skip_damage
 from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.packages import name_unread, open_package
-from bookwheel.documents.sources import to_printable
+from bookwheel.documents.sources import SourceFile, SourceWarnings, to_printable
 from bookwheel.documents.transcripts import CHATS_FILE, format_instant, get_object, make_turn
+from bookwheel.text import lexicon
 from bookwheel.types import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bookwheel.documents.sources import SourceFile, SourceWarnings
 
 # Bytes of one record, and of one file of conversations.
 _MOST_LINE: Final = 32 << 20
@@ -36,12 +33,9 @@ _INSTRUCTIONS: Final = "instructions of a program to its model that are not read
 _PICTURE_KINDS: Final = frozenset({"image", "input_image", "image_asset_pointer"})
 _TEXTS: Final = ("text", "thinking", "content", "output", "result", "summary", "message")
 # What holds words in records of other kinds.
-_WORDS: Final = frozenset(
-    [
-        *(*_TEXTS, "prompt", "lastPrompt", "customTitle", "last_agent_message", "stdout", "stderr", "error", "reason"),
-        *("aggregated_output", "formatted_output"),
-    ]
-)
+_WORDS: Final = lexicon.words(
+    "prompt lastPrompt customTitle last_agent_message stdout stderr error reason aggregated_output formatted_output"
+).union(_TEXTS)
 _QUEUED: Final = frozenset({"queue-operation", "queued_command"})
 # Marks that ChatGPT puts in the place of a source.
 _CITED: Final = re.compile("\ue200[^\ue201]*\ue201")
@@ -50,7 +44,6 @@ _OTHER_PAGES: Final = re.compile(r"(?:.*/)?chat\.html")
 
 
 def read_session(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield the turns of a session, each with its speaker, time and line."""
     repeats = _Repeats()
     with source.open() as file:
         number = 0
@@ -145,7 +138,6 @@ def _decode(line: bytes, name: str, warnings: SourceWarnings) -> str:
 
 
 def _read_record(record: dict[str, Any], where: str, warnings: SourceWarnings) -> Iterator[tuple[str, str]]:
-    """Yield the speakers and words of one record."""
     payload, kind = record.get("payload"), str(record.get("type", ""))
     if isinstance(payload, dict) and kind in {"session_meta", "turn_context"}:
         git = get_object(payload, "git")
@@ -218,7 +210,6 @@ def _to_text(value: Any) -> str:
 
 
 def read_chats(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield the turns of an export's conversations, each under its title."""
     with source.open() as file:
         is_packed = file.read(2) == b"PK"
     if not is_packed:

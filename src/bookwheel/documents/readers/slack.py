@@ -9,20 +9,17 @@ from __future__ import annotations
 import html
 import json
 import re
+import zipfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.documents.damage import explain_damage, skip_damage
 from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.packages import name_unread, open_package
+from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.documents.transcripts import format_instant, get_object, make_turn
 from bookwheel.types import Part
-
-if TYPE_CHECKING:
-    import zipfile
-    from collections.abc import Iterator, Mapping
-
-    from bookwheel.documents.sources import SourceFile, SourceWarnings
 
 _MOST: Final = 256 << 20
 _DAY_FILE: Final = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
@@ -67,7 +64,6 @@ def _read_archive(archive: zipfile.ZipFile, name: str, warnings: SourceWarnings)
 
 
 def _load_names(folder: Path, warnings: SourceWarnings) -> dict[str, str]:
-    """Return the names of the members and talks of the export in a folder."""
     names: dict[str, str] = {}
     for path in (folder / name for name in (*_MEMBERS, *_TALKS)):
         try:

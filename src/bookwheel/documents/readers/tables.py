@@ -11,11 +11,13 @@ import html
 import json
 import posixpath
 import re
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from io import IncrementalNewlineDecoder
 from itertools import chain, islice
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.documents.damage import explain_damage, import_extra, skip_damage
 from bookwheel.documents.decoding import decode
@@ -24,16 +26,9 @@ from bookwheel.documents.packages import name_unread, open_package
 from bookwheel.documents.readers.grid import Span, format_rows
 from bookwheel.documents.readers.html import parse_xml
 from bookwheel.documents.readers.texts import KNOWN_IN_OPENDOCUMENT, OFFICE, TEXT, read_margins
-from bookwheel.documents.sources import to_printable
+from bookwheel.documents.sources import SourceFile, SourceWarnings, to_printable
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
-
-if TYPE_CHECKING:
-    import zipfile
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from bookwheel.documents.sources import SourceFile, SourceWarnings
-
 
 _SEPARATORS: Final = ",;\t|"
 _BARE_COMMA: Final = re.compile(r"(?<!\d),|,(?!\d)")
@@ -283,7 +278,6 @@ class _BesideCells:
         self._names, self._widths = names, widths
 
     def add(self, path: str, archive: zipfile.ZipFile) -> None:
-        """Add the texts of one part of the package."""
         if _COMMENTS_IN_WORKBOOKS.fullmatch(path):
             self._add_comments(parse_xml(archive.read(path)))
         elif _DRAWINGS_IN_WORKBOOKS.fullmatch(path):

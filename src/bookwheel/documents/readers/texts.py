@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import posixpath
 import re
+import zipfile
+from collections.abc import Iterator
 from copy import deepcopy
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 from bookwheel.documents.damage import explain_damage, import_extra, skip_damage
@@ -27,15 +29,9 @@ from bookwheel.documents.readers.html import (
 )
 from bookwheel.documents.readers.pictures import DRAWINGS, Figures
 from bookwheel.documents.readers.unseen import drop_unseen
-from bookwheel.documents.sources import to_printable
+from bookwheel.documents.sources import SourceFile, SourceWarnings, to_printable
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
-
-if TYPE_CHECKING:
-    import zipfile
-    from collections.abc import Iterator
-
-    from bookwheel.documents.sources import SourceFile, SourceWarnings
 
 _ENCRYPTION: Final = "META-INF/encryption.xml"
 # These encrypt fonts only; any other method encrypts the text.
@@ -274,7 +270,6 @@ _BLANK_LINES: Final = re.compile(r"\n\s*\n+")
 
 
 def read_rtf(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield the document as one part."""
     converter = import_extra("striprtf.striprtf", "reading RTF")
     # RTF is ASCII; what is beyond it is escaped, or in the code page that the converter finds.
     markup = source.read(_MOST_RTF, "save it as text first").decode("cp1252", "replace")

@@ -8,15 +8,12 @@ note. Of what a style sheet or a script may show, hide or paint nothing is said.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bookwheel.documents.readers.markup import UNSEEN, tag_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bookwheel.documents.sources import SourceWarnings
+from bookwheel.documents.sources import SourceWarnings
 
 _LEFT_OUT: Final = "words that are not shown left out (--everything keeps them)"
 _NAMED: Final = "words that are hidden or can hardly be seen, which are read"

@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.documents.formats import is_picture
 from bookwheel.journal import StoredDocument
+from bookwheel.picture import is_picture
 from bookwheel.serve.engine.documents import safe_name
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.service import Service

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError, JournalFull, NotKept
 from bookwheel.journal.files import measure_journal, translate_errors
-from bookwheel.journal.originals import Original, insert_originals, list_originals, load_original
-from bookwheel.journal.pictures import SpooledPictures, list_pictures, load_picture
+from bookwheel.journal.originals import Original, insert_originals, load_original
+from bookwheel.journal.pictures import COLUMNS, SpooledPictures, from_rows, load_picture
 from bookwheel.journal.rows import from_json, load_text, store_text, to_json
 from bookwheel.journal.tables import IS_SOUND
 from bookwheel.text.lines import find_lines, has_lines
@@ -228,13 +228,16 @@ class StoredDocument:
 
     def originals(self) -> tuple[Original, ...]:
         """Return the files that it was read from, as far as they are kept."""
-        return list_originals(self._reader, self.row)
+        query = "SELECT id, source, bytes, sha256 FROM originals WHERE document = ? ORDER BY id"
+        rows = self._reader.fetch_all(query, (self.row,))
+        return tuple(Original(row=row, source=load_text(name), size=size, sha256=sha) for row, name, size, sha in rows)
 
     def load_original(self, original: Original) -> bytes:
         return load_original(self._reader, original)
 
     def list_pictures(self) -> tuple[Picture, ...]:
-        return list_pictures(self._reader, self.row)
+        query = f"SELECT {COLUMNS} FROM document_pictures WHERE document = ? ORDER BY number"
+        return from_rows(self._reader.fetch_all(query, (self.row,)))
 
     def load_picture(self, sha256: str) -> bytes:
         return load_picture(self._reader, sha256)

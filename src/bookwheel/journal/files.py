@@ -218,9 +218,7 @@ def _mentions(wanted: str | bytes, *texts: str | bytes | None) -> bool:
 
 def find_type(name: str | bytes) -> str:
     text = name.decode("utf-8", "surrogatepass") if isinstance(name, bytes) else name
-    if text.startswith(_WEB):
-        return "web"
-    return _TYPE_OF.get(text.rpartition(".")[2].casefold(), "text")
+    return "web" if text.startswith(_WEB) else _TYPE_OF.get(text.rpartition(".")[2].casefold(), "text")
 
 
 def _fold(text: str | bytes) -> str:

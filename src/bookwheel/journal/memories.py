@@ -11,7 +11,7 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bookwheel.errors import InputError, JournalError, NotKept
 from bookwheel.journal.files import connect, hold_lock, lock_folder, translate_errors
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from bookwheel.journal.access import ReadPool, Writer
     from bookwheel.journal.memory_rows import MemoryRecord, MemoryVersion
+    from bookwheel.journal.rows import RowFormat
     from bookwheel.types import Part
 
 _COPIED: Final = {
@@ -40,12 +41,16 @@ _COPIED: Final = {
 """The columns of a memory that a copy of it has."""
 _NEXT: Final = "SELECT coalesce(max(number), 0) + 1 FROM"
 _THIS: Final = "WHERE memory = ? AND number = ?"
+_KEEP_PLACE: Final = "INSERT OR REPLACE INTO memory_follows (memory, source, place) VALUES (?, ?, ?)"
 # Seconds for which a checkpoint waits for other processes that read.
 _PURGE_SECONDS: Final = 5.0
 # Texts that are loaded at once: a few are at most what one may be long, most are short.
 _BATCH: Final = 16
 _NEVER: Final = 2**62
 """A version behind every other."""
+
+
+_T = TypeVar("_T")
 
 
 def write_time() -> str:
@@ -76,18 +81,16 @@ class MemoryTables:
 
     def find(self, name: str, owner: str = "") -> MemoryRecord:
         """Return the memory of this name; InputError names those that there are."""
-        rows = self._fetch("memories", MEMORIES.names, "owner = ? AND name = ?", owner, store_text(name))
-        if not rows:
-            names = ", ".join(record.name for record in self.list_all(owner)[:10])
-            there = f"there are: {names}" if names else f"begin one: bookwheel memory new {name} --about TEXT"
-            raise InputError(f"no memory {name!r}; {there}")
-        return MEMORIES.from_row(rows[0], {})
+        for record in self._load(MEMORIES, "memories", "owner = ? AND name = ?", owner, store_text(name)):
+            return record
+        names = ", ".join(record.name for record in self.list_all(owner)[:10])
+        there = f"there are: {names}" if names else f"begin one: bookwheel memory new {name} --about TEXT"
+        raise InputError(f"no memory {name!r}; {there}")
 
     def list_all(self, owner: str | None = "") -> list[MemoryRecord]:
         """Return an owner's memories, newest first; with None, everybody's. Damaged ones are left out."""
         condition = f"{IS_SOUND['memories']} AND (?1 IS NULL OR owner = ?1) ORDER BY number DESC"
-        rows = self._fetch("memories", MEMORIES.names, condition, owner)
-        return [MEMORIES.from_row(row, {}) for row in rows]
+        return self._load(MEMORIES, "memories", condition, owner)
 
     def rename(self, memory: int, name: str) -> None:
         def update(connection: sqlite3.Connection) -> None:
@@ -117,7 +120,8 @@ class MemoryTables:
 
     def keep_place(self, memory: int, source: str, place: str) -> None:
         what = f"how far a source of memory {memory} was read"
-        self._writer.write_now(lambda connection: _keep_place(connection, memory, source, place), what)
+        values = (memory, store_text(source), place)
+        self._writer.write_now(lambda connection: connection.execute(_KEEP_PLACE, values).close(), what)
 
     def add_text(
         self, record: MemoryRecord, words: str | Sequence[Part], source: str, at: str, place: str = ""
@@ -136,7 +140,7 @@ class MemoryTables:
             content = words if isinstance(words, str) else "".join(part.text for part in parts)
             sha256 = digest(content)
             if place:
-                _keep_place(connection, memory, source, place)
+                connection.execute(_KEEP_PLACE, (memory, store_text(source), place))
             elif row := connection.execute(find, (memory, store_text(source), sha256)).fetchone():
                 return TEXTS.from_row(row, {}), False
             counts = "SELECT texts, characters, newest FROM memories WHERE number = ?"
@@ -175,19 +179,16 @@ class MemoryTables:
         return MemoryIndexes(self._reader, self._writer, memory, name)
 
     def list_waiting(self, memory: int) -> list[MemoryText]:
-        rows = self._fetch("memory_texts", TEXTS.names, "memory = ? AND position < characters ORDER BY number", memory)
-        return [TEXTS.from_row(row, {}) for row in rows]
+        return self._load(TEXTS, "memory_texts", "memory = ? AND position < characters ORDER BY number", memory)
 
     def list_texts(self, memory: int) -> list[MemoryText]:
-        rows = self._fetch("memory_texts", TEXTS.names, "memory = ? ORDER BY number", memory)
-        return [TEXTS.from_row(row, {}) for row in rows]
+        return self._load(TEXTS, "memory_texts", "memory = ? ORDER BY number", memory)
 
     def find_text(self, memory: int, number: int) -> MemoryText:
         """Return what is known of a text. Raise NotKept where it was forgotten."""
-        rows = self._fetch("memory_texts", TEXTS.names, "memory = ? AND number = ?", memory, number)
-        if not rows:
-            raise NotKept(f"text {number} was forgotten")
-        return TEXTS.from_row(rows[0], {})
+        for text in self._load(TEXTS, "memory_texts", "memory = ? AND number = ?", memory, number):
+            return text
+        raise NotKept(f"text {number} was forgotten")
 
     def count_texts(self, memory: int) -> int:
         return int(self._reader.fetch_one("SELECT count(*) FROM memory_texts WHERE memory = ?", (memory,))[0])
@@ -230,13 +231,12 @@ class MemoryTables:
         """Return the newest version, or the newest one up to a number; None where nothing was read."""
         condition = "memory = ? AND version <= ? ORDER BY version DESC LIMIT 1"
         last = _NEVER if until is None else until
-        rows = self._fetch("memory_versions", VERSIONS.names, condition, memory, last)
-        return VERSIONS.from_row(rows[0], {"memory.limit": limit}) if rows else None
+        found = self._load(VERSIONS, "memory_versions", condition, memory, last, limit=limit)
+        return found[0] if found else None
 
     def list_versions(self, memory: int, limit: int, after: int = 0) -> list[MemoryVersion]:
         condition = "memory = ? AND version > ? ORDER BY version"
-        rows = self._fetch("memory_versions", VERSIONS.names, condition, memory, after)
-        return [VERSIONS.from_row(row, {"memory.limit": limit}) for row in rows]
+        return self._load(VERSIONS, "memory_versions", condition, memory, after, limit=limit)
 
     def list_edits(self, memory: int, until: int | None = None) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
         """Return when each correction up to a version was made, and its lines: old and new."""
@@ -287,8 +287,7 @@ class MemoryTables:
         return self._writer.write_now(insert)
 
     def list_tombstones(self, memory: int) -> list[Tombstone]:
-        rows = self._fetch("memory_forgets", TOMBSTONES.names, "memory = ? ORDER BY number", memory)
-        return [TOMBSTONES.from_row(row, {}) for row in rows]
+        return self._load(TOMBSTONES, "memory_forgets", "memory = ? ORDER BY number", memory)
 
     def load_masks(self, memory: int, tombstone: Tombstone) -> dict[int, str | None]:
         ((masks,),) = self._fetch("memory_forgets", "masks", "memory = ? AND number = ?", memory, tombstone.number)
@@ -296,8 +295,8 @@ class MemoryTables:
 
     def load_replays(self, memory: int, limit: int) -> dict[int, MemoryVersion]:
         """Return the versions that a forgetting under way has made anew, by their numbers."""
-        rows = self._fetch("memory_replays", VERSIONS.names, "memory = ?", memory)
-        return {row[0]: VERSIONS.from_row(row, {"memory.limit": limit}) for row in rows}
+        made = self._load(VERSIONS, "memory_replays", "memory = ?", memory, limit=limit)
+        return {version.version: version for version in made}
 
     def add_replay(self, memory: int, version: MemoryVersion) -> None:
         self._writer.execute_now(VERSIONS.insert("memory_replays", "memory"), (memory, *VERSIONS.to_row(version)))
@@ -364,6 +363,12 @@ class MemoryTables:
 
         target._writer.write_now(copy)
 
+    def _load(
+        self, rows: RowFormat[_T], table: str, condition: str, *values: Any, limit: int | None = None
+    ) -> list[_T]:
+        given = {} if limit is None else {"memory.limit": limit}
+        return [rows.from_row(row, given) for row in self._fetch(table, rows.names, condition, *values)]
+
     def _fetch(self, table: str, columns: str, condition: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the columns of rows. Raise JournalError if one is damaged."""
         query = f"SELECT {IS_SOUND[table]}, {columns} FROM {table} WHERE {condition}"
@@ -378,8 +383,3 @@ def _damage_error(table: str, path: Path) -> JournalError:
         f"a row of {table} is damaged in the journal {path}: bookwheel doctor names it, and bookwheel doctor --repair "
         f"drops it; a text that was read with it is then read again"
     )
-
-
-def _keep_place(connection: sqlite3.Connection, memory: int, source: str, place: str) -> None:
-    query = "INSERT OR REPLACE INTO memory_follows (memory, source, place) VALUES (?, ?, ?)"
-    connection.execute(query, (memory, store_text(source), place))

@@ -95,7 +95,6 @@ class MemoryPictures:
         return self._reader.fetch_one(query, (self._memory, sha256)) is not None
 
     def load(self, sha256: str) -> bytes:
-        """Return the bytes of a picture. Raise JournalError where they are damaged or gone."""
         return load_picture(self._reader, sha256)
 
     def list_rows(self) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], list[tuple[Any, ...]]]:

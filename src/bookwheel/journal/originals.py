@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.rows import load_text, store_text
+from bookwheel.journal.rows import store_text
 from bookwheel.picture import is_picture
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ def insert_originals(connection: sqlite3.Connection, document: int, files: Itera
         try:
             with path.open("rb") as file:
                 size = os.fstat(file.fileno()).st_size
-                content = file.read() if size <= MOST_BYTES and _is_kept(file.peek(_HEAD)[:_HEAD]) else b""
+                head = file.peek(_HEAD)[:_HEAD]
+                is_kept = head.startswith(_OFFICE) or is_picture(head) or _PDF in head
+                content = file.read() if is_kept and size <= MOST_BYTES else b""
         except OSError:
             continue
         if not content:
@@ -59,16 +61,6 @@ def insert_originals(connection: sqlite3.Connection, document: int, files: Itera
             pieces = (content[at : at + _BLOCK] for at in range(0, len(content), _BLOCK))
             numbered = ((row[0], number, piece) for number, piece in enumerate(pieces))
             connection.executemany("INSERT INTO original_pieces (original, number, content) VALUES (?, ?, ?)", numbered)
-
-
-def _is_kept(head: bytes) -> bool:
-    return head.startswith(_OFFICE) or is_picture(head) or _PDF in head
-
-
-def list_originals(reader: ReadPool, document: int) -> tuple[Original, ...]:
-    query = "SELECT id, source, bytes, sha256 FROM originals WHERE document = ? ORDER BY id"
-    rows = reader.fetch_all(query, (document,))
-    return tuple(Original(row=row, source=load_text(source), size=size, sha256=sha) for row, source, size, sha in rows)
 
 
 def load_original(reader: ReadPool, original: Original) -> bytes:

@@ -64,12 +64,6 @@ def to_values(picture: Picture) -> tuple[object, ...]:
     return (*place, picture.sha256, picture.width, picture.height, lines)
 
 
-def list_pictures(reader: ReadPool, document: int) -> tuple[Picture, ...]:
-    """Return what is known of the pictures of a document, in their order, without their bytes."""
-    rows = reader.fetch_all(f"SELECT {COLUMNS} FROM document_pictures WHERE document = ? ORDER BY number", (document,))
-    return from_rows(rows)
-
-
 def from_rows(rows: Iterable[tuple[Any, ...]]) -> tuple[Picture, ...]:
     return tuple(
         Picture(

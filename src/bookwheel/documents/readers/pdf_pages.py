@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import base64
 import ctypes
-import struct
-import zlib
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from io import BytesIO
 from itertools import pairwise
 from typing import Any, Final
 
@@ -31,7 +30,6 @@ _SHORTEST: Final = 10
 _BESIDE: Final = 0.5
 # Pages whose turn is looked at, which takes a millisecond each; the rest have the sizes that the file tells.
 _MOST_OPENED: Final = 2000
-_PNG: Final = b"\x89PNG\r\n\x1a\n"
 
 
 def measure_pages(path: str) -> Iterator[list[float]]:
@@ -54,26 +52,14 @@ def draw_page(path: str, number: int, width: int) -> Iterator[str]:
         with closing(document[number - 1]) as page:
             across, down = page.get_size()
             scale = min(min(width, MOST_WIDTH) / max(across, 1), (_MOST_PIXELS / max(across * down, 1)) ** 0.5)
-            with closing(page.render(scale=scale, rev_byteorder=True, force_bitmap_format=_rgb())) as bitmap:
-                yield base64.b64encode(_to_png(bitmap)).decode()
+            with closing(page.render(scale=scale)) as bitmap:
+                yield encode_png(bitmap.to_pil().convert("RGB"))
 
 
-def _rgb() -> int:
-    from pypdfium2 import raw
-
-    return int(raw.FPDFBitmap_BGR)  # `rev_byteorder` turns it round
-
-
-def _to_png(bitmap: Any) -> bytes:
-    rows, stride, across = memoryview(bytes(bitmap.buffer)), bitmap.stride, 3 * bitmap.width
-    # Each row begins with its filter: none.
-    pixels = b"".join(b"\x00" + rows[at * stride : at * stride + across] for at in range(bitmap.height))
-    header = struct.pack(">IIBBBBB", bitmap.width, bitmap.height, 8, 2, 0, 0, 0)
-    return _PNG + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(pixels, 4)) + _chunk(b"IEND", b"")
-
-
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+def encode_png(picture: Any) -> str:
+    content = BytesIO()
+    picture.save(content, "PNG", compress_level=4)
+    return base64.b64encode(content.getvalue()).decode()
 
 
 def find_boxes(path: str, number: int, passage: str) -> Iterator[list[float]]:

@@ -8,7 +8,6 @@ decoration: they have neither.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import io
 import os
@@ -28,7 +27,7 @@ from bookwheel.documents.cancellation import current_scope
 from bookwheel.documents.child import allow_more
 from bookwheel.documents.readers.grid import GUESSED
 from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing, find_languages, has_recogniser
-from bookwheel.documents.readers.pdf_pages import find_characters
+from bookwheel.documents.readers.pdf_pages import encode_png, find_characters
 from bookwheel.documents.readers.recognition import Recognition, recognise
 from bookwheel.documents.readers.scales import ABOUT
 from bookwheel.documents.sources import SourceFile, SourceWarnings
@@ -165,10 +164,8 @@ def draw_frame(path: str, number: int, width: int) -> Iterator[str]:
         if 1 <= number <= _count_frames(picture):
             picture.seek(number - 1)
             frame = to_rgb(picture)
-            content = io.BytesIO()
             frame.thumbnail((min(width, LONGEST_SIDE), frame.height))
-            frame.save(content, "PNG")
-            yield base64.b64encode(content.getvalue()).decode()
+            yield encode_png(frame)
 
 
 def _count_frames(picture: Any) -> int:

@@ -328,4 +328,4 @@ def test_a_file_in_the_place_of_the_question_is_no_question(run, book: Path, tmp
     (tmp_path / "prices.csv").write_text("item,price\nplait,6.20\n")
     told = run("ask", book, tmp_path / "prices.csv")
     assert told.code == 2
-    assert "is a file, and what is asked comes last" in told.err
+    assert "and what is asked comes last" in told.err

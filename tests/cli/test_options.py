@@ -35,6 +35,7 @@ from bookwheel.documents.opening import open_document
         (["ask", "{book}", "{question}", "--max-cost", "1"], "price"),
         (["ask", "{book}", "{question}", "--chunk-tokns", "9"], "chunk-tokens"),
         (["ask", "", "{question}"], "SOURCE is empty"),
+        (["ask", "{question}", "{dir}"], "comes last"),
         (["ask", "{book}", "{question}", "--model", ""], "--model"),
         (["ask", "{book}", "{question}", "--preset", ""], "--preset"),
         (["ask", "{book}", "{question}", "--prompts", ""], "--prompts"),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import httpx2
 
+from bookwheel.models.deadline import end_within
 from bookwheel.models.server_errors import (
     StatusError,
     StreamedError,
@@ -102,8 +103,8 @@ class Client:
             wait = min(_FIRST_WAIT * 2.0 ** (self._retries - tries_left), _LONGEST_WAIT) * random.uniform(0.75, 1)  # noqa: S311
             try:
                 # Whatever waits below, for a connection, a lock or a body: a call ends.
-                async with asyncio.timeout(self._endpoint.deadline):
-                    answer = await self._http.send(request, stream=stream)
+                sending = self._http.send(request, stream=stream)
+                answer = await end_within(self._endpoint.deadline, sending, httpx2.Response.aclose)
             except TimeoutError:
                 raise late_reply(self._endpoint) from None
             except httpx2.TransportError:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
 from bookwheel.errors import WindowExceeded
 from bookwheel.models.base import REPLY_WATCHER
 from bookwheel.models.completion import Completion, StreamedReply, parse_completion
+from bookwheel.models.deadline import end_within
 from bookwheel.models.embeddings import ServerEmbedder
 from bookwheel.models.endpoint import DEFAULT_RETRIES, DEFAULT_TIMEOUT, Endpoint
 from bookwheel.models.server_errors import (
@@ -267,7 +268,7 @@ class OpenAIModel:
                 await pieces.close()
                 raise wrong_address_error(self.endpoint, "it answers with a web page")
             try:
-                return await stream.join(aiter(pieces))
+                return await end_within(self.endpoint.deadline, stream.join(aiter(pieces)))
             finally:
                 await pieces.close()
         answer = await self._client.post_raw(_CHAT_ROUTE, body)

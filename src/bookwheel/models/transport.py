@@ -190,11 +190,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         """Send the request; return its reply with a bounded body, already unpacked."""
         ends = time.monotonic() + self._endpoint.deadline
         try:
-            # Interim replies (1xx) can keep silence short for ever.
-            async with asyncio.timeout(self._endpoint.deadline):
-                reply = await self._inner.handle_async_request(request)
-        except TimeoutError:
-            raise late_reply(self._endpoint) from None
+            reply = await self._inner.handle_async_request(request)
         except _OURS:
             raise
         except Exception as error:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from bookwheel.bounds import Ge, Gt, Le, Lt
 from bookwheel.errors import PlanError
-from bookwheel.schema import FieldSpec, check_bounds, list_fields, parse, to_plain
+from bookwheel.schema import FieldSpec, check_bounds, from_plain, list_fields, parse, to_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 
 _PAPER_WINDOW: Final = 8192
@@ -267,7 +267,7 @@ class Plan:
         It needs no pydantic, whose import takes longer than printing a list of readings.
         """
         try:
-            return cls(**{name: _MAKERS[name](value) if name in _MAKERS else value for name, value in values.items()})
+            return from_plain(cls, values)
         except (TypeError, ValueError):
             return cls.from_json(values)  # which says what is wrong
 
@@ -275,18 +275,6 @@ class Plan:
         """Return this plan with some values replaced: `plan.with_values({"chunk_tokens": 900})`."""
         # Nothing is to be checked then, and pydantic's import is a tenth of what `bookwheel ask` takes to start.
         return self.from_json(merge_tables(self.to_json(), values)) if values else self
-
-
-def _make_gate(values: Mapping[str, Any] | None) -> GatePlan | None:
-    return GatePlan(**{**values, "scorer": Scorer(values["scorer"])}) if values else None
-
-
-_MAKERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "layout": Layout,
-    "sampling": lambda values: Sampling(**values),
-    "budget": lambda values: Budget(**values),
-    "gate": _make_gate,
-}
 
 
 def _name_settings() -> dict[str, tuple[str, ...]]:

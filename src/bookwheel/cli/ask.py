@@ -61,7 +61,6 @@ class QuestionOptions:
     "Of a reading's document: read it again, where otherwise the memory of that reading is asked first."
 
     def build(self, words: tuple[str, ...], settings: Configuration) -> tuple[list[str], list[str]]:
-        """Return the sources and the questions."""
         if wrong := [word for word in self.fill if "=" not in word]:
             raise InputError(f"--fill {wrong[0]!r}: write it as NAME=TEXT")
         if self.template is not None:

@@ -51,7 +51,6 @@ class BatchOptions:
     reach the sources and the model by the same names. Needs the extra `ray`."""
 
     def place(self, table: Path) -> Path:
-        """Return the table to write."""
         if self.out:
             return self.out
         if table.is_dir():
@@ -176,7 +175,6 @@ class BatchWatcher:
         self._task = self.bar.add_task("rows", total=self._rows, completed=self._done, spent="")
 
     def __call__(self, row: BatchRow, outcome: RowOutcome) -> None:
-        """Count the outcome of a row."""
         from bookwheel.batch.rows import DONE
 
         if self._is_silent or outcome.status == "reading":
@@ -194,13 +192,11 @@ class BatchWatcher:
             print_note(" ".join(line.split()), style="")
 
     def report_retry(self, retry: Retry) -> None:
-        """Say that a call failed and is tried again."""
         if not self._is_silent:
             self._waits.report_retry(retry)
 
 
 async def _print_estimate(work: BatchRun, model: Model, budget: Budget, output: OutputOptions, *, only: bool) -> None:
-    """Print the estimate: to stdout if nothing else was asked for."""
     cost = await work.estimate(model)
     if only and output.as_json:
         print_json({"model": model.name, **asdict(cost)})

@@ -93,8 +93,8 @@ async def collect(*words: str, table: TableOptions = TableOptions(), options: Re
 
     """
     from bookwheel.tables.build import edit_row, load_rows
-    from bookwheel.tables.output import check_target
     from bookwheel.tables.shown import load_shown
+    from bookwheel.tables.table import check_target
 
     changes, name = table.list_changes(), find_reading_name(words)
     if changes and not name:
@@ -133,8 +133,7 @@ async def read_table(
     from bookwheel.session import WayRequest
     from bookwheel.tables.way import join_parts
 
-    output = options.output
-    way = WayRequest(way=join_parts(options.way or "", is_parallel=parallel))
+    output, way = options.output, WayRequest(way=join_parts(options.way or "", is_parallel=parallel))
     document = await open_sources(sources, output)
     with output.open_journal() as journal:
         async with options.models.open_session(journal) as session:
@@ -180,19 +179,16 @@ async def _ask(shown: ShownTable, question: str, journal: Journal, options: Read
     ids = answer.behind or [()] * len(answer.rows)
     cells = [["" if one is None else str(one) for one in row] for row in answer.rows]
     names = [*answer.columns, *(["rows behind"] if answer.behind else [])]
-    shown_ids = [[_join_ids(some)] if answer.behind else [] for some in ids]
-    print_grid(names, [[*row, *some] for row, some in zip(cells, shown_ids, strict=True)])
+    left = [len(some) - _MOST_IDS for some in ids]
+    named = [
+        " ".join([*some[:_MOST_IDS], *([f"and {n} more"] if n > 0 else [])]) for some, n in zip(ids, left, strict=True)
+    ]
+    print_grid(names, [[*row, *([some] if answer.behind else [])] for row, some in zip(cells, named, strict=True)])
     for note in () if options.output.quiet else shown.facts["notes"]:
         print_note(f"note: {note}")
 
 
-def _join_ids(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - _MOST_IDS} more" if len(ids) > _MOST_IDS else ""
-    return f"{' '.join(ids[:_MOST_IDS])}{more}"
-
-
 def _show(table: ShownTable, wanted: TableOptions, output: OutputOptions) -> None:
-    """Print the table, or what SQL says of it."""
     if wanted.sql:
         names, rows = table.query(wanted.sql)
         if output.as_json:
@@ -215,7 +211,7 @@ def _show(table: ShownTable, wanted: TableOptions, output: OutputOptions) -> Non
 
 
 def _print_rows(table: ShownTable) -> None:
-    from bookwheel.tables.output import describe_marks
+    from bookwheel.tables.table import describe_marks
 
     columns = [column["name"] for column in table.facts["columns"]]
     names = [*columns, "quote", "row"]

@@ -197,7 +197,6 @@ def list_commands() -> dict[str, Command]:
 
 
 def _load(name: str) -> Command | None:
-    """Return the command that a package registers under this name."""
     from bookwheel.plugins import load_plugin
 
     found: Command | None = load_plugin(GROUP, name)

@@ -110,17 +110,13 @@ def _list_options(command: tuple[str, ...], function: Callable[..., Any]) -> She
 
 def _write_cases(found: Sequence[ShellWords], shell: str) -> str:
     """Return the script of bash or zsh, whose cases are alike."""
-    template, write = (_BASH, _quote_words) if shell == "bash" else (_ZSH, _quote_described)
+    template, write = (_BASH, " ".join) if shell == "bash" else (_ZSH, _quote_described)
     choices = {name: values for one in found for name, values in one.choices.items()}
     values = [f"    {name}) names=({write(dict.fromkeys(values, ''))});;" for name, values in choices.items()]
     cases = [f'      "{" ".join(one.command)} "*) names=({write(one.names)});;' for one in found]
     commands = {name: command.about for name, command in list_commands().items()}
     script = template.replace("VALUES", "\n".join(values)).replace("CASES", "\n".join(cases))
     return script.replace("COMMANDS", write(commands))
-
-
-def _quote_words(names: Mapping[str, str]) -> str:
-    return " ".join(names)
 
 
 def _quote_described(names: Mapping[str, str]) -> str:

@@ -20,7 +20,7 @@ from bookwheel.errors import BookwheelError, find_install_command
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _EXTRAS: Final = {
     "local": ("the local model", ("xllamacpp",)),
@@ -73,10 +73,15 @@ async def doctor(
         Copy what is sound of a damaged journal to a new file in its place; the old one stays beside it.
 
     """
-    checks = [_check_machine, _check_extras, _check_weights, lambda: _check_journal(output), _check_settings]
-    if repair:
-        checks.insert(0, lambda: _repair_journal(output))
-    results = [result for check in checks for result in check()]
+    checks = {
+        **({"repair": lambda: _repair_journal(output)} if repair else {}),
+        "machine": _check_machine,
+        "extras": _check_extras,
+        "weights": _check_weights,
+        "journal": lambda: _check_journal(output),
+        "settings": _check_settings,
+    }
+    results = [result for subject, check in checks.items() for result in _run(subject, check)]
     if models.connection.url or models.connection.model:
         results += await _check_model(models)
     if output.as_json:
@@ -86,14 +91,18 @@ async def doctor(
     return 2 if any(result.status is CheckStatus.WRONG for result in results) else 0
 
 
+def _run(subject: str, check: Callable[[], Iterator[CheckResult]]) -> Iterator[CheckResult]:
+    try:
+        yield from check()
+    except BookwheelError as error:
+        yield CheckResult(subject, str(error), CheckStatus.WRONG)
+
+
 def _check_machine() -> Iterator[CheckResult]:
     yield CheckResult("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     cores, load = os.cpu_count() or 1, os.getloadavg()[0]
-    if load >= cores:
-        message = f"{cores} cores, load {load:.1f}: busy, the local model will be slow"
-        yield CheckResult("processor", message, CheckStatus.NOTE)
-    else:
-        yield CheckResult("processor", f"{cores} cores, load {load:.1f}")
+    slow, status = (": busy, the local model will be slow", CheckStatus.NOTE) if load >= cores else ("", CheckStatus.OK)
+    yield CheckResult("processor", f"{cores} cores, load {load:.1f}{slow}", status)
     if (sys.stdout.encoding or "").lower().replace("-", "") != "utf8":
         message = f"its encoding is {sys.stdout.encoding}; set PYTHONUTF8=1 to see every character"
         yield CheckResult("terminal", message, CheckStatus.NOTE)
@@ -111,11 +120,7 @@ def _check_extras() -> Iterator[CheckResult]:
 def _check_weights() -> Iterator[CheckResult]:
     from bookwheel.models import weights
 
-    try:
-        path = weights.find_local_weights(Environment.load())
-    except BookwheelError as error:
-        yield CheckResult("weights", str(error), CheckStatus.WRONG)
-        return
+    path = weights.find_local_weights(Environment.load())
     if path is None:
         message = f"not downloaded yet; the first `ask` downloads them ({weights.SMOLLM2.megabytes} MB)"
         yield CheckResult("weights", message, CheckStatus.NOTE)
@@ -124,17 +129,12 @@ def _check_weights() -> Iterator[CheckResult]:
 
 
 def _check_journal(output: OutputOptions) -> Iterator[CheckResult]:
-    path = output.path
-    try:
-        journal = output.find_journal()
-        if journal is None:
-            yield CheckResult("journal", f"{path}, not begun yet")
-            return
-        with journal:
-            count, damage = len(journal.readings()), journal.find_damage()
-    except BookwheelError as error:
-        yield CheckResult("journal", str(error), CheckStatus.WRONG)
+    path, journal = output.path, output.find_journal()
+    if journal is None:
+        yield CheckResult("journal", f"{path}, not begun yet")
         return
+    with journal:
+        count, damage = len(journal.readings()), journal.find_damage()
     for what in damage[:_MOST_DAMAGE]:
         message = f"{what}; mend the journal with bookwheel doctor --repair"
         yield CheckResult("journal", message, CheckStatus.WRONG)
@@ -149,24 +149,15 @@ def _repair_journal(output: OutputOptions) -> Iterator[CheckResult]:
 
     if not output.path.exists():
         return
-    try:
-        old, lost = repair(output.path)
-    except BookwheelError as error:
-        yield CheckResult("repair", str(error), CheckStatus.WRONG)
-        return
+    old, lost = repair(output.path)
     yield CheckResult("repair", f"copied what is sound; the old file is {old}")
     for what in lost:
         yield CheckResult("left out", what, CheckStatus.NOTE)
 
 
 def _check_settings() -> Iterator[CheckResult]:
-    try:
-        load_configuration()
-        files = ", ".join(map(str, find_files()))
-    except BookwheelError as error:
-        yield CheckResult("settings", str(error), CheckStatus.WRONG)
-    else:
-        yield CheckResult("settings", files or "no settings file, which is fine")
+    load_configuration()
+    yield CheckResult("settings", ", ".join(map(str, find_files())) or "no settings file, which is fine")
 
 
 async def _check_model(options: ModelOptions) -> list[CheckResult]:

@@ -68,7 +68,7 @@ def _show(found: FactGraph, table: Table, files: list[str], output: OutputOption
     from bookwheel.graph.around import format_fact
     from bookwheel.graph.export import graph_to_json
     from bookwheel.graph.facts import count_facts
-    from bookwheel.tables.output import describe_marks
+    from bookwheel.tables.table import describe_marks
 
     if output.as_json:
         print_json({**graph_to_json(found, table), "out": files})

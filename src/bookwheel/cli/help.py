@@ -40,7 +40,6 @@ class _Page:
         self.lines: list[str] = []
 
     def style(self, text: str, style: str) -> str:
-        """Return the text in a style, where there is colour."""
         return paint(text, self._styles[style]) if style in self._styles else text
 
     def wrap(self, text: str, width: int) -> list[str]:
@@ -52,15 +51,11 @@ class _Page:
         pieces = text.split("`")
         in_code = [number % 2 for number, piece in enumerate(pieces) for sign in piece if not sign.isspace()]
         marks = iter(in_code)
-        return [self._style_code((sign, not sign.isspace() and next(marks)) for sign in line) for line in lines]
-
-    def _style_code(self, signs: Iterable[tuple[str, bool | int]]) -> str:
-        runs = groupby(signs, key=lambda pair: bool(pair[1]))
-        return "".join(
-            self.style(text, "code") if is_code else text
-            for is_code, run in runs
-            for text in ["".join(sign for sign, _ in run)]
-        )
+        styled = []
+        for line in lines:
+            runs = groupby(line, key=lambda sign: not sign.isspace() and bool(next(marks)))
+            styled.append("".join(self.style("".join(run), "code" if is_code else "") for is_code, run in runs))
+        return styled
 
     def write_text(self, text: str) -> None:
         for paragraph in text.split("\n\n"):
@@ -89,7 +84,6 @@ class _Page:
 
 
 def print_group_help(command: str, group: CommandGroup, examples: Iterable[str]) -> None:
-    """Print the commands of a group."""
     page = _Page()
     page.lines += [f"Usage: bookwheel {command} COMMAND", ""]
     page.write_text(group.about)
@@ -123,7 +117,6 @@ def _order(argument: Argument) -> int:
 
 
 def _describe(argument: Argument, described: dict[str, str]) -> tuple[str, str, str]:
-    """Return the row of an argument."""
     about = describe(argument, described)
     if argument.option.variable:
         about += f" [env: {argument.option.variable}]"

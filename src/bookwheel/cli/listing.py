@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 _COLUMNS: Final = {"reading": 8, "when": 16, "status": 9, "cost": 4, "document": 8, "question": 8, "answer": 8}
 _MAX_WIDTH: Final = 48
 _GAP: Final = "  "
-# SGR codes, by status.
-_COLOURS: Final = {"answered": 32, "failed": 31, "stopped": 33, "cancelled": 33, "reading": 36}
-_BOLD: Final = 1
+_COLOURS: Final = {"answered": "green", "failed": "red", "stopped": "yellow", "cancelled": "yellow", "reading": "cyan"}
 
 
 def print_list(path: Path, *, limit: int | None = None, search: str | None = None) -> None:
@@ -52,7 +50,7 @@ def print_json_list(path: Path, *, limit: int | None = None, search: str | None 
 
 def _format_table(rows: list[ListedReading]) -> Iterator[str]:
     """Yield the lines of the table. Not by rich, which takes seconds for 10,000 rows."""
-    from bookwheel.cli.terminal import has_colour, measure
+    from bookwheel.cli.terminal import has_colour, measure, paint
     from bookwheel.text.sanitize import sanitize
 
     has_costs = any(row.cost for row in rows)
@@ -69,11 +67,11 @@ def _format_table(rows: list[ListedReading]) -> Iterator[str]:
     if sys.stdout.isatty():
         _shrink(widths, [_COLUMNS[head] for head in heads], os.get_terminal_size(sys.stdout.fileno()).columns)
     is_coloured = has_colour(sys.stdout)
-    yield _colour(_GAP.join(map(_fit, heads, widths)).rstrip(), _BOLD if is_coloured else 0)
+    yield paint(_GAP.join(map(_fit, heads, widths)).rstrip(), "bold" if is_coloured else "")
     at = heads.index("status")
     for line in cells:
         fitted = [*map(_fit, line, widths)]
-        fitted[at] = _colour(fitted[at], _COLOURS.get(line[at], 0) if is_coloured else 0)
+        fitted[at] = paint(fitted[at], _COLOURS.get(line[at], "") if is_coloured else "")
         yield _GAP.join(fitted).rstrip()
 
 
@@ -94,7 +92,3 @@ def _fit(text: str, width: int) -> str:
     while measure(text) > width - len(end):
         text = text[:-1]
     return text + " " * (width - len(end) - measure(text)) + end
-
-
-def _colour(text: str, code: int) -> str:
-    return f"\x1b[{code}m{text}\x1b[0m" if code else text

@@ -21,7 +21,7 @@ from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from bookwheel.documents.opening import SourceDocument
     from bookwheel.memory.asking import MemoryAnswer
@@ -267,18 +267,14 @@ def _describe_work(stone: Mapping[str, Any]) -> str:
 
 def list_memories(*, output: OutputOptions = OutputOptions()) -> int:
     """List the memories, newest first."""
-    journal = output.find_journal()
-    rows: list[records.MemorySummaryJson] = []
-    if journal:
+    rows, lines = list[records.MemorySummaryJson](), list[str]()
+    if journal := output.find_journal():
         with journal:
             rows = [records.summary_of(journal.memories, record) for record in journal.memories.list_all()]
-    if output.as_json:
-        print_json(rows)
-        return 0
     for row in rows:
         size = f"{row['tokens']:>6} of {row['limit']} tokens  {count(row['texts'], 'text')}"
-        print_line(f"{row['memory']:24} {size}  {row['about']}")
-    return 0
+        lines.append(f"{row['memory']:24} {size}  {row['about']}")
+    return _print(rows, output, *lines)
 
 
 app.command(list_memories, name="list")
@@ -335,8 +331,7 @@ def _open(word: str) -> SourceDocument:
     return open_document(["-" if word == STDIN else word], stdin=stdin, is_cached=False)
 
 
-def _print(values: Mapping[str, Any], output: OutputOptions, *lines: str) -> int:
-    """Print values as JSON, or as these lines."""
+def _print(values: Mapping[str, Any] | Sequence[Any], output: OutputOptions, *lines: str) -> int:
     if output.as_json or output.json_events:
         print_json(values)
     else:
@@ -375,7 +370,6 @@ def format_change(change: Mapping[str, Any]) -> str:
 
 
 def _print_reply(name: str, answer: MemoryAnswer, output: OutputOptions) -> int:
-    """Print an answer and return the exit code."""
     from bookwheel.views.verdicts import describe_verdict
 
     code = EXIT_CODES[answer.status]

@@ -41,17 +41,8 @@ class ModelReport:
     """The preset of its family; empty where there is none."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as `--json` prints it."""
-        return {
-            "model": self.model,
-            "offers": [offer.to_json() for offer in self.offers],
-            "ways": {
-                "open": self.ways.open,
-                "uncalibrated": self.ways.uncalibrated,
-                "closed": dict(self.ways.closed),
-            },
-            "preset": self.preset or None,
-        }
+        offers = [offer.to_json() for offer in self.offers]
+        return {"model": self.model, "offers": offers, "ways": asdict(self.ways), "preset": self.preset or None}
 
     def describe_ways(self) -> list[str]:
         """Return a line for each kind of way."""
@@ -80,6 +71,7 @@ async def models(
     """
     from bookwheel.cli.runner import show_download
     from bookwheel.models import weights
+    from bookwheel.models.server_models import list_served_models
 
     environment = Environment.load()
     if fetch:
@@ -98,7 +90,11 @@ async def models(
             for name, endpoint in load_configuration().endpoints.items()
         ),
     ]
-    served = await _list_endpoint_models(models) if connection.url else []
+    served: list[_ModelRow] = []
+    if connection.url:
+        endpoint = connection.resolve_endpoint(connection.timeout)
+        listed = await list_served_models(endpoint)
+        served = [_ModelRow(name=model.name, where=endpoint.display_url, ready="yes") for model in listed]
     report = await report_model(models) if connection.model or len(served) == 1 else None
     plans = {name: load_preset_plan(name) for name in list_presets()}
     families = {name: family for name in plans if (family := load_family(name))}
@@ -135,14 +131,6 @@ async def report_model(options: ModelOptions) -> ModelReport:
         ways=sort_ways(list_abilities(offers), gate, embeds=embeds, has_judge=has_judge),
         preset=find_family_preset(model.name) or "",
     )
-
-
-async def _list_endpoint_models(options: ModelOptions) -> list[_ModelRow]:
-    from bookwheel.models.server_models import list_served_models
-
-    endpoint = options.connection.resolve_endpoint(options.connection.timeout)
-    served = await list_served_models(endpoint)
-    return [_ModelRow(name=model.name, where=endpoint.display_url, ready="yes") for model in served]
 
 
 def _print_tables(rows: Sequence[_ModelRow], plans: dict[str, Plan], families: dict[str, ModelFamily]) -> None:

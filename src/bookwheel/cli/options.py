@@ -159,7 +159,6 @@ class OutputOptions:
 
     @property
     def path(self) -> Path:
-        """The journal's file."""
         from bookwheel.journal import journal_path
 
         return self.journal or journal_path()
@@ -226,5 +225,4 @@ class ReadingOptions(CallOptions):
 
     @property
     def given(self) -> dict[str, Any]:
-        """The options of plan and budget that are given."""
         return {**self.plan.given, **self.budget.given}

@@ -67,7 +67,6 @@ class LiveProgress(StepLines):
         self._live.update(Group(_build_memory_panel(step), self._bar))
 
     def report_retry(self, retry: Retry) -> None:
-        """Show that a call failed and is about to be tried again."""
         self._live.update(Group(StyledLine(format_retry(retry), style="yellow"), self._bar))
 
 

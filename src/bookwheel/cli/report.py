@@ -11,13 +11,10 @@ from bookwheel.cli.output import print_line, print_note
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bookwheel.plan import Plan
     from bookwheel.reports.matrix import Matrix
     from bookwheel.reports.report import ReportState, WrittenReport
     from bookwheel.session import Session
-    from bookwheel.types import Document
 
 _INCOMPLETE = 5
 
@@ -55,6 +52,7 @@ async def report(
     """
     from bookwheel.reports.matrix import read_matrix
     from bookwheel.reports.output import check_target, list_blocks, write_blocks
+    from bookwheel.reports.report import make_report
     from bookwheel.session import WayRequest
 
     sources, brief = split_words(words, 'bookwheel report FILE "BRIEF"')
@@ -73,7 +71,7 @@ async def report(
             state = await _find_state(session, brief, wanted, plan)
             if wanted.outline_only:
                 return 0
-            made = await _make(session, documents, state, plan)
+            made = await make_report(session, documents, state, plan)
     write_blocks(list(list_blocks(made)), wanted.out)
     print_line(str(wanted.out))
     if not options.output.quiet:
@@ -114,14 +112,6 @@ async def _find_state(session: Session, brief: str, wanted: ReportOptions, plan:
     shown.write_text(outline.to_markdown(), encoding="utf-8")
     print_note(f"outline, in {shown}:\n\n{outline.to_markdown()}")
     return ReportState(brief=brief, outline=outline, file=file)
-
-
-async def _make(session: Session, documents: Sequence[Document], state: ReportState, plan: Plan) -> WrittenReport:
-    from bookwheel.reports.report import read_documents, write_report
-
-    known = [*state.readings]
-    read = await read_documents(session, documents, state, plan)
-    return await write_report(session, state, list(dict.fromkeys((*known, *read))), plan)
 
 
 def _list_notes(made: WrittenReport) -> list[str]:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from bookwheel.cli.options import OutputOptions
     from bookwheel.documents.conversions import OpeningProgress
-    from bookwheel.journal import Journal
     from bookwheel.models.base import Model
     from bookwheel.models.patience import Retry
     from bookwheel.session import Prepared, Session
@@ -106,16 +105,13 @@ async def read_shown(session: Session, prepared: Prepared, output: OutputOptions
     except asyncio.CancelledError:
         # The runner has kept the interrupted readings; the user is told how to resume them.
         assert session.journal
-        return [await _close_interrupted(session.journal, reading.id) for reading in prepared.readings]
-
-
-async def _close_interrupted(journal: Journal, reading: str) -> Reading:
-    """Return an interrupted reading. One that had not begun is ended here, as nothing else has."""
-    stored = journal.reading(reading)
-    if stored.status is Status.READING:
-        stored = replace(stored, status=Status.CANCELLED, error="interrupted", error_kind=WorkCancelled.__name__)
-        await journal.end(stored)
-    return stored
+        stored = [session.journal.reading(reading.id) for reading in prepared.readings]
+        for at, one in enumerate(stored):
+            if one.status is Status.READING:  # One that had not begun is ended here, as nothing else has.
+                ended = replace(one, status=Status.CANCELLED, error="interrupted")
+                stored[at] = replace(ended, error_kind=WorkCancelled.__name__)
+                await session.journal.end(stored[at])
+        return stored
 
 
 class Watcher(Protocol):

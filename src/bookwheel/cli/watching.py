@@ -41,19 +41,17 @@ def format_retry(retry: Retry) -> str:
     return f"waiting for the model: {reason}. Try {retry.tries + 1} comes {when}{since}."
 
 
-class StepLines:
+class StepLines(WaitLines):
     """Shows the progress of a reading in a few lines for each step."""
 
     def __init__(self, reading: Reading, console: Terminal) -> None:
-        self._console = console
-        self._waits = WaitLines(console)
+        super().__init__(console)
         self._length = max(reading.document.length, 1)
         # What an earlier reading has read says nothing of how far this one is.
         own = reading.steps[count_carried(reading.steps) :]
         self._lengths = [_measure(step) for step in own if Flag.UNREAD not in step.flags]
 
     def __call__(self, event: Step | Answer) -> None:
-        """Show one event."""
         if isinstance(event, Step) and Flag.UNREAD not in event.flags:
             # A step of no chunk says nothing about how many there are.
             self._lengths += [_measure(event)] if _measure(event) else []
@@ -64,10 +62,6 @@ class StepLines:
         self._console.print(format_step_title(step, of=f" of about {chunks}"))
         for line in memory_diff(step.before.text, step.after.text, unchanged=False):
             self._console.print(StyledLine("  ") + line)
-
-    def report_retry(self, retry: Retry) -> None:
-        """Say that a call failed and is about to be tried again."""
-        self._waits.report_retry(retry)
 
 
 def _measure(step: Step) -> int:

@@ -11,7 +11,7 @@ from hashlib import blake2s
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
@@ -21,10 +21,11 @@ from bookwheel.errors import InputError
 from bookwheel.graph.around import rank_facts
 from bookwheel.graph.facts import FactGraph, GraphFact, count_facts
 from bookwheel.tables.files import write_table
+from bookwheel.tables.table import Place
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from bookwheel.tables.table import Table
 
@@ -84,7 +85,12 @@ def graph_to_json(graph: FactGraph, table: Table, *, around: str = "", limit: in
     return {
         "reading": table.reading.id,
         "status": str(table.reading.status),
-        "nodes": _list_nodes(graph, facts),
+        "nodes": [
+            {"name": name, "aliases": list(graph.aliases.get(name, ())), "facts": number}
+            for name, number in Counter(
+                end for fact in facts for end in dict.fromkeys((fact.subject, fact.object))
+            ).items()
+        ],
         "facts": [fact_to_json(fact) for fact in facts],
         "count": counts["facts"],
         "superseded": counts["superseded"],
@@ -93,34 +99,13 @@ def graph_to_json(graph: FactGraph, table: Table, *, around: str = "", limit: in
     }
 
 
-def _list_nodes(graph: FactGraph, facts: Iterable[GraphFact]) -> list[NodeJson]:
-    named = Counter(name for fact in facts for name in dict.fromkeys((fact.subject, fact.object)))
-    return [
-        {"name": name, "aliases": list(graph.aliases.get(name, ())), "facts": number} for name, number in named.items()
-    ]
-
-
 def fact_to_json(fact: GraphFact) -> FactJson:
-    """Return an edge."""
-    place = fact.places[0] if fact.places else None
-    return {
-        "subject": fact.subject,
-        "relation": fact.relation,
-        "object": fact.object,
-        "since": fact.since,
-        "until": fact.until,
-        "begins": fact.begins,
-        "ends": fact.ends,
-        "superseded": fact.is_superseded,
-        "proven": fact.is_proven,
-        "quote": fact.quote,
-        "source": place.source if place else "",
-        "page": place.page if place else None,
-        "start": place.start if place else None,
-        "end": place.end if place else None,
-        "places": len(fact.places),
-        "row": fact.row,
-    }
+    place = fact.places[0] if fact.places else Place(quote="", start=None, end=None, step=0)
+    names = ("subject", "relation", "object", "since", "until", "begins", "ends")
+    values = {name: getattr(fact, name) for name in names}
+    values |= {"superseded": fact.is_superseded, "proven": fact.is_proven, "quote": fact.quote}
+    values |= {name: getattr(place, name) for name in ("source", "page", "start", "end")}
+    return cast("FactJson", {**values, "places": len(fact.places), "row": fact.row})
 
 
 _BASE: Final = "urn:bookwheel:"
@@ -130,15 +115,10 @@ _SIGNS: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"
 _NUMBERS: Final = frozenset({"page", "start", "end", "places"})
 
 
-def list_endings() -> str:
-    """Return the endings of files that a graph can be written to."""
-    return ", ".join(_WRITERS)
-
-
 def check_target(path: Path) -> None:
     """Raise InputError where the name of a file says no format of a graph."""
     if path.suffix.lower() not in _WRITERS:
-        raise InputError(f"{path} is no graph: its name must end in {list_endings()}")
+        raise InputError(f"{path} is no graph: its name must end in {', '.join(_WRITERS)}")
 
 
 def write_graph(graph: FactGraph, path: str | Path) -> list[Path]:

@@ -11,7 +11,7 @@ from bookwheel.documents.cancellation import run_cancellable
 from bookwheel.reports.matrix import Matrix, list_matrix_blocks, read_matrix
 from bookwheel.reports.outline import Outline, parse_outline, propose_outline
 from bookwheel.reports.output import check_target, list_blocks, write_blocks
-from bookwheel.reports.report import ReportState, WrittenReport, read_documents, write_report
+from bookwheel.reports.report import ReportState, WrittenReport, make_report
 from bookwheel.session import WayRequest
 from bookwheel.tables.api import open_python_session
 
@@ -54,9 +54,7 @@ async def areport(
             given = parse_outline(outline) if isinstance(outline, str) else outline
             state = ReportState(brief=brief, outline=given or await propose_outline(brief, session.model, plan))
             state.file = find_state(out) if out else None
-        known = [*state.readings]
-        read = await read_documents(session, documents, state, plan)
-        made = await write_report(session, state, list(dict.fromkeys((*known, *read))), plan)
+        made = await make_report(session, documents, state, plan)
     if out:
         write_blocks(list(list_blocks(made)), out)
     return made

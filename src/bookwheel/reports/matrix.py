@@ -16,6 +16,7 @@ from bookwheel.claims import BORNE_OUT, Verdict
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reports.checking import SourceLine, WrittenSentence, write_sentences
 from bookwheel.reports.output import Block
+from bookwheel.schema import to_plain
 from bookwheel.text.normalization import words
 from bookwheel.types import Document, Reading, Status
 from bookwheel.views.verdicts import VERDICT_WORDS
@@ -185,20 +186,11 @@ def matrix_to_json(matrix: Matrix) -> AnswerMatrixJson:
         "syntheses": [
             {
                 "question": question,
-                "sentences": [_sentence_to_json(one) for one in sentences if one.is_kept],
-                "left_out": [_sentence_to_json(one) for one in sentences if not one.is_kept],
+                "sentences": [to_plain(one) for one in sentences if one.is_kept],
+                "left_out": [to_plain(one) for one in sentences if not one.is_kept],
             }
             for question, sentences in zip(matrix.questions, matrix.syntheses, strict=True)
         ],
-    }
-
-
-def _sentence_to_json(sentence: WrittenSentence) -> SynthesisSentenceJson:
-    return {
-        "text": sentence.text,
-        "numbers": list(sentence.numbers),
-        "verdict": str(sentence.verdict),
-        "passage": sentence.passage,
     }
 
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, Literal
 from bookwheel.claims import Verdict
 from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
-from bookwheel.tables.output import format_grid
+from bookwheel.tables.table import format_grid
 from bookwheel.text.sanitize import escape_markdown, sanitize
 from bookwheel.views.verdicts import VERDICT_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from bookwheel.reports.checking import WrittenSentence
     from bookwheel.reports.report import DocumentCoverage, WrittenReport
@@ -94,8 +94,9 @@ def _describe_unread(one: DocumentCoverage) -> str:
 
 def check_target(path: Path) -> None:
     """Raise InputError where a report cannot be written in the format that a file's name says."""
-    if path.suffix.lower() not in _WRITERS:
-        raise InputError(f"{path} is no report: its name must end in {', '.join(_WRITERS)}")
+    endings = (*_FORMATS, ".docx")
+    if path.suffix.lower() not in endings:
+        raise InputError(f"{path} is no report: its name must end in {', '.join(endings)}")
     if path.suffix.lower() == ".docx":
         require_extra("Word documents", "documents", "docx")
 
@@ -105,13 +106,16 @@ def write_blocks(blocks: Sequence[Block], path: str | Path) -> None:
     path = Path(path)
     check_target(path)
     try:
-        _WRITERS[path.suffix.lower()](blocks, path)
+        if path.suffix.lower() == ".docx":
+            _write_docx(blocks, path)
+        else:
+            text = _FORMATS[path.suffix.lower()](blocks)
+            path.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def format_markdown(blocks: Sequence[Block]) -> str:
-    """Return pieces as Markdown."""
     marks = {"title": "# ", "heading": "## ", "text": "", "item": "- "}
     text = ""
     before = ""
@@ -175,16 +179,4 @@ def _write_docx(blocks: Sequence[Block], path: Path) -> None:
     made.save(str(path))
 
 
-def _write_markdown(blocks: Sequence[Block], path: Path) -> None:
-    path.write_text(format_markdown(blocks), encoding="utf-8", errors="replace")
-
-
-def _write_html(blocks: Sequence[Block], path: Path) -> None:
-    path.write_text(format_html(blocks), encoding="utf-8", errors="replace")
-
-
-_WRITERS: Final[Mapping[str, Callable[[Sequence[Block], Path], None]]] = {
-    ".md": _write_markdown,
-    ".html": _write_html,
-    ".docx": _write_docx,
-}
+_FORMATS: Final = {".md": format_markdown, ".html": format_html}

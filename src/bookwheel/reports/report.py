@@ -193,6 +193,13 @@ async def read_documents(session: Session, documents: Sequence[Document], state:
     return ids
 
 
+async def make_report(session: Session, documents: Sequence[Document], state: ReportState, plan: Plan) -> WrittenReport:
+    """Return the report on the documents that it is made of, and on these too; what is not read yet is read."""
+    known = [*state.readings]
+    read = await read_documents(session, documents, state, plan)
+    return await write_report(session, state, list(dict.fromkeys((*known, *read))), plan)
+
+
 def _find_reading(session: Session, id_: str) -> Reading | None:
     try:
         return session.journal.reading(id_) if session.journal else None

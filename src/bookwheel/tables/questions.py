@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from bookwheel.errors import InputError
 from bookwheel.reading.loop import check_question, converse
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.tables.output import format_grid, name_for_sql
 from bookwheel.tables.rows import UnreadableRowsError, parse_object
+from bookwheel.tables.table import format_grid, name_for_sql
 from bookwheel.text.sanitize import escape_markdown
 from bookwheel.types import Message, Usage
 

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from bookwheel.tables.build import load_rows, require_table
-from bookwheel.tables.output import MOST_SQL_ROWS, SQL_STEPS, make_sql_error, name_for_sql
+from bookwheel.tables.table import MOST_SQL_ROWS, SQL_STEPS, make_sql_error, name_for_sql
 from bookwheel.types import Reading, Status
 
 if TYPE_CHECKING:

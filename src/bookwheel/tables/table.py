@@ -8,26 +8,31 @@ table.write("rows.csv")
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import TypedDict
 
 from bookwheel.errors import InputError
 from bookwheel.flags import Flag
+from bookwheel.journal.kept_rows import run_query
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.tables import files
 from bookwheel.tables.columns import QUOTE, Column, Kind, TableRequest
+from bookwheel.text.sanitize import escape_markdown
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Reading, find_gaps
 from bookwheel.views.verdicts import describe_unseen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping, Sequence
 
     from bookwheel.picture import Box
+
 
 _FACTS: Final = (QUOTE, "source", "page", "start", "end", "places", "proven", "contradicts", "by hand", "row")
 """What a record tells of a row besides its cells; `row` is the id by which it is edited."""
@@ -121,7 +126,6 @@ class Table:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns in their order."""
         return self.request.columns
 
     @property
@@ -214,11 +218,9 @@ class Table:
         """Return what is to be known of the table before it is relied on."""
         whole, doubles = len(self.rows), sum(row.contradicts for row in self.rows)
         same = f"with the same {', '.join(self.key)}" if self.key else "in one number or date; --key tells rows apart"
+        is_empty = not whole and self.reading.status == "answered" and not self.reading.gaps
         notes = [
-            (
-                not whole and self.reading.status == "answered" and not self.reading.gaps,
-                "no row of that kind was found",
-            ),
+            (is_empty, "no row of that kind was found"),
             (self.unproven, f"{self.unproven} of {whole} rows are unproven: the document's words do not bear them out"),
             (self.seen, f"{self.seen} of {whole} rows are seen in pictures, and not checked by words"),
             (doubles, f"{doubles} rows contradict others {same}"),
@@ -270,9 +272,8 @@ class Table:
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, with the quote of each row."""
-        from bookwheel.tables.output import format_markdown
-
-        return format_markdown(self)
+        names = [*(column.name for column in self.columns), QUOTE]
+        return format_grid(names, [[*(cell or "" for cell in row.cells), describe_row(row)] for row in self.rows])
 
     def to_pandas(self) -> Any:
         """Return the table as a pandas DataFrame; pandas is yours to install."""
@@ -280,12 +281,79 @@ class Table:
 
     def write(self, path: str | Path) -> None:
         """Write the table: .csv, .jsonl, .parquet, .xlsx or .md. Cells that a spreadsheet would run are neutral."""
-        from bookwheel.tables.output import write
-
-        write(self, path)
+        path = Path(path)
+        check_target(path)
+        if path.suffix.lower() == ".md":
+            path.write_text(self.to_markdown(), encoding="utf-8")
+        else:
+            files.write_table(path, list(self.list_records()), self.fields)
 
     def query(self, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return the names and rows that a SELECT over the table `rows` gives. SQLite counts, not a model."""
-        from bookwheel.tables.output import query
+        with sqlite3.connect(":memory:") as connection:
+            names = name_for_sql(self.fields)
+            connection.execute("create table rows ({})".format(", ".join(f'"{name}"' for name in names)))
+            places = ", ".join("?" * len(names))
+            rows = (tuple(record.values()) for record in self.list_records())
+            connection.executemany(f"insert into rows values ({places})", rows)
+            connection.commit()
+            connection.execute("pragma query_only = on")
+            connection.set_authorizer(_allow_reading)
+            try:
+                return run_query(connection, sql, MOST_SQL_ROWS, SQL_STEPS)
+            except (sqlite3.Error, sqlite3.Warning) as error:
+                raise make_sql_error(error, names) from error
 
-        return query(self, sql)
+
+MOST_SQL_ROWS: Final = 10_000
+SQL_STEPS: Final = 50_000_000
+"""Instructions of SQLite's machine, after which a query is ended."""
+
+
+def check_target(path: Path) -> None:
+    """Raise InputError where a table cannot be written in the format that a file's name says."""
+    files.check_format(path, (*files.TARGETS, ".md"))
+
+
+def describe_row(row: TableRow) -> str:
+    """Return a row's quote with what is to be known of it in brackets, where it is not proven and alone."""
+    marks = {"contradicts": row.contradicts, "is_by_hand": row.is_by_hand, "is_seen": row.is_seen}
+    return row.places[0].quote + describe_marks(is_proven=row.is_proven, **marks)
+
+
+def describe_marks(*, is_proven: bool, contradicts: bool, is_by_hand: bool, is_seen: bool = False) -> str:
+    """Return the marks of a row in brackets."""
+    marks = {
+        "by hand": is_by_hand,
+        "unproven": not (is_proven or is_by_hand or is_seen),
+        "seen in a picture, not checked by words": is_seen and not is_by_hand,
+        "contradicts another": contradicts,
+    }
+    named = [mark for mark, holds in marks.items() if holds]
+    return f" ({', '.join(named)})" if named else ""
+
+
+def format_grid(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as a table of Markdown whose cells are text and nothing else."""
+    lines = [names, *rows]
+    head, *body = ("| " + " | ".join(map(escape_markdown, line)) + " |" for line in lines)
+    return "\n".join((head, "|" + " --- |" * len(names), *body)) + "\n"
+
+
+def make_sql_error(error: Exception, names: Sequence[str]) -> InputError:
+    """Return what is wrong with a query, with the names that it may use."""
+    return InputError(f"{error}; the table is called rows, and its columns {', '.join(names)}")
+
+
+def name_for_sql(fields: Sequence[str]) -> list[str]:
+    """Return names that SQL takes without quotes, each once: `until when (date)` is `until_when_date`."""
+    names: list[str] = []
+    for field in fields:
+        plain = "_".join("".join(sign if sign.isalnum() else " " for sign in field).split()).lower() or "column"
+        names.append(plain if plain not in names else f"{plain}_{len(names)}")
+    return names
+
+
+def _allow_reading(action: int, *_details: object) -> int:
+    allowed = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+    return sqlite3.SQLITE_OK if action in allowed else sqlite3.SQLITE_DENY

@@ -1,3 +1,4 @@
+import shutil
 import sys
 
 import pytest
@@ -7,7 +8,6 @@ from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from bookwheel.documents.opening import open_document
-from bookwheel.documents.readers.ocr import has_tesseract
 from bookwheel.documents.readers.pdf import find_running_lines
 from bookwheel.documents.readers.pdf_layout import Fragment, TextLine, mark_headings
 from bookwheel.documents.readers.pdf_words import Hyphens
@@ -182,7 +182,7 @@ def test_two_words_with_a_narrow_gap_are_two(tmp_path, gap, spacing, expected):
 
 
 SENTENCE = "The keeper counted eleven barrels of lamp oil in the winter store"
-needs_tesseract = pytest.mark.skipif(not has_tesseract(), reason="tesseract is not installed")
+needs_tesseract = pytest.mark.skipif(not shutil.which("tesseract"), reason="tesseract is not installed")
 
 
 @pytest.fixture

@@ -53,10 +53,6 @@ class OpenedGroup:
     way: str
 
 
-def ignore_outcome(_row: BatchRow, _outcome: RowOutcome) -> None:
-    """Do nothing."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class GroupReader:
     """Opens documents and reads each for all of its questions."""
@@ -64,7 +60,7 @@ class GroupReader:
     session: Session
     journal: Journal
     settings: BatchSettings
-    record: Callable[[BatchRow, RowOutcome], None] = ignore_outcome
+    record: Callable[[BatchRow, RowOutcome], None] = lambda _row, _outcome: None
     """Called with each row when its reading begins and when it has ended."""
     begun: Mapping[int, str] = field(default_factory=dict)
     """By their rows' numbers, the ids of readings of earlier runs, which go on."""
@@ -152,7 +148,7 @@ class BatchRun:
     ledger: BatchLedger
     settings: BatchSettings
     journal: Journal
-    watch: Callable[[BatchRow, RowOutcome], None] = ignore_outcome
+    watch: Callable[[BatchRow, RowOutcome], None] = lambda _row, _outcome: None
     groups: list[OpenedGroup] = field(default_factory=list)
 
     @cached_property

@@ -106,10 +106,9 @@ def check_cancelled() -> None:
 
 
 async def run_cancellable(function: Callable[..., _T], *arguments: Any, limits: ChildLimits | None = None) -> _T:
-    """Return `function(*arguments)`, run in a thread. `limits` hold for each child process that it starts.
-
-    Callers bound how many run at once: every call has a thread of its own, so that slow ones never fill a shared pool.
-    """
+    """Return `function(*arguments)`, run in a thread. `limits` hold for each child process that it starts."""
+    # Callers bound how many run at once: every call has a thread of its own, so that slow ones never fill a shared
+    # pool.
     loop, scope = asyncio.get_running_loop(), CancelScope(limits or current_scope().limits)
     outcome: asyncio.Future[_T] = loop.create_future()
 

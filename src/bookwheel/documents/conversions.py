@@ -209,10 +209,8 @@ def prepare_items(
     progress: OpeningProgress | None = None,
     missing: Sequence[SourceError] = (),
 ) -> list[SourceItem]:
-    """Return the items converted where they are not plain text. Raise the faults of files that the user named.
-
-    Where others are missing, their faults are raised with those; the folders beside them are not converted.
-    """
+    """Return the items converted where they are not plain text. Raise the faults of files that the user named."""
+    # Where others are missing, their faults are raised with those; the folders beside them are not converted.
     ready = list(items)
     pending: list[int] = []
     for at, item in enumerate(ready):

@@ -37,7 +37,7 @@ from bookwheel.text.sanitize import is_blank
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import BinaryIO
 
     from bookwheel.documents.conversions import OpeningProgress
@@ -117,7 +117,15 @@ class SourceDocument:
 
     def pages(self, start: int, end: int) -> tuple[int, ...]:
         """Return the pages that hold the characters from `start` up to `end`; everything before them is read."""
-        return find_pages(self.parts(start), end - start)
+        pages: dict[int, None] = {}
+        length = end - start  # one character at least is looked at
+        for part in self.parts(start):
+            if part.page is not None and part.text:
+                pages[part.page] = None
+            length -= len(part.text)
+            if length <= 0 < len(part.text):
+                break
+        return tuple(pages)
 
     def list_pictures(self) -> tuple[Picture, ...]:
         """Return what is known of its pictures, without their bytes. Everything is read for it."""
@@ -291,23 +299,9 @@ def _read_error(name: str, error: Exception) -> SourceError:
     if isinstance(error, PermissionError):
         return SourceError(f"you may not read {name}: change its permissions, or copy it")
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
-        advice = (
-            "free some space in the folders for temporary and cached files, or name others (TMPDIR, XDG_CACHE_HOME)"
-        )
-        return SourceError(f"{name} cannot be converted: {error.strerror}; {advice}")
+        advice = "free some space in the folders for temporary and cached files, or name others"
+        return SourceError(f"{name} cannot be converted: {error.strerror}; {advice} (TMPDIR, XDG_CACHE_HOME)")
     return SourceError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}")
-
-
-def find_pages(parts: Iterable[Part], length: int) -> tuple[int, ...]:
-    """Return the pages of the first `length` characters of these parts. One character at least is looked at."""
-    pages: dict[int, None] = {}
-    for part in parts:
-        if part.page is not None and part.text:
-            pages[part.page] = None
-        length -= len(part.text)
-        if length <= 0 < len(part.text):
-            break
-    return tuple(pages)
 
 
 def _split_part(part: Part, start: int) -> Iterator[Part]:

@@ -46,6 +46,14 @@ _ADVICE: Final = {
     410: "the page was removed: look for another copy",
     429: "it gets too many requests: try again later",
 }
+_FAULTS: Final = (
+    (httpx2.UnsupportedProtocol, "is not, or redirects to something that is not, an http or https address: {reason}"),
+    (httpx2.TooManyRedirects, f"redirects more than {_REDIRECTS} times: give the final address"),
+    (httpx2.TimeoutException, "did not answer in time: try again, or download it and give the file"),
+    (TimeoutError, "loads too slowly: download it and give the file"),
+    (httpx2.HTTPError, "cannot be fetched: {reason}. Check the address and the connection."),
+    (OSError, "cannot be stored in {folder}: {reason}. Free some space there, or name another folder in TMPDIR."),
+)
 # What is not of the public internet: IANA's registries of special purpose, as they stood in 2025,
 # https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry: every row, and apart those
 # that are globally reachable. The longest prefix that holds an address decides. Multicast and the deprecated
@@ -83,23 +91,10 @@ def fetch(
         return _run(_fetch(url, name, most_bytes, most_seconds, allow_private=allow_private))
     except httpx2.InvalidURL as error:
         raise SourceError(f"{url} is not an address: {error}") from error
-    except httpx2.UnsupportedProtocol as error:
-        raise SourceError(
-            f"{name} is not, or redirects to something that is not, an http or https address: {error}"
-        ) from error
-    except httpx2.TooManyRedirects as error:
-        raise SourceError(f"{name} redirects more than {_REDIRECTS} times: give the final address") from error
-    except httpx2.TimeoutException as error:
-        raise SourceError(f"{name} did not answer in time: try again, or download it and give the file") from error
-    except TimeoutError as error:
-        raise SourceError(f"{name} loads too slowly: download it and give the file") from error
-    except httpx2.HTTPError as error:
-        raise SourceError(f"{name} cannot be fetched: {error}. Check the address and the connection.") from error
-    except OSError as error:
-        raise SourceError(
-            f"{name} cannot be stored in {tempfile.gettempdir()}: {error.strerror or error}. Free some space there, or "
-            f"name another folder in TMPDIR."
-        ) from error
+    except (httpx2.HTTPError, OSError) as error:
+        said = next(said for kind, said in _FAULTS if isinstance(error, kind))
+        reason, folder = getattr(error, "strerror", None) or error, tempfile.gettempdir()
+        raise SourceError(f"{name} {said.format(reason=reason, folder=folder)}") from error
 
 
 def _run(work: Coroutine[Any, Any, SourceFile]) -> SourceFile:

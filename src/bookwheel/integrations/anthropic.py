@@ -26,7 +26,7 @@ def memory_tool(memory: str | Path | LastingMemory, **settings: Any) -> BetaAbst
 
     def run(_tool: Any, command: Any) -> str:
         try:
-            return lasting.run_command(_to_dict(command))
+            return lasting.run_command(command.model_dump(exclude_none=True))
         except BookwheelError as error:
             raise ToolError(str(error)) from error
 
@@ -39,7 +39,7 @@ def async_memory_tool(memory: str | Path | LastingMemory, **settings: Any) -> Be
 
     async def run(_tool: Any, command: Any) -> str:
         try:
-            return await lasting.arun_command(_to_dict(command))
+            return await lasting.arun_command(command.model_dump(exclude_none=True))
         except BookwheelError as error:
             raise ToolError(str(error)) from error
 
@@ -53,8 +53,3 @@ def _find_memory(memory: str | Path | LastingMemory, settings: dict[str, Any]) -
 def _make_tool(base: type, run: Any) -> Any:
     names = ("view", "create", "str_replace", "insert", "delete", "rename")
     return type("LastingMemoryTool", (base,), dict.fromkeys(names, run))()
-
-
-def _to_dict(command: Any) -> dict[str, Any]:
-    values: dict[str, Any] = command.model_dump(exclude_none=True)
-    return values

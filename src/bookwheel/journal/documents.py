@@ -15,8 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError, JournalFull, NotKept
 from bookwheel.journal.files import measure_journal, translate_errors
-from bookwheel.journal.originals import Original, insert_originals, load_original
-from bookwheel.journal.pictures import COLUMNS, SpooledPictures, from_rows, load_picture
+from bookwheel.journal.originals import (
+    PICTURE_COLUMNS,
+    Original,
+    SpooledPictures,
+    insert_originals,
+    load_original,
+    load_picture,
+    pictures_from_rows,
+)
 from bookwheel.journal.rows import from_json, load_text, store_text, to_json
 from bookwheel.journal.tables import IS_SOUND
 from bookwheel.text.lines import find_lines, has_lines
@@ -236,8 +243,8 @@ class StoredDocument:
         return load_original(self._reader, original)
 
     def list_pictures(self) -> tuple[Picture, ...]:
-        query = f"SELECT {COLUMNS} FROM document_pictures WHERE document = ? ORDER BY number"
-        return from_rows(self._reader.fetch_all(query, (self.row,)))
+        query = f"SELECT {PICTURE_COLUMNS} FROM document_pictures WHERE document = ? ORDER BY number"
+        return pictures_from_rows(self._reader.fetch_all(query, (self.row,)))
 
     def load_picture(self, sha256: str) -> bytes:
         return load_picture(self._reader, sha256)
@@ -303,10 +310,8 @@ def _damage_error(what: str, path: Path) -> JournalError:
 
 
 def delete_unread(connection: sqlite3.Connection, document: int = 0, *, all_: bool = False) -> None:
-    """Delete this document if no reading refers to it, and old documents that were never read; `all_` of any age.
-
-    Those that somebody starred, named or put into a collection stay.
-    """
+    """Delete this document if no reading refers to it, and old documents that were never read; `all_` of any age."""
+    # Those that somebody starred, named or put into a collection stay.
     unread = "NOT EXISTS (SELECT 1 FROM readings WHERE readings.document = documents.id)"
     labelled = "SELECT id FROM labels WHERE kind = 'document' AND (starred OR name <> '')"
     wanted = f"sha256 IN ({labelled}) OR sha256 IN (SELECT sha256 FROM collections)"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.journal.pictures import COLUMNS, from_rows, load_picture, to_values
+from bookwheel.journal.originals import PICTURE_COLUMNS, load_picture, pictures_from_rows, to_values
 from bookwheel.journal.rows import load_text, store_text
 from bookwheel.picture import MARK, split_label
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME: Final = 200
 _BRACKETS: Final = str.maketrans("[]\n\r", "()  ")
-_INSERT: Final = f"INSERT OR IGNORE INTO memory_pictures (memory, text, {COLUMNS}) VALUES ({', '.join('?' * 10)})"
+_INSERT: Final = f"INSERT OR IGNORE INTO memory_pictures (memory, text, {PICTURE_COLUMNS}) VALUES (?{', ?' * 9})"
 _OF_TEXT: Final = "memory = ? AND text = ?"
 
 
@@ -75,15 +75,15 @@ class MemoryPictures:
         self._memory = memory
 
     def of_text(self, text: int) -> tuple[Picture, ...]:
-        query = f"SELECT {COLUMNS} FROM memory_pictures WHERE {_OF_TEXT} ORDER BY rowid"
-        return from_rows(self._reader.fetch_all(query, (self._memory, text)))
+        query = f"SELECT {PICTURE_COLUMNS} FROM memory_pictures WHERE {_OF_TEXT} ORDER BY rowid"
+        return pictures_from_rows(self._reader.fetch_all(query, (self._memory, text)))
 
     def pointed_at(self, words: str) -> tuple[Picture, ...]:
         """Return the pictures that some words point at, each once, in order."""
         labels = dict.fromkeys(split_label(found[1])[0] for found in MARK.finditer(words))
-        query = f"SELECT {COLUMNS} FROM memory_pictures WHERE memory = ? AND label = ? LIMIT 1"
+        query = f"SELECT {PICTURE_COLUMNS} FROM memory_pictures WHERE memory = ? AND label = ? LIMIT 1"
         rows = [self._reader.fetch_all(query, (self._memory, store_text(label))) for label in labels]
-        return from_rows(row for found in rows for row in found)
+        return pictures_from_rows(row for found in rows for row in found)
 
     def find_page(self, text: int, place: int) -> int | None:
         query = f"SELECT page FROM memory_pages WHERE {_OF_TEXT} AND start <= ? ORDER BY start DESC LIMIT 1"
@@ -101,7 +101,7 @@ class MemoryPictures:
         """Return the rows of its pages, its pictures and their bytes, for a copy."""
         own = (self._memory,)
         pages = self._reader.fetch_all("SELECT text, start, page FROM memory_pages WHERE memory = ?", own)
-        facts = self._reader.fetch_all(f"SELECT text, {COLUMNS} FROM memory_pictures WHERE memory = ?", own)
+        facts = self._reader.fetch_all(f"SELECT text, {PICTURE_COLUMNS} FROM memory_pictures WHERE memory = ?", own)
         wanted = "SELECT picture FROM memory_pictures WHERE memory = ?"
         return (
             pages,

@@ -1,18 +1,21 @@
-"""The files that documents were read from, where they look like more than their text: PDFs, office files, pictures.
+"""What is kept of documents beside their text: the files that they were read from, and the pictures in them.
 
-They go with their document. A file above `MOST_BYTES` is not kept, nor is any in a journal that keeps text only.
+Files are kept where they look like more than their text: PDFs, office files, pictures. They go with their document. One
+above `MOST_BYTES` is not kept, nor is any in a journal that keeps text only. Of a picture it is known by document what
+it shows, and its bytes stand once, by their SHA-256.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+import tempfile
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.rows import store_text
-from bookwheel.picture import is_picture
+from bookwheel.journal.rows import from_json, load_text, store_text, to_json
+from bookwheel.picture import Picture, PictureLine, is_picture
 
 if TYPE_CHECKING:
     import sqlite3
@@ -72,3 +75,77 @@ def load_original(reader: ReadPool, original: Original) -> bytes:
             f"it: ask about the file again to keep it anew"
         )
     return content
+
+
+PICTURE_COLUMNS: Final = "label, source, page, box, picture, width, height, lines"
+"""What is known of a picture."""
+# Bytes in memory before a temporary file is used.
+_IN_MEMORY: Final = 8 << 20
+
+
+class SpooledPictures:
+    """The pictures of a document that is being read, beside their bytes in a temporary file."""
+
+    def __init__(self, folder: str) -> None:
+        self.size = 0
+        self._facts: list[Picture] = []
+        self._places: dict[str, tuple[int, int]] = {}
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY, dir=folder)  # noqa: SIM115
+
+    def add(self, pictures: Iterable[Picture]) -> None:
+        for picture in pictures:
+            if picture.sha256 not in self._places:
+                self._places[picture.sha256] = (self.size, len(picture.content))
+                self._file.write(picture.content)
+                self.size += len(picture.content)
+            self._facts.append(replace(picture, content=b""))
+
+    def insert(self, connection: sqlite3.Connection, document: int) -> None:
+        """Insert the pictures that the journal does not have yet, and where they stand in this document."""
+        if not self._facts:
+            return
+        for sha256, (start, size) in self._places.items():
+            if connection.execute("SELECT 1 FROM pictures WHERE sha256 = ?", (sha256,)).fetchone() is None:
+                self._file.seek(start)
+                connection.execute("INSERT INTO pictures VALUES (?, ?)", (sha256, self._file.read(size)))
+        rows = [(document, number, *to_values(one)) for number, one in enumerate(self._facts)]
+        names = f"document, number, {PICTURE_COLUMNS}"
+        connection.executemany(
+            f"INSERT OR IGNORE INTO document_pictures ({names}) VALUES ({', '.join('?' * 10)})", rows
+        )
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def to_values(picture: Picture) -> tuple[object, ...]:
+    lines = to_json([[line.text, line.box, line.confidence] for line in picture.lines])
+    place = (store_text(picture.label), store_text(picture.source), picture.page, to_json(picture.box))
+    return (*place, picture.sha256, picture.width, picture.height, lines)
+
+
+def pictures_from_rows(rows: Iterable[tuple[Any, ...]]) -> tuple[Picture, ...]:
+    return tuple(
+        Picture(
+            label=load_text(label),
+            source=load_text(source),
+            page=page,
+            box=(*from_json(box),),
+            sha256=sha256,
+            width=width,
+            height=height,
+            lines=tuple(PictureLine(text=text, box=(*at,), confidence=sure) for text, at, sure in from_json(lines)),
+        )
+        for label, source, page, box, sha256, width, height, lines in rows
+    )
+
+
+def load_picture(reader: ReadPool, sha256: str) -> bytes:
+    """Return a picture's bytes. Raise JournalError where they are damaged or gone."""
+    row = reader.fetch_one("SELECT content FROM pictures WHERE sha256 = ?", (sha256,))
+    if row is None or hashlib.sha256(row[0]).hexdigest() != sha256:
+        raise JournalError(
+            f"a picture is damaged or gone in the journal {reader.path}; the document's words are kept apart from it: "
+            f"ask about the file again to keep it anew"
+        )
+    return bytes(row[0])

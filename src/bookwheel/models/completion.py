@@ -64,7 +64,9 @@ def parse_completion(body: object, limit: int) -> Completion:
             f"the server's reply is not a completion but {_describe_type(body)}. Is this a chat model's address?",
             is_charged=True,
         )
-    choice = _find_first_choice(as_list(body.get("choices")))
+    choices = as_list(body.get("choices"))
+    # A server that makes several may list them in any order.
+    choice = next((one for one in choices if as_mapping(one).get("index") == 0), next(iter(choices), None))
     if not isinstance(choice, Mapping):
         raise BadReply("the server's reply has no choices. Look at the server's log and try again.", is_charged=True)
     reason, message = str(choice.get("finish_reason")).lower(), as_mapping(choice.get("message"))
@@ -90,11 +92,6 @@ def parse_completion(body: object, limit: int) -> Completion:
         logprobs=_parse_logprobs(logprobs),
         has_reasoning=_has_reasoning(message),
     )
-
-
-def _find_first_choice(choices: list[Any]) -> object:
-    """Return the choice of index 0: a server that makes several may list them in any order."""
-    return next((one for one in choices if as_mapping(one).get("index") == 0), next(iter(choices), None))
 
 
 def check_length(characters: int, limit: int) -> None:

@@ -55,12 +55,13 @@ class Endpoint:
         key: str | None = None,
         *,
         account: Mapping[str, str] | None = None,
-        timeout: float = DEFAULT_TIMEOUT,
+        timeout: float | None = None,
         deadline: float | None = None,
         retries: int = DEFAULT_RETRIES,
     ) -> Self:
         """Return the endpoint. Without a deadline, a reply has three times the timeout, and a minute at least."""
         url, key = url.strip().rstrip("/"), (key or "").strip()
+        timeout = DEFAULT_TIMEOUT if timeout is None else timeout
         if not _is_web_address(url):
             raise InputError(
                 f"the base URL {url!r} is not a web address: write it like http://localhost:8000/v1 or https://HOST/v1"

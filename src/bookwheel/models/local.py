@@ -16,7 +16,6 @@ True
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 import secrets
 import time
@@ -49,7 +48,7 @@ from bookwheel.models.gguf import (
     read_header,
 )
 from bookwheel.models.proof import prove_weights
-from bookwheel.models.weights import ensure_weights
+from bookwheel.models.weights import ensure_weights, hash_file
 from bookwheel.plan import Plan, Sampling
 from bookwheel.preset import load_preset_plan
 from bookwheel.text.tokens import replace_surrogates
@@ -155,7 +154,7 @@ class LocalModel:
         """
         environment = environment or Environment()
         path = weights or (await ensure_weights(environment, progress) if environment.weights else READER)
-        if path == READER and await asyncio.to_thread(_hash, path) != _READER_SHA256:
+        if path == READER and await asyncio.to_thread(hash_file, path) != _READER_SHA256:
             raise NoWeights(f"{path} is damaged: install bookwheel again, or its checkout")
         header = await asyncio.to_thread(read_header, path)
         plan = load_header_plan(header, path)
@@ -238,10 +237,8 @@ class LocalModel:
         return Judgement(options=tuple(options), logprobs=logprobs, usage=_count_usage(prompt, 1, started))
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
-        """Return the log-probabilities of the tokens of `continuation` as the reply.
-
-        llama.cpp leaves out tokens that are parts of a character.
-        """
+        """Return the log-probabilities of the tokens of `continuation` as the reply."""
+        # llama.cpp leaves out tokens that are parts of a character.
         prompt, pieces = self._prompt(messages), self._split_pieces(continuation)
         if not pieces:
             raise InputError("an empty text has no likelihood: give likelihood() a text of at least one token")
@@ -315,8 +312,3 @@ def _count_usage(prompt: Sequence[int], completion_tokens: int, started: float) 
         completion_tokens=completion_tokens,
         seconds=time.perf_counter() - started,
     )
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

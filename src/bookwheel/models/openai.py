@@ -22,7 +22,7 @@ from bookwheel.models.base import REPLY_WATCHER
 from bookwheel.models.completion import Completion, StreamedReply, parse_completion
 from bookwheel.models.deadline import end_within
 from bookwheel.models.embeddings import ServerEmbedder
-from bookwheel.models.endpoint import DEFAULT_RETRIES, DEFAULT_TIMEOUT, Endpoint
+from bookwheel.models.endpoint import DEFAULT_RETRIES, Endpoint
 from bookwheel.models.server_errors import (
     StatusError,
     find_rejected_setting,
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from bookwheel.types import Message
 
 _CHAT_ROUTE: Final = "/chat/completions"
+_CONCURRENCY: Final = 16
 # What servers answer to a setting that they do not know.
 _UNPROCESSABLE: Final = frozenset({400, 422})
 # Assumed when the server cannot measure its template; the longest common templates are shorter.
@@ -73,10 +74,10 @@ class EndpointSettings(TypedDict, total=False):
     base_url: str
     api_key: str | None
     account: Mapping[str, str]
-    timeout: float
+    timeout: float | None
     deadline: float | None
     retries: int
-    concurrency: int
+    concurrency: int | None
     plan: Plan | None
     window: int | None
     vision: str | None
@@ -95,10 +96,10 @@ class OpenAIModel:
         base_url: str,
         api_key: str | None = None,
         account: Mapping[str, str] | None = None,
-        timeout: float = DEFAULT_TIMEOUT,
+        timeout: float | None = None,
         deadline: float | None = None,
         retries: int = DEFAULT_RETRIES,
-        concurrency: int = 16,
+        concurrency: int | None = None,
         plan: Plan | None = None,
         tokenizer: Tokenizer | None = None,
         window: int | None = None,
@@ -123,7 +124,7 @@ class OpenAIModel:
         self._stream = stream
         self._streams_for_watchers = True
         self._software: ServerSoftware | None = None
-        self._slots = asyncio.Semaphore(concurrency)
+        self._slots = asyncio.Semaphore(_CONCURRENCY if concurrency is None else concurrency)
         # A try of the client's own would multiply those of the reading, and would pass its budget unseen.
         self._client = replace(self.endpoint, retries=0).open_client()
         self._scores = ServerScores(self._client, self.endpoint, name, self._find_software)

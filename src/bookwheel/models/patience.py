@@ -200,7 +200,8 @@ async def persist(
     from tenacity import AsyncRetrying, retry_if_exception
 
     retrying = AsyncRetrying(
-        retry=retry_if_exception(_is_untried),
+        # What an inner call has tried again is not.
+        retry=retry_if_exception(lambda error: isinstance(error, ModelError) and not error.tries),
         wait=_choose_wait,
         stop=tries.is_over,
         sleep=sleep,
@@ -265,11 +266,6 @@ class _Tries:
 
     def _seconds(self) -> float:
         return time.monotonic() - self._failed_at
-
-
-def _is_untried(error: BaseException) -> bool:
-    """Return True for an error that no inner call has tried again."""
-    return isinstance(error, ModelError) and not error.tries
 
 
 def _choose_wait(state: RetryCallState) -> float:

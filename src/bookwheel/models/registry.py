@@ -75,7 +75,8 @@ class ModelAddress:
 
     def to_json(self) -> dict[str, Any]:
         """Return what may be stored: no password and no query of the URL, and absolute paths of files."""
-        name = str(Path(self.model).absolute()) if self.model and _is_place(self.model) else self.model
+        is_place = self.model and (self.model.endswith(".gguf") or is_folder(self.model))
+        name = str(Path(self.model).absolute()) if self.model and is_place else self.model
         return {
             "model": name,
             "url": strip_secrets(self.url) if self.url else None,
@@ -128,10 +129,6 @@ def _find_factory(name: str) -> Callable[[], Any] | None:
     if opener is None:
         raise MissingExtra(f"the folder of weights {name!r}", "train")
     return partial(asyncio.to_thread, opener, Path(name))
-
-
-def _is_place(name: str) -> bool:
-    return name.endswith(".gguf") or is_folder(name)
 
 
 async def open_model(
@@ -192,15 +189,8 @@ async def open_model(
     from bookwheel.models.server_models import find_only_model
 
     settings: EndpointSettings = {"base_url": url, "api_key": api_key, "account": environment.account}
-    settings |= {"window": window, "record_tokens": record_tokens}
-    if vision is not None:
-        settings["vision"] = vision
-    if timeout is not None:
-        settings["timeout"] = timeout
-    if deadline is not None:
-        settings["deadline"] = deadline
-    if concurrency is not None:
-        settings["concurrency"] = concurrency
+    settings |= {"window": window, "vision": vision, "record_tokens": record_tokens}
+    settings |= {"timeout": timeout, "deadline": deadline, "concurrency": concurrency}
     return await OpenAIModel.connect(
         name or await find_only_model(Endpoint.resolve(url, api_key, account=environment.account)),
         tokenizer=tokenizer,

@@ -96,11 +96,9 @@ async def _check_chat_route(client: Client, endpoint: Endpoint) -> None:
 
 
 def find_model(served: Sequence[ServedModel], name: str, endpoint: Endpoint) -> ServedModel:
-    """Return the listed model of this name, or one with nothing but the name.
-
-    A missing entry proves nothing: gateways accept names that they do not list, and llama.cpp accepts any. Only vLLM
-    accepts no other than those it lists.
-    """
+    """Return the listed model of this name, or one with nothing but the name."""
+    # A missing entry proves nothing: gateways accept names that they do not list, and llama.cpp accepts any. Only vLLM
+    # accepts no other than those it lists.
     for model in served:
         if name == model.name or name in model.aliases:
             return replace(model, name=name)

@@ -53,17 +53,11 @@ def refuses_pictures(error: ModelError) -> bool:
 def _count_gpt(width: int, height: int) -> int:
     scale = min(1.0, _LONG / max(width, height))
     scale *= min(1.0, _SHORT / (min(width, height) * scale))
-    tiles = ceil(width * scale / _TILE) * ceil(height * scale / _TILE)
-    return 85 + 170 * tiles
+    return 85 + 170 * (ceil(width * scale / _TILE) * ceil(height * scale / _TILE))
 
 
-def _count_qwen(width: int, height: int) -> int:
-    return max(4, ceil(width / _PATCH) * ceil(height / _PATCH)) + 2
-
-
-def _count_small_gpt(width: int, height: int) -> int:
-    patches = ceil(width / _SMALL_PATCH) * ceil(height / _SMALL_PATCH)
-    return ceil(2.46 * min(patches, _MOST_PATCHES))
+def _count_patches(width: int, height: int, side: int) -> int:
+    return ceil(width / side) * ceil(height / side)
 
 
 def _count_pixtral(width: int, height: int) -> int:
@@ -74,8 +68,8 @@ def _count_pixtral(width: int, height: int) -> int:
 
 _RULES: Final[dict[str, Callable[[int, int], int]]] = {
     "gpt": _count_gpt,
-    "gpt-small": _count_small_gpt,
-    "qwen": _count_qwen,
+    "gpt-small": lambda width, height: ceil(2.46 * min(_count_patches(width, height, _SMALL_PATCH), _MOST_PATCHES)),
+    "qwen": lambda width, height: max(4, _count_patches(width, height, _PATCH)) + 2,
     "gemma": lambda _width, _height: 258,
     "llava": lambda _width, _height: 2880,
     "pixtral": _count_pixtral,

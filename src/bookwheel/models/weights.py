@@ -86,10 +86,12 @@ def find_local_weights(environment: Environment, weights: Weights = SMOLLM2) -> 
 
 def is_intact(path: Path, weights: Weights = SMOLLM2) -> bool:
     """Return True if the file has the expected size and SHA-256."""
-    if not path.is_file() or path.stat().st_size != weights.size:
-        return False
+    return path.is_file() and path.stat().st_size == weights.size and hash_file(path) == weights.sha256
+
+
+def hash_file(path: Path) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == weights.sha256
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 async def ensure_weights(

@@ -138,7 +138,9 @@ def _align(header: str, row: str) -> tuple[list[str], list[str]]:
     names = _place_cells(header)
     cells = [""] * len(names)
     for text, start, end in _place_cells(row):
-        at = min(range(len(names)), key=lambda at: _measure_distance((start, end), names[at][1:]))
+        # The nearer of their edges counts, for columns are set left or right.
+        far = [min(abs(start - left), abs(end - right)) for _, left, right in names]
+        at = far.index(min(far))
         if cells[at]:
             return [name for name, _, _ in names], []
         cells[at] = text
@@ -149,8 +151,3 @@ def _place_cells(line: str) -> list[tuple[str, int, int]]:
     """Return what two blanks or more part, with where it begins and ends; a Chinese sign is as wide as two others."""
     widths = list(accumulate((1 + (unicodedata.east_asian_width(sign) in "WF") for sign in line), initial=0))
     return [(found[0], widths[found.start()], widths[found.end()]) for found in _WORDS.finditer(line)]
-
-
-def _measure_distance(one: tuple[int, int], other: tuple[int, int]) -> int:
-    """Return how far two cells stand apart: the nearer of their edges, for columns are set left or right."""
-    return min(abs(one[0] - other[0]), abs(one[1] - other[1]))

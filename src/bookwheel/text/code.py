@@ -136,7 +136,8 @@ def _split(lines: Sequence[Line], span: Span, outer: Span | None, lead: Span | N
                 yield from close()
             at += 1
             continue
-        stop = find_end(lines, at, end) if at >= head and (lead is None or _opens(line.text)) else at + 1
+        opens = lead is None or find_name(line.text) is not None or _CALLBACK.match(line.text)
+        stop = find_end(lines, at, end) if at >= head and opens else at + 1
         if stop > at + 1:
             yield from close(len(block) - _count_remarks(lines, block, at))
             first = block[0] if block else at
@@ -152,10 +153,6 @@ def _split(lines: Sequence[Line], span: Span, outer: Span | None, lead: Span | N
             yield from close()
         at += 1
     yield from close()
-
-
-def _opens(line: str) -> bool:
-    return find_name(line) is not None or bool(_CALLBACK.match(line))
 
 
 def _count_paragraph(lines: Sequence[Line], at: int, end: int) -> int:

@@ -195,14 +195,10 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
     won = [at for at, value in values.items() if value == best]
     if len(won) > 1:
         return None
-    is_value = bool(_WANTS_VALUE.search(question)) or _asks_what(question, names, column)
+    # "What is the highest yearly fee?", where the fee has a column.
+    what = _WHAT_IS.search(question)
+    is_value = _WANTS_VALUE.search(question) or (what and choose_columns(what[1], names, [column], by_kind=False))
     return _Won(rows[won[0]][column if is_value else key], won[0], places, column, len(columns) == 1)
-
-
-def _asks_what(question: str, names: Sequence[str], column: int) -> bool:
-    """Return whether a question asks for the value: "What is the highest yearly fee?", where the fee has a column."""
-    found = _WHAT_IS.search(question)
-    return found is not None and bool(choose_columns(found[1], names, [column], by_kind=False))
 
 
 def read_table(header: str, rows: Sequence[str]) -> list[tuple[str, list[str]]]:

@@ -277,19 +277,15 @@ def unify_numbers(text: str) -> str:
     >>> unify_numbers("forty-two by the first of July; 人民币伍仟元，３箱")
     '42 by the 1st of July; 人民币 5000元,3箱'
     """
-    text = _FINANCIAL.sub(lambda found: found[0].translate(_PLAIN_SIGNS), _space_fractions(text))
+    if not text.isascii():
+        # A sign such as ½ stands close to the number before it.
+        text = "".join(f" {sign}" if "⁄" in unicodedata.normalize("NFKC", sign) else sign for sign in text)
+    text = _FINANCIAL.sub(lambda found: found[0].translate(_PLAIN_SIGNS), text)
     text = parse_chinese_numbers(_BEFORE_MEASURE.sub(lambda found: parse_cjk_number(found[0]), text))
     text = unicodedata.normalize("NFKC", text).replace("⁄", "/")
     text = _FIRST_OF_MONTH.sub(lambda found: _AFTER_TENS[found[0].lower()], text)
     text = _SPELLED.sub(lambda found: " ".join(compose_numbers(_SPELLED_WORD.findall(found[0].lower()), "")), text)
     return _AFTER_HAN.sub(" ", text)
-
-
-def _space_fractions(text: str) -> str:
-    """Put a blank before each sign such as ½, which stands close to the number before it."""
-    if text.isascii():
-        return text
-    return "".join(f" {sign}" if "⁄" in unicodedata.normalize("NFKC", sign) else sign for sign in text)
 
 
 def _read_separators(digits: str) -> float | None:

@@ -124,7 +124,8 @@ _DEGREES: Final = compile_late(
 
 def spell_quantities(text: str) -> str:
     """Return the text with symbols, scales, times, dates and fractions in words and numbers."""
-    text = _TWICE.sub(_write_once, _SPEED.sub(_write_speed, text))
+    text = _SPEED.sub(lambda match: "mph" if match[1] else "m/s" if match[2] else "km/h", text)
+    text = _TWICE.sub(_write_once, text)
     text = _SHORT_MONTH.sub(lambda match: _SHORT_MONTHS[match[1]], text)
     text = _SHORT_AFTER.sub(lambda match: f" {_SHORT_MONTHS[match[1]]}", text)
     text = _MONTH_COMMA.sub(r"\1 ", _OF_MONTH.sub(r"\1 ", text))
@@ -149,10 +150,6 @@ def spell_quantities(text: str) -> str:
     text = _FRACTION.sub(lambda match: _write_share(_COUNTS[match[1]], _PARTS[match[2].removesuffix("s")]), text)
     text = _SLASH_FRACTION.sub(lambda match: _write_share(int(match[1]), int(match[2])), text)
     return _GLUED.sub(" ", _HALF.sub("50 percent", text))
-
-
-def _write_speed(match: re.Match[str]) -> str:
-    return "mph" if match[1] else "m/s" if match[2] else "km/h"
 
 
 def _write_once(match: re.Match[str]) -> str:

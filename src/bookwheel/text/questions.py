@@ -194,7 +194,8 @@ def can_answer(question: str, text: str) -> bool:
     kind = find_kind(question)
     pattern = kind and _find_pattern(kind, "held")
     has_kind = not pattern or bool(pattern.search(text))
-    if not has_kind or not _repeats(question, text):
+    repeated = {stem(word.index_key) for word in parse_words(text)}
+    if not (has_kind and repeated and repeated <= {stem(word.index_key) for word in parse_words(question)}):
         return has_kind
     # Of a choice the question has the answer; "the drawer" is none to "In which drawer?".
     asked = {stem(found[1].casefold()) for found in _ASKED_THING.finditer(question)}
@@ -209,8 +210,3 @@ def find_columns(question: str, names: Sequence[str]) -> Iterator[list[int]]:
         column = about and about.search(question) and _find_pattern(kind, "column")
         if column:
             yield [at for at, name in enumerate(names) if column.search(name)]
-
-
-def _repeats(question: str, text: str) -> bool:
-    said, asked = ({stem(word.index_key) for word in parse_words(one)} for one in (text, question))
-    return bool(said) and said <= asked

@@ -98,21 +98,16 @@ def _find_counted(question: str, cells: Sequence[str], able: Collection[int]) ->
     measure = _MEASURE.search(question)
     counted = measure[1] if measure else find_counted(question)
     units = {at: match[1] for at in able if (match := _AMOUNT.match(cells[at]))}
-    found = [at for at, unit in units.items() if _has_unit(counted, unit)]
+    is_latin = counted.isascii()
+    found = [at for at, one in units.items() if (counted in find_stems(one) if is_latin else one.startswith(counted))]
     return found if counted and len(found) == 1 else []
-
-
-def _has_unit(counted: str, unit: str) -> bool:
-    return counted in find_stems(unit) if counted.isascii() else unit.startswith(counted)
 
 
 def choose_columns(
     question: str, names: Sequence[str], able: Collection[int], *, beside: Collection[str] = (), by_kind: bool = True
 ) -> list[int]:
-    """Return the able column whose name has the question's words, save those beside; else those of the kind asked for.
-
-    Of several of a kind the first is the likeliest: a price stands before what is added to it.
-    """
+    """Return the able column whose name has the question's words, save those beside; else those of the kind."""
+    # Of several of a kind the first is the likeliest: a price stands before what is added to it.
     stems = {at: _list_stems(names[at], question) for at in able}
     said = QuestionWords(question).stems | {letter.casefold() for letter in _LETTER.findall(question)}
     # "Day" only asks in most questions.
@@ -130,7 +125,9 @@ def choose_columns(
         return named
     for found in find_columns(question, names) if by_kind else ():
         if fit := [at for at in named or able if at in found]:
-            fit = _prefer_total(fit, names, question) or fit
+            # Of prices and sums, the sums where these are asked for, else the others.
+            wants_total = bool(_TOTAL.search(question))
+            fit = [at for at in fit if bool(_TOTAL.search(names[at])) is wants_total] or fit
             return fit if not named or len(fit) == 1 else []
     return []
 
@@ -143,17 +140,9 @@ def _mend(asked: set[str], names: Iterable[set[str]]) -> set[str]:
     return asked | near
 
 
-def _prefer_total(fit: Sequence[int], names: Sequence[str], question: str) -> list[int]:
-    """Return, of prices and sums, the sums where these are asked for, else the others."""
-    wants_total = bool(_TOTAL.search(question))
-    return [at for at in fit if bool(_TOTAL.search(names[at])) is wants_total]
-
-
 def _list_stems(name: str, question: str) -> set[str]:
-    """Return the stems of a column's name without its unit, and of the question's words that it is short for.
-
-    One sign of a longer Chinese word tells nothing.
-    """
+    """Return the stems of a column's name without its unit, and of the question's words that it is short for."""
+    # One sign of a longer Chinese word tells nothing.
     bare = BRACKETS.sub("", name) or name
     stems = find_stems(bare)
     stems = {_PERIODS.get(stem, stem) for stem in stems - _LIGHT if stem.isascii() or len(stem) > 1} or stems

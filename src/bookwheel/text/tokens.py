@@ -303,7 +303,8 @@ class WordCounter:
         added = [token for token in tokenizer.get_added_tokens_decoder().values() if not token.special]
         if any(token.lstrip or token.rstrip or _WORD_START.search(token.content) for token in added):
             return None
-        whole, words = encode(_PROBE), _split_words(_PROBE)
+        first, *others = _WORD_START.split(_PROBE)
+        whole, words = encode(_PROBE), [first, *(f" {word}" for word in others)]
         ids = [id_ for word in words for id_ in encode(word).ids]
         starts = accumulate(map(len, words[:-1]))
         is_split = all(whole.char_to_word(start - 1) != whole.char_to_word(start + 1) for start in starts)
@@ -315,12 +316,6 @@ class WordCounter:
         if max(map(len, (first, *others))) > _LONGEST_WORD:
             return None
         return CountedWords(text, (first, *others), [len(self._encode(first)), *map(self._count, others)], self._encode)
-
-
-def _split_words(text: str) -> list[str]:
-    """Return the words of a text, each with the blank before it."""
-    first, *others = _WORD_START.split(text)
-    return [first, *(f" {word}" for word in others)]
 
 
 class CountedWords:

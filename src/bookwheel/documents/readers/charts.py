@@ -322,7 +322,8 @@ class _Pairing:
         rows: list[list[str]] = []
         for number in inside:
             towards = _measure(number, x, y)[1]
-            there = [f for f in around if _turn_apart(towards, _measure(f, x, y)[1]) < _APART]
+            turns = {f: (_measure(f, x, y)[1] - towards + math.pi) % (2 * math.pi) - math.pi for f in around}
+            there = [f for f, turn in turns.items() if abs(turn) < _APART]
             name = min(there, key=lambda f: _measure(f, x, y)[0], default=None)
             if name is None or name in self.used:
                 return []
@@ -351,7 +352,3 @@ def _measure(fragment: Fragment, x: float, y: float) -> tuple[float, float]:
     """Return how far a fragment is from a point, and in which direction."""
     across, up = middle(fragment, is_down=False) - x, middle(fragment, is_down=True) - y
     return math.hypot(across, up), math.atan2(up, across)
-
-
-def _turn_apart(one: float, other: float) -> float:
-    return abs((one - other + math.pi) % (2 * math.pi) - math.pi)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -117,15 +117,13 @@ def _find_order(stamps: list[re.Match[str]]) -> list[str]:
         return ["ymd"]
     fits = [order for order in ("dmy", "mdy") if all(_parse_time(stamp, order) for stamp in stamps)]
     if len(fits) != 1:
-        steps_back = {order: _count_steps_back(stamps, order) for order in fits or ("dmy", "mdy")}
+        steps_back: dict[str, int] = {}
+        for order in fits or ("dmy", "mdy"):
+            times = [when for stamp in stamps if (when := _parse_time(stamp, order))]
+            steps_back[order] = sum(later < earlier for earlier, later in pairwise(times))
         least = min(steps_back.values())
         fits = [order for order, steps in steps_back.items() if steps == least]
     return fits
-
-
-def _count_steps_back(stamps: Iterable[re.Match[str]], order: str) -> int:
-    times = [when for stamp in stamps if (when := _parse_time(stamp, order))]
-    return sum(later < earlier for earlier, later in pairwise(times))
 
 
 def _parse_time(stamp: re.Match[str], order: str) -> datetime | None:
@@ -164,10 +162,8 @@ _FLASH: Final = 0.1
 
 
 def read_captions(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield the captions, each with its time and, where it is named, its speaker; lines that roll once.
-
-    They are of the day that the name of the file tells, or what stands above the first one.
-    """
+    """Yield the captions, each with its time and, where it is named, its speaker; lines that roll once."""
+    # They are of the day that the name of the file tells, or what stands above the first one.
     text = decode_bytes(source.read(_MOST, "split it"), source.name, warnings).replace("\r\n", "\n").replace("\r", "\n")
     cues, last = list(_CUE.finditer(text)), ""
     first = text[: cues[0].start()] if cues else text
@@ -178,7 +174,8 @@ def read_captions(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part
         end = following.start() if following else len(text)
         said, notes = _split_blocks(f"\n{text[cue.end() : end]}", is_followed=following is not None)
         when = f"{int(cue['hours'] or 0):02}:{int(cue['minutes']):02}:{cue['seconds']}"
-        for speaker, words in _split_voices(said):
+        first, *voices = _VOICE.split(said)
+        for speaker, words in [("", first), *zip(voices[::2], voices[1::2], strict=True)]:
             lines = [line.strip() for line in html.unescape(_TAG.sub("", words)).split("\n") if line.strip()]
             # Captions that roll repeat the line above; people repeat themselves for longer.
             is_rolled = bool(lines) and lines[0] == last and (len(lines) > 1 or _count_seconds(cue) < _FLASH)
@@ -227,9 +224,3 @@ def _count_seconds(cue: re.Match[str]) -> float:
     began = int(cue["hours"] or 0) * 3600 + int(cue["minutes"]) * 60 + float(f"{cue['seconds']}.{cue['part']}")
     ended = int(cue["until_hours"] or 0) * 3600 + int(cue["until_minutes"]) * 60 + float(cue["until"].replace(",", "."))
     return ended - began
-
-
-def _split_voices(text: str) -> list[tuple[str, str]]:
-    pieces = _VOICE.split(text)
-    spoken = list(zip(pieces[1::2], pieces[2::2], strict=True))
-    return [("", pieces[0]), *spoken] if pieces[0].strip() else spoken

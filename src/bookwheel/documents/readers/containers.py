@@ -87,10 +87,8 @@ def read_mailbox(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]
 
 
 def _find_messages(file: BinaryIO) -> Iterator[tuple[int, int, int]]:
-    """Yield for each message where the line above it begins, where it begins and where it ends.
-
-    A line of a text may begin with "From ", too: it parts no messages.
-    """
+    """Yield for each message where the line above it begins, where it begins and where it ends."""
+    # A line of a text may begin with "From ", too: it parts no messages.
     above, start, at, is_blank = 0, 0, 0, True
     maybe: tuple[int, int] | None = None
     while line := file.readline(_LINE):
@@ -237,7 +235,10 @@ class _Leaves:
             text = render_tree(root, self._name, self._warnings) if root is not None else ""
         words = _find_words(text)
         if twins:
-            text = _keep_new_lines(text, words - twins)
+            # Of another wording the lines that have words of their own; all if most have.
+            new, lines = words - twins, [line for line in text.split("\n") if line.strip()]
+            kept = [line for line in lines if not new.isdisjoint(_find_words(line))]
+            text = text if len(kept) > len(lines) / 2 else "\n".join(kept)
         if twins is not None:
             twins |= words
         if text:
@@ -246,13 +247,6 @@ class _Leaves:
 
 def _find_words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.lower()))
-
-
-def _keep_new_lines(text: str, new: set[str]) -> str:
-    """Return the lines of another wording of a text that have words of their own; all if most have."""
-    lines = [line for line in text.split("\n") if line.strip()]
-    kept = [line for line in lines if not new.isdisjoint(_find_words(line))]
-    return text if len(kept) > len(lines) / 2 else "\n".join(kept)
 
 
 def _read_attachment(

@@ -82,28 +82,25 @@ def format_rows(
         table = [*_fill_spans(squared, spans, names, guess)]
     yield from chain.from_iterable((line, "") for line in above)
     if found := [row for row in table if any(row)]:
-        begin = _name_columns(found, guess, is_marked=is_marked)
+        head = has_header(found[:_SAMPLE]) if is_marked is None else is_marked
+        if head is None:
+            guess(GUESSED)
+        begin = [[""] * len(found[0]), *found] if head is False else found
         others: Iterator[list[str]] = chain(begin[1:], filled)
         if not keeps_empty and _is_diary(begin[1:_SAMPLE]):
             guess(CONTINUED)
             others = _add_days(others)
-        yield from _write_rows(begin[0], others)
+        for at, row in enumerate(chain(begin[:1], others)):
+            cells = [cell.replace("|", "\\|") for cell in row]
+            yield f"| {' | '.join(cells)} |"
+            if not at:
+                yield f"|{' --- |' * len(row)}"
     yield from chain.from_iterable(("", line) for line in below)
 
 
-def _name_columns(table: list[list[str]], guess: Callable[[str], object], *, is_marked: bool | None) -> list[list[str]]:
-    """Return a table with the names of its columns as its first row, empty ones where it has none."""
-    head = has_header(table[:_SAMPLE]) if is_marked is None else is_marked
-    if head is None:
-        guess(GUESSED)
-    return [[""] * len(table[0]), *table] if head is False else table
-
-
 def _is_diary(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell if a table goes from day to day, each of which stands once, before the first of its rows.
-
-    Any other empty cell may be a lack: of a nickname, a mark, a number.
-    """
+    """Tell if a table goes from day to day, each of which stands once, before the first of its rows."""
+    # Any other empty cell may be a lack: of a nickname, a mark, a number.
     days = [[day for *_, day in place_dates(row[0])] for row in rows if row[0]]
     is_in_order = all(map(len, days)) and all(one < other for one, other in pairwise(days))
     return len(days) > 1 and is_in_order and bool(rows[0][0]) and any(map(_lacks_day, rows))
@@ -121,19 +118,10 @@ def _add_days(rows: Iterable[list[str]]) -> Iterator[list[str]]:
         yield [day, *row[1:]] if _lacks_day(row) else row
 
 
-def _write_rows(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    for at, row in enumerate(chain((names,), rows)):
-        cells = [cell.replace("|", "\\|") for cell in row]
-        yield f"| {' | '.join(cells)} |"
-        if not at:
-            yield f"|{' --- |' * len(row)}"
-
-
 def _guess_spans(table: Sequence[Sequence[str]]) -> list[Span]:
-    """Return the titles above the names of columns, and names over several columns, of a table that marks neither.
-
-    Such a name has empty cells behind it, and words below all of them, where no other column has a name in both lines.
-    """
+    """Return the titles above the names of columns, and names over several columns, of a table that marks neither."""
+    # Such a name has empty cells behind it, and words below all of them, where no other column has a name in both
+    # lines.
     top = next((at for at, row in enumerate(table) if any(row[1:])), len(table))
     names = table[top : top + 2]
     if len(names) < _LINES or len(names[0]) <= _LINES or not has_header(table[top:]):

@@ -232,8 +232,10 @@ def _render_table(table: Any) -> list[str]:
         return [*blocks, *(block for row in rows for cell in row for block in _blocks(cell))]
     texts, spans = _lay_out(rows)
     guesses = list[str]()
-    marked, most = _is_marked(rows), _count_names(rows)
-    lines = list(format_rows(texts, guesses.append, is_marked=marked, most_names=most, spans=spans))
+    # Of its first rows those can name columns that are marked so, where some are.
+    marked = takewhile(lambda row: all(tag_of(cell) == "th" or _is_in_head(cell) for cell in row), rows)
+    most = min(sum(1 for _ in marked), MOST_NAMES) or MOST_NAMES
+    lines = list(format_rows(texts, guesses.append, is_marked=_is_marked(rows), most_names=most, spans=spans))
     table.set(_GUESSES, "\n".join(guesses))
     return [*blocks, "\n".join(lines)] if lines else blocks
 
@@ -251,12 +253,6 @@ def _is_marked(rows: list[list[Any]]) -> bool | None:
         return False if below and first == below[0] else None
     are_bold = [all(map(_is_bold, row)) for row in filled]
     return True if are_bold == [True, False] else None
-
-
-def _count_names(rows: list[list[Any]]) -> int:
-    """Return how many of a table's first rows can name columns: those that are marked so, where some are."""
-    marked = takewhile(lambda row: all(tag_of(cell) == "th" or _is_in_head(cell) for cell in row), rows)
-    return min(sum(1 for _ in marked), MOST_NAMES) or MOST_NAMES
 
 
 def _is_in_head(cell: Any) -> bool:
@@ -309,7 +305,8 @@ def _lay_out(rows: list[list[Any]]) -> tuple[list[list[str]], list[Span]]:
             span = Span(at, len(texts), _count_rows(cell), min(_count_covered(cell, "colspan"), _WIDEST))
             spans += [span] if span[2:] != (1, 1) else []
             below.update(dict.fromkeys(range(span.column, span.column + span.width), span.height - 1))
-            texts += [_cell_text(cell), *[""] * (span.width - 1)]
+            text = " ".join("; ".join(map(_flatten, _blocks(cell))).split())
+            texts += [text, *[""] * (span.width - 1)]
             width = max(width, span.column + 1)
         _skip_covered(texts, below)
         table.append(texts)
@@ -335,10 +332,6 @@ def _count_rows(cell: Any) -> int:
 def _count_covered(cell: Any, name: str, *, least: int = 1) -> int:
     value = cell.get(name) or ""
     return min(int(value), _MOST_COVERED) if value.isdecimal() and len(value) < 5 and int(value) >= least else 1  # noqa: PLR2004
-
-
-def _cell_text(cell: Any) -> str:
-    return " ".join("; ".join(map(_flatten, _blocks(cell))).split())
 
 
 def _flatten(block: str) -> str:

@@ -22,7 +22,7 @@ def choose_recogniser(wanted: str = "") -> str:
         return ""
     if wanted != "tesseract" and has_recogniser():
         return "rapidocr"
-    return "tesseract" if wanted != "rapidocr" and has_tesseract() else ""
+    return "tesseract" if wanted != "rapidocr" and shutil.which("tesseract") else ""
 
 
 def has_recogniser() -> bool:
@@ -30,11 +30,6 @@ def has_recogniser() -> bool:
     from importlib.util import find_spec
 
     return all(find_spec(name) is not None for name in ("rapidocr", "onnxruntime"))
-
-
-def has_tesseract() -> bool:
-    """Return True if tesseract can be run."""
-    return shutil.which("tesseract") is not None
 
 
 def describe_ocr(wanted: str = "") -> str:

@@ -27,10 +27,10 @@ from bookwheel.documents.readers.unseen import drop_unseen_runs
 from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.types import Part
 
+_W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MAIN: Final = "word/document.xml"
 _STYLE_SHEET: Final = "word/styles.xml"
 _RELATIONSHIPS: Final = "word/_rels/document.xml.rels"
-_W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _M: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _R: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -271,8 +271,9 @@ def _read_slide(slide: Any, texts: list[str], furniture: set[str], guess: Callab
         if not shape.is_placeholder:
             texts += _read_once(_read_shape(shape, furniture, guess), furniture)
     if slide.has_notes_slide:
-        frames = [shape.text_frame for shape in slide.notes_slide.shapes if _is_note(shape)]
-        notes = "\n".join(frame.text.replace("\v", "\n").strip() for frame in frames).strip()
+        aside = {*_FURNITURE, _SLIDE_NUMBER}
+        shapes = [one for one in slide.notes_slide.shapes if one.has_text_frame and _find_kind(one) not in aside]
+        notes = "\n".join(one.text_frame.text.replace("\v", "\n").strip() for one in shapes).strip()
         texts += [f"Notes: {notes}"] if notes else []
     texts += _read_comments(slide)
 
@@ -285,9 +286,8 @@ def _read_once(texts: Iterable[str], known: set[str]) -> Iterator[str]:
             yield text
 
 
-def _is_note(shape: Any) -> bool:
-    kind = int(shape.placeholder_format.type or 0) if shape.is_placeholder else 0
-    return shape.has_text_frame and kind not in _FURNITURE and kind != _SLIDE_NUMBER
+def _find_kind(shape: Any) -> int:
+    return int(shape.placeholder_format.type or 0) if shape.is_placeholder else 0
 
 
 def _read_comments(slide: Any) -> Iterator[str]:
@@ -299,7 +299,7 @@ def _read_comments(slide: Any) -> Iterator[str]:
 
 
 def _read_shape(shape: Any, furniture: set[str], guess: Callable[[str], object]) -> Iterator[str]:
-    kind = int(shape.placeholder_format.type or 0) if shape.is_placeholder else 0
+    kind = _find_kind(shape)
     if kind == _SLIDE_NUMBER:
         return
     if kind in _FURNITURE:

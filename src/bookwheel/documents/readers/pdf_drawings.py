@@ -110,7 +110,11 @@ def find_drawings(page: Any, words: Sequence[Fragment]) -> list[Drawing]:
         if is_form:
             found.append(Drawing(shape.place, shape.is_figure(words), is_form=True))
         elif (shape.right - shape.left) * (shape.top - shape.bottom) <= LARGEST * whole:  # no ground or frame of a page
-            _add_shape(groups, shape)
+            # It joins the groups near it.
+            for group in [group for group in groups if group.is_near(shape)]:
+                shape.take(group)
+                groups.remove(group)
+            groups.append(shape)
         if len(groups) > _MOST_GROUPS:
             return found
     for group in groups:
@@ -119,15 +123,6 @@ def find_drawings(page: Any, words: Sequence[Fragment]) -> list[Drawing]:
         if is_large and group.is_figure(words):
             found.append(Drawing(group.place, is_figure=True, is_form=False))
     return found
-
-
-def _add_shape(groups: list[_Group], shape: _Group) -> None:
-    """Put a shape into the group near it, and those groups together that it joins."""
-    near = [group for group in groups if group.is_near(shape)]
-    for group in near:
-        shape.take(group)
-        groups.remove(group)
-    groups.append(shape)
 
 
 def _walk_page(page: Any, x: float, y: float, whole: float) -> Iterator[tuple[_Group, bool]]:

@@ -105,13 +105,7 @@ def _reach_labels(place: Fragment, fragments: Sequence[Fragment]) -> Fragment:
         for f in near:
             lines = (g for g in outside if len(g.text) >= _LONG_LINE)
             if not any(_is_beside(f, g, _TIGHT * g.height) for g in lines):
-                place = Fragment(
-                    "",
-                    min(place.left, f.left),
-                    max(place.right, f.right),
-                    min(place.bottom, f.bottom),
-                    max(place.top, f.top),
-                )
+                place = Fragment.around("", [place, f])
     return place
 
 
@@ -153,7 +147,8 @@ def set_notes_aside(fragments: Sequence[Fragment], height: float) -> tuple[list[
     usual = _find_size(fragments)
     notes: list[Fragment] = []
     for at, first in enumerate(fragments):
-        if first in notes or not _begins_note(first, usual, height):
+        is_small = first.height < _SMALL * usual and first.top < _FOOT * height
+        if first in notes or not (is_small and _NOTE_MARK.match(first.text)):
             continue
         run = [first]
         for f in fragments[at + 1 :]:
@@ -166,11 +161,6 @@ def set_notes_aside(fragments: Sequence[Fragment], height: float) -> tuple[list[
         if all(f.text.strip().isdigit() or f.height < _SMALL * usual for f in below):
             notes += run
     return [f for f in fragments if f not in notes], notes
-
-
-def _begins_note(fragment: Fragment, usual: float, height: float) -> bool:
-    is_small = fragment.height < _SMALL * usual and fragment.top < _FOOT * height
-    return is_small and bool(_NOTE_MARK.match(fragment.text))
 
 
 def place_figures(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -49,6 +49,12 @@ class Fragment:
     right: float
     bottom: float
     top: float
+
+    @classmethod
+    def around(cls, text: str, others: Sequence[Fragment]) -> Fragment:
+        """Return a fragment over the places of others."""
+        left, right = min(f.left for f in others), max(f.right for f in others)
+        return cls(text, left, right, min(f.bottom for f in others), max(f.top for f in others))
 
     @property
     def height(self) -> float:
@@ -108,9 +114,8 @@ def arrange(fragments: Sequence[Fragment]) -> list[TextLine]:
         if is_alone and len(group) > 1 and all(len(block.fragments) == 1 for block in group[:-1]):
             # A line with wide gaps, such as a title behind its number, is no table; the text below it goes on.
             first = [block.fragments[0] for block in group]
-            text = " ".join(fragment.text for fragment in first)
-            bottom, top = min(fragment.bottom for fragment in first), max(fragment.top for fragment in first)
-            joined = Fragment(text, first[0].left, first[-1].right, bottom, top)
+            joined = Fragment.around(" ".join(f.text for f in first), first)
+            joined = replace(joined, left=first[0].left, right=first[-1].right)
             group = [_Block([joined, *group[-1].fragments[1:]])]  # noqa: PLW2901 - one block from here on
         rows = _find_rows(group, is_alone=is_alone)
         if rows is None:
@@ -278,10 +283,8 @@ def mark_headings(lines: Sequence[TextLine], outline: Iterable[tuple[int, str]],
 
 
 def _find_titles(lines: Sequence[TextLine], title: str, start: int) -> Iterator[tuple[bool, bool, int, int]]:
-    """Yield the first and the next line of each place with these letters and perhaps a number before them.
-
-    In front of them stands what the choice goes by: whether it is in capitals instead, and above the title before.
-    """
+    """Yield the first and the next line of each place with these letters and perhaps a number before them."""
+    # In front of them stands what the choice goes by: whether it is in capitals instead, and above the title before.
     wanted = _title_key(title)
     for first in range(len(lines) if wanted else 0):
         text = ""

@@ -80,10 +80,8 @@ def find_boxes(path: str, number: int, passage: str) -> Iterator[list[float]]:
 
 
 def find_characters(text: str, passage: str) -> list[int]:
-    """Return the places of a passage's letters and digits in a page's text, whatever stands between them.
-
-    A page's text may have the lines of two columns in another order than the passage: it is found piece by piece.
-    """
+    """Return the places of a passage's letters and digits in a page's text, whatever stands between them."""
+    # A page's text may have the lines of two columns in another order than the passage: it is found piece by piece.
     there = [(at, letter) for at, letter in enumerate(text) if letter.isalnum()]
     folded = "".join(_fold(letter) for _, letter in there)
     wanted = "".join(_fold(letter) for letter in passage if letter.isalnum())

@@ -51,9 +51,7 @@ class Sheet:
         figures = [one.place for one in found if one.is_figure]
         if len(figures) <= _MOST_DRAWINGS:
             return found
-        left, bottom = min(one.left for one in figures), min(one.bottom for one in figures)
-        right, top = max(one.right for one in figures), max(one.top for one in figures)
-        return [Drawing(Fragment("", left, right, bottom, top), is_figure=True, is_form=True)]
+        return [Drawing(Fragment.around("", figures), is_figure=True, is_form=True)]
 
     def find_box(self, place: Fragment) -> Box:
         """Return a place as the shares of the page as it is shown."""

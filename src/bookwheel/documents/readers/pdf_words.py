@@ -100,10 +100,8 @@ def read_characters(text_page: Any, count: int) -> str:
 
 
 def has_unseen_words(page: Any) -> bool:
-    """Tell if a page has words that are not drawn, clear or white, where nothing is painted: no picture and no area.
-
-    The page is looked at in squares; what stands inside of forms, and a page of very many objects, are not looked at.
-    """
+    """Tell if a page has words that are not drawn, clear or white, where nothing is painted: no picture and no area."""
+    # The page is looked at in squares; what stands inside of forms, and a page of very many objects, are not looked at.
     from pypdfium2 import raw
 
     count = raw.FPDFPage_CountObjects(page)

@@ -72,7 +72,7 @@ def open_picture(data: bytes, name: str) -> Iterator[Any]:
     try:
         from PIL import Image
 
-        if _is_heic(data):
+        if data[4:11] in _HEIC:
             import pi_heif
 
             pi_heif.register_heif_opener(thumbnails=False)
@@ -83,25 +83,16 @@ def open_picture(data: bytes, name: str) -> Iterator[Any]:
     try:
         with python_warnings.catch_warnings(), Image.open(io.BytesIO(data)) as picture:
             python_warnings.simplefilter("ignore")
-            check_size(*picture.size, name)
+            if picture.width * picture.height > _MOST_PIXELS or max(picture.size) > _LONGEST_OPENED:
+                raise SourceError(  # noqa: TRY301 - within, as what is opened has to be closed
+                    f"{name} has {picture.width:,} x {picture.height:,} pixels, more than the "
+                    f"{_MOST_PIXELS // 1_000_000} million that are read: save it smaller"
+                )
             yield picture
     except (BookwheelError, MemoryError):
         raise
     except Exception as error:  # whatever a decoder raises on what strangers made
         raise SourceError(f"{name} is a picture that cannot be opened: it is broken") from error
-
-
-def _is_heic(data: bytes) -> bool:
-    return data[4:11] in _HEIC
-
-
-def check_size(width: int, height: int, name: str) -> None:
-    """Raise SourceError for a picture that takes too much memory to open."""
-    if width * height > _MOST_PIXELS or max(width, height) > _LONGEST_OPENED:
-        raise SourceError(
-            f"{name} has {width:,} x {height:,} pixels, more than the {_MOST_PIXELS // 1_000_000} million that are "
-            f"read: save it smaller"
-        )
 
 
 def to_rgb(picture: Any) -> Any:
@@ -120,14 +111,6 @@ def to_rgb(picture: Any) -> Any:
         upright = Image.new("RGBA", layered.size, "white")
         upright.alpha_composite(layered)
     return upright.convert("RGB")
-
-
-def shrink(picture: Any, longest: int = LONGEST_SIDE) -> Any:
-    if max(picture.size) <= longest:
-        return picture
-    smaller = picture.copy()
-    smaller.thumbnail((longest, longest))
-    return smaller
 
 
 def to_bytes(picture: Any) -> bytes:
@@ -218,10 +201,8 @@ def _has_most(text: str, quote: str) -> bool:
 
 
 def mark_passage(picture: Picture, passage: str) -> list[Box]:
-    """Return the boxes on its page of the words of a passage that were recognised in a picture.
-
-    Of a row that does not stand there as one, as in a chart, each cell is looked for.
-    """
+    """Return the boxes on its page of the words of a passage that were recognised in a picture."""
+    # Of a row that does not stand there as one, as in a chart, each cell is looked for.
     starts, text = accumulate((len(line.text) + 1 for line in picture.lines), initial=0), picture.text
     places = find_characters(text, passage)
     for row in passage.splitlines():
@@ -276,7 +257,8 @@ class Figures:
         if not is_page and _is_decoration(picture):
             return ""
         pixels = picture.width * picture.height
-        kept = shrink(picture)
+        kept = picture.copy()
+        kept.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
         content = to_bytes(kept)
         sha256 = hashlib.sha256(content).hexdigest()
         if sha256 in self._seen and not is_page:

@@ -113,14 +113,16 @@ def recognise(pixels: Any, *, is_turned: bool = False) -> Recognition:
     if not found:
         return Recognition(text="", lines=(), confidence=1.0)
     turn = _find_turn(found)
-    if not is_turned and (turn == 2 or (turn and _disagree(found))):  # noqa: PLR2004
+    # Long upright lines of one page point the same way.
+    ways = {line.is_flipped for line in found if line.is_upright and len(line.text) > 2}  # noqa: PLR2004
+    if not is_turned and (turn == 2 or (turn and len(ways) > 1)):  # noqa: PLR2004
         # Of a page that is turned, some lines are not recognised as such: it is read again as it should lie.
         again = recognise(np.rot90(pixels, turn), is_turned=True)
         return replace(again, lines=tuple(replace(line, box=_turn_box(line.box, turn)) for line in again.lines))
     turned = [[_turn_point(point, turn, width, height) for point in line.corners] for line in found]
     slant = _find_slant(found, turned, turn)
     fragments = [_straighten(line.text, corners, slant) for line, corners in zip(found, turned, strict=True)]
-    order = _sort_rows(fragments)
+    order = [at for row in _group_rows(fragments) for at in sorted(row, key=lambda at: fragments[at].left)]
     weight = sum(len(line.text) for line in found)
     lines = tuple(
         PictureLine(
@@ -229,20 +231,9 @@ def _find_turn(found: Sequence[_Found]) -> int:
     return (3 if is_flipped else 1) if is_sideways else (2 if is_flipped else 0)
 
 
-def _disagree(found: Sequence[_Found]) -> bool:
-    """Return whether long upright lines point both up and down: those of one page point the same way."""
-    ways = {line.is_flipped for line in found if line.is_upright and len(line.text) > 2}  # noqa: PLR2004
-    return len(ways) > 1
-
-
 def _turn_point(point: Point, turn: int, width: int, height: int) -> Point:
     x, y = point
     return {0: (x, y), 1: (y, width - x), 2: (width - x, height - y), 3: (height - y, x)}[turn]
-
-
-def _sort_rows(fragments: Sequence[Fragment]) -> list[int]:
-    """Return the places of the fragments row by row, from left to right in each."""
-    return [at for row in _group_rows(fragments) for at in sorted(row, key=lambda at: fragments[at].left)]
 
 
 def _group_rows(fragments: Sequence[Fragment]) -> list[list[int]]:

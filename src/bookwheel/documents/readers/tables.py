@@ -122,7 +122,13 @@ def _parse_rows(
     lines: Iterable[str], separator: str, pending: list[str], warn: Callable[[], object]
 ) -> Iterator[list[str]]:
     """Yield the rows. A quotation mark that nothing closes is a sign of its line, and takes in no others."""
-    for row in csv.reader(_record(lines, pending), delimiter=separator):
+
+    def record() -> Iterator[str]:
+        for line in lines:
+            pending.append(line)
+            yield line
+
+    for row in csv.reader(record(), delimiter=separator):
         if len(pending) > 1 and sum(line.count('"') for line in pending) % 2:
             first, *others = pending
             pending.clear()
@@ -132,12 +138,6 @@ def _parse_rows(
             return
         pending.clear()
         yield row
-
-
-def _record(lines: Iterable[str], pending: list[str]) -> Iterator[str]:
-    for line in lines:
-        pending.append(line)
-        yield line
 
 
 def _find_separator(sample: str) -> str:
@@ -212,19 +212,17 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
         widths: dict[str, int] = {}
         for sheet in workbook.sheets_metadata:
             name = to_printable(sheet.name)
-            if sheet.typ is not calamine.SheetTypeEnum.WorkSheet:
-                warnings.add(
-                    "sheets without cells, such as charts and macros, that are not read", f"{source.name}#{name}"
-                )
-                continue
             place = f"{source.name}#{name}"
+            if sheet.typ is not calamine.SheetTypeEnum.WorkSheet:
+                warnings.add("sheets without cells, such as charts and macros, that are not read", place)
+                continue
             if sheet.visible is not calamine.SheetVisibleEnum.Visible:
                 place += " (hidden)"  # what is quoted from here says so
                 warnings.add("sheets that are hidden, and are read too", place)
             with skip_damage(warnings, "sheets", place):
                 cells = workbook.get_sheet_by_name(sheet.name)
                 widths[name] = cells.end[1] + 1 if cells.end else 0
-                rows = map(_list_texts, cells.to_python())
+                rows = ([_to_text(value) for value in row] for row in cells.to_python())
                 guess = partial(warnings.add, where=place)
                 if table := "\n".join(format_rows(rows, guess, spans=_find_spans(cells))):
                     yield Part(text=f"## {name}\n\n{table}\n\n", source=place)
@@ -283,12 +281,18 @@ class _BesideCells:
         elif _DRAWINGS_IN_WORKBOOKS.fullmatch(path):
             self.drawings += [_join_words(one, "{*}t") for one in parse_xml(archive.read(path)).iter(f"{_A}p")]
         elif _SHEETS_IN_WORKBOOKS.fullmatch(path):
-            self._add_sheet(self._names.get(path) or to_printable(PurePath(path).name), archive.read(path))
+            place, sheet = self._names.get(path) or to_printable(PurePath(path).name), archive.read(path)
+            self._count_hidden(place, sheet)
+            if count := len(_UNSAVED_FORMULA.findall(sheet)):
+                what = "formulas without a saved value, which are shown empty"
+                self._warnings.add(what, f"{self._name}#{place} ({count})")
+            for found in _SHEET_MARGIN.findall(sheet):
+                self.margins.append(_MARGIN_CODE.sub(" ", html.unescape(found.decode("utf-8", "replace"))).strip())
         elif path == "content.xml":
             found = [*_OPEN_SHEET.finditer(content := archive.read(path))]
-            for sheet, end in zip(found, [*(one.start() for one in found[1:]), len(content)], strict=True):
-                name = html.unescape(sheet[1].decode("utf-8", "replace"))
-                self._count_hidden(to_printable(name), content[sheet.end() : end])
+            for one, end in zip(found, [*(one.start() for one in found[1:]), len(content)], strict=True):
+                name = html.unescape(one[1].decode("utf-8", "replace"))
+                self._count_hidden(to_printable(name), content[one.end() : end])
             root = parse_xml(content if _BESIDE_OPEN_CELLS.search(content) else b"<nothing/>")
             self.comments += [_join_words(one, f"{TEXT}p") for one in root.iter(f"{OFFICE}annotation")]
             self.drawings += [_join_words(one, f"{TEXT}p") for one in root.iter("{*}shapes")]
@@ -313,14 +317,6 @@ class _BesideCells:
         if count:
             self._warnings.add("rows or columns that are hidden, and are read too", f"{self._name}#{place}", count)
 
-    def _add_sheet(self, place: str, sheet: bytes) -> None:
-        self._count_hidden(place, sheet)
-        if count := len(_UNSAVED_FORMULA.findall(sheet)):
-            what = "formulas without a saved value, which are shown empty"
-            self._warnings.add(what, f"{self._name}#{place} ({count})")
-        for found in _SHEET_MARGIN.findall(sheet):
-            self.margins.append(_MARGIN_CODE.sub(" ", html.unescape(found.decode("utf-8", "replace"))).strip())
-
 
 def _find_spans(sheet: Any) -> list[Span]:
     """Return the merged cells of a sheet, whose first row and column with a value count as 0."""
@@ -331,10 +327,6 @@ def _find_spans(sheet: Any) -> list[Span]:
         for first, last in merged
         if first >= (top, left) and first[1] >= left
     ]
-
-
-def _list_texts(row: Iterable[Any]) -> list[str]:
-    return [_to_text(value) for value in row]
 
 
 def _join_words(element: Any, *tags: str) -> str:

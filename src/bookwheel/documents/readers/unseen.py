@@ -231,8 +231,10 @@ def drop_unseen_runs(document: Any, styles: Any, name: str, warnings: SourceWarn
                 left_out += words
                 for text in texts:
                     text.text = ""
-            elif look is not None and (_is_tiny_run(look) or (is_white and _is_white_run(look))):
-                faint += words
+            elif look is not None:
+                size = _get_value(look, "sz")
+                is_tiny = size.isdecimal() and int(size) <= _TINY_RUN
+                faint += words if is_tiny or (is_white and _is_white_run(look)) else 0
         around.append((style, is_white))
     for what, words in ((_LEFT_OUT, left_out), (_NAMED, faint)):
         if words:
@@ -251,11 +253,6 @@ def _get_value(element: Any, *path: str) -> str:
 def _is_on(look: Any) -> bool:
     vanish = look.find(f"{_W}vanish") if look is not None else None
     return vanish is not None and vanish.get(f"{_W}val", "true") not in {"0", "false", "off"}
-
-
-def _is_tiny_run(look: Any) -> bool:
-    size = _get_value(look, "sz")
-    return size.isdecimal() and int(size) <= _TINY_RUN
 
 
 def _is_white_run(look: Any) -> bool:

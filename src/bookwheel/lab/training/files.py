@@ -8,7 +8,6 @@ one back.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import json
 import os
 import shutil
@@ -16,6 +15,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
+
+from bookwheel.models.weights import hash_file
 
 _OLD: Final = ".old"
 
@@ -65,7 +66,7 @@ def restore_folders(folder: Path) -> None:
 
 def write_hashes(path: Path, files: Iterable[Path]) -> None:
     """Write the SHA-256 of files that stand beside or below `path` into it."""
-    hashes = {file.relative_to(path.parent).as_posix(): _hash(file) for file in files}
+    hashes = {file.relative_to(path.parent).as_posix(): hash_file(file) for file in files}
     path.write_text(json.dumps(hashes, indent=1), encoding="utf-8")
 
 
@@ -75,12 +76,7 @@ def find_changes(path: Path) -> str:
         return ""
     try:
         hashes = json.loads(path.read_bytes())
-        changed = [name for name, digest in hashes.items() if _hash(path.parent / name) != digest]
+        changed = [name for name, digest in hashes.items() if hash_file(path.parent / name) != digest]
     except (OSError, ValueError, AttributeError) as error:
         return f"its files cannot be read ({error})"
     return f"{', '.join(changed)} changed after it was written" if changed else ""
-
-
-def _hash(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()

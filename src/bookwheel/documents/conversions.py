@@ -232,7 +232,10 @@ def prepare_items(
         else:
             ready[at] = replace(ready[at], fault=result)
     if faults := [*missing, *(item.fault for item in ready if item.fault and item.is_named)]:
-        raise _join_faults(faults)
+        # What is wrong with the machine goes before; else one error names all files.
+        told = list(dict.fromkeys(map(str, faults)))
+        first = next((fault for fault in faults if isinstance(fault, OSError)), faults[0])
+        raise first if isinstance(first, OSError) or len(told) == 1 else SourceError("\n".join(told))
     pages = {
         at: "".join(text for text, *_ in item.conversion.rows("part"))
         for at, item in enumerate(ready)
@@ -241,13 +244,6 @@ def prepare_items(
     for at, edges in zip(pages, find_repeated_edges(list(pages.values())), strict=True):
         ready[at] = replace(ready[at], edges=edges)
     return ready
-
-
-def _join_faults(faults: Sequence[InputError | OSError]) -> InputError | OSError:
-    """Return one error that names all files; what is wrong with the machine goes before."""
-    told = list(dict.fromkeys(str(fault) for fault in faults))
-    first = next((fault for fault in faults if isinstance(fault, OSError)), faults[0])
-    return first if isinstance(first, OSError) or len(told) == 1 else SourceError("\n".join(told))
 
 
 def _convert_all(

@@ -33,6 +33,16 @@ def import_extra(module: str, purpose: str) -> Any:
         raise MissingExtra(purpose, "documents") from error
 
 
+class LateModule:
+    """A module that is imported when the first of its names is needed: it takes long, or its package is an extra."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return self.__dict__.setdefault(name, getattr(import_module(self._name), name))
+
+
 @contextmanager
 def explain_damage(name: str, kind: str, advice: str = "Save it again.") -> Iterator[None]:
     """Turn what a parser raises on damaged input, which can be anything, into a SourceError with advice."""

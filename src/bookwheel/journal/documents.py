@@ -24,8 +24,7 @@ from bookwheel.journal.originals import (
     load_picture,
     pictures_from_rows,
 )
-from bookwheel.journal.rows import from_json, load_text, store_text, to_json
-from bookwheel.journal.tables import IS_SOUND
+from bookwheel.journal.tables import IS_SOUND, from_json, load_text, store_text, to_json
 from bookwheel.text.lines import find_lines, has_lines
 from bookwheel.types import DocumentInfo, Part
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError, LostWrites
-from bookwheel.journal.tables import MIGRATIONS, add_functions
+from bookwheel.journal.tables import MIGRATIONS, add_functions, load_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -211,16 +211,16 @@ def _connect(name: str) -> sqlite3.Connection:
 def _mentions(wanted: str | bytes, *texts: str | bytes | None) -> bool:
     """Return whether one of the texts has the wanted one in it, in any case and script."""
     folded = _fold(wanted)
-    return any(folded in (_fold(text) if isinstance(text, bytes) else text.casefold()) for text in texts if text)
+    return any(folded in _fold(text) for text in texts if text)
 
 
 def find_type(name: str | bytes) -> str:
-    text = name.decode("utf-8", "surrogatepass") if isinstance(name, bytes) else name
+    text = load_text(name)
     return "web" if text.startswith(_WEB) else _TYPE_OF.get(text.rpartition(".")[2].casefold(), "text")
 
 
 def _fold(text: str | bytes) -> str:
-    return (text.decode("utf-8", "surrogatepass") if isinstance(text, bytes) else text).casefold()
+    return load_text(text).casefold()
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

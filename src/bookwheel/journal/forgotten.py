@@ -10,8 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.journal.memory_pictures import drop_unmarked
-from bookwheel.journal.rows import store_text
-from bookwheel.journal.tables import digest
+from bookwheel.journal.tables import digest, store_text
 
 if TYPE_CHECKING:
     import sqlite3

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import JournalError
 from bookwheel.journal.files import connect_read_only
-from bookwheel.journal.rows import from_json, to_json
+from bookwheel.journal.tables import from_json, to_json
 from bookwheel.text.tokens import replace_surrogates
 
 if TYPE_CHECKING:

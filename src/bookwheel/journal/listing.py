@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bookwheel.errors import JournalError
 from bookwheel.journal.files import connect_read_only, prepare_file, translate_errors
-from bookwheel.journal.tables import IS_SOUND
+from bookwheel.journal.tables import IS_SOUND, load_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +66,7 @@ def _parse_row(is_sound: int, id_: str, created: str, status: str, *rest: Any) -
     if not is_sound:
         created, status, rest = "", "damaged", ("", "", "see bookwheel doctor --repair", "{}", 0, 0, "")
     *texts, plan, prompt_tokens, completion_tokens, error_kind = rest
-    document, question, outcome = (_to_text(value) for value in texts)
+    document, question, outcome = map(load_text, texts)
     prices = _load_prices(plan)
     cost = (prompt_tokens * prices[0] + completion_tokens * prices[1]) / 1e6 if any(prices) else None
     return ListedReading(id_, created, status, document, question, outcome, cost, error_kind or "")
@@ -76,7 +76,3 @@ def _parse_row(is_sound: int, id_: str, created: str, status: str, *rest: Any) -
 def _load_prices(plan: str | bytes) -> tuple[float, float]:
     budget = json.loads(plan).get("budget", {})
     return budget.get("price_in", 0), budget.get("price_out", 0)
-
-
-def _to_text(value: str | bytes) -> str:
-    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value

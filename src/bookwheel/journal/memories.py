@@ -19,8 +19,7 @@ from bookwheel.journal.forgotten import drop_answers, drop_places, drop_words
 from bookwheel.journal.memory_indexes import MemoryIndexes
 from bookwheel.journal.memory_pictures import MemoryPictures, insert_parts, insert_rows, label_parts
 from bookwheel.journal.memory_rows import MEMORIES, TEXTS, TOMBSTONES, VERSIONS, MemoryText, Tombstone
-from bookwheel.journal.rows import from_json, load_text, store_text, to_json
-from bookwheel.journal.tables import IS_SOUND, digest
+from bookwheel.journal.tables import IS_SOUND, digest, from_json, load_text, store_text, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.journal.originals import PICTURE_COLUMNS, load_picture, pictures_from_rows, to_values
-from bookwheel.journal.rows import load_text, store_text
+from bookwheel.journal.tables import load_text, store_text
 from bookwheel.picture import MARK, split_label
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import Annotated, Final
 from bookwheel.bounds import Gt
 from bookwheel.errors import InputError
 from bookwheel.flags import Flag  # noqa: TC001
-from bookwheel.journal.rows import Codec, RowFormat, from_json, name_usage, to_json
+from bookwheel.journal.rows import Codec, RowFormat, name_usage
+from bookwheel.journal.tables import from_json, to_json
 from bookwheel.models.registry import ModelAddress  # noqa: TC001
 from bookwheel.plan import Plan  # noqa: TC001
 from bookwheel.schema import check_bounds, from_plain, to_plain

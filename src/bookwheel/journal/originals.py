@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.rows import from_json, load_text, store_text, to_json
+from bookwheel.journal.tables import from_json, load_text, store_text, to_json
 from bookwheel.picture import Picture, PictureLine, is_picture
 
 if TYPE_CHECKING:

@@ -11,15 +11,12 @@ from bookwheel.journal.rows import (
     ADDRESS,
     READINGS,
     STEPS,
-    from_json,
-    load_text,
     reading_from_row,
     reading_to_row,
     step_from_row,
     step_to_row,
-    store_text,
 )
-from bookwheel.journal.tables import IS_SOUND
+from bookwheel.journal.tables import IS_SOUND, from_json, load_text, store_text
 from bookwheel.types import DocumentInfo, Memory
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ Nothing here knows files or threads.
 
 from __future__ import annotations
 
-import json
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar, get_origin
 
 from bookwheel.flags import Flag
+from bookwheel.journal.tables import from_json, load_text, store_text, to_json
 from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import Plan
 from bookwheel.record import findings_to_json
@@ -23,28 +23,6 @@ from bookwheel.schema import from_plain, list_makers, make_fields, read_hints, t
 from bookwheel.types import Answer, Conversation, DocumentInfo, Finish, Memory, Reading, Reply, Step, TokenRecord, Usage
 
 _T = TypeVar("_T")
-
-
-def store_text(text: str) -> str | bytes:
-    """Return the text, or its bytes if it has lone surrogates, which SQLite cannot store as TEXT."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-    return text
-
-
-def load_text(value: str | bytes) -> str:
-    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
-
-
-def to_json(values: Any) -> str | bytes:
-    # Not escaped: on loading, the escapes of two lone surrogates would join to one character.
-    return store_text(json.dumps(values, ensure_ascii=False))
-
-
-def from_json(value: str | bytes) -> Any:
-    return json.loads(load_text(value))
 
 
 def pack_tokens(tokens: TokenRecord | None) -> bytes | None:

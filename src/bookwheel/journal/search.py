@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import JournalError
 from bookwheel.journal.documents import StoredDocument
 from bookwheel.journal.files import file_beside, make_private, translate_errors
-from bookwheel.journal.rows import load_text
+from bookwheel.journal.tables import load_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

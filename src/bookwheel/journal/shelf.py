@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bookwheel.claims import Claim, Fit, Sign, Verdict, choose_sign, sum_up_fits, sum_up_verdicts
 from bookwheel.journal.documents import delete_unread
 from bookwheel.journal.files import DOCUMENT_TYPES, find_type
-from bookwheel.journal.rows import from_json, load_text, store_text
+from bookwheel.journal.tables import from_json, load_text, store_text
 from bookwheel.schema import from_plain
 
 if TYPE_CHECKING:

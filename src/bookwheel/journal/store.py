@@ -37,18 +37,9 @@ from bookwheel.journal.readings import (
     match_rows,
     parse_row,
 )
-from bookwheel.journal.rows import (
-    ADDRESS,
-    FIXED_COLUMNS,
-    PLAN,
-    READINGS,
-    from_json,
-    reading_to_row,
-    store_text,
-    to_json,
-)
+from bookwheel.journal.rows import ADDRESS, FIXED_COLUMNS, PLAN, READINGS, reading_to_row
 from bookwheel.journal.shelf import Shelf
-from bookwheel.journal.tables import IS_SOUND
+from bookwheel.journal.tables import IS_SOUND, from_json, store_text, to_json
 from bookwheel.models.registry import ModelAddress
 from bookwheel.types import Memory, Reading, Status, Step, Usage
 

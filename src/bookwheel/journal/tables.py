@@ -10,6 +10,7 @@ A new version is one more script in `MIGRATIONS`; the file's `user_version` coun
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import struct
 import zlib
@@ -120,6 +121,28 @@ MIGRATIONS: list[str] = [
 def add_functions(connection: sqlite3.Connection) -> None:
     connection.create_function("checksum", -1, checksum, deterministic=True)
     connection.create_function("digest", 1, digest, deterministic=True)
+
+
+def store_text(text: str) -> str | bytes:
+    """Return the text, or its bytes if it has lone surrogates, which SQLite cannot store as TEXT."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def load_text(value: str | bytes) -> str:
+    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
+
+
+def to_json(values: Any) -> str | bytes:
+    # Not escaped: on loading, the escapes of two lone surrogates would join to one character.
+    return store_text(json.dumps(values, ensure_ascii=False))
+
+
+def from_json(value: str | bytes) -> Any:
+    return json.loads(load_text(value))
 
 
 def digest(text: str | bytes) -> str:

@@ -79,12 +79,15 @@ def list_abilities(offers: list[Offer]) -> frozenset[Ability]:
 async def find_offers(model: Model) -> list[Offer]:
     """Try what the model offers. Open a server's model with `record_tokens`. Raise a ModelError if it is away."""
     model = unwrap(model)
+    is_exact = model.tokenizer.exact
+    counts = "counts are exact" if is_exact else "counts are estimates; --tokenizer FILE makes them exact"
+    window = "not reported; --window sets it" if model.window is None else f"{model.window:,} tokens"
     offers = [
         await _try(OfferKind.JUDGE, lambda: _try_judgement(model)),
         await _try(OfferKind.LIKELIHOOD, lambda: _try_likelihood(model)),
         await _try(OfferKind.TOKEN_IDS, lambda: _try_token_ids(model)),
-        _find_tokenizer(model),
-        _find_window(model),
+        Offer(kind=OfferKind.TOKENIZER, is_offered=is_exact, detail=counts),
+        Offer(kind=OfferKind.WINDOW, is_offered=model.window is not None or None, detail=window),
     ]
     if isinstance(model, OpenAIModel):
         offers.append(await _try(OfferKind.PREFIX_CACHE, lambda: _try_prefix_cache(model)))
@@ -135,17 +138,6 @@ async def _try_token_ids(model: Model) -> tuple[bool, str]:
     if reply.tokens is None:
         return False, "no exact ids of prompts and replies, which training needs"
     return True, f"exact ids of prompts and replies ({len(reply.tokens.prompt)} and {len(reply.tokens.reply)})"
-
-
-def _find_tokenizer(model: Model) -> Offer:
-    detail = "counts are exact" if model.tokenizer.exact else "counts are estimates; --tokenizer FILE makes them exact"
-    return Offer(kind=OfferKind.TOKENIZER, is_offered=model.tokenizer.exact, detail=detail)
-
-
-def _find_window(model: Model) -> Offer:
-    if model.window is None:
-        return Offer(kind=OfferKind.WINDOW, is_offered=None, detail="not reported; --window sets it")
-    return Offer(kind=OfferKind.WINDOW, is_offered=True, detail=f"{model.window:,} tokens")
 
 
 async def _try_prefix_cache(model: OpenAIModel) -> tuple[bool | None, str]:

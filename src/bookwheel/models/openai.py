@@ -15,7 +15,7 @@ import logging
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, Required, Self, TypedDict, Unpack
 
 from bookwheel.errors import WindowExceeded
 from bookwheel.models.base import REPLY_WATCHER
@@ -69,9 +69,9 @@ _log: Final = logging.getLogger(__name__)
 
 
 class EndpointSettings(TypedDict, total=False):
-    """The constructor's optional settings, for callers that pass them on."""
+    """The constructor's settings, for callers that pass them on."""
 
-    base_url: str
+    base_url: Required[str]
     api_key: str | None
     account: Mapping[str, str]
     timeout: float | None
@@ -89,41 +89,29 @@ class EndpointSettings(TypedDict, total=False):
 class OpenAIModel:
     """A model behind an OpenAI-compatible endpoint. `connect` also asks the server for its window and tokenizer."""
 
-    def __init__(
-        self,
-        *,
-        name: str,
-        base_url: str,
-        api_key: str | None = None,
-        account: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-        deadline: float | None = None,
-        retries: int = DEFAULT_RETRIES,
-        concurrency: int | None = None,
-        plan: Plan | None = None,
-        tokenizer: Tokenizer | None = None,
-        window: int | None = None,
-        vision: str | None = None,
-        record_tokens: bool = False,
-        extra_body: Mapping[str, Any] | None = None,
-        stream: bool = False,
-    ) -> None:
+    def __init__(self, *, name: str, tokenizer: Tokenizer | None = None, **settings: Unpack[EndpointSettings]) -> None:
         self.name = name
         self.endpoint = Endpoint.resolve(
-            base_url, api_key, account=account, timeout=timeout, deadline=deadline, retries=retries
+            settings["base_url"],
+            settings.get("api_key"),
+            account=settings.get("account"),
+            timeout=settings.get("timeout"),
+            deadline=settings.get("deadline"),
+            retries=settings.get("retries", DEFAULT_RETRIES),
         )
-        self.plan = plan or Plan()
+        self.plan = settings.get("plan") or Plan()
         self.tokenizer = tokenizer or EstimatingTokenizer()
-        self.window = window
-        self.vision = PictureRule.find(vision, name)
+        self.window = settings.get("window")
+        self.vision = PictureRule.find(settings.get("vision"), name)
         self.template_tokens = _TEMPLATE_TOKENS
         self.unsupported: set[str] = set()
         """The settings that this server has rejected."""
-        self._record = record_tokens
-        self._extra = dict(extra_body or {})
-        self._stream = stream
+        self._record = settings.get("record_tokens", False)
+        self._extra = dict(settings.get("extra_body") or {})
+        self._stream = settings.get("stream", False)
         self._streams_for_watchers = True
         self._software: ServerSoftware | None = None
+        concurrency = settings.get("concurrency")
         self._slots = asyncio.Semaphore(_CONCURRENCY if concurrency is None else concurrency)
         # A try of the client's own would multiply those of the reading, and would pass its budget unseen.
         self._client = replace(self.endpoint, retries=0).open_client()

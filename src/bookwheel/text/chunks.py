@@ -138,19 +138,16 @@ class _Window:
 
     def text(self, length: int) -> str:
         """Return the next `length` characters, or all that are left."""
-        if len(self._buffer) - self._offset < length:
-            self._fill(length)
+        have = len(self._buffer) - self._offset
+        if have < length:
+            pieces = [self._buffer[self._offset :]]
+            while have < length and (part := next(self._parts, None)) is not None:
+                if part.text:
+                    self._marks.append((self.start + have, part.source, part.page))
+                    pieces.append(part.text)
+                    have += len(part.text)
+            self._buffer, self._offset = "".join(pieces), 0
         return self._buffer[self._offset : self._offset + length]
-
-    def _fill(self, length: int) -> None:
-        pieces = [self._buffer[self._offset :]]
-        have = len(pieces[0])
-        while have < length and (part := next(self._parts, None)) is not None:
-            if part.text:
-                self._marks.append((self.start + have, part.source, part.page))
-                pieces.append(part.text)
-                have += len(part.text)
-        self._buffer, self._offset = "".join(pieces), 0
 
     def sources_and_pages(self, cut: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Return the sources and pages of the next `cut` characters."""

@@ -138,10 +138,7 @@ class Passage:
     def find_longest_run(self, note: Sequence[Word]) -> tuple[int, tuple[int, int]] | None:
         """Return the length in words and the span of the longest significant run of these words in the text."""
         length, ends = self._find_runs(note)
-        return (length, self._span(length, ends[0])) if ends else None
-
-    def _span(self, length: int, end: int) -> tuple[int, int]:
-        return self._spans[end - length][0], self._spans[end - 1][1]
+        return (length, (self._spans[ends[0] - length][0], self._spans[ends[0] - 1][1])) if ends else None
 
     def _find_runs(self, note: Sequence[Word]) -> tuple[int, list[int]]:
         """Return the length of the longest significant runs, and the indexes after their last words."""

@@ -72,7 +72,9 @@ def find_cell(header: str, row: str, question: str, leads: str = "") -> FoundCel
     if len(cells) < 2:  # noqa: PLR2004 - a key and a value
         return None
     asked = find_stems(question)
-    key = _find_key(cells, asked)
+    # The cell that the question names, if it names one, is the row's key.
+    shares = [len((stems := find_stems(cell)) & asked) / max(1, len(stems)) for cell in cells]
+    key = shares.index(max(shares)) if any(shares) else None
     own = find_stems(cells[key]) if key is not None else set[str]()
     able = [at for at in range(len(names)) if at != key and cells[at]]
     columns = (
@@ -164,10 +166,3 @@ def _find_shared(stems: set[str], asked: set[str]) -> set[str]:
 def list_asked(question: str) -> set[str]:
     """Return the stems of a question, in Chinese without the words that only ask."""
     return QuestionWords(_ASKS.sub(" ", question)).stems
-
-
-def _find_key(cells: Sequence[str], asked: set[str]) -> int | None:
-    """Return the place of the cell that the question names, if it names one."""
-    shares = [len((stems := find_stems(cell)) & asked) / max(1, len(stems)) for cell in cells]
-    best = max(shares)
-    return shares.index(best) if best else None

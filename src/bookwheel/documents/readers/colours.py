@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from bookwheel.documents.damage import LateModule
 from bookwheel.documents.readers.pdf_layout import Fragment
+
+np: Final[Any] = LateModule("numpy")
 
 # Of a colour's channels of 256, the difference above which it is another one; what is darker is letters and lines,
 # and on a dark ground what is lighter.
@@ -53,8 +56,6 @@ class Paint:
     """The colours of a picture."""
 
     def __init__(self, pixels: Any) -> None:
-        import numpy as np
-
         self._pixels = pixels
         self._height, self._width = pixels.shape[:2]
         border = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
@@ -67,16 +68,12 @@ class Paint:
 
     def _is_shown(self, area: Any) -> Any:
         """Return for each pixel whether it has a colour: not the ground's, not that of letters and lines."""
-        import numpy as np
-
         differs = np.abs(area.astype(np.int16) - self._ground).max(axis=-1) > _OTHER
         is_dark = self._ground.max() < _DARK
         return differs & ((area.min(axis=-1) < _LIGHT) if is_dark else (area.max(axis=-1) > _DARK))
 
     def _find_colour(self, area: Any) -> Colour | None:
         """Return the colour that fills most of an area, or None where there is little of any."""
-        import numpy as np
-
         shown = area[self._is_shown(area)] if area.size else area.reshape(-1, 3)
         if len(shown) == 0 or len(shown) < _LEAST_SHOWN * area.shape[0] * area.shape[1]:
             return None
@@ -124,8 +121,6 @@ class Paint:
 
     def find_ends(self, names: Sequence[Fragment], *, is_down: bool) -> list[float]:
         """Return where the bar of each name ends; nothing where one is not of one colour, or stands beside another."""
-        import numpy as np
-
         # Rows lead away from the names, columns along them.
         pixels = self._pixels.swapaxes(0, 1) if is_down else self._pixels[::-1]
         shown, ends = self._is_shown(pixels), []
@@ -181,7 +176,6 @@ class Paint:
     def find_circle(self) -> tuple[float, float, float] | None:
         """Return the middle and the radius of a pie, or None where no shape is as round and as large as one."""
         import cv2
-        import numpy as np
 
         differs = np.abs(self._pixels.astype(np.int16) - self._ground).max(axis=-1) > _OTHER
         shapes, _ = cv2.findContours(differs.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)

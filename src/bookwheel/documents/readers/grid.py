@@ -73,7 +73,9 @@ def format_rows(
     spans += _guess_spans(squared[:_SAMPLE]) if is_marked is None else []
     above, below = list[str](), list[str]()
     if spans:
-        titles = {span for span in spans if _is_title(squared, span)}
+        # A title is a cell over several columns that is all that stands in its row, from the first column on.
+        wide = (span for span in spans if span.column == 0 and span.width > 1)
+        titles = {span for span in wide if not any(squared[span.row][1:])}
         above, below = _take_titles(squared, titles)
         spans = [span for span in spans if span not in titles]
         if _clear_covered(squared, spans):
@@ -136,11 +138,6 @@ def _guess_spans(table: Sequence[Sequence[str]]) -> list[Span]:
     )
     titles = [Span(at, 0, 1, len(row)) for at, row in enumerate(table[:top])]
     return [*titles, *(wide if fits and has_header(table[top + 1 :]) else ())]
-
-
-def _is_title(table: Sequence[Sequence[str]], span: Span) -> bool:
-    """Tell if a cell over several columns is all that stands in its row, from the first column on."""
-    return span.column == 0 and span.width > 1 and not any(table[span.row][1:])
 
 
 def _take_titles(table: Sequence[list[str]], titles: Collection[Span]) -> tuple[list[str], list[str]]:

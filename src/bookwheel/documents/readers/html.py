@@ -14,7 +14,7 @@ from html.entities import html5
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
-from bookwheel.documents.damage import import_extra
+from bookwheel.documents.damage import LateModule, import_extra
 from bookwheel.documents.decoding import decode_bytes
 from bookwheel.documents.readers.markup import count_guesses, tag_of, to_markdown
 from bookwheel.documents.readers.pictures import Figures
@@ -22,6 +22,8 @@ from bookwheel.documents.readers.unseen import drop_unseen
 from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
+
+etree: Final[Any] = LateModule("lxml.etree")
 
 # Bytes at most: the parsed tree takes about nine times that in memory.
 _MOST_HTML: Final = 64 << 20
@@ -92,7 +94,7 @@ def find_charset(data: bytes) -> str:
 def parse_html(page: str, name: str) -> Any:
     """Return the root of a page, or None if it is empty."""
     import_extra("lxml", "reading HTML")
-    from lxml import etree, html
+    from lxml import html
 
     # A declared encoding would be an error in text that is decoded already.
     page = _XML_DECLARATION.sub("", page).replace("\0", "\N{REPLACEMENT CHARACTER}")
@@ -111,8 +113,6 @@ def parse_html(page: str, name: str) -> Any:
 
 def _fill_body(root: Any) -> None:
     """Move to the body what the parser left in the head of a page without the tag: all from an HTML5 element on."""
-    from lxml import etree
-
     head, body = root.find("head"), root.find("body")
     begin = next((at for at, one in enumerate(head) if tag_of(one) not in _IN_HEAD), None) if head is not None else None
     if head is None or begin is None:
@@ -126,8 +126,6 @@ def _fill_body(root: Any) -> None:
 
 def parse_xhtml(page: str, name: str) -> Any:
     """Return the root of a page that should be XML, or read it as HTML if it is not well formed."""
-    from lxml import etree
-
     # Only HTML's parser knows the names of characters such as &nbsp;
     text = _ENTITY.sub(lambda found: found[0] if found[1] in _XML_ENTITIES else html5.get(found[1], found[0]), page)
     text = _XML_DECLARATION.sub("", text).lstrip("\N{BYTE ORDER MARK}\r\n\t ")
@@ -139,8 +137,6 @@ def parse_xhtml(page: str, name: str) -> Any:
 
 def parse_xml(data: bytes, *, recover: bool = False, huge_tree: bool = True) -> Any:
     """Return the root of XML, without comments, and without what it wants from elsewhere."""
-    from lxml import etree
-
     options = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
     return etree.fromstring(data, etree.XMLParser(recover=recover, huge_tree=huge_tree, **options))
 

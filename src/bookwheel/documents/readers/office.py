@@ -18,7 +18,7 @@ from io import BytesIO
 from pathlib import PurePath
 from typing import Any, Final
 
-from bookwheel.documents.damage import import_extra, skip_damage
+from bookwheel.documents.damage import LateModule, import_extra, skip_damage
 from bookwheel.documents.packages import PICTURE_SUFFIXES, name_unread, open_package, place_slide
 from bookwheel.documents.readers.grid import Span, format_rows
 from bookwheel.documents.readers.html import embed_pictures, parse_html, parse_xml, render_tree
@@ -26,6 +26,8 @@ from bookwheel.documents.readers.pictures import DRAWINGS, Figures
 from bookwheel.documents.readers.unseen import drop_unseen_runs
 from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.types import Part
+
+etree: Final[Any] = LateModule("lxml.etree")
 
 _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MAIN: Final = "word/document.xml"
@@ -116,8 +118,6 @@ def _find_chart_data(archive: zipfile.ZipFile) -> set[str]:
 
 def _complete(archive: zipfile.ZipFile, source: SourceFile, warnings: SourceWarnings, *, keeps_pictures: bool) -> bytes:
     """Return the package with the words of its other parts in its main text."""
-    from lxml import etree
-
     document = parse_xml(archive.read(_MAIN))
     body = document.find(f"{_W}body")
     for wrapper in list(body.iter(*_WRAPPERS)):
@@ -157,8 +157,6 @@ def _unwrap(wrapper: Any) -> None:
 
 def _slim_styles(styles: Any) -> bytes:
     """Return the style sheet without the looks: mammoth's parser takes longer for them than for the document."""
-    from lxml import etree
-
     for part in list(styles):
         if part.tag != f"{_W}style":
             styles.remove(part)
@@ -194,8 +192,6 @@ def _read_margins(archive: zipfile.ZipFile) -> tuple[list[Any], list[Any]]:
 
 def _read_drawings(archive: zipfile.ZipFile) -> Iterator[Any]:
     """Yield a paragraph for each text in a diagram or chart."""
-    from lxml import etree
-
     for path in sorted(name for name in archive.namelist() if _DRAWINGS.fullmatch(name)):
         part = parse_xml(archive.read(path))
         if path.startswith("word/diagrams"):
@@ -209,8 +205,6 @@ def _read_drawings(archive: zipfile.ZipFile) -> Iterator[Any]:
 
 
 def _make_run(text: str) -> Any:
-    from lxml import etree
-
     run = etree.Element(f"{_W}r")
     content = etree.SubElement(run, f"{_W}t", {_SPACE: "preserve"})
     content.text = text

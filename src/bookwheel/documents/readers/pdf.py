@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from bookwheel.documents.damage import import_extra
+from bookwheel.documents.damage import LateModule, import_extra
 from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing
 from bookwheel.documents.readers.pdf_figures import place_figures, set_figures_aside, set_notes_aside
 from bookwheel.documents.readers.pdf_layout import Fragment, TextLine, arrange, mark_headings
@@ -28,6 +28,8 @@ from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.errors import SourceError
 from bookwheel.picture import Picture
 from bookwheel.types import Part
+
+raw: Final[Any] = LateModule("pypdfium2.raw")
 
 # Dots per inch at which tesseract reads best.
 _OCR_RESOLUTION: Final = 300
@@ -205,8 +207,6 @@ def _read_outline(document: Any) -> dict[int, list[tuple[int, str]]]:
 
 def _read_annotations(page: Any) -> Iterator[str]:
     """Yield the comments on a page and the values of its form fields."""
-    from pypdfium2 import raw
-
     for at in range(raw.FPDFPage_GetAnnotCount(page)):
         annotation = raw.FPDFPage_GetAnnot(page, at)
         if not annotation:
@@ -221,8 +221,6 @@ def _read_annotations(page: Any) -> Iterator[str]:
 
 
 def _read_entry(annotation: Any, key: bytes) -> str:
-    from pypdfium2 import raw
-
     size = raw.FPDFAnnot_GetStringValue(annotation, key, None, 0)
     if size <= 2 or size > _BATCH:  # noqa: PLR2004 - an end mark alone
         return ""
@@ -233,8 +231,6 @@ def _read_entry(annotation: Any, key: bytes) -> str:
 
 def _has_pictures(page: Any) -> bool:
     """Return True for a page that may show words without having them: a scan, or letters drawn as curves."""
-    from pypdfium2 import raw
-
     kinds = [raw.FPDFPageObj_GetType(raw.FPDFPage_GetObject(page, at)) for at in range(raw.FPDFPage_CountObjects(page))]
     return bool({raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_FORM}.intersection(kinds)) or len(kinds) >= _CURVES
 

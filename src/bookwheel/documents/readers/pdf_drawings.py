@@ -15,7 +15,10 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
+from bookwheel.documents.damage import LateModule
 from bookwheel.documents.readers.pdf_layout import Fragment
+
+raw: Final[Any] = LateModule("pypdfium2.raw")
 
 LARGEST: Final = 0.6
 """The share of a page that a figure among its text has at most; a larger one is the page."""
@@ -127,8 +130,6 @@ def find_drawings(page: Any, words: Sequence[Fragment]) -> list[Drawing]:
 
 def _walk_page(page: Any, x: float, y: float, whole: float) -> Iterator[tuple[_Group, bool]]:
     """Yield the shapes of a page, and each form of a figure's size with all of its shapes in it."""
-    from pypdfium2 import raw
-
     left = _MOST_OBJECTS
 
     def walk(count: int, get: Callable[[int], Any], matrix: _Matrix, depth: int) -> Iterator[tuple[_Group, bool]]:
@@ -177,8 +178,6 @@ def _read_shape(thing: Any, matrix: _Matrix, x: float, y: float) -> _Group | Non
 
 
 def _is_seen(thing: Any) -> bool:
-    from pypdfium2 import raw
-
     fill, stroke = ctypes.c_int(), ctypes.c_int()
     if not raw.FPDFPath_GetDrawMode(thing, ctypes.byref(fill), ctypes.byref(stroke)):
         return False
@@ -191,8 +190,6 @@ def _is_seen(thing: Any) -> bool:
 
 def _is_curved(thing: Any) -> bool:
     """Return whether a path has a curve or a slanted line among its first pieces."""
-    from pypdfium2 import raw
-
     before: tuple[float, float] | None = None
     for at in range(min(raw.FPDFPath_CountSegments(thing), _MOST_PIECES)):
         piece = raw.FPDFPath_GetPathSegment(thing, at)
@@ -239,8 +236,6 @@ def _are_grounds(bars: Sequence[Fragment], words: Sequence[Fragment]) -> bool:
 
 
 def _measure(thing: Any, matrix: _Matrix, x: float, y: float) -> Fragment | None:
-    from pypdfium2 import raw
-
     sides = [ctypes.c_float() for _ in range(4)]
     if not raw.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, sides)):
         return None
@@ -252,8 +247,6 @@ def _measure(thing: Any, matrix: _Matrix, x: float, y: float) -> Fragment | None
 
 
 def _read_matrix(thing: Any) -> _Matrix:
-    from pypdfium2 import raw
-
     found = raw.FS_MATRIX()
     if not raw.FPDFPageObj_GetMatrix(thing, ctypes.byref(found)):
         return (1, 0, 0, 1, 0, 0)

@@ -14,9 +14,11 @@ from io import BytesIO
 from itertools import pairwise
 from typing import Any, Final
 
-from bookwheel.documents.damage import import_extra
+from bookwheel.documents.damage import LateModule, import_extra
 from bookwheel.documents.readers.pdf_words import read_characters
 from bookwheel.picture import Box
+
+raw: Final[Any] = LateModule("pypdfium2.raw")
 
 MOST_WIDTH: Final = 2400
 """Pixels."""
@@ -64,8 +66,6 @@ def encode_png(picture: Any) -> str:
 
 def find_boxes(path: str, number: int, passage: str) -> Iterator[list[float]]:
     """Yield the boxes of a passage's lines on a page; nothing where its words do not stand there."""
-    from pypdfium2 import raw
-
     with _open(path) as document:
         if not 1 <= number <= len(document):
             return
@@ -103,8 +103,6 @@ def _fold(letter: str) -> str:
 
 
 def _read_box(page: Any, text_page: Any, at: int) -> Box | None:
-    from pypdfium2 import raw
-
     rect = raw.FS_RECTF()
     if not raw.FPDFText_GetLooseCharBox(text_page, at, ctypes.byref(rect)):
         return None
@@ -113,8 +111,6 @@ def _read_box(page: Any, text_page: Any, at: int) -> Box | None:
 
 def find_place(page: Any, *points: tuple[float, float]) -> Box | None:
     """Return the box on the page as it is shown that two points of its own space are corners of."""
-    from pypdfium2 import raw
-
     corners = []
     for x, y in points:
         across, down = ctypes.c_int(), ctypes.c_int()

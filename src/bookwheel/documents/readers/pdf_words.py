@@ -15,7 +15,10 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, Final
 
+from bookwheel.documents.damage import LateModule
 from bookwheel.documents.readers.pdf_layout import Fragment, TextLine
+
+raw: Final[Any] = LateModule("pypdfium2.raw")
 
 # PDFium's own signs for a hyphen at a line's end, and the one that is seen only there.
 _HYPHENS: Final = "\x02\ufffe\N{SOFT HYPHEN}"
@@ -64,8 +67,6 @@ def read_fragments(page: Any, whole: set[str]) -> tuple[list[Fragment], float]:
 
     `whole` is kept for a document: the words that were looked at and have no gap. Most of a text is such words again.
     """
-    from pypdfium2 import raw
-
     text_page = raw.FPDFText_LoadPage(page)
     try:
         count = raw.FPDFText_CountChars(text_page)
@@ -80,8 +81,6 @@ def read_fragments(page: Any, whole: set[str]) -> tuple[list[Fragment], float]:
 
 def read_characters(text_page: Any, count: int) -> str:
     """Return the page's text with one character for each of PDFium's, so that positions agree."""
-    from pypdfium2 import raw
-
     buffer = (ctypes.c_ushort * (count + 1))()
     units = max(0, raw.FPDFText_GetText(text_page, 0, count, buffer) - 1)
     text = bytes(buffer)[: 2 * units].decode("utf-16-le", "replace")
@@ -102,8 +101,6 @@ def read_characters(text_page: Any, count: int) -> str:
 def has_unseen_words(page: Any) -> bool:
     """Tell if a page has words that are not drawn, clear or white, where nothing is painted: no picture and no area."""
     # The page is looked at in squares; what stands inside of forms, and a page of very many objects, are not looked at.
-    from pypdfium2 import raw
-
     count = raw.FPDFPage_CountObjects(page)
     things = [raw.FPDFPage_GetObject(page, at) for at in range(count if count <= _MOST_OBJECTS else 0)]
     frame = page.get_mediabox()
@@ -121,8 +118,6 @@ def has_unseen_words(page: Any) -> bool:
 
 
 def _is_unseen(text: Any) -> bool:
-    from pypdfium2 import raw
-
     mode = raw.FPDFTextObj_GetTextRenderMode(text)
     channels = [ctypes.c_uint() for _ in range(4)]
     is_told = raw.FPDFPageObj_GetFillColor(text, *map(ctypes.byref, channels))
@@ -133,8 +128,6 @@ def _is_unseen(text: Any) -> bool:
 
 def _is_area(thing: Any) -> bool:
     """Tell of what is no text whether it may be a ground: all but thin lines."""
-    from pypdfium2 import raw
-
     if raw.FPDFPageObj_GetType(thing) != raw.FPDF_PAGEOBJ_PATH:
         return True
     fill, is_stroked, width = ctypes.c_int(), ctypes.c_int(), ctypes.c_float()
@@ -145,8 +138,6 @@ def _is_area(thing: Any) -> bool:
 
 def _find_squares(thing: Any, frame: _Box) -> list[tuple[int, int]]:
     """Return the rows of squares of a page that a thing touches, each with a bit for every square."""
-    from pypdfium2 import raw
-
     sides = [ctypes.c_float() for _ in range(4)]
     if not raw.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, sides)):
         return []
@@ -162,8 +153,6 @@ def _find_squares(thing: Any, frame: _Box) -> list[tuple[int, int]]:
 
 def _find_turn(text_page: Any, text: str) -> int:
     """Return by how many quarters of a circle most of the text is turned."""
-    from pypdfium2 import raw
-
     angles = Counter(
         round(raw.FPDFText_GetCharAngle(text_page, at) / (math.pi / 2)) % 4
         for at in range(0, len(text), max(1, len(text) // _ANGLES))
@@ -176,8 +165,6 @@ class _Boxes:
     """The places of characters, turned so that the text is upright."""
 
     def __init__(self, text_page: Any, turn: int, frame: _Box) -> None:
-        from pypdfium2 import raw
-
         self._text_page = text_page
         self._turn = turn
         self._frame = frame

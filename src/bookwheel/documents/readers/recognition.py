@@ -194,18 +194,16 @@ def _find_slant(found: Sequence[_Found], turned: Sequence[Sequence[Point]], turn
     """Return the angle of the lines of a page that stands upright, in radians; 0 where it is hardly slanted."""
     slants: list[list[float]] = []
     for line, corners in zip(found, turned, strict=True):
-        (left, top), (right, bottom) = _find_ends(corners)
+        # Of its left end and of its right one.
+        first, second, third, last = sorted(corners)
+        left, right = (first[0] + second[0]) / 2, (third[0] + last[0]) / 2
+        top, bottom = (first[1] + second[1]) / 2, (third[1] + last[1]) / 2
         # A short line, such as the name of a bar, has no direction; the longer one is, the better it tells it.
-        length = (right - left) / max(_measure_height(corners), 1)
+        length = (right - left) / max(math.dist(first, second), math.dist(third, last), 1)
         if line.is_upright == bool(turn % 2) and length > _LONG:
             slants.append([math.atan2(bottom - top, right - left)] * round(length))
     slant = median(chain.from_iterable(slants)) if len(slants) >= _LEAST_LONG else 0.0
     return slant if abs(slant) > _STRAIGHT else 0.0
-
-
-def _measure_height(corners: Sequence[Point]) -> float:
-    first, second, third, last = sorted(corners)
-    return max(math.dist(first, second), math.dist(third, last))
 
 
 def _straighten(text: str, corners: Sequence[Point], slant: float) -> Fragment:
@@ -213,12 +211,6 @@ def _straighten(text: str, corners: Sequence[Point], slant: float) -> Fragment:
     cos, sin = math.cos(-slant), math.sin(-slant)
     across, down = zip(*((x * cos - y * sin, x * sin + y * cos) for x, y in corners), strict=True)
     return Fragment(text, min(across), max(across), -max(down), -min(down))
-
-
-def _find_ends(corners: Sequence[Point]) -> list[Point]:
-    """Return the middles of the left and the right end of a line."""
-    first, second, third, last = sorted(corners)
-    return [((a[0] + b[0]) / 2, (a[1] + b[1]) / 2) for a, b in ((first, second), (third, last))]
 
 
 def _find_turn(found: Sequence[_Found]) -> int:

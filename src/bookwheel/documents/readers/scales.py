@@ -52,7 +52,10 @@ def measure_bars(
 ) -> list[Fragment]:
     """Return what the bars of a chart without numbers show by its scale, each as a number at the end of its bar."""
     known = [(middle(f, is_down=not is_down), value) for f in ticks if (value := _read_value(f.text)) is not None]
-    factor, units = _find_factor([f.text for f in ticks]), _find_units([f.text for f in ticks])
+    texts = [f.text for f in ticks]
+    # What stands before and behind the numbers; 0, and all but the highest, often bear no unit.
+    units = {(re.sub(r"[-−–]|\d.*", "", one), re.sub(r".*\d", "", one)) for one in texts if _read_value(one)}
+    factor, units = _find_factor(texts), units - {("", "")}
     is_read = names and len(known) >= LEAST_TICKS and factor and len(units) <= 1
     ends = paint.find_ends(names, is_down=is_down) if is_read else []
     if not ends:
@@ -79,12 +82,6 @@ def _find_factor(ticks: Sequence[str]) -> int:
         return 1
     # With decimals, 0 would have them too.
     return 1000 if nothing else 0
-
-
-def _find_units(ticks: Sequence[str]) -> set[tuple[str, str]]:
-    """Return what stands before and behind the numbers of ticks; 0, and all but the highest, often bear no unit."""
-    units = {(re.sub(r"[-−–]|\d.*", "", tick), re.sub(r".*\d", "", tick)) for tick in ticks if _read_value(tick)}
-    return units - {("", "")}
 
 
 def _read_value(text: str) -> float | None:

@@ -7,9 +7,8 @@ import pytest
 
 from bookwheel.documents import conversions
 from bookwheel.documents.cancellation import CancelScope
-from bookwheel.documents.conversions import ConversionStore, clear_conversions, conversions_path
+from bookwheel.documents.conversions import ConversionStore, clear_conversions, conversions_path, find_repeated_edges
 from bookwheel.documents.opening import open_document
-from bookwheel.documents.repeated_edges import find_repeated_edges
 from bookwheel.errors import SourceError, WorkCancelled
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -109,32 +110,22 @@ async def run_cancellable(function: Callable[..., _T], *arguments: Any, limits: 
     """Return `function(*arguments)`, run in a thread. `limits` hold for each child process that it starts."""
     # Callers bound how many run at once: every call has a thread of its own, so that slow ones never fill a shared
     # pool.
-    loop, scope = asyncio.get_running_loop(), CancelScope(limits or current_scope().limits)
-    outcome: asyncio.Future[_T] = loop.create_future()
-
-    def resolve(result: _T | None, error: BaseException | None) -> None:
-        if outcome.done():  # cancelled: nobody waits
-            return
-        if error:
-            outcome.set_exception(error)
-        else:
-            outcome.set_result(result)  # type: ignore[arg-type]
+    scope, outcome = CancelScope(limits or current_scope().limits), Future[_T]()
 
     def run() -> None:
-        result: _T | None = None
-        failure: BaseException | None = None
-        try:
-            with scope:
-                result = function(*arguments)
-        except BaseException as error:  # noqa: BLE001  whatever it raises goes to the caller
-            failure = error
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(resolve, result, failure)
+        with suppress(InvalidStateError):  # cancelled: nobody waits
+            try:
+                with scope:
+                    result = function(*arguments)
+            except BaseException as error:  # noqa: BLE001  whatever it raises goes to the caller
+                outcome.set_exception(error)
+            else:
+                outcome.set_result(result)
 
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(run,), name="bookwheel work", daemon=True).start()
     try:
-        return await outcome
+        return await asyncio.wrap_future(outcome)
     except asyncio.CancelledError:
         scope.cancel()
         raise

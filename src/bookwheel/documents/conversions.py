@@ -18,13 +18,14 @@ import secrets
 import shutil
 import tempfile
 import weakref
+from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
+from itertools import takewhile
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.cancellation import CancelScope, check_cancelled, current_scope
@@ -32,7 +33,6 @@ from bookwheel.documents.children import MOST_CHILDREN, run_in_child
 from bookwheel.documents.dispatch import STREAMED, read_as, read_parts, unpack
 from bookwheel.documents.formats import Format, look_at
 from bookwheel.documents.readers.ocr import describe_ocr
-from bookwheel.documents.repeated_edges import find_repeated_edges
 from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.errors import InputError, SourceError, WorkCancelled
 from bookwheel.picture import Picture, PictureLine
@@ -49,7 +49,11 @@ _CONVERTERS: Final = (
 )
 _PICTURE: Final = ("label", "source", "page", "box", "sha256", "width", "height")
 _MOST_CACHED: Final = 512 << 20
-_BLOCK: Final = 1 << 20
+# Of the blocks that pages of a folder repeat: pages and their share that have one, blocks from an edge.
+_LEAST_PAGES: Final = 4
+_SHARE: Final = 0.5
+_MOST_BLOCKS: Final = 40
+_BETWEEN: Final = "\n\n"
 
 
 OpeningProgress = Callable[[str, int, int, int | None], None]
@@ -81,10 +85,6 @@ class Conversion:
                 row = json.loads(line)
                 if row[0] == kind:
                     yield row[1:]
-
-    @property
-    def format(self) -> str:
-        return str(next(self.rows("format"), [""])[0])
 
 
 class ConversionStore:
@@ -239,7 +239,8 @@ def prepare_items(
     pages = {
         at: "".join(text for text, *_ in item.conversion.rows("part"))
         for at, item in enumerate(ready)
-        if item.conversion and not (item.is_named or item.file.everything) and item.conversion.format == Format.HTML
+        if item.conversion and not (item.is_named or item.file.everything)
+        if next(item.conversion.rows("format"), None) == [Format.HTML]
     }
     for at, edges in zip(pages, find_repeated_edges(list(pages.values())), strict=True):
         ready[at] = replace(ready[at], edges=edges)
@@ -280,14 +281,11 @@ def _convert_all(
         try:
             # A context runs in one thread at a time.
             futures = [pool.submit(contextvars.copy_context().run, convert, file) for file in files]
-            ended: SimpleQueue[Future[Any]] = SimpleQueue()
-            for future in futures:
-                future.add_done_callback(ended.put)
-            left = len(futures)
-            while left:
-                with suppress(Empty):  # in short waits, so that Ctrl-C reaches the main thread
-                    ended.get(timeout=0.5).result()  # so that one failure does not wait for all
-                    left -= 1
+            pending = set(futures)
+            while pending:  # in short waits, so that Ctrl-C reaches the main thread
+                ended, pending = wait(pending, timeout=0.5, return_when=FIRST_EXCEPTION)
+                for future in ended:
+                    future.result()
                 check_cancelled()
             return [future.result() for future in futures]
         except BaseException:
@@ -301,11 +299,8 @@ def _convert(file: SourceFile, reader: str, store: ConversionStore, show: Callab
 
     The `reader` is what pictures are read with: another one gives another text.
     """
-    digest = hashlib.sha256()
     with file.open() as stream:
-        for block in iter(partial(stream.read, _BLOCK), b""):
-            check_cancelled()
-            digest.update(block)
+        digest = hashlib.file_digest(stream, "sha256")  # type: ignore[arg-type]
     facts = [file.name, file.media, file.charset, file.suffix, file.everything, reader]
     digest.update(json.dumps([*facts, _VERSION, *find_releases()]).encode())
     key = digest.hexdigest()
@@ -374,3 +369,33 @@ def convert_in_child(values: dict[str, Any]) -> Iterator[list[Any]]:
         yield ["part", *part_to_row(part)] if part.text else ["page", part.page]
     for what, where in warnings.items():
         yield ["warning", what, where]
+
+
+def find_repeated_edges(texts: Sequence[str]) -> list[tuple[int, int]]:
+    """Return, for each text, how many characters at its beginning and its end repeat those of an earlier one."""
+    if len(texts) < _LEAST_PAGES:
+        return [(0, 0)] * len(texts)
+    pages = [text.rstrip("\n").split(_BETWEEN) for text in texts]
+    heads = _count_repeats([page[:_MOST_BLOCKS] for page in pages])
+    tails = _count_repeats([page[: -_MOST_BLOCKS - 1 : -1] for page in pages])
+    edges: list[tuple[int, int]] = []
+    for text, page, head, tail in zip(texts, pages, heads, tails, strict=True):
+        if head + tail >= len(page):  # nothing of its own: it may be a page that others quote
+            edges.append((0, 0))
+            continue
+        start = sum(len(block) + len(_BETWEEN) for block in page[:head])
+        end = sum(len(block) + len(_BETWEEN) for block in page[len(page) - tail :])
+        edges.append((start, end + len(text) - len(text.rstrip("\n")) if tail else 0))
+    return edges
+
+
+def _count_repeats(pages: Sequence[Sequence[str]]) -> list[int]:
+    """Return how many blocks of each page, from its edge on, stand on most pages and on an earlier one."""
+    counts = Counter(block for page in pages for block in set(page))
+    common = {block for block, count in counts.items() if count >= _LEAST_PAGES and count > _SHARE * len(pages)}
+    seen: set[str] = set()
+    lengths: list[int] = []
+    for page in pages:
+        lengths.append(sum(1 for _ in takewhile(seen.__contains__, page)))
+        seen |= common.intersection(page)
+    return lengths

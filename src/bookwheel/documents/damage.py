@@ -1,4 +1,7 @@
-"""What every reader of a format does about a package that is missing and about a file that is damaged."""
+"""What every reader does about a package that is missing, a file that is damaged, and one that is a zip archive.
+
+An archive is opened within bounds, and whatever of it is not read is named.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,23 @@ import zipfile
 import zlib
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.documents.sources import max_unpacked_size, to_printable
 from bookwheel.errors import BookwheelError, MissingExtra, SourceError
+from bookwheel.text.lexicon import words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import re
+    from collections.abc import Collection, Iterator
 
-    from bookwheel.documents.sources import SourceWarnings
+    from bookwheel.documents.sources import SourceFile, SourceWarnings
 
 
+_MARKUP_SUFFIXES: Final = (".xml", ".rels", "html", ".htm", ".opf", ".ncx")
+# Bytes of markup in one archive at most: it is parsed in memory.
+_MOST_MARKUP: Final = 256 << 20
 # What a parser's exceptions mean, in words for who gave the file.
 _DAMAGES: Final = (
     ((zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError), "its packed data is broken or ends too soon"),
@@ -68,3 +78,42 @@ def skip_damage(warnings: SourceWarnings, what: str, place: str) -> Iterator[Non
             yield
     except SourceError:
         warnings.add(f"{what} left out, damaged or too deep", place)
+
+
+@contextmanager
+def open_package(source: SourceFile, kind: str, advice: str = "Save it again.") -> Iterator[zipfile.ZipFile]:
+    """Open a document that is a zip archive. Raise SourceError for one that is damaged, encrypted or a zip bomb."""
+    with source.open() as file, explain_damage(source.name, kind, advice), zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        markup = sum(e.file_size for e in entries if e.filename.endswith(_MARKUP_SUFFIXES))
+        packed = sum(e.compress_size for e in entries)
+        if markup > _MOST_MARKUP or sum(e.file_size for e in entries) > max_unpacked_size(packed):
+            raise SourceError(f"{source.name} unpacks to far more than a document holds: it is rejected as a zip bomb")
+        if any(e.flag_bits & 1 for e in entries):
+            raise SourceError(f"{source.name} needs a password: save it without one")
+        yield archive
+
+
+PICTURE_SUFFIXES: Final = words(
+    ".png .jpg .jpeg .gif .bmp .tif .tiff .svg .emf .wmf .webp .jp2 .heic .pict .wdp .eps .avif"
+)
+"""The ends of the names of pictures."""
+
+
+def name_unread(
+    archive: zipfile.ZipFile, name: str, warnings: SourceWarnings, known: re.Pattern[str], read: Collection[str] = ()
+) -> None:
+    """Name what an archive holds beside what was read and what has no text by its place (`known`)."""
+    for path in archive.namelist():
+        if path.endswith("/") or path in read or known.match(path):
+            continue
+        what = "pictures" if PurePath(path).suffix.lower() in PICTURE_SUFFIXES else "embedded files"
+        warnings.add(f"{what} that are not read", f"{name}#{to_printable(PurePath(path).name)}")
+
+
+def place_slide(name: str, number: int, warnings: SourceWarnings, *, is_hidden: bool) -> str:
+    """Return the source of a slide's words: what is quoted from a hidden one says so, and a note does."""
+    if not is_hidden:
+        return name
+    warnings.add(f"slides of {name} that are hidden, and are read too", str(number))
+    return f"{name}#hidden slide"

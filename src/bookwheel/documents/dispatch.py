@@ -11,10 +11,9 @@ from pathlib import PurePath
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.documents.damage import explain_damage
+from bookwheel.documents.damage import explain_damage, open_package
 from bookwheel.documents.decoding import decode
 from bookwheel.documents.formats import Format, look_at
-from bookwheel.documents.packages import open_package
 from bookwheel.documents.sources import max_unpacked_size, spool
 from bookwheel.documents.transcripts import find_packed_transcript
 from bookwheel.errors import SourceError

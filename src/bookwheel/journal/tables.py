@@ -94,27 +94,16 @@ def _add_later_column(table: str, kind: str) -> str:
 
 _TYPES: Final = {type_: type_.__name__.encode() for type_ in (str, bytes, int, float, bool, type(None))}
 _SCRIPTS: Final = dict(re.findall(r"^-- version (\d+).*\n((?:(?!-- version).*\n)*)", _SQL, re.MULTILINE))
-MIGRATIONS: list[str] = [
-    _SCRIPTS["1"],
-    _SCRIPTS["2"],
-    _SCRIPTS["3"],
-    _SCRIPTS["4"],
-    "".join(_add_checksum(table) for table in _COLUMNS if not table.startswith(("memor", "row_"))),
-    _SCRIPTS["6"],
-    _add_later_column("steps", "TEXT"),
-    _SCRIPTS["8"],
-    _add_later_column("readings", "TEXT"),
-    _SCRIPTS["10"] + "".join(_add_checksum(table) for table in _COLUMNS if table.startswith("memor")),
-    _SCRIPTS["11"],
-    _SCRIPTS["12"],
-    _SCRIPTS["13"] + _add_checksum("row_edits"),
-    _SCRIPTS["14"],
-    _SCRIPTS["15"],
-    _SCRIPTS["16"],
-    _SCRIPTS["17"],
-    _SCRIPTS["18"],
-    _add_later_column("memory_forgets", "TEXT"),
-]
+_ADDED: Final = {
+    5: "".join(_add_checksum(table) for table in _COLUMNS if not table.startswith(("memor", "row_"))),
+    7: _add_later_column("steps", "TEXT"),
+    9: _add_later_column("readings", "TEXT"),
+    10: "".join(_add_checksum(table) for table in _COLUMNS if table.startswith("memor")),
+    13: _add_checksum("row_edits"),
+    19: _add_later_column("memory_forgets", "TEXT"),
+}
+"""What versions add beside their scripts in schema.sql."""
+MIGRATIONS: list[str] = [_SCRIPTS.get(str(version), "") + _ADDED.get(version, "") for version in range(1, 20)]
 """Script k takes a journal of version k to version k + 1."""
 
 

@@ -14,8 +14,8 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
+from bookwheel.documents.damage import name_unread, open_package
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.packages import name_unread, open_package
 from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.documents.transcripts import WHATSAPP_FILE, find_heads, is_instant, make_turn, match_whatsapp, to_plain
 from bookwheel.types import Part

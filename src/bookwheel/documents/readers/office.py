@@ -18,8 +18,15 @@ from io import BytesIO
 from pathlib import PurePath
 from typing import Any, Final
 
-from bookwheel.documents.damage import LateModule, import_extra, skip_damage
-from bookwheel.documents.packages import PICTURE_SUFFIXES, name_unread, open_package, place_slide
+from bookwheel.documents.damage import (
+    PICTURE_SUFFIXES,
+    LateModule,
+    import_extra,
+    name_unread,
+    open_package,
+    place_slide,
+    skip_damage,
+)
 from bookwheel.documents.readers.grid import Span, format_rows
 from bookwheel.documents.readers.html import embed_pictures, parse_html, parse_xml, render_tree
 from bookwheel.documents.readers.pictures import DRAWINGS, Figures

@@ -14,9 +14,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
-from bookwheel.documents.damage import skip_damage
+from bookwheel.documents.damage import name_unread, open_package, skip_damage
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.packages import name_unread, open_package
 from bookwheel.documents.sources import SourceFile, SourceWarnings, to_printable
 from bookwheel.documents.transcripts import CHATS_FILE, format_instant, get_object, make_turn
 from bookwheel.text import lexicon

@@ -14,9 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from bookwheel.documents.damage import explain_damage, skip_damage
+from bookwheel.documents.damage import explain_damage, name_unread, open_package, skip_damage
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.packages import name_unread, open_package
 from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.documents.transcripts import format_instant, get_object, make_turn
 from bookwheel.types import Part

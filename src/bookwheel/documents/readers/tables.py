@@ -19,10 +19,9 @@ from itertools import chain, islice
 from pathlib import PurePath
 from typing import Any, Final
 
-from bookwheel.documents.damage import explain_damage, import_extra, skip_damage
+from bookwheel.documents.damage import explain_damage, import_extra, name_unread, open_package, skip_damage
 from bookwheel.documents.decoding import decode
 from bookwheel.documents.formats import Format, look_at
-from bookwheel.documents.packages import name_unread, open_package
 from bookwheel.documents.readers.grid import Span, format_rows
 from bookwheel.documents.readers.html import parse_xml
 from bookwheel.documents.readers.texts import KNOWN_IN_OPENDOCUMENT, OFFICE, TEXT, read_margins

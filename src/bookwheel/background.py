@@ -47,10 +47,5 @@ async def _cancel_others() -> None:
 
 def let_leave(work: _Work) -> _Work:
     """Return the work as it is; an error in it that nobody asks for any more is not written as a traceback."""
-    work.add_done_callback(_take_error)
+    work.add_done_callback(lambda done: done.cancelled() or done.exception())
     return work
-
-
-def _take_error(work: asyncio.Future[Any]) -> None:
-    if not work.cancelled():
-        work.exception()

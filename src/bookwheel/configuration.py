@@ -96,8 +96,14 @@ class Configuration:
             _check_endpoint(name, endpoint, path)
         if settings.preset is not None and settings.preset not in list_presets():
             raise InputError(f"{path}: preset must be one of {', '.join(list_presets())}, not {settings.preset!r}")
-        plan = _find_prompts(settings.plan, path.parent)
-        return replace(settings, plan=plan, endpoints=_find_tokenizers(settings.endpoints, path.parent))
+        # The paths of tokenizers and of a prompt set begin at the file's folder.
+        endpoints = {
+            name: replace(one, tokenizer=str(path.parent / Path(one.tokenizer).expanduser())) if one.tokenizer else one
+            for name, one in settings.endpoints.items()
+        }
+        prompts = str(settings.plan.get("prompts", ""))
+        own = {"prompts": str(path.parent / Path(prompts).expanduser())} if prompts.endswith(".toml") else {}
+        return replace(settings, plan={**settings.plan, **own}, endpoints=endpoints)
 
     def merge(self, other: Self) -> Self:
         """Return these settings with the other's on top."""
@@ -153,24 +159,6 @@ def _check_endpoint(name: str, endpoint: NamedEndpoint, path: Path) -> None:
         raise InputError(
             f"{key}.key_variable must be the name of an environment variable such as TOWER_KEY, never the key itself"
         )
-
-
-def _find_tokenizers(endpoints: Mapping[str, NamedEndpoint], folder: Path) -> dict[str, NamedEndpoint]:
-    """Return the endpoints with the paths of their tokenizers from the file's folder."""
-    return {
-        name: replace(endpoint, tokenizer=str(folder / Path(endpoint.tokenizer).expanduser()))
-        if endpoint.tokenizer
-        else endpoint
-        for name, endpoint in endpoints.items()
-    }
-
-
-def _find_prompts(plan: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the values of a plan with the path of a prompt set from the file's folder."""
-    prompts = plan.get("prompts")
-    if isinstance(prompts, str) and prompts.endswith(".toml"):
-        return {**plan, "prompts": str(folder / Path(prompts).expanduser())}
-    return dict(plan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,6 +78,7 @@ def parse(
     """
     from pydantic import ValidationError
 
+    prefix = f"{where}: " if where else ""
     try:
         # As JSON, because strict Python values would refuse text for an enum and a list for a tuple.
         parsed: T = _adapter(cast("Hashable", type_)).validate_json(
@@ -85,9 +86,9 @@ def parse(
         )
     except ValidationError as invalid:
         first = invalid.errors(include_url=False)[0]
-        raise error(_prefix(where) + _describe(type_, first, table)) from None
+        raise error(prefix + _describe(type_, first, table)) from None
     except InputError as invalid:  # raised by a dataclass's own __post_init__
-        raise error(_prefix(where) + str(invalid)) from invalid
+        raise error(prefix + str(invalid)) from invalid
     return parsed
 
 
@@ -263,7 +264,9 @@ def _describe(type_: type, found: ErrorDetails, table: str) -> str:
         return f"unknown setting {str(path[-1])!r}{f' in [{place}]' if place else ''}; {_suggest(type_, path)}"
     if kind in _MISSING:
         return f"{key} is missing"
-    return f"{key} must be {_allowed(found)}, not {_show(found['input'])}"
+    shown = repr(found["input"])
+    shown = shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"
+    return f"{key} must be {_allowed(found)}, not {shown}"
 
 
 def _allowed(found: ErrorDetails) -> str:
@@ -298,14 +301,5 @@ def _encode_other(value: object) -> object:
     return str(value) if isinstance(value, PurePath) else {type(value).__name__: str(value)}
 
 
-def _prefix(where: str) -> str:
-    return f"{where}: " if where else ""
-
-
 def _join(parts: Sequence[str | int]) -> str:
     return ".".join(str(part) for part in parts if part != "")
-
-
-def _show(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

@@ -12,6 +12,7 @@ import re
 from argparse import ArgumentParser, HelpFormatter
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, NoReturn, get_args, get_origin
 
@@ -60,7 +61,9 @@ def parse(function: Callable[..., Any], words: Sequence[str]) -> tuple[list[Any]
 
 def _split(options: Sequence[Argument], words: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
     """Return what each option is given, and the words beside the options."""
-    parser = _Splitter(add_help=False, allow_abbrev=False, formatter_class=_narrow)
+    # A formatter that does not ask for the terminal's width: argparse makes one for each option.
+    narrow = partial(HelpFormatter, width=80)
+    parser = _Splitter(add_help=False, allow_abbrev=False, formatter_class=narrow)
     hyphened = set()
     for argument in options:
         names = [argument.name, *filter(None, [argument.option.short])]
@@ -102,11 +105,6 @@ class _Splitter(ArgumentParser):
     def error(self, message: str) -> NoReturn:
         what = message.removeprefix("argument ").replace("expected one argument", "a value is missing")
         raise UsageError(re.sub("ignored explicit argument.*", "it takes no value", what))
-
-
-def _narrow(prog: str) -> HelpFormatter:
-    """Return a formatter that does not ask for the terminal's width: argparse makes one for each option."""
-    return HelpFormatter(prog, width=80)
 
 
 def _join_values(words: Sequence[str], names: set[str], others: set[str]) -> list[str]:

@@ -13,7 +13,7 @@ from bookwheel.errors import InputError
 if TYPE_CHECKING:
     from bookwheel.plan import Plan
     from bookwheel.reports.matrix import Matrix
-    from bookwheel.reports.report import ReportState, WrittenReport
+    from bookwheel.reports.report import ReportState
     from bookwheel.session import Session
 
 _INCOMPLETE = 5
@@ -74,10 +74,16 @@ async def report(
             made = await make_report(session, documents, state, plan)
     write_blocks(list(list_blocks(made)), wanted.out)
     print_line(str(wanted.out))
-    if not options.output.quiet:
-        for note in _list_notes(made):
-            print_note(f"note: {note}")
-    return _INCOMPLETE if made.marked or made.left_out or any(one.unread for one in made.coverage) else 0
+    unread = [one for one in made.coverage if one.unread]
+    notes = [
+        f"{sum(len(one.sentences) for one in made.sections)} sentences, {len(made.sources)} sources",
+        *_describe_sentences(made.marked, made.left_out),
+        *(f"{one.name}: {one.unread:,} of {one.length:,} characters were not read" for one in unread),
+        *made.notes,
+    ]
+    for note in () if options.output.quiet else notes:
+        print_note(f"note: {note}")
+    return _INCOMPLETE if made.marked or made.left_out or unread else 0
 
 
 def _show_matrix(matrix: Matrix, brief: str, out: Path, output: OutputOptions) -> int:
@@ -112,16 +118,6 @@ async def _find_state(session: Session, brief: str, wanted: ReportOptions, plan:
     shown.write_text(outline.to_markdown(), encoding="utf-8")
     print_note(f"outline, in {shown}:\n\n{outline.to_markdown()}")
     return ReportState(brief=brief, outline=outline, file=file)
-
-
-def _list_notes(made: WrittenReport) -> list[str]:
-    unread = [one for one in made.coverage if one.unread]
-    return [
-        f"{sum(len(one.sentences) for one in made.sections)} sentences, {len(made.sources)} sources",
-        *_describe_sentences(made.marked, made.left_out),
-        *(f"{one.name}: {one.unread:,} of {one.length:,} characters were not read" for one in unread),
-        *made.notes,
-    ]
 
 
 def _describe_sentences(marked: int, left_out: int) -> list[str]:

@@ -151,10 +151,7 @@ def _measure_gains(facts: Sequence[GraphFact], asked: set[str]) -> list[float]:
 def _find_seeds(graph: FactGraph, words: QuestionWords) -> Sequence[tuple[str, float]]:
     """Return the nodes that a question names, the best first at no cost."""
     stems = {name: find_stems(" ".join((name, *graph.aliases.get(name, ())))) for name in graph.nodes}
-    holders: dict[str, int] = defaultdict(int)
-    for found in stems.values():
-        for word in found:
-            holders[word] += 1
+    holders = Counter(word for found in stems.values() for word in found)
     total = max(1, len(stems))
     seeds = []
     for name, found in stems.items():

@@ -150,7 +150,8 @@ def build_graph(table: Table) -> FactGraph:
         key = (fact.subject, fact.relation.casefold(), fact.object, _read_time(fact.since), _read_time(fact.until))
         same = facts.setdefault(key, fact)
         if same is not fact:
-            facts[key] = _join(same, fact)
+            places = tuple(dict.fromkeys((*same.places, *fact.places)))
+            facts[key] = replace(same, is_proven=same.is_proven or fact.is_proven, places=places)
     return FactGraph(facts=tuple(_end_superseded([*facts.values()])), aliases=names.list_aliases())
 
 
@@ -166,11 +167,6 @@ def _make_fact(row: TableRow, names: _Names) -> GraphFact:
         places=tuple(row.places),
         row=row.id,
     )
-
-
-def _join(one: GraphFact, other: GraphFact) -> GraphFact:
-    places = tuple(dict.fromkeys((*one.places, *other.places)))
-    return replace(one, is_proven=one.is_proven or other.is_proven, places=places)
 
 
 def _end_superseded(facts: Sequence[GraphFact]) -> Iterator[GraphFact]:

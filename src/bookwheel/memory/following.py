@@ -106,7 +106,9 @@ class FollowedFile:
             whole, newline, self._rest = (self._rest + content).rpartition(b"\n")
             if len(self._rest) > _BLOCK and not whole:  # a line without an end
                 whole, self._rest = self._rest, b""
-            return self._advance(whole + newline, note)
+            position = self._place.position + len(whole + newline)
+            self._place = FilePlace(position=position, head=self._read_head(position))
+            return LineBlock(text=(whole + newline).decode("utf-8", "replace"), place=self._place, note=note)
         state = os.fstat(self._file.fileno())
         if state.st_size < self._place.position + len(self._rest):
             return self._start_again("the file was cut shorter: it is read from its beginning", note)
@@ -122,11 +124,6 @@ class FollowedFile:
         if self._file:
             self._file.close()
             self._file = None
-
-    def _advance(self, content: bytes, note: str) -> LineBlock:
-        position = self._place.position + len(content)
-        self._place = FilePlace(position=position, head=self._read_head(position))
-        return LineBlock(text=content.decode("utf-8", "replace"), place=self._place, note=note)
 
     def _start_again(self, why: str, note: str) -> LineBlock:
         """Take the line that was never ended, and turn to the file that is there now."""
@@ -269,14 +266,10 @@ class _Follower:
             note = f"the standing question was not answered: {found.error or found.status}"
             yield {"event": "note", "memory": self._opened.record.name, "note": note}
             return
-        if self._answer is not None and _is_same(found.answer, self._answer):
+        if self._answer is not None and found.answer.casefold().split() == self._answer.casefold().split():
             return
         await keep_answer(self._opened, found)
         now = self._opened.newest().memory.text
         told = answer_to_json(self._opened.record.name, found)
         yield {"event": "answer", **told, "before": self._answer, "changes": changes_to_json(before, now)}
         self._answer = found.answer
-
-
-def _is_same(one: str, other: str) -> bool:
-    return " ".join(one.casefold().split()) == " ".join(other.casefold().split())

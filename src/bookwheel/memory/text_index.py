@@ -110,10 +110,6 @@ class _TextBlock:
         """Yield all passages of texts that are wholly of before a time."""
         return self._describe(((at, ()) for at in range(len(self.spans) // _FIELDS)), until)
 
-    def list_cut(self, until: datetime) -> Iterator[int]:
-        """Yield the numbers of the texts that began before a time and went on after it."""
-        yield from {number for number, at, since, _ in self.days if _parse(since) <= until < _parse(at)}
-
     def _describe(self, held: Iterable[tuple[int, Iterable[str]]], until: datetime | None) -> Iterator[FoundPlace]:
         for place, words in held:
             day, start, end = self.spans[_FIELDS * place : _FIELDS * (place + 1)]
@@ -146,7 +142,10 @@ class TextIndex:
         with self._take_newest():
             blocks = self._refresh(tables, memory, is_quoted=is_quoted)
             searched: list[tuple[_TextBlock, datetime | None]] = [(block, until) for block in blocks]
-            if until and (numbers := sorted(number for block in blocks for number in block.list_cut(until))):
+            days = [day for block in blocks for day in block.days] if until else []
+            # Of texts that began before the time and went on after it.
+            numbers = sorted({n for n, at, since, _ in days if until and _parse(since) <= until < _parse(at)})
+            if numbers:
                 cut = _TextBlock()
                 for number, content in tables.load_texts(memory, numbers):
                     cut.add(tables.find_text(memory, number), content, is_quoted=is_quoted, until=until)

@@ -124,18 +124,14 @@ def find_told(question: str, document: PassageDocument) -> str:
             if not wanted or not wanted <= asked.find(line) or not names:
                 continue
             told = _shorten(line, wanted, asked.stems | names)
-            is_own = bool(names & asked.stems) if is_of_speaker else _defines(told, wanted)
+            is_own = bool(names & asked.stems)
+            if not is_of_speaker:  # Something of nobody's own: of several words that are asked for, or what one is.
+                asks_or_own = told.rstrip().endswith(("?", "？")) or FIRST.search(told)
+                is_own = not asks_or_own and (len(wanted) > 1 or bool(_IS.search(told)))
             known = asked.stems | names
             if is_own and (bool(_list_stems(told) - known) if is_chinese else _has_value(told, known)):
                 return told
     return ""
-
-
-def _defines(line: str, wanted: set[str]) -> bool:
-    """Return whether a line says something of nobody's own: of several words that are asked for, or what one is."""
-    if line.rstrip().endswith(("?", "？")) or FIRST.search(line):
-        return False
-    return len(wanted) > 1 or bool(_IS.search(line))
 
 
 def _split_lines(text: str) -> Iterator[str]:

@@ -227,7 +227,9 @@ class _Run:
                     self.answer = complete
                 else:
                     is_planned_anew = not self.steps and await self._scale_tokens(event)
-                    await self._store(complete)
+                    if self._journal:
+                        await self._journal.add_step(self._reading.id, complete)
+                    self.steps.append(complete.without_texts() if self._journal else complete)
                 with self._note_unshown():
                     if isawaitable(shown := self._watch(complete)):
                         await shown
@@ -258,12 +260,6 @@ class _Run:
         if self._journal:
             await self._journal.set_plan(self._reading.id, self._reading.plan)
         return True
-
-    async def _store(self, step: Step) -> None:
-        if self._journal:
-            await self._journal.add_step(self._reading.id, step)
-            step = step.without_texts()
-        self.steps.append(step)
 
     async def end(self, status: Status, error: BookwheelError | None = None) -> Reading:
         """Store and return the reading as it ended."""

@@ -182,7 +182,10 @@ class ReadingWorth:
 async def measure_reading(reading: Reading, document: Document, model: Model) -> ReadingWorth:
     """Return what the memories of a reading are worth."""
     scorer = await MemoryScorer.open(reading, model)
-    answer = _answer_target(reading)
+    answer: Target | None = None
+    if reading.answer and (text := reading.answer.text.strip()):
+        past = "\n".join(dict.fromkeys(piece.quote for piece in reading.evidence))
+        answer = Target(text=text, cue=reading.question, past=past)
     steps = []
     for at, step in enumerate(reading.steps):
         targets = answer, _ahead_target(reading, at, document, model)
@@ -206,13 +209,6 @@ async def measure_recovered(reading: Reading, text: str, model: Model) -> float 
     """Return R of a reading's last memory for what its question points at in a text; None where that is nothing."""
     scorer, targets = await MemoryScorer.open(reading, model), find_targets(reading.question, text)
     return (await scorer.score(reading.memory.text, targets)).recovered if targets else None
-
-
-def _answer_target(reading: Reading) -> Target | None:
-    if reading.answer is None or not reading.answer.text.strip():
-        return None
-    past = "\n".join(dict.fromkeys(piece.quote for piece in reading.evidence))
-    return Target(text=reading.answer.text.strip(), cue=reading.question, past=past)
 
 
 def _ahead_target(reading: Reading, at: int, document: Document, model: Model) -> Target | None:

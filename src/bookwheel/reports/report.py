@@ -64,7 +64,8 @@ def measure_coverage(readings: Sequence[Reading], used_steps: Iterable[tuple[str
                 if (reading.id, step.chunk.index) in wanted:
                     used.append(span)
     read, used = _join(read), _join(used)
-    unread = tuple(_invert(read, info.length))
+    edges = [0, *(place for span in read for place in span), info.length]
+    unread = tuple((start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end)
     count_used = sum(end - start for start, end in used)
     count_unread = sum(end - start for start, end in unread)
     return DocumentCoverage(
@@ -86,11 +87,6 @@ def _join(spans: Spans) -> Spans:
         else:
             joined.append((start, end))
     return joined
-
-
-def _invert(spans: Spans, length: int) -> Spans:
-    edges = [0, *(place for span in spans for place in span), length]
-    return [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
 
 
 _VERSION: Final = 1

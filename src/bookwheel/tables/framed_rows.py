@@ -23,7 +23,7 @@ from statistics import mode
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tables.columns import Column, Kind, TableRequest
-from bookwheel.tables.headers import CODES, has_named, is_of, map_columns
+from bookwheel.tables.headers import CODES, fits, has_named, is_of, map_columns
 from bookwheel.tables.plain_rows import PlainRow
 from bookwheel.text.cells import TOTAL, read_row, split_cells
 from bookwheel.text.ranking import QuestionWords, find_stems
@@ -147,8 +147,4 @@ def _are_counted(numbers: Sequence[str]) -> bool:
 def _is_typed(row: PlainRow, columns: Sequence[Column]) -> bool:
     """Tell if a row is no header: a cell is of its column's kind, where there are such columns."""
     typed = [(cell, one) for cell, one in zip(row.cells, columns, strict=True) if one.kind is not Kind.TEXT]
-    return not typed or any(
-        is_of(cell, one.kind) or (bool(CODES.search(one.name)) and any(map(str.isdigit, cell)))
-        for cell, one in typed
-        if cell
-    )
+    return not typed or any(fits(one, cell) for cell, one in typed if cell)

@@ -130,6 +130,11 @@ def _suits(column: Column, name: str, cells: Sequence[str]) -> bool:
     return bool(cells) and held >= _MOST_OF * len(cells) and not is_code
 
 
+def fits(column: Column, cell: str) -> bool:
+    """Tell if a cell is of a column's kind; a number that counts nothing may be a code."""
+    return is_of(cell, column.kind) or (bool(CODES.search(column.name)) and any(map(str.isdigit, cell)))
+
+
 def is_of(cell: str, kind: Kind) -> bool:
     """Tell if a cell is a number, mostly a date, or no number."""
     if kind is Kind.NUMBER:

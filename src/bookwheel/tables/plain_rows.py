@@ -19,7 +19,7 @@ from statistics import mode
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tables.columns import Column, Kind, TableRequest
-from bookwheel.tables.headers import AMOUNT, CODES, CURRENCY, IS_NUMBER, OF_COUNTS, is_of, map_columns
+from bookwheel.tables.headers import AMOUNT, CURRENCY, IS_NUMBER, OF_COUNTS, fits, is_of, map_columns
 from bookwheel.text.cells import TOTAL, split_cells
 
 if TYPE_CHECKING:
@@ -86,7 +86,9 @@ def find_lists(text: str, request: TableRequest) -> Iterator[PlainList]:
         places = map_columns(
             columns, names, [line.cells for line in kept if len(line.cells) == len(names)], request.thing
         )
-        in_order = _is_in_order([line.cells for line in kept if line is not header], columns)
+        whole = [line.cells for line in kept if line is not header and len(line.cells) == len(columns)]
+        # Most lines with as many cells as there are columns have each cell where its column stands.
+        in_order = len(whole) >= _LEAST_ROWS and sum(_fits(cells, columns) for cells in whole) > len(whole) / 2
         rows = [
             PlainRow(start=line.start, end=line.start + len(line.text), text=line.text.strip(), cells=cells)
             for line in kept
@@ -94,7 +96,11 @@ def find_lists(text: str, request: TableRequest) -> Iterator[PlainList]:
             and (cells := _fill(line.cells, _place(line.cells, names, places, columns, in_order=in_order), columns))
         ]
         if len(rows) >= least:
-            layout = () if header else _find_layout([line.cells for line in kept if line.cells])
+            # The kind of most cells of each place, of the lines that are as wide as most.
+            wide = [line.cells for line in kept if line.cells]
+            width = mode(map(len, wide))
+            usual = zip(*(cells for cells in wide if len(cells) == width), strict=True)
+            layout = () if header else tuple(mode(map(_name_kind, cells)) for cells in usual)
             yield PlainList(rows=tuple(rows), words="\n".join((above, *(line.text for line in lines))), layout=layout)
         above = lines[-1].text
 
@@ -153,13 +159,6 @@ def _find_header(lines: Sequence[_ListLine]) -> _ListLine | None:
     return None
 
 
-def _find_layout(lines: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return the kind of most cells of each place, of the lines that are as wide as most."""
-    width = mode(map(len, lines))
-    usual = [line for line in lines if len(line) == width]
-    return tuple(mode(map(_name_kind, cells)) for cells in zip(*usual, strict=True))
-
-
 def _name_kind(cell: str) -> str:
     if is_of(cell, Kind.DATE):
         return "date"
@@ -177,20 +176,10 @@ def _place(
     return {at: at for at in range(len(columns))} if in_order and _fits(cells, columns) else {}
 
 
-def _is_in_order(lines: Sequence[Sequence[str]], columns: Sequence[Column]) -> bool:
-    """Tell if most lines with as many cells as there are columns have each cell where its column stands."""
-    whole = [cells for cells in lines if len(cells) == len(columns)]
-    return len(whole) >= _LEAST_ROWS and sum(_fits(cells, columns) for cells in whole) > len(whole) / 2
-
-
 def _fits(cells: Sequence[str], columns: Sequence[Column]) -> bool:
-    """Tell if a line has a cell for each column, of its kind; a number that counts nothing may be a code."""
+    """Tell if a line has a cell for each column, of its kind."""
     return len(cells) == len(columns) and all(
-        not cell
-        or column.kind is Kind.TEXT
-        or is_of(cell, column.kind)
-        or (bool(CODES.search(column.name)) and any(map(str.isdigit, cell)))
-        for cell, column in zip(cells, columns, strict=True)
+        not cell or column.kind is Kind.TEXT or fits(column, cell) for cell, column in zip(cells, columns, strict=True)
     )
 
 

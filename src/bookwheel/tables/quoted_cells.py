@@ -101,7 +101,9 @@ _DAY: Final = re.compile(
 
 def fill_cells(unit: Unit, columns: Sequence[Column]) -> tuple[str | None, ...]:
     """Return the cells under the columns' names, else what suits a column's kind; one text column has the words."""
-    named = _match_header(unit, columns)
+    names, under = read_row(unit.header, unit.line)
+    places = map_columns(columns, names, [under]) if under else {}
+    named = {columns[at].name: under[place] for at, place in places.items()}
     text = _NUMBERED.sub("", _MARK.sub("", unit.text))
     cells = [named.get(column.name) or find_value(text, column) for column in columns]
     texts = [at for at, column in enumerate(columns) if column.kind is Kind.TEXT]
@@ -128,10 +130,3 @@ def find_value(text: str, column: Column) -> str | None:
         money = [one for one in numbers if _MONEY.search(one[0])] if not OF_COUNTS.search(column.name) else []
         return next((one[0].strip() for one in money or numbers), None)
     return None
-
-
-def _match_header(unit: Unit, columns: Sequence[Column]) -> dict[str, str]:
-    """Return the cells of a row that its header names for the columns."""
-    names, cells = read_row(unit.header, unit.line)
-    places = map_columns(columns, names, [cells]) if cells else {}
-    return {columns[at].name: cells[place] for at, place in places.items()}

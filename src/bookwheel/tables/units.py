@@ -65,7 +65,9 @@ def list_units(document: Document, words: QuestionWords | None = None) -> Iterat
                 first = label.end() if label else part.start
                 leads = f"{leads} {label[0].strip()}".strip() if label else leads
                 spans = [(first + a, first + b) for a, b in split_sentences(text[first : part.end])]
-                spans = [piece for span in spans for piece in _split_list(text, *span)] if label else spans
+                if label:  # Between semicolons, each part of a sentence.
+                    cuts = ([a, *(cut.end() for cut in _SEMICOLON.finditer(text, a, b - 1)), b] for a, b in spans)
+                    spans = [piece for some in cuts for piece in pairwise(some)]
             for a, b in spans:
                 body = text[a:b].strip()
                 # A line with a colon at its end leads in others and says nothing by itself.
@@ -79,12 +81,6 @@ def list_units(document: Document, words: QuestionWords | None = None) -> Iterat
                         header=header,
                         header_start=start + (part.lead[0] if part.lead else part.start),
                     )
-
-
-def _split_list(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return the parts of a sentence between semicolons."""
-    cuts = [start, *(found.end() for found in _SEMICOLON.finditer(text, start, end - 1)), end]
-    return list(pairwise(cuts))
 
 
 def list_pieces(document: Document) -> Iterator[tuple[int, str]]:

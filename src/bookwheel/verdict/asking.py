@@ -51,18 +51,12 @@ _SHORT: Final = 4
 _LONG: Final = 25
 
 
-def _list_wanted(question: Sentence, kind: AnswerKind | None) -> set[str]:
-    """Return what the answer of a question must hold."""
-    wanted = {name for name, kinds in _GROUPS.items() if kind in kinds}
-    if _WHY.search(question.text.casefold()):
-        wanted.add("why")
-    return wanted | {"yes or no"} if find_style(question.text) is Style.POLAR else wanted
-
-
 def measure_fit(claim: Sentence, question: Sentence, passages: Sequence[Sentence]) -> dict[str, float]:
     """Return the features that tell whether a sentence answers the question."""
     kind = find_kind(question.text)
-    kinds = _list_wanted(question, kind)
+    kinds = {name for name, wanted in _GROUPS.items() if kind in wanted}
+    kinds |= {"why"} if _WHY.search(question.text.casefold()) else set()
+    kinds |= {"yes or no"} if find_style(question.text) is Style.POLAR else set()
     best = passages[0].keys if passages else {}
     has_number = any(term.key not in question.keys for term in claim.numbers)
     says_choice = bool(claim.marks["yes"] or claim.marks[NOT] or {"no"} & set(claim.tokens[:1]))

@@ -140,7 +140,10 @@ def examine(answer: str, question: str, parts: PlacedParts) -> list[Finding]:
 def _find(text: str, words: str, question: str, query: Query, copy: LocatedSentence | None) -> Finding:
     claim, asked = parse(words), parse(question)
     found = query.sentences
-    around = Surroundings([parse(sentence.text) for sentence in found], _list_headed(found))
+    # Right under a heading: a line without an end.
+    pairs = enumerate(pairwise(found), 1)
+    headed = {at for at, (one, two) in pairs if two.start - one.end <= _HEADING_GAP and one.text[-1:].isalnum()}
+    around = Surroundings([parse(sentence.text) for sentence in found], headed)
     chosen = around.choose(claim, asked)
     passages = [around.sentences[at] for at in chosen]
     whole = set().union(*(passage.keys for passage in passages))
@@ -157,15 +160,6 @@ def _find(text: str, words: str, question: str, query: Query, copy: LocatedSente
     )
 
 
-def _list_headed(found: Sequence[LocatedSentence]) -> set[int]:
-    """Return the places of the sentences that stand right under a heading: a line without an end."""
-    return {
-        at
-        for at, (before, after) in enumerate(pairwise(found), 1)
-        if after.start - before.end <= _HEADING_GAP and before.text[-1:].isalnum()
-    }
-
-
 def _name_clauses(text: str, foreign: Sequence[int]) -> tuple[str, ...]:
     """Return the words of clauses; of a sentence without commas, nothing."""
     clauses = [piece.strip(_MARKS) for piece in _CLAUSES.split(text) if piece.strip(_MARKS)]
@@ -176,6 +170,7 @@ def weigh(finding: Finding) -> Judgment:
     """Decide on a sentence by the fitted tables."""
     supported, answers = load_weights("supported"), load_weights("answers")
     score, fit = supported.weigh(finding.features), answers.weigh(finding.fit)
+    may = Fit.YES if fit >= answers.threshold else Fit.DOUBTFUL
     is_denied = (
         score < _MOST_CONTRADICTED
         and finding.features["in all"] >= _LEAST_CONTRADICTED
@@ -185,15 +180,8 @@ def weigh(finding: Finding) -> Judgment:
         score=score,
         is_supported=score >= supported.threshold and not is_vetoed(finding.features),
         is_denied=is_denied,
-        answers=Fit.NO if is_misfit(finding.fit) else choose_fit(fit, answers),
+        answers=Fit.NO if is_misfit(finding.fit) or fit < answers.doubtful else may,
     )
-
-
-def choose_fit(probability: float, table: WeightTable) -> Fit:
-    """Return whether a sentence answers, by its probability."""
-    if probability >= table.threshold:
-        return Fit.YES
-    return Fit.DOUBTFUL if probability >= table.doubtful else Fit.NO
 
 
 def write_claims(

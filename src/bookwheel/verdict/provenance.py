@@ -89,11 +89,6 @@ class _Trail:
     by_hand: bool
 
     @property
-    def marks(self) -> set[str]:
-        """The words that say something."""
-        return {word.index_key for word in self.words if word.is_distinctive}
-
-    @property
     def chunks(self) -> list[int]:
         """The chunks to search: the one it entered with, then the newest that reworded it."""
         return list(dict.fromkeys((self.changes[0], *reversed(self.changes[1:]))))[:_MOST_CHUNKS]

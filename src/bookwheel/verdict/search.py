@@ -145,7 +145,9 @@ class _SearchedBlock:
         self._start = start
         lower = text.lower()
         # A few characters become two in lower case, which would shift all places behind them.
-        self._lower = lower if len(lower) == len(text) else "".join(map(_lower, text))
+        if len(lower) != len(text):
+            lower = "".join(one if len(one := sign.lower()) == 1 else sign for sign in text)
+        self._lower = lower
 
     def fill(self, query: Query) -> None:
         """Add the sentences of this block that have most of a query's words."""
@@ -198,8 +200,3 @@ class _SearchedBlock:
     def _locate(self, start: int, end: int) -> LocatedSentence:
         first, last = (self._offsets[start], self._offsets[end - 1] + 1) if self._offsets else (start, end)
         return LocatedSentence(self._text[start:end], self._start + first, self._start + last)
-
-
-def _lower(character: str) -> str:
-    lower = character.lower()
-    return lower if len(lower) == 1 else character

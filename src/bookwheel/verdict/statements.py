@@ -60,17 +60,14 @@ class Source(Protocol):
     @property
     def said(self) -> str:
         """The row in words: "who: Ada Quill; amount: 12 crowns"."""
-        ...
 
     @property
     def words(self) -> str:
         """What a statement must say: the row's words in the document; the row itself where its values count."""
-        ...
 
     @property
     def named(self) -> str:
         """The first value of the row: whom or what it is about, where its words have another name."""
-        ...
 
 
 def judge_statement(sentence: str, sources: Sequence[Source]) -> Verdict:
@@ -132,13 +129,13 @@ def _says_otherwise(finding: Finding, mine: Sentence, theirs: Sentence) -> bool:
     """Tell if a small word turns a sentence round or gives a reason, or a number counts something else."""
     counts_other = finding.features["other counted"] and not mine.has_signs
     gives_reason = mine.marks[CAUSE] and not theirs.marks[CAUSE] and "since" not in mine.tokens
-    return bool(
-        contradicts(finding.features)
-        or finding.features[f"{NOT} added"]
-        or counts_other
-        or gives_reason
-        or _turns_round(mine, theirs)
+    # Who receives 12 crowns does not pay them.
+    is_turned = any(
+        mine.marks[one] and not mine.marks[other] and theirs.marks[other] and not theirs.marks[one]
+        for one, other in (("give", "take"), ("take", "give"))
     )
+    is_added = finding.features[f"{NOT} added"]
+    return bool(contradicts(finding.features) or is_added or counts_other or gives_reason or is_turned)
 
 
 def _adds_clause(finding: Finding, source: Source) -> bool:
@@ -148,15 +145,6 @@ def _adds_clause(finding: Finding, source: Source) -> bool:
     clauses = [mine.clause_keys(number) for number in range(len(mine.clauses))]
     said = mine.keys.keys() - mine.names - parse(source.named).keys.keys()
     return (bool(said) and not said & whole) or any(len(keys) > 1 and not keys & whole for keys in clauses)
-
-
-def _turns_round(mine: Sentence, theirs: Sentence) -> bool:
-    """Tell if one gives what the other takes: who receives 12 crowns does not pay them."""
-    pairs = (("give", "take"), ("take", "give"))
-    return any(
-        mine.marks[one] and not mine.marks[other] and theirs.marks[other] and not theirs.marks[one]
-        for one, other in pairs
-    )
 
 
 def _has_own_words(sentence: str, source: Source) -> bool:

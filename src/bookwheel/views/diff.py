@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.patterns import compile_late
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _SCRIPTS_WITHOUT_BLANKS: Final = "\u3040-\u30ff\u3400-\u9fff\U00020000-\U000323af"
 # A number is one piece: 7,850 did not become 8,120 in two places, and 十八 grew no 二.
@@ -91,10 +91,13 @@ def split_lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def mark_words(change: LineChange) -> str:
-    """Return a reworded line as `git diff --word-diff` writes it: `[-gone-]` and `{+new+}`."""
-    marks = {ChangeKind.GONE: "[-{}-]", ChangeKind.NEW: "{{+{}+}}"}
-    return "".join(marks.get(run.kind, "{}").format(run.text) for run in change.words) or change.text
+def mark_words(
+    change: LineChange, gone: str = "[-{}-]", new: str = "{{+{}+}}", escape: Callable[[str], str] = str
+) -> str:
+    """Return a reworded line with marks of its words, as `git diff --word-diff` writes it: `[-gone-]` and `{+new+}`."""
+    marks = {ChangeKind.GONE: gone, ChangeKind.NEW: new}
+    words = "".join(marks.get(run.kind, "{}").format(escape(run.text)) for run in change.words)
+    return words or escape(change.text)
 
 
 def _diff_block(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:

@@ -10,12 +10,12 @@ import re
 from html import escape
 from importlib import resources
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.claims import Evidence, choose_sign
 from bookwheel.flags import Flag
 from bookwheel.types import Reading, Status, Step
-from bookwheel.views.diff import ChangeKind, LineChange, changed_share, diff_memories
+from bookwheel.views.diff import ChangeKind, changed_share, diff_memories, mark_words
 from bookwheel.views.flags import describe_flags
 from bookwheel.views.verdicts import describe_claim, describe_pages, describe_span, describe_verdict, list_cautions
 
@@ -252,11 +252,5 @@ def _render_diff(before: str, after: str) -> Iterator[str]:
             yield from lines
             yield "</details>" if is_long else ""
         else:
-            yield from (f'<div class="{kind}" dir="auto">{_mark_words(change)}</div>' for change in run)
-
-
-def _mark_words(change: LineChange) -> str:
-    """Mark the words of a reworded line that are gone and new."""
-    tags = {ChangeKind.GONE: "<del>{}</del>", ChangeKind.NEW: "<ins>{}</ins>"}
-    words = "".join(tags.get(run.kind, "{}").format(_escape(run.text)) for run in change.words)
-    return words or _escape(change.text)
+            marks: tuple[Any, ...] = "<del>{}</del>", "<ins>{}</ins>", _escape
+            yield from (f'<div class="{kind}" dir="auto">{mark_words(one, *marks)}</div>' for one in run)

@@ -98,7 +98,7 @@ def _list_passages(text: str) -> list[VersionPart]:
         spans[part.start, part.end] = (heading, False)
     passages = []
     for (start, end), (heading, is_title) in sorted(spans.items()):
-        line = _flatten(text[start:end])
+        line = " ".join(text[start:end].split())
         if is_title:
             line = _NUMBER.sub("", line.strip("#*= ")) or line
         if line:
@@ -110,12 +110,8 @@ def _list_titles(text: str, start: int, end: int) -> dict[tuple[int, int], str]:
     """Return the lines of a heading, which may have one below it, with their places."""
     found = {}
     for match in re.finditer(r"[^\n]*\S[^\n]*", text[start:end]):
-        found[start + match.start(), start + match.end()] = _flatten(match[0]).strip("#*= ")
+        found[start + match.start(), start + match.end()] = " ".join(match[0].split()).strip("#*= ")
     return found
-
-
-def _flatten(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _align(before: Sequence[VersionPart], after: Sequence[VersionPart]) -> Iterator[TextChange]:
@@ -135,7 +131,8 @@ def _mark_moved(changes: list[TextChange]) -> list[TextChange]:
     """Join a removed part and an added one of the same words, wherever they stand."""
     removed: dict[str, list[VersionPart]] = {}
     for change in changes:
-        if change.kind is TextChangeKind.REMOVED and (old := change.old) and _may_move(old):
+        is_gone = change.kind is TextChangeKind.REMOVED
+        if is_gone and (old := change.old) and (old.is_title or len(old.text) >= _SHORTEST_MOVED):
             removed.setdefault(old.text, []).append(old)
     gone: Counter[VersionPart] = Counter()
     joined: list[TextChange] = []
@@ -161,10 +158,6 @@ def _is_title(change: TextChange) -> bool:
     return part is not None and part.is_title and change.kind in {TextChangeKind.ADDED, TextChangeKind.REMOVED}
 
 
-def _may_move(passage: VersionPart) -> bool:
-    return passage.is_title or len(passage.text) >= _SHORTEST_MOVED
-
-
 def render_changes(changes: Sequence[TextChange], words: tuple[str, str, str, str, str]) -> str:
     """Return the changes as a text that can be read and asked: sections with what is and what was.
 
@@ -181,8 +174,6 @@ def render_changes(changes: Sequence[TextChange], words: tuple[str, str, str, st
         if change.kind is TextChangeKind.REWORDED:
             lines += [f"{after}: {new}", f"{before}: {old}", ""]
         else:
-            name = {TextChangeKind.ADDED: added, TextChangeKind.REMOVED: removed, TextChangeKind.MOVED: moved}[
-                change.kind
-            ]
-            lines += [f"{name}: {new or old}", ""]
+            names = {TextChangeKind.ADDED: added, TextChangeKind.REMOVED: removed, TextChangeKind.MOVED: moved}
+            lines += [f"{names[change.kind]}: {new or old}", ""]
     return "\n".join(lines).strip() + "\n"

@@ -86,8 +86,11 @@ def open_segments(context: ReadingContext, write: Write, done: Sequence[Step]) -
     length = context.document.length
     if length is None:
         length = sum(len(part.text) for part in context.document.parts())
-    bounds = find_bounds(context, length)
-    return [Segment(context, write, start, end, done) for start, end in itertools.pairwise(bounds)]
+    first = next(split(context.document, context.model.tokenizer, context.plan.chunk_tokens), None)
+    count = count_segments(length // first.end) if first else 0
+    bounds = [0, *(_find_boundary(context.document, length * n // count) for n in range(1, count)), length]
+    spans = itertools.pairwise(dict.fromkeys(bounds))
+    return [Segment(context, write, start, end, done) for start, end in spans]
 
 
 async def read_side_by_side(
@@ -121,15 +124,6 @@ async def read_side_by_side(
 def count_segments(chunks: int) -> int:
     """Return the segments that a document of so many chunks is read in."""
     return min(SEGMENTS, chunks // _LEAST_CHUNKS)
-
-
-def find_bounds(context: ReadingContext, length: int) -> list[int]:
-    """Return the characters at which the segments begin, and the document's end."""
-    plan, tokenizer, document = context.plan, context.model.tokenizer, context.document
-    first = next(split(document, tokenizer, plan.chunk_tokens), None)
-    count = count_segments(length // first.end) if first else 0
-    bounds = [0, *(_find_boundary(document, length * n // count) for n in range(1, count)), length]
-    return list(dict.fromkeys(bounds))
 
 
 def _find_boundary(document: Document, place: int) -> int:

@@ -66,7 +66,7 @@ from bookwheel.reading.ways.table_answers import ToldAnswer, find_table_answer, 
 from bookwheel.types import Answer, Chunk, Conversation, Document, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from bookwheel.plan import Plan
     from bookwheel.text.ranking import QuestionWords
@@ -107,7 +107,10 @@ async def quotes(
     left = [chunk for chunk in ranked if (chunk.start, chunk.end) not in read]
     index, waited = len(done), _count_waited(kept, done)
     gain = _find_enough(kept, waited, scorer, plan, done)
-    most = _count_most(found_by_start) if plan.enough_gain else len(ranked)
+    most = len(ranked)
+    if plan.enough_gain:  # Where few windows have a word of the question, more chunks are read before the search ends.
+        is_full = sum(map(len, found_by_start.values())) == _SEARCHED
+        most = len(found_by_start) if is_full else max(len(found_by_start), _MOST_CHUNKS)
     while left and gain is None and len(scores) < most:
         place = left.pop(0)
         chunk = replace(place, index=index, text=document.slice(place.start, place.end))
@@ -194,12 +197,6 @@ def _rank_chunks(
         found.setdefault(start, []).append(one.window)
     order = {start: at for at, start in enumerate(found)}
     return sorted(chunks, key=lambda chunk: order.get(chunk.start, len(order))), found
-
-
-def _count_most(found_by_start: Mapping[int, Sequence[Window]]) -> int:
-    """Return how many chunks are read before the search ends: more where few windows have the question's words."""
-    is_full = sum(map(len, found_by_start.values())) == _SEARCHED
-    return len(found_by_start) if is_full else max(len(found_by_start), _MOST_CHUNKS)
 
 
 def _is_good(

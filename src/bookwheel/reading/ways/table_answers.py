@@ -21,7 +21,7 @@ from bookwheel.text.selections import asks_bound, select_rows
 from bookwheel.text.structure import Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from bookwheel.text.lines import Span
     from bookwheel.types import Document
@@ -109,7 +109,11 @@ def find_table_answer(question: str, passage: str, document: Document) -> ToldAn
 
 def _ask_tables(question: str, wanted: _Wanted, rows: Sequence[Window], own: Window | None) -> ToldAnswer | None:
     """Return what the first table says that can; the table of the passage's row is asked first."""
-    tables = _group(rows)
+    with_header: dict[Span, list[Window]] = {}
+    for row in rows:
+        if row.lead_spans:
+            with_header.setdefault(row.lead_spans[-1], []).append(row)
+    tables = [*with_header.values()]
     tables.sort(key=lambda table: own is None or table[0].lead_spans[-1] != own.lead_spans[-1])
     # A word of the question may stand in any table.
     asked = tables if wanted.is_bound or not wanted.is_list else tables[: own is not None]
@@ -145,15 +149,6 @@ def _find_in_row(question: str, row: Window, passage: str) -> ToldAnswer | None:
     return ToldAnswer(cell.text, passage, is_sure=cell.is_named, is_looked_up=False)
 
 
-def _group(rows: Sequence[Window]) -> list[list[Window]]:
-    """Return the rows of each table that has a header."""
-    tables: dict[Span, list[Window]] = {}
-    for row in rows:
-        if row.lead_spans:
-            tables.setdefault(row.lead_spans[-1], []).append(row)
-    return list(tables.values())
-
-
 def _find_named_value(question: str, rows: Sequence[Window]) -> ToldAnswer | None:
     """Return the figure of the one line without a header that says all that is asked: "Flat white   3.80"."""
     asked = list_asked(question) - _AMOUNTS
@@ -174,15 +169,13 @@ def _find_named_value(question: str, rows: Sequence[Window]) -> ToldAnswer | Non
 def _compare(question: str, rows: Sequence[Window]) -> ToldAnswer | None:
     shown = {_read_line(row): row.shown for row in rows}
     found = compare_rows(question, _read_header(rows[0]), list(shown))
-    if found is None or not can_answer(question, found.text) or not _is_about(question, shown.values()):
+    if found is None or not can_answer(question, found.text):
+        return None
+    # A table of another matter may have a column of that kind: it has no word of what is compared.
+    asked = list_asked(question) - list_superlatives(question)
+    if asked and not any(asked & find_stems(row) for row in shown.values()):
         return None
     return _tell(found.text, [shown[row] for row in found.rows], is_sure=found.is_certain)
-
-
-def _is_about(question: str, rows: Iterable[str]) -> bool:
-    """Return whether a table has a word of what is compared; one of another matter may have a column of that kind."""
-    asked = list_asked(question) - list_superlatives(question)
-    return not asked or any(asked & find_stems(row) for row in rows)
 
 
 def _list_rows(question: str, rows: Sequence[Window]) -> ToldAnswer | None:

@@ -45,6 +45,20 @@ def test_a_few_words_are_read_in_the_encoding_most_met(text, encoding):
     assert decode_bytes(text.encode(encoding), "a.txt", SourceWarnings()) == text
 
 
+def test_a_chat_with_many_signs_that_are_no_letters_is_chinese_still():
+    turns = [
+        f"王师傅🔧  2025年4月{day}日 上午8:05\nOK👌\n\n老周  2025年4月{day}日 晚上9:41\n[链接]\n\n"
+        for day in range(1, 29)
+    ]
+    text = "群：装修受害者联盟(5)\n—————————————\n\n" + "".join(turns)
+    assert decode_bytes(text.encode("gb18030"), "a.txt", SourceWarnings()) == text
+
+
+def test_a_sign_of_money_is_more_likely_than_a_letter_before_figures():
+    rows = "".join(f"0{day}/04/25;Café Bösendorf;£{day}24.71CR\n" for day in range(1, 9))
+    assert decode_bytes(rows.encode("cp1252"), "a.csv", SourceWarnings()) == rows
+
+
 def test_a_guess_is_told_and_certainty_is_not():
     notes = SourceWarnings()
     decode_bytes(CHINESE.encode("gb18030"), "old.txt", notes)

@@ -81,15 +81,17 @@ def skip_damage(warnings: SourceWarnings, what: str, place: str) -> Iterator[Non
 
 
 @contextmanager
-def open_package(source: SourceFile, kind: str, advice: str = "Save it again.") -> Iterator[zipfile.ZipFile]:
-    """Open a document that is a zip archive. Raise SourceError for one that is damaged, encrypted or a zip bomb."""
+def open_package(
+    source: SourceFile, kind: str, advice: str = "Save it again.", *, locked: bool = False
+) -> Iterator[zipfile.ZipFile]:
+    """Open a zip archive. Raise SourceError for one that is damaged, a zip bomb or, unless it may be, locked."""
     with source.open() as file, explain_damage(source.name, kind, advice), zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
         markup = sum(e.file_size for e in entries if e.filename.endswith(_MARKUP_SUFFIXES))
         packed = sum(e.compress_size for e in entries)
         if markup > _MOST_MARKUP or sum(e.file_size for e in entries) > max_unpacked_size(packed):
             raise SourceError(f"{source.name} unpacks to far more than a document holds: it is rejected as a zip bomb")
-        if any(e.flag_bits & 1 for e in entries):
+        if not locked and any(e.flag_bits & 1 for e in entries):
             raise SourceError(f"{source.name} needs a password: save it without one")
         yield archive
 

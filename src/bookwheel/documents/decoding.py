@@ -55,7 +55,9 @@ _LONE_BYTES: Final = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 _STRAY: Final = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
 # Characters of UTF-8 that no other encoding has by chance.
 _LEAST_MIXED: Final = 2
-_EASTERN: Final = frozenset("　、。《》「」『』【】！（），：；？～—…“”")
+# Signs that are as likely as letters; those of money are letters in other encodings.
+_LIKELY: Final = frozenset("　、。《》「」『』【】！（），：；？～—…“”£€¥")
+_PAIRS: Final = re.compile(rb"([\x81-\xfe])[\x40-\xfe]")
 # Letters with accents, marks and signs that no accent before a blank or a quote of cp1252 is ("É\u00a0", "é\u00a0»").
 _SURE: Final = re.compile("[\u00a1-\u017f\u1e00-\u303f\uff00-\uffef\U00010000-\U0010ffff]")
 # Bytes of a line of a file of two encodings that is held until it ends.
@@ -247,7 +249,14 @@ def guess_encoding(sample: bytes, *, wide: bool = True) -> str:
             matches.extend(from_bytes(sample[: len(sample) - cut], enable_fallback=False, **known))
         if matches:
             return _choose_match(sorted(matches), western=_is_western(sample))
-    return ""
+    return "gb18030" if _is_chinese(sample) and _can_decode(sample, "gb18030") else ""
+
+
+def _is_chinese(sample: bytes) -> bool:
+    """Tell if most double bytes are the common characters of GB 2312, the later of which are rare elsewhere."""
+    leads: list[int] = [pair[0] for pair in _PAIRS.findall(sample)]
+    common, second = (sum(first <= lead <= 0xD7 for lead in leads) for first in (0xB0, 0xC9))  # noqa: PLR2004
+    return 2 * common > len(leads) and 10 * second > len(leads)
 
 
 def _choose_match(matches: list[CharsetMatch], *, western: bool) -> str:
@@ -260,7 +269,7 @@ def _choose_match(matches: list[CharsetMatch], *, western: bool) -> str:
         place = order.index(match.encoding) if match.encoding in order else len(order)
         likeness = 0.0 if western else -round(match.coherence, 1)
         beyond = [c for c in str(match) if not c.isascii()]
-        letters = sum(c.isalpha() or c in _EASTERN for c in beyond) / max(1, len(beyond))
+        letters = sum(c.isalpha() or c in _LIKELY for c in beyond) / max(1, len(beyond))
         return -round(letters, 1), likeness, place
 
     return min(near, key=rank).encoding

@@ -53,6 +53,7 @@ _READERS: Final = {
     Format.WHATSAPP: "chats:read_whatsapp",
     Format.MESSAGES: "chats:read_messages",
     Format.CAPTIONS: "chats:read_captions",
+    Format.ZIP: "archives:read_archive",
     Format.PICTURE: "pictures:read_image",
 }
 STREAMED: Final = frozenset({Format.TEXT, Format.CSV})
@@ -65,7 +66,7 @@ def detect_format(source: SourceFile) -> Format:
     format_ = look_at(source)
     if format_ is not Format.ZIP:
         return format_
-    with open_package(source, "archive") as archive:
+    with open_package(source, "archive", locked=True) as archive:
         names = set(archive.namelist())
         if found := next((found for inside, found in _ZIP_FORMATS.items() if inside in names), None):
             return found
@@ -74,7 +75,7 @@ def detect_format(source: SourceFile) -> Format:
             return Format.SHEETS if b"spreadsheet" in kind else Format.OPENDOCUMENT
         if transcript := find_packed_transcript(names):
             return Format(transcript)
-    raise SourceError(f"{source.name} is not a text: it looks like a ZIP archive; unpack it first and give the folder")
+    return format_
 
 
 def read_parts(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:

@@ -74,6 +74,7 @@ _SIGNATURES: Final = (
     (0, b"\0asm", "a program"),
     (0, b"SQLite format 3\0", "an SQLite database"),
     (0, b"GGUF", "a language model's weights"),
+    (0, b"PK\x05\x06", "an empty archive"),
     (0, b"7z\xbc\xaf", "a 7z archive; unpack it first"),
     (0, b"Rar!", "a RAR archive; unpack it first"),
     (0, b"BZh", "a bzip2 file; unpack it first"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from email import errors
@@ -270,23 +270,32 @@ def _read_attachment(
         return
     suffix = PurePath(name).suffix.lower()
     media = "" if suffix else part.get_content_type().replace("application/octet-stream", "")
-    file = spool([content], name, charset=part.get_content_charset() or "", suffix=suffix, media=media)
+    charset = part.get_content_charset() or ""
+
+    def unpack() -> SourceFile:
+        file = spool([content], name, charset=charset, suffix=suffix, media=media)
+        return replace(file, everything=source.everything, ocr=source.ocr)
+
+    yield from read_inside(unpack, name, "attachments", warnings)
+
+
+def read_inside(unpack: Callable[[], SourceFile], name: str, what: str, warnings: SourceWarnings) -> Iterator[Part]:
+    """Read a file within another below a line with its name, or name it in a note."""
     found: list[Part] = []
     try:
-        file = replace(file, everything=source.everything, ocr=source.ocr)
-        found.extend(read_parts(file, warnings))
+        found.extend(read_parts(unpack(), warnings))
     except InputError as error:
         fault = "read in part" if found else "left out"
-        warnings.add(f"attachments {fault}, {str(error).removeprefix(name).strip()}", name)
+        warnings.add(f"{what} {fault}, {str(error).removeprefix(name).strip()}", name)
         if not found:
             return
     if any(piece.text.strip() for piece in found):
         yield Part(text=f"===== {name.rpartition('#')[2]} =====\n", source=name)
-        # An attachment's pages would look like the message's own.
+        # Its pages would look like those of the whole.
         yield from (Part(text=piece.text, source=piece.source) for piece in found)
         yield Part(text="\n", source=name)
     elif not found:
-        warnings.add("attachments without text", name)
+        warnings.add(f"{what} without text", name)
 
 
 _MOST_NOTEBOOK: Final = 128 << 20

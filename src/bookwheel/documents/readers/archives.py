@@ -1,0 +1,81 @@
+"""Read the files of a zip archive, each under its path in it: `papers.zip#2024/offer.pdf`.
+
+Nothing is written below the names that an archive gives. A file is unpacked to a temporary one, read as if it had come
+by itself, and deleted; whatever is not read is named.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.documents.damage import explain_damage, open_package
+from bookwheel.documents.readers.containers import read_inside
+from bookwheel.documents.sources import spool, to_printable
+from bookwheel.errors import SourceError
+
+if TYPE_CHECKING:
+    import zipfile
+    from collections.abc import Iterator
+
+    from bookwheel.documents.sources import SourceFile, SourceWarnings
+    from bookwheel.types import Part
+
+_MOST_FILES: Final = 2000
+# Containers in containers: each adds its mark to the name.
+_MOST_LEVELS: Final = 8
+_BLOCK: Final = 1 << 20
+_UTF8_NAME: Final = 0x800
+_SYSTEM: Final = frozenset({"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"})
+
+
+def read_archive(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the text of each file below a line with its path."""
+    if source.name.count("#") >= _MOST_LEVELS:
+        raise SourceError(f"{source.name} is nested too deeply: unpack it first and give the folder")
+    named: Counter[str] = Counter()
+    with open_package(source, "archive", "Download it again.", locked=True) as archive:
+        entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+        if len(entries) > _MOST_FILES:
+            warnings.add(f"files of archives left out, after the first {_MOST_FILES:,}", source.name)
+        for entry in entries[:_MOST_FILES]:
+            path = _find_path(entry)
+            named[path] += 1
+            path += f" ({named[path]})" if named[path] > 1 else ""
+            name = f"{source.name}#{path}"
+            if why := _reason_to_skip(entry):
+                warnings.add(f"files of archives left out, {why}", name)
+            else:
+                unpacked = partial(_unpack, archive, entry, name, source)
+                yield from read_inside(unpacked, name, "files of archives", warnings)
+
+
+def _find_path(entry: zipfile.ZipInfo) -> str:
+    """Return a file's path in its archive, whose programs write UTF-8 more often than they say so."""
+    path = entry.filename
+    if not entry.flag_bits & _UTF8_NAME:
+        path = path.encode("cp437", "replace").decode("utf-8", "replace")
+        path = entry.filename if "\N{REPLACEMENT CHARACTER}" in path else path
+    return to_printable(path)
+
+
+def _reason_to_skip(entry: zipfile.ZipInfo) -> str:
+    if not _SYSTEM.isdisjoint(PurePosixPath(entry.filename).parts):
+        return "of the system"
+    if stat.S_ISLNK(entry.external_attr >> 16):
+        return "links"
+    return "locked with a password" if entry.flag_bits & 1 else ""
+
+
+def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, source: SourceFile) -> SourceFile:
+    def blocks() -> Iterator[bytes]:
+        with explain_damage(name, "file", "Pack it again."), archive.open(entry) as file:
+            while block := file.read(_BLOCK):
+                yield block
+
+    suffix = PurePosixPath(entry.filename).suffix.lower()
+    return replace(spool(blocks(), name, suffix=suffix), everything=source.everything, ocr=source.ocr)

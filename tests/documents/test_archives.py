@@ -1,0 +1,123 @@
+"""A zip archive is read file by file; what of it is not read is named, and nothing is written where it says."""
+
+import io
+import zipfile
+
+import pytest
+from conversion import convert
+from test_texts import epub
+
+from bookwheel.documents.opening import open_document
+from bookwheel.documents.readers import archives
+from bookwheel.errors import SourceError
+
+
+def pack(files, **settings):
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files:
+            archive.writestr(name, content, **settings)
+    return held.getvalue()
+
+
+def read(folder, data):
+    (folder / "a.zip").write_bytes(data)
+    parts, notes = convert(folder / "a.zip")
+    return "".join(part.text for part in parts), " / ".join(notes), {part.source for part in parts}
+
+
+def test_each_file_is_read_under_its_path_as_what_it_is(tmp_path):
+    epub(tmp_path / "book.epub")
+    files = [
+        ("a.txt", "first leaf"),
+        ("deep/a.txt", "second leaf"),
+        ("list.csv", "name;oil\nAda;3\n"),
+        ("inner.jpg", pack([("note.txt", "third leaf")])),
+        ("book", (tmp_path / "book.epub").read_bytes()),
+    ]
+    text, _, sources = read(tmp_path, pack(files))
+    assert "===== a.txt =====\nfirst leaf\n===== deep/a.txt =====\nsecond leaf\n" in text
+    assert "| Ada | 3 |" in text
+    assert "third leaf" in text
+    assert {"a.zip#deep/a.txt", "a.zip#inner.jpg#note.txt", "a.zip#book"} <= sources
+
+
+def test_whatever_is_not_read_is_named_and_costs_none_of_the_others(tmp_path):
+    link = zipfile.ZipInfo("passwords.txt")
+    link.external_attr = 0o120777 << 16
+    broken = bytearray(pack([("broken.txt", "seventy five " * 9)]))
+    broken[46] ^= 4
+    files = [
+        ("app.exe", b"MZ\x90\0\x03"),
+        ("empty.txt", ""),
+        ("__MACOSX/._a.txt", "x"),
+        (link, "/etc/passwd"),
+        ("cut.zip", pack([("x.txt", "y")])[:40]),
+        ("broken.zip", bytes(broken)),
+        ("bomb.zip", pack([("zeros", bytes(70 << 20))])),
+        ("good.txt", "a good leaf"),
+    ]
+    text, notes, _ = read(tmp_path, pack(files))
+    assert "a good leaf" in text
+    assert "seventy" not in text
+    assert "passwd" not in text
+    for name in ("app.exe", "empty.txt", "__MACOSX/._a.txt", "passwords.txt", "cut.zip", "broken.txt", "bomb.zip"):
+        assert f"a.zip#{name}" in notes or f"#{name}" in notes
+
+
+def test_a_locked_file_is_named_and_the_open_ones_are_read(tmp_path):
+    data = bytearray(pack([("locked.txt", "x"), ("open.txt", "an open leaf")]))
+    for sign, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(sign) + at] |= 1
+    text, notes, _ = read(tmp_path, bytes(data))
+    assert "an open leaf" in text
+    assert "locked with a password: a.zip#locked.txt" in notes
+
+
+def test_nothing_is_written_where_an_archive_says(tmp_path):
+    text, _, _ = read(tmp_path, pack([("../up.txt", "going up"), (str(tmp_path / "here.txt"), "going in")]))
+    assert "going up" in text
+    assert "going in" in text
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_files_of_one_name_are_both_read(tmp_path):
+    text, _, sources = read(tmp_path, pack([("a.txt", "north"), ("a.txt", "south")]))
+    assert "north" in text
+    assert "south" in text
+    assert {"a.zip#a.txt", "a.zip#a.txt (2)"} <= sources
+
+
+def test_depth_and_number_are_bounded(tmp_path, monkeypatch):
+    data = pack([("deepest.txt", "x")])
+    for level in range(20):
+        data = pack([(f"{level}.zip", data), (f"{level}.txt", f"level {level} ")])
+    text, notes, _ = read(tmp_path, data)
+    assert "level 19 " in text
+    assert "level 0 " not in text
+    assert "nested too deeply" in notes
+    monkeypatch.setattr(archives, "_MOST_FILES", 2)
+    text, notes, _ = read(tmp_path, pack([(f"{number}.txt", f"leaf {number}") for number in range(3)]))
+    assert "leaf 1" in text
+    assert "leaf 2" not in text
+    assert "after the first 2: a.zip" in notes
+
+
+def test_an_archive_in_a_folder_or_a_mail_is_read_there(tmp_path):
+    import base64
+
+    (tmp_path / "a.zip").write_bytes(pack([("note.txt", "a packed leaf")]))
+    (tmp_path / "b.eml").write_text(
+        "From: a@b.example\nSubject: x\nMIME-Version: 1.0\nContent-Type: application/zip; name=c.zip\n"
+        "Content-Transfer-Encoding: base64\n\n" + base64.encodebytes(pack([("n.txt", "a posted leaf")])).decode()
+    )
+    text = "".join(part.text for part in open_document([tmp_path]).parts())
+    assert "a packed leaf" in text
+    assert "a posted leaf" in text
+
+
+def test_one_without_anything_to_read_says_why(tmp_path):
+    (tmp_path / "a.zip").write_bytes(pack([("app.exe", b"MZ\x90\0\x03")]))
+    with pytest.raises(SourceError, match=r"a program: a\.zip#app\.exe"):
+        open_document([tmp_path / "a.zip"]).check()

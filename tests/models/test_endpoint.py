@@ -181,5 +181,12 @@ def test_no_redirect_carries_a_document_to_another_host(server, acts, model, tim
     assert [path for path, _, _ in server.asked] == ["/v1/chat/completions"] * times
 
 
+def test_nor_to_another_program_of_the_same_host(server, acts, model):
+    server.plays(acts.sends("", 307, location="http://127.0.0.1:9/v1/chat/completions"))
+    (last,) = asyncio.run(ask_each(model(), "one"))
+    assert isinstance(last, Refused)
+    assert "redirects to 127.0.0.1:9," in str(last)
+
+
 def elsewhere(server) -> str:
     return server.url.replace("127.0.0.1", "localhost") + "/chat/completions"

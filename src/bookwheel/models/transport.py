@@ -96,16 +96,18 @@ class BoundedClient(httpx2.AsyncClient):
 
     async def _check_host(self, request: httpx2.Request) -> None:
         """Raise Refused where a redirect would carry the document to another host, or off TLS."""
-        named, address = urlsplit(self._endpoint.url), self._endpoint.display_url
-        if request.url.host != named.hostname:
-            raise Refused(
-                f"{address} redirects to {request.url.host[:100]}, and no document is sent to a host that you did not "
-                f"name. If that one is right, give its address as the base URL."
-            )
+        named, address = httpx2.URL(self._endpoint.url), self._endpoint.display_url
         if named.scheme == "https" and request.url.scheme != "https":
             raise Refused(
                 f"{address} redirects to an address without TLS, and no document is sent where others can read it. If "
                 f"that is right, give the http address as the base URL."
+            )
+        is_upgraded = (named.scheme, request.url.scheme) == ("http", "https")
+        # Another port is another program, unless it is the same one's with TLS.
+        if request.url.host != named.host or (request.url.port != named.port and not is_upgraded):
+            raise Refused(
+                f"{address} redirects to {request.url.netloc.decode()[:100]}, and no document is sent to a host that "
+                f"you did not name. If that one is right, give its address as the base URL."
             )
 
     async def _bound_cookies(self, _response: httpx2.Response) -> None:

@@ -289,7 +289,12 @@ def step_to_json(step: Step, previous: Memory, *, changes: bool = False) -> Step
         values["score"] = step.score
     values |= cast("StepJson", findings_to_json(step))
     if changes:
-        values["changes"] = _changes_to_json(step)
+        values["changes"] = [
+            {"kind": one.kind, "text": one.text, "words": [(run.kind, run.text) for run in one.words]}
+            if one.words
+            else {"kind": one.kind, "text": one.text}
+            for one in diff_memories(step.before.text, step.after.text)
+        ]
         values["changed_share"] = round(changed_share(step.before.text, step.after.text), 4)
     return values
 
@@ -299,23 +304,9 @@ def findings_to_json(step: Step) -> FindingsJson:
     return cast("FindingsJson", {name: to_plain(found) for name in FINDINGS if (found := getattr(step, name))})
 
 
-def _changes_to_json(step: Step) -> list[MemoryChangeJson]:
-    changes = list[MemoryChangeJson]()
-    for change in diff_memories(step.before.text, step.after.text):
-        changes.append({"kind": change.kind, "text": change.text})
-        if change.words:
-            changes[-1]["words"] = [(run.kind, run.text) for run in change.words]
-    return changes
-
-
 def _answer_turn_to_json(answer: Answer) -> AnswerTurnJson:
-    reply = answer.conversation.reply
-    return {
-        "reply": reply.text,
-        "finish": reply.finish,
-        "flags": list(answer.flags),
-        "usage": to_plain(reply.usage),
-    }
+    reply, flags = answer.conversation.reply, list(answer.flags)
+    return {"reply": reply.text, "finish": reply.finish, "flags": flags, "usage": to_plain(reply.usage)}
 
 
 def evidence_to_json(piece: Evidence) -> EvidenceJson:

@@ -261,7 +261,8 @@ def _describe(type_: type, found: ErrorDetails, table: str) -> str:
     key = _join((table, *path)) or "the body"
     if kind in _UNKNOWN:
         place = _join((table, *path[:-1]))
-        return f"unknown setting {str(path[-1])!r}{f' in [{place}]' if place else ''}; {_suggest(type_, path)}"
+        known = [field.name for field in fields(_type_at(type_, path[:-1]))]
+        return f"unknown setting {str(path[-1])!r}{f' in [{place}]' if place else ''}; {suggest(str(path[-1]), known)}"
     if kind in _MISSING:
         return f"{key} is missing"
     shown = repr(found["input"])
@@ -278,11 +279,11 @@ def _allowed(found: ErrorDetails) -> str:
     return _KINDS.get(kind) or f"valid ({found['msg']})"
 
 
-def _suggest(type_: type, path: Sequence[str | int]) -> str:
+def suggest(name: str, known: Sequence[str]) -> str:
+    """Return the nearest known name as the end of a sentence, or all of them."""
     from difflib import get_close_matches
 
-    known = [field.name for field in fields(_type_at(type_, path[:-1]))]
-    near = get_close_matches(str(path[-1]), known, n=1)
+    near = get_close_matches(name, known, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
 
 

@@ -33,6 +33,7 @@ from bookwheel.reading.several import run_readings
 from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.ways.auto import choose_way, find_default_way
 from bookwheel.reading.ways.registry import GROUP, check_abilities, estimate_reading, is_known, list_ways, load_way
+from bookwheel.schema import suggest
 from bookwheel.types import Document, DocumentInfo, Reading, Status, Usage, WayChoice
 
 if TYPE_CHECKING:
@@ -85,13 +86,9 @@ class WayRequest:
 
 def refuse_unknown(settings: Collection[str], known: Sequence[str]) -> None:
     """Raise InputError for the first setting of no known name; the nearest one is suggested."""
-    from difflib import get_close_matches
-
     for name in settings:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-            raise InputError(f"unknown setting {name!r}; {hint}")
+            raise InputError(f"unknown setting {name!r}; {suggest(name, known)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

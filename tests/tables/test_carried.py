@@ -87,8 +87,7 @@ def test_a_reading_that_goes_on_knows_what_waited(tmp_path: Path) -> None:
 def test_new_lines_stay_and_the_oldest_wait() -> None:
     waiting = WaitingLines(tokenizer=WordTokenizer())
     given = "old one two three\nold four five six"
-    memory, waits = waiting.keep(f"{given}\nnew seven eight nine", given, 9)
-    assert waits
+    memory = waiting.keep(f"{given}\nnew seven eight nine", given, 9)
     assert memory.text.splitlines() == ["old four five six", "new seven eight nine"]
     assert memory.tokens <= 9
     back = waiting.recall(memory, "It has one and two and three.")
@@ -98,5 +97,5 @@ def test_new_lines_stay_and_the_oldest_wait() -> None:
 
 def test_what_fits_is_left_as_it_was_written() -> None:
     waiting = WaitingLines(tokenizer=WordTokenizer())
-    memory, waits = waiting.keep("  a b\n\nc", "", 10)
-    assert (memory.text, waits) == ("  a b\n\nc", False)
+    assert waiting.keep("  a b\n\nc", "", 10).text == "  a b\n\nc"
+    assert waiting.recall(Memory.blank(10), "a b c").text == ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.memory.speakers import TURN, find_time, find_turn, keep_spans, list_speakers
+from bookwheel.plan import DESCRIBED
 from bookwheel.reading.prompts import language_of
 from bookwheel.text.questions import find_kind, shows_kind
 from bookwheel.text.sentences import split_sentences
@@ -43,6 +44,8 @@ _REPEATED: Final = re.compile(r"^[ \t]*>[ \t>]*(?P<words>[^\n]*)(?:\n|\Z)", re.M
 class DatedQuote:
     """The words of a text, with where and when they are from."""
 
+    __pydantic_config__ = DESCRIBED
+
     quote: str
     source: str
     at: str
@@ -57,7 +60,7 @@ class DatedQuote:
     picture: str = ""
     """The label of the picture that it stands in."""
     box: Box | None = None
-    """Its place on the page, where it stands in a picture."""
+    """Its place on the page, where it stands in a picture: left, top, right, bottom, as shares of its sides."""
     confidence: float | None = None
     """How sure the recogniser is of the words, from 0 to 1."""
 

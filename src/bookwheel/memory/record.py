@@ -19,6 +19,7 @@ from bookwheel.journal.memory_rows import (
     blank_version,
 )
 from bookwheel.memory.opened import find_version
+from bookwheel.memory.passages import DatedQuote
 from bookwheel.memory.pictures import MemoryPictureJson, picture_to_json
 from bookwheel.schema import to_plain
 from bookwheel.types import Usage
@@ -83,27 +84,6 @@ class MemoryJson(TypedDict, total=False):
 MemoryDiffJson = TypedDict("MemoryDiffJson", {"memory": str, "from": int, "to": int, "changes": list[LineChangeJson]})
 
 
-class DatedQuoteJson(TypedDict):
-    """Words of a text, with where and when they are from."""
-
-    quote: str
-    source: str
-    at: str
-    start: int
-    end: int
-    text: NotRequired[int]
-    """The number of the text; 0 of what was written by hand."""
-    speaker: NotRequired[str]
-    """Who says it, in a talk."""
-    page: NotRequired[int | None]
-    picture: NotRequired[str]
-    """The label of the picture that they stand in."""
-    box: NotRequired[tuple[float, float, float, float] | None]
-    """Their place on the page, where they stand in a picture: left, top, right, bottom, as shares of its sides."""
-    confidence: NotRequired[float | None]
-    """How sure the recogniser is of the words."""
-
-
 MemoryAnswerJson = TypedDict(
     "MemoryAnswerJson",
     {
@@ -118,9 +98,9 @@ MemoryAnswerJson = TypedDict(
         "answers": str | None,
         "sign": str,
         "claims": list[Claim],
-        "evidence": list[DatedQuoteJson],
-        "superseded": list[DatedQuoteJson],
-        "newer": list[DatedQuoteJson],
+        "evidence": list[DatedQuote],
+        "superseded": list[DatedQuote],
+        "newer": list[DatedQuote],
         "gaps": list[MemoryGapJson],
         "usage": Usage,
     },

@@ -36,11 +36,11 @@ class WaitingLines:
     _words: dict[str, frozenset[str]] = field(default_factory=dict)
     _holders: Counter[str] = field(default_factory=Counter)
 
-    def keep(self, text: str, given: str, limit: int) -> tuple[Memory, bool]:
-        """Return the memory with the lines that there is room for, the new ones first, and whether others wait now."""
+    def keep(self, text: str, given: str, limit: int) -> Memory:
+        """Return the memory with the lines that there is room for, the new ones first; the others wait."""
         tokens = self.tokenizer.count(text)
         if tokens <= limit:
-            return Memory(text=text, tokens=tokens, limit=limit), False
+            return Memory(text=text, tokens=tokens, limit=limit)
         old = set(given.splitlines())
         lines = [line for line in text.splitlines() if line.strip()]
         order = sorted(range(len(lines)), key=lambda at: (lines[at] in old, -at))
@@ -54,7 +54,7 @@ class WaitingLines:
         words = "\n".join(line for at, line in enumerate(lines) if at in kept)
         # The sum of its lines is not always the whole.
         words, tokens, _ = trim(words, limit, self.tokenizer)
-        return Memory(text=words, tokens=tokens, limit=limit), True
+        return Memory(text=words, tokens=tokens, limit=limit)
 
     def recall(self, memory: Memory, section: str) -> Memory:
         """Return the memory for a section: lines that wait and share its rare words, then what was kept."""
@@ -62,7 +62,7 @@ class WaitingLines:
         if not back:
             return memory
         self._drop(back)
-        return self.keep("\n".join((*back, memory.text)), memory.text, memory.limit)[0]
+        return self.keep("\n".join((*back, memory.text)), memory.text, memory.limit)
 
     def follow(self, last: Memory, before: Memory, wrote: str, after: Memory) -> None:
         """Take in what a stored step did: lines that came back before it, those that made way, and those left over."""

@@ -219,32 +219,16 @@ class Collector:
             before = self.waiting.recall(before, chunk.text)
         reader = _ChunkReader(collector=self)
         said, first = await reader.read(chunk.text, before.text)
-        flags = reader.flags
-        after, is_trimmed = self._keep(said.memory or before.text, before)
-        if is_trimmed:
-            flags.append(Flag.TRIMMED)
-        reply = Reply(text=said.to_json(self.request.columns), usage=reader.usage)
-        return Step(
-            chunk=chunk,
-            before=before,
-            after=after,
-            conversation=replace(first, reply=reply),
-            flags=tuple(dict.fromkeys(flags)),
-        )
-
-    def _keep(self, text: str, before: Memory) -> tuple[Memory, bool]:
-        """Return the memory of what was written, and whether something of it is lost."""
+        text = said.memory or before.text
         if self.waiting:
-            return self.waiting.keep(text, before.text, before.limit)[0], False
-        text, tokens, is_trimmed = trim(text, before.limit, self.model.tokenizer)
-        return Memory(text=text, tokens=tokens, limit=before.limit), is_trimmed
-
-    def find_limit(self, messages: Sequence[Message]) -> int:
-        """Return the tokens that a reply to these messages may have."""
-        if self.model.window is None:
-            return self.room.reply
-        tokens = sum(self.model.tokenizer.count(message.content) for message in messages)
-        return min(self.room.reply, self.model.window - tokens - self.model.template_tokens)
+            after = self.waiting.keep(text, before.text, before.limit)
+        else:
+            text, tokens, is_trimmed = trim(text, before.limit, self.model.tokenizer)
+            after = Memory(text=text, tokens=tokens, limit=before.limit)
+            reader.flags += [Flag.TRIMMED] if is_trimmed else []
+        conversation = replace(first, reply=Reply(text=said.to_json(self.request.columns), usage=reader.usage))
+        flags = tuple(dict.fromkeys(reader.flags))
+        return Step(chunk=chunk, before=before, after=after, conversation=conversation, flags=flags)
 
 
 @dataclass(kw_only=True)
@@ -288,7 +272,10 @@ class _ChunkReader:
         first: Conversation | None = None
         said: SectionRows | None = None
         for attempt in range(_TRIES):
-            limit = self.collector.find_limit(messages)
+            limit = self.collector.room.reply
+            if model.window is not None:
+                tokens = sum(model.tokenizer.count(message.content) for message in messages)
+                limit = min(limit, model.window - tokens - model.template_tokens)
             if limit < plan.memory_tokens:
                 break  # There is no room to ask again.
             talk = await converse(messages, model, limit, plan.sampling)

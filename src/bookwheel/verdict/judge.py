@@ -42,9 +42,9 @@ from bookwheel.verdict.search import LocatedSentence, Query, make_query, search
 from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from bookwheel.types import Part, Step
+    from bookwheel.types import Step
 
 _BULLETS: Final = compile_late(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")
 _CHOICE: Final = compile_late(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)
@@ -128,7 +128,10 @@ def judge_answer(
 def examine(answer: str, question: str, parts: PlacedParts) -> list[Finding]:
     """Look for each sentence of an answer in the document."""
     pieces = split_answer(answer)
-    copies = _find_copies(parts, pieces) | find_cited(parts, pieces)
+    copies = find_copies(parts, pieces, _says_something)
+    # A lone "It does not say" is the model's own.
+    alone = {at for at in copies if says_absent(pieces[at]) and not {at - 1, at + 1} & copies.keys()}
+    copies = {at: copy for at, copy in copies.items() if at not in alone} | find_cited(parts, pieces)
     judged = [at for at, piece in enumerate(pieces) if _is_judged(piece)]
     said = {pieces[at]: _say_whole(pieces[at], question) for at in judged}
     # A sentence that an answer repeats is looked for once.
@@ -216,16 +219,6 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
         kept = evidence.add(text, passages)
         claim = replace(claim, verdict=Verdict.PARTLY, evidence=kept, unsaid=finding.unsaid, score=score)
     return claim
-
-
-def _find_copies(parts: Iterable[Part], pieces: Sequence[str]) -> dict[int, LocatedSentence]:
-    """Return where pieces of an answer are copied from. A lone "It does not say" is the model's own."""
-    copies = find_copies(parts, pieces, _says_something)
-    return {
-        at: sentence
-        for at, sentence in copies.items()
-        if not says_absent(pieces[at]) or {at - 1, at + 1} & copies.keys()
-    }
 
 
 def _says_something(passage: Sequence[str]) -> bool:

@@ -117,13 +117,14 @@ def measure(
     ]
     without = [around.share(question.asked, one.keys) for one in around.sentences if not figures & one.keys.keys()]
     lead = max(with_own, default=0.0) - max(without, default=0.0)
+    runs = [_match_longest(claim.tokens, one.tokens, has_gaps=False) for one in passages if claim.tokens and one.tokens]
     return {
         "in all": share_terms(mine, whole),
         "own in all": 1 - len(lost) / len(own),
         "verbatim": float(is_verbatim),
         "order": _share_in_order(claim, best),
         "pairs": _share_pairs(claim, passages),
-        "run": _share_run(claim.tokens, passages),
+        "run": max(runs, default=0) / max(1, len(claim.tokens)),
         "one clause": _share_one_clause(claim, passages),
         "one clause asked": _share_asked_clause(own, question, around),
         "lead": lead,
@@ -227,12 +228,6 @@ def _share_pairs(claim: Sentence, passages: Sequence[Sentence]) -> float:
         for two in passage.terms[at + 1 : at + 4]
     }
     return sum(pair in near for pair in pairs) / len(pairs) if pairs else 1.0
-
-
-def _share_run(tokens: Sequence[str], passages: Sequence[Sentence]) -> float:
-    """Return the share of the tokens in the longest run that stands in one passage."""
-    runs = [_match_longest(tokens, passage.tokens, has_gaps=False) for passage in passages if tokens and passage.tokens]
-    return max(runs, default=0) / max(1, len(tokens))
 
 
 def _share_one_clause(claim: Sentence, passages: Sequence[Sentence]) -> float:

@@ -19,15 +19,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from bookwheel.errors import WorkCancelled
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _T = TypeVar("_T")
 

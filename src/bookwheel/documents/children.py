@@ -40,18 +40,16 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel import errors
 from bookwheel.documents.cancellation import ChildLimits, check_cancelled, current_scope
 from bookwheel.documents.child import EXIT_MEMORY, read_frame, write_frame
 from bookwheel.errors import BookwheelError, ConversionLimit, ConverterCrash, SourceError, WorkCancelled
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
 
 MOST_CHILDREN: Final = max(2, min(8, os.cpu_count() or 1))
 """Children at work at once in this process."""

@@ -19,14 +19,14 @@ import shutil
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.documents.cancellation import CancelScope, check_cancelled, current_scope
 from bookwheel.documents.children import MOST_CHILDREN, run_in_child
@@ -37,9 +37,6 @@ from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.errors import InputError, SourceError, WorkCancelled
 from bookwheel.picture import Picture, PictureLine
 from bookwheel.types import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 # Raise it when a reader of ours gives another text: older conversions are then left alone, and go as the oldest.
 _VERSION: Final = 17

@@ -6,23 +6,18 @@ An archive is opened within bounds, and whatever of it is not read is named.
 from __future__ import annotations
 
 import gzip
+import re
 import zipfile
 import zlib
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from bookwheel.documents.sources import max_unpacked_size, to_printable
+from bookwheel.documents.sources import SourceFile, SourceWarnings, max_unpacked_size, to_printable
 from bookwheel.errors import BookwheelError, MissingExtra, SourceError
 from bookwheel.text.lexicon import words
-
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Collection, Iterator
-
-    from bookwheel.documents.sources import SourceFile, SourceWarnings
-
 
 _MARKUP_SUFFIXES: Final = (".xml", ".rels", "html", ".htm", ".opf", ".ncx")
 # Bytes of markup in one archive at most: it is parsed in memory.

@@ -6,25 +6,19 @@ To add a format, write a reader in `documents.readers`, name it in `_READERS`, a
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.documents.damage import explain_damage, open_package
 from bookwheel.documents.decoding import decode
 from bookwheel.documents.formats import Format, look_at
-from bookwheel.documents.sources import max_unpacked_size, spool
+from bookwheel.documents.sources import SourceFile, SourceWarnings, max_unpacked_size, spool
 from bookwheel.documents.transcripts import find_packed_transcript
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from bookwheel.documents.sources import SourceFile, SourceWarnings
-
-    Reader = Callable[[SourceFile, SourceWarnings], Iterator[Part]]
 
 _ZIP_FORMATS: Final = {
     "word/document.xml": Format.DOCX,
@@ -90,8 +84,7 @@ def read_as(format_: Format, source: SourceFile, warnings: SourceWarnings) -> It
             for text in decode(file.read, source.name, warnings, source.charset):
                 yield Part(text=text, source=source.name)
     else:
-        read: Reader = resolve_name(f"bookwheel.documents.readers.{_READERS[format_]}")
-        yield from read(source, warnings)
+        yield from resolve_name(f"bookwheel.documents.readers.{_READERS[format_]}")(source, warnings)
 
 
 def unpack(source: SourceFile) -> tuple[SourceFile, Format]:

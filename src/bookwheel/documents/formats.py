@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.documents.decoding import SAMPLE, detect_wide_encoding, guess_encoding, is_mostly_utf8
+from bookwheel.documents.sources import SourceFile
 from bookwheel.documents.transcripts import find_transcript
 from bookwheel.errors import SourceError
 from bookwheel.picture import SIGNS
-
-if TYPE_CHECKING:
-    from bookwheel.documents.sources import SourceFile
 
 
 class Format(StrEnum):

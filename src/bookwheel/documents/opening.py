@@ -14,15 +14,17 @@ import errno
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, BinaryIO, Final
 
 from bookwheel.documents.cancellation import check_cancelled
 from bookwheel.documents.children import run_in_child
 from bookwheel.documents.conversions import (
     ConversionStore,
+    OpeningProgress,
     SourceItem,
     drop_doubles,
     part_from_row,
@@ -32,16 +34,10 @@ from bookwheel.documents.conversions import (
 from bookwheel.documents.sources import SourceFile, SourceWarnings, open_path, spool_stream, to_printable
 from bookwheel.errors import InputError, SourceError
 from bookwheel.patterns import compile_late
+from bookwheel.picture import Picture
 from bookwheel.text.lines import write_file_header
 from bookwheel.text.sanitize import is_blank
 from bookwheel.types import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import BinaryIO
-
-    from bookwheel.documents.conversions import OpeningProgress
-    from bookwheel.picture import Picture
 
 # Characters of a part at most, so that cutting chunks holds little more than one chunk in memory.
 _PIECE: Final = 1 << 13

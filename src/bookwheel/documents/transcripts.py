@@ -7,17 +7,15 @@ its place in the file, so that a quote shows who said it, when and where.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.documents.sources import to_printable
 from bookwheel.patterns import compile_late
 from bookwheel.types import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
 
 # Characters of a speaker or a title in a source's name.
 _LONGEST_NAME: Final = 60

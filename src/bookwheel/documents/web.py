@@ -11,26 +11,21 @@ import asyncio
 import ipaddress
 import socket
 import tempfile
+from collections.abc import Coroutine
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import replace
 from email.message import Message
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import httpx2
 
 from bookwheel.background import LoopThread
 from bookwheel.documents.cancellation import check_cancelled, current_scope, run_cancellable
-from bookwheel.documents.sources import spool, take_fingerprint
+from bookwheel.documents.sources import SourceFile, spool, take_fingerprint
 from bookwheel.errors import SourceError
 from bookwheel.text.lexicon import words
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from typing import Any
-
-    from bookwheel.documents.sources import SourceFile
 
 MOST_BYTES: Final = 256 << 20
 MOST_SECONDS: Final = 600.0

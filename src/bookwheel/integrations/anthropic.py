@@ -9,15 +9,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
 from bookwheel.errors import BookwheelError
 from bookwheel.memory.lasting import LastingMemory
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def memory_tool(memory: str | Path | LastingMemory, **settings: Any) -> BetaAbstractMemoryTool:

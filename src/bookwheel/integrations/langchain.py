@@ -8,22 +8,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from langchain_core.documents import Document
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.tools import StructuredTool, ToolException
 
 from bookwheel.api import aread, read
+from bookwheel.arguments import Source
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BookwheelError
-from bookwheel.types import Reading  # noqa: TC001 - LangChain evaluates the annotations of a tool's function
+from bookwheel.types import Reading
 from bookwheel.views.verdicts import describe_claim, list_cautions
-
-if TYPE_CHECKING:
-    from langchain_core.runnables import Runnable
-
-    from bookwheel.arguments import Source
 
 
 class Question(TypedDict):

@@ -13,14 +13,16 @@ import struct
 import sys
 import zlib
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.errors import JournalError
+from bookwheel.journal.access import ReadPool
 from bookwheel.journal.files import (
     COMMITS,
     LockTaken,
@@ -35,11 +37,6 @@ from bookwheel.journal.files import (
     translate_errors,
 )
 from bookwheel.journal.tables import IS_WHOLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bookwheel.journal.access import ReadPool
 
 # How a damaged row is called: SQL for its name.
 _NAMES: Final = {

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 import zlib
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from bookwheel.errors import JournalError, JournalFull, NotKept
+from bookwheel.journal.access import ReadPool, Writer
 from bookwheel.journal.files import measure_journal, translate_errors
 from bookwheel.journal.originals import (
     PICTURE_COLUMNS,
@@ -25,17 +29,9 @@ from bookwheel.journal.originals import (
     pictures_from_rows,
 )
 from bookwheel.journal.tables import IS_SOUND, from_json, load_text, store_text, to_json
+from bookwheel.picture import Picture
 from bookwheel.text.lines import find_lines, has_lines
-from bookwheel.types import DocumentInfo, Part
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from bookwheel.journal.access import ReadPool, Writer
-    from bookwheel.picture import Picture
-    from bookwheel.types import Document
+from bookwheel.types import Document, DocumentInfo, Part
 
 # Characters of a piece.
 _PIECE: Final = 1 << 20

@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import JournalError, LostWrites
 from bookwheel.journal.tables import MIGRATIONS, add_functions, load_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 # Marks an SQLite file as a journal of ours ("BOKW").
 _APPLICATION: Final = 0x424F4B57

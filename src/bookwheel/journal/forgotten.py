@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+import sqlite3
+from collections.abc import Sequence
+from typing import Final
 
 from bookwheel.journal.memory_pictures import drop_unmarked
 from bookwheel.journal.tables import digest, store_text
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Sequence
 
 ADDED: Final = "added: "
 """Before the id of a source: how far it was read when it was added, not followed."""

@@ -6,22 +6,19 @@ What is kept says what it was made of. Whoever asks with other words makes it an
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import islice
 from math import isfinite
+from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.errors import JournalError
+from bookwheel.journal.access import ReadPool, Writer
 from bookwheel.journal.files import connect_read_only
 from bookwheel.journal.tables import from_json, to_json
 from bookwheel.text.tokens import replace_surrogates
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from bookwheel.journal.access import ReadPool, Writer
 
 # Other writes have their turn after so many rows.
 _AT_ONCE: Final = 10_000

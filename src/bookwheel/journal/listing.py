@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from bookwheel.errors import JournalError
 from bookwheel.journal.files import connect_read_only, prepare_file, translate_errors
 from bookwheel.journal.tables import IS_SOUND, load_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _COLUMNS: Final = (
     "readings.id, created, status, documents.name, question, coalesce(answer, error), plan, "

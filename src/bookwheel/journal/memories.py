@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 from bookwheel.errors import InputError, JournalError, NotKept
+from bookwheel.journal.access import ReadPool, Writer
 from bookwheel.journal.files import connect, hold_lock, lock_folder, translate_errors
 from bookwheel.journal.forgotten import drop_answers, drop_places, drop_words
 from bookwheel.journal.memory_indexes import MemoryIndexes
 from bookwheel.journal.memory_pictures import MemoryPictures, insert_parts, insert_rows, label_parts
-from bookwheel.journal.memory_rows import MEMORIES, TEXTS, TOMBSTONES, VERSIONS, MemoryText, Tombstone
+from bookwheel.journal.memory_rows import (
+    MEMORIES,
+    TEXTS,
+    TOMBSTONES,
+    VERSIONS,
+    MemoryRecord,
+    MemoryText,
+    MemoryVersion,
+    Tombstone,
+)
+from bookwheel.journal.rows import RowFormat
 from bookwheel.journal.tables import IS_SOUND, digest, from_json, load_text, store_text, to_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from bookwheel.journal.access import ReadPool, Writer
-    from bookwheel.journal.memory_rows import MemoryRecord, MemoryVersion
-    from bookwheel.journal.rows import RowFormat
-    from bookwheel.types import Part
+from bookwheel.types import Part
 
 _COPIED: Final = {
     "memory_texts": f"{TEXTS.names}, content",

@@ -6,18 +6,14 @@ made of texts that were forgotten meanwhile is not kept.
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.memory_rows import TEXTS
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Sequence
-
-    from bookwheel.journal.access import ReadPool, Writer
-    from bookwheel.journal.memory_rows import MemoryText
+from bookwheel.journal.access import ReadPool, Writer
+from bookwheel.journal.memory_rows import TEXTS, MemoryText
 
 _COUNT: Final = len(TEXTS.columns)
 # The indexes, and the texts that none is of: as of one moment.

@@ -6,20 +6,16 @@ picture's SHA-256 stand behind it: `scan.png, page 1, figure 1 #3fa9c1`.
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from bookwheel.journal.access import ReadPool
 from bookwheel.journal.originals import PICTURE_COLUMNS, load_picture, pictures_from_rows, to_values
 from bookwheel.journal.tables import load_text, store_text
-from bookwheel.picture import MARK, split_label
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Sequence
-
-    from bookwheel.journal.access import ReadPool
-    from bookwheel.picture import Picture
-    from bookwheel.types import Part
+from bookwheel.picture import MARK, Picture, split_label
+from bookwheel.types import Part
 
 _LONGEST_NAME: Final = 200
 _BRACKETS: Final = str.maketrans("[]\n\r", "()  ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - the rows follow the annotations, as of the next two
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -10,11 +10,11 @@ from typing import Annotated, Final
 
 from bookwheel.bounds import Gt
 from bookwheel.errors import InputError
-from bookwheel.flags import Flag  # noqa: TC001
+from bookwheel.flags import Flag
 from bookwheel.journal.rows import Codec, RowFormat, name_usage
 from bookwheel.journal.tables import from_json, to_json
-from bookwheel.models.registry import ModelAddress  # noqa: TC001
-from bookwheel.plan import Plan  # noqa: TC001
+from bookwheel.models.registry import ModelAddress
+from bookwheel.plan import Plan
 from bookwheel.schema import check_bounds, from_plain, to_plain
 from bookwheel.types import Finish, Memory, Usage
 

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sqlite3
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from bookwheel.errors import JournalError
+from bookwheel.journal.access import ReadPool
 from bookwheel.journal.tables import from_json, load_text, store_text, to_json
 from bookwheel.picture import Picture, PictureLine, is_picture
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from bookwheel.journal.access import ReadPool
 
 MOST_BYTES: Final = 64 << 20
 _BLOCK: Final = 1 << 20

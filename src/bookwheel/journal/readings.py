@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from bookwheel.errors import JournalError, NotKept
+from bookwheel.journal.access import ReadPool
 from bookwheel.journal.documents import NEWEST_DOCUMENT, StoredDocument
 from bookwheel.journal.rows import (
     ADDRESS,
@@ -17,14 +19,8 @@ from bookwheel.journal.rows import (
     step_to_row,
 )
 from bookwheel.journal.tables import IS_SOUND, from_json, load_text, store_text
-from bookwheel.types import DocumentInfo, Memory
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bookwheel.journal.access import ReadPool
-    from bookwheel.models.registry import ModelAddress
-    from bookwheel.types import Reading, Step
+from bookwheel.models.registry import ModelAddress
+from bookwheel.types import DocumentInfo, Memory, Reading, Step
 
 # Steps that one query fetches.
 _STEPS_PER_QUERY: Final = 64

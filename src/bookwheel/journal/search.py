@@ -11,20 +11,17 @@ import json
 import re
 import sqlite3
 import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from bookwheel.errors import JournalError
+from bookwheel.journal.access import ReadPool
 from bookwheel.journal.documents import StoredDocument
 from bookwheel.journal.files import file_beside, make_private, translate_errors
 from bookwheel.journal.tables import load_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from bookwheel.journal.access import ReadPool
 
 # Characters of a passage: what is searched for must stand in one.
 _PASSAGE: Final = 2000

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.claims import Claim, Fit, Sign, Verdict, choose_sign, sum_up_fits, sum_up_verdicts
+from bookwheel.journal.access import ReadPool, Writer
 from bookwheel.journal.documents import delete_unread
 from bookwheel.journal.files import DOCUMENT_TYPES, find_type
 from bookwheel.journal.tables import from_json, load_text, store_text
 from bookwheel.schema import from_plain
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bookwheel.journal.access import ReadPool, Writer
 
 # ?1 owner · ?2 rows of `documents` or NULL · ?3 ids of readings or NULL · ?4 search · ?5 SHA-256 or NULL
 _BOOKS: Final = """

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.errors import BadReply, EmptyReply, ServerFault, Unreachable
 from bookwheel.text.tokens import EstimatingTokenizer, are_possible, least_tokens
 from bookwheel.types import Finish, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
-
 
 # Every other reason, except the two below, means that the model stopped by itself.
 _FINISHES: Final = {

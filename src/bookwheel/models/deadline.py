@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from bookwheel.errors import ModelError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
 
 _T = TypeVar("_T")
 

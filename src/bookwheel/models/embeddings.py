@@ -17,24 +17,20 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import isfinite, log, sqrt
 from operator import mul
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from bookwheel.errors import BadReply, InputError, MissingAbility, ModelError, Rejected, UnknownModel
-from bookwheel.models.base import EmbeddingModel, Embeddings, Vector, embed_texts, missing_embeddings, unwrap
+from bookwheel.models.base import EmbeddingModel, Embeddings, Model, Vector, embed_texts, missing_embeddings, unwrap
 from bookwheel.models.completion import as_mapping, settle_usage
+from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.server_errors import is_missing_route
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from bookwheel.models.base import Model
-    from bookwheel.models.endpoint import Endpoint
 
 # Servers bound the texts of a request: OpenAI takes 2,048, text-embeddings-inference 32.
 BATCH: Final = 32

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import base64
 import secrets
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from math import exp
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.errors import BookwheelError, ModelError, TimedOut
-from bookwheel.models.base import Ability, JudgingModel, unwrap
+from bookwheel.models.base import Ability, JudgingModel, Model, unwrap
 from bookwheel.models.completion import as_mapping, parse_count
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.vision import refuses_pictures
 from bookwheel.picture import Picture
 from bookwheel.plan import Sampling
 from bookwheel.types import Message
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from bookwheel.models.base import Model
 
 _QUESTION: Final = (Message(role="user", content="Is water wet? Reply with one word, Yes or No."),)
 _SENTENCE: Final = "The lamp burns at night."

@@ -13,12 +13,13 @@ import asyncio
 import json
 import logging
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Required, Self, TypedDict, Unpack
+from typing import Any, Final, Required, Self, TypedDict, Unpack
 
 from bookwheel.errors import WindowExceeded
-from bookwheel.models.base import REPLY_WATCHER
+from bookwheel.models.base import REPLY_WATCHER, Ability, Embeddings, Judgement, Likelihood
 from bookwheel.models.completion import Completion, StreamedReply, parse_completion
 from bookwheel.models.deadline import end_within
 from bookwheel.models.embeddings import ServerEmbedder
@@ -39,13 +40,7 @@ from bookwheel.models.transport import late_reply
 from bookwheel.models.vision import PictureRule
 from bookwheel.plan import Plan, Sampling
 from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer, are_possible, least_tokens
-from bookwheel.types import Reply, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bookwheel.models.base import Ability, Embeddings, Judgement, Likelihood
-    from bookwheel.types import Message
+from bookwheel.types import Message, Reply, Usage
 
 _CHAT_ROUTE: Final = "/chat/completions"
 _CONCURRENCY: Final = 16

@@ -14,13 +14,11 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from bookwheel.environment import Environment
 from bookwheel.errors import MissingExtra, NoWeights
 from bookwheel.models.weights import SMOLLM2
-
-if TYPE_CHECKING:
-    from bookwheel.environment import Environment
 
 _HEADER: Final = 1 << 20
 # Blocks of the rest that are hashed too: whole files of many gigabytes would take longer than the proof.

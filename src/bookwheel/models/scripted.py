@@ -16,7 +16,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from bookwheel.errors import MissingAbility
 from bookwheel.models.base import Ability, Judgement, Likelihood
@@ -26,10 +27,7 @@ from bookwheel.text.lexicon import words
 from bookwheel.text.tokens import Tokenizer, WordTokenizer
 from bookwheel.types import Finish, Message, Reply, Usage
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    Script = Callable[[Sequence[Message]], str | Reply | Exception]
+Script = Callable[[Sequence[Message]], str | Reply | Exception]
 
 
 class ScriptedModel:

@@ -5,20 +5,16 @@ This happens once, before a reading starts, so a wrong address or a rejected key
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.errors import UnknownModel
+from bookwheel.models.client import Client
 from bookwheel.models.completion import parse_count
+from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.server_errors import StatusError, is_html, request_errors, translate_error, wrong_address_error
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bookwheel.models.client import Client
-    from bookwheel.models.endpoint import Endpoint
 
 _WINDOWS: Final = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx")
 _MOST_NAMES: Final = 20

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import base64
 import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.errors import (
     BadReply,
@@ -27,20 +28,15 @@ from bookwheel.errors import (
     Unreachable,
 )
 from bookwheel.models.base import Ability, Judgement, Likelihood
-from bookwheel.models.completion import as_mapping, parse_ids, parse_number, settle_usage
+from bookwheel.models.client import Client
+from bookwheel.models.completion import Completion, as_mapping, parse_ids, parse_number, settle_usage
+from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.engine import force_tokens, parse_forced_tokens
 from bookwheel.models.server_errors import is_missing_route
 from bookwheel.models.server_models import ServerSoftware
+from bookwheel.plan import Sampling
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Message, TokenRecord, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from bookwheel.models.client import Client
-    from bookwheel.models.completion import Completion
-    from bookwheel.models.endpoint import Endpoint
-    from bookwheel.plan import Sampling
 
 # The most that OpenAI and, by default, vLLM list.
 _LISTED: Final = 20

@@ -11,22 +11,18 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from bookwheel.background import LoopThread
 from bookwheel.errors import BadReply, ModelError
+from bookwheel.models.client import Client
 from bookwheel.models.completion import parse_count, parse_ids
-from bookwheel.text.tokens import replace_surrogates
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
-
-    from bookwheel.models.client import Client
-    from bookwheel.models.endpoint import Endpoint
-    from bookwheel.text.tokens import ScannedText
+from bookwheel.models.endpoint import Endpoint
+from bookwheel.text.tokens import ScannedText, replace_surrogates
 
 # The first request holds this much text per token of the limit, and more only if that fits.
 _CHARACTERS_PER_TOKEN: Final = 8

@@ -18,18 +18,13 @@ sees, so the user does (`--vision`), or `bookwheel models` tries it with a small
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from bookwheel.errors import InputError, Rejected, ServerFault
-from bookwheel.models.base import unwrap
+from bookwheel.errors import InputError, ModelError, Rejected, ServerFault
+from bookwheel.models.base import Model, unwrap
 from bookwheel.patterns import compile_late
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bookwheel.errors import ModelError
-    from bookwheel.models.base import Model
 
 # Pixels of a side of a Qwen-VL token, of a tile of GPT, and of what GPT scales to.
 _PATCH: Final = 28

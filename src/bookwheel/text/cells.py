@@ -5,11 +5,9 @@ from __future__ import annotations
 import csv
 import re
 import unicodedata
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 TOTAL: Final = re.compile(
     r"(?:sub|grand )?totals?\b|sum\b|net\b|amount due|balance|to pay\b|vat\b|tax\b|"

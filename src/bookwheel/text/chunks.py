@@ -11,19 +11,14 @@ nothing about that.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, Self
+from collections.abc import AsyncIterator, Iterator
+from typing import Final, Self
 
 from bookwheel.background import let_leave
 from bookwheel.patterns import compile_late
 from bookwheel.text.sanitize import escape_markup
-from bookwheel.text.tokens import SEAM, EstimatingTokenizer, scan_text
-from bookwheel.types import Chunk
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from bookwheel.text.tokens import Tokenizer
-    from bookwheel.types import Document, Part
+from bookwheel.text.tokens import SEAM, EstimatingTokenizer, Tokenizer, scan_text
+from bookwheel.types import Chunk, Document, Part
 
 _CHARACTERS_PER_TOKEN: Final = 6
 # Eighths of the last chunk's length that are looked at for the next: most differ by less than one.

@@ -12,16 +12,13 @@ what belongs together, and every language says in a word or two that it defines 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, takewhile
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.text.lexicon import words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from bookwheel.text.lines import Line, Span
+from bookwheel.text.lines import Line, Span
 
 _SUFFIXES: Final = words(
     "py pyi pyx go ts tsx mts cts js jsx mjs cjs sql rs java kt kts scala swift c h cc cpp cxx hpp cs rb php "

@@ -17,16 +17,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bookwheel.text.cells import read_row, split_cells
 from bookwheel.text.numbers import find_dates, read_amount
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import BRACKETS, choose_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _LEAST: Final = re.compile(
     r"\b(?:least|fewe(?:r|st)|less|lowe(?:r|st)|smalle(?:r|st)|shorte(?:r|st)|cheape(?:r|st)|lighte(?:r|st)|earlie(?:r|st)|"

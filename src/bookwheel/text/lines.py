@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import words
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Span = tuple[int, int]
 

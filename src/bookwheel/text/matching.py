@@ -7,19 +7,17 @@ removes from prompts, are ignored. Every span is in the characters of the origin
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise, zip_longest
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import words
 from bookwheel.text.sanitize import sanitize
 from bookwheel.text.sentences import find_ends
-
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Sequence
 
 # Scripts without blanks between words: each character is a word, and pairs are looked up, as they say more.
 UNSPACED: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"

@@ -15,17 +15,15 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import stem, words
 from bookwheel.text.matching import parse_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 _HOW_WHY: Final = compile_late(
     r"^\s*(?:and |so )?(?:why|how (?!many|much|long|far|old|often|big|large|high|deep|soon|late|early|"

@@ -11,22 +11,19 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import accumulate, chain, islice
 from math import log
 from operator import sub
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.lexicon import FORMS, stem
 from bookwheel.text.matching import Passage, parse_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from bookwheel.types import Document
+from bookwheel.types import Document
 
 _HAN: Final = "\u4e00-\u9fff\u3400-\u4dbf"
 _WORD: Final = compile_late(f"[{_HAN}]|[^\\W{_HAN}]+")

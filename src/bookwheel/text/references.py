@@ -10,10 +10,8 @@ A list begins at a line that says so and goes on as long as its lines have years
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Final
 
 _TITLE: Final = re.compile(
     r"^[#*\s]*(?:(?:\d+|[IVX]+|[A-Z])\.?\s+)?"

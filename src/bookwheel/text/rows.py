@@ -13,16 +13,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bookwheel.text.cells import read_row
 from bookwheel.text.lexicon import stem, words
 from bookwheel.text.questions import find_columns, find_counted
 from bookwheel.text.ranking import QuestionWords, find_stems
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
 
 _ASKS: Final = re.compile(
     "(?:是|有|要)?(?:多少|什么|哪[里儿个位天年]|谁|几|多久|何时|怎么)钱?|[的呢吗？?]|价[格钱]|费用|合计|总共"

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
 from bookwheel.text import lexicon
 from bookwheel.text.cells import split_cells
@@ -25,9 +26,6 @@ from bookwheel.text.comparisons import HAN, find_key, list_measured, measure, re
 from bookwheel.text.numbers import find_dates
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import choose_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _VALUE: Final = (
     r"(?P<value>[£$€¥]? ?\d(?:[\d,.]*\d)?|"

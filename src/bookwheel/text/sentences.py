@@ -13,13 +13,11 @@ verdict on both of its sides, and the origins of memory lines.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _END: Final = compile_late(
     r"^(?:={5} [^\n]+ ={5}|#{1,6} [^\n]+)\n"

@@ -15,21 +15,17 @@ nothing here is worded anew. Purely lines and their shapes: nothing of sentences
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.text.cells import has_header, split_cells
 from bookwheel.text.code import is_program, split_code
 from bookwheel.text.lexicon import SMALL_NUMBERS
-from bookwheel.text.lines import FILE_HEADER, Line, read_lines
+from bookwheel.text.lines import FILE_HEADER, Line, Span, read_lines
 from bookwheel.text.references import find_references
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bookwheel.text.lines import Span
 
 
 class Shape(StrEnum):

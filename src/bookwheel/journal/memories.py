@@ -20,7 +20,7 @@ from bookwheel.journal.access import ReadPool, Writer
 from bookwheel.journal.files import connect, hold_lock, lock_folder, translate_errors
 from bookwheel.journal.forgotten import drop_answers, drop_places, drop_words
 from bookwheel.journal.memory_indexes import MemoryIndexes
-from bookwheel.journal.memory_pictures import MemoryPictures, insert_parts, insert_rows, label_parts
+from bookwheel.journal.memory_pictures import MemoryPictures, insert_parts, label_parts
 from bookwheel.journal.memory_rows import (
     MEMORIES,
     TEXTS,
@@ -31,6 +31,7 @@ from bookwheel.journal.memory_rows import (
     MemoryVersion,
     Tombstone,
 )
+from bookwheel.journal.originals import PICTURE_COLUMNS
 from bookwheel.journal.rows import RowFormat
 from bookwheel.journal.tables import IS_SOUND, digest, from_json, load_text, store_text, to_json
 from bookwheel.types import Part
@@ -41,6 +42,8 @@ _COPIED: Final = {
     "memory_answers": "number, version, record, prompt_tokens, completion_tokens, asked",
     "memory_forgets": f"{TOMBSTONES.names}, masks",
     "memory_follows": "source, place",
+    "memory_pages": "text, start, page",
+    "memory_pictures": f"text, {PICTURE_COLUMNS}",
 }
 """The columns of a memory that a copy of it has."""
 _NEXT: Final = "SELECT coalesce(max(number), 0) + 1 FROM"
@@ -355,13 +358,15 @@ class MemoryTables:
             )
             for table, columns in _COPIED.items()
         ]
-        pictures = self.pictures(record.number).list_rows()
+        own = "SELECT picture FROM memory_pictures WHERE memory = ?"
+        query = f"SELECT sha256, content FROM pictures WHERE sha256 IN ({own})"
+        pictures = self._reader.fetch_all(query, (record.number,))
         (totals,) = self._fetch("memories", "texts, characters, newest", "number = ?", record.number)
 
         def copy(connection: sqlite3.Connection) -> None:
             for insert, rows in copies:
                 connection.executemany(insert, rows)
-            insert_rows(connection, number, pictures)
+            connection.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?)", pictures)
             update = "UPDATE memories SET texts = ?, characters = ?, newest = ? WHERE number = ?"
             connection.execute(update, (*totals, number))
 
@@ -375,7 +380,8 @@ class MemoryTables:
 
     def _fetch(self, table: str, columns: str, condition: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the columns of rows. Raise JournalError if one is damaged."""
-        query = f"SELECT {IS_SOUND[table]}, {columns} FROM {table} WHERE {condition}"
+        # Pages and pictures have no checksum.
+        query = f"SELECT {IS_SOUND.get(table, '1')}, {columns} FROM {table} WHERE {condition}"
         rows = self._reader.fetch_all(query, values)
         if not all(is_sound for is_sound, *_ in rows):
             raise _damage_error(table, self._reader.path)

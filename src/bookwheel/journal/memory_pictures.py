@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from bookwheel.journal.access import ReadPool
 from bookwheel.journal.originals import PICTURE_COLUMNS, load_picture, pictures_from_rows, to_values
@@ -92,22 +92,3 @@ class MemoryPictures:
 
     def load(self, sha256: str) -> bytes:
         return load_picture(self._reader, sha256)
-
-    def list_rows(self) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-        """Return the rows of its pages, its pictures and their bytes, for a copy."""
-        own = (self._memory,)
-        pages = self._reader.fetch_all("SELECT text, start, page FROM memory_pages WHERE memory = ?", own)
-        facts = self._reader.fetch_all(f"SELECT text, {PICTURE_COLUMNS} FROM memory_pictures WHERE memory = ?", own)
-        wanted = "SELECT picture FROM memory_pictures WHERE memory = ?"
-        return (
-            pages,
-            facts,
-            self._reader.fetch_all(f"SELECT sha256, content FROM pictures WHERE sha256 IN ({wanted})", own),
-        )
-
-
-def insert_rows(connection: sqlite3.Connection, memory: int, rows: tuple[list[tuple[Any, ...]], ...]) -> None:
-    pages, facts, contents = rows
-    connection.executemany("INSERT INTO memory_pages VALUES (?, ?, ?, ?)", [(memory, *row) for row in pages])
-    connection.executemany(_INSERT, [(memory, *row) for row in facts])
-    connection.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?)", contents)

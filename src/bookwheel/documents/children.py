@@ -56,6 +56,7 @@ MOST_CHILDREN: Final = max(2, min(8, os.cpu_count() or 1))
 
 # What a parser may need of the environment. Everything else stays here, above all keys.
 _ENVIRONMENT: Final = frozenset({"PATH", "HOME", "LANG", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH", "PYTHONHOME"})
+_FOLDERS: Final = ("TMPDIR", "TEMP", "TMP")
 # Set in a child, to its niceness. It starts no children of its own: its limits hold for all that it does.
 _IS_CHILD: Final = "BOOKWHEEL_CHILD"
 # Conversions that one child serves: parsers leak, and a fresh one costs little among so many.
@@ -100,6 +101,10 @@ class _Child:
         self.is_idle = True
         self._end: BookwheelError | None = None
         self._lock = threading.Lock()
+        # What a parser needs, the import path of this process, and a folder of its own.
+        names = [name for name in os.environ if name.upper() in _ENVIRONMENT or name.startswith("LC_")]
+        kept = {name: os.environ[name] for name in names}
+        path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
         try:
             self._folder = tempfile.mkdtemp(prefix="bookwheel-child-")
             self._process = subprocess.Popen(
@@ -107,7 +112,7 @@ class _Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=_child_environment(self._folder, niceness),
+                env={**kept, _IS_CHILD: str(niceness), "PYTHONPATH": path, **dict.fromkeys(_FOLDERS, self._folder)},
                 # Ctrl-C in a terminal goes to a whole group; this process decides what happens to its children.
                 start_new_session=True,
             )
@@ -272,13 +277,6 @@ class _Pool:
             idle, self._idle = self._idle, []
         for child in idle:
             child.end()
-
-
-def _child_environment(folder: str, niceness: int) -> dict[str, str]:
-    """Return the child's environment: what a parser needs, the import path of this process, and its folder."""
-    kept = {name: value for name, value in os.environ.items() if name.upper() in _ENVIRONMENT or name.startswith("LC_")}
-    path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
-    return {**kept, _IS_CHILD: str(niceness), "PYTHONPATH": path, "TMPDIR": folder, "TEMP": folder, "TMP": folder}
 
 
 # The parent, which answers others meanwhile, runs before conversions.

@@ -102,7 +102,12 @@ def repair(path: Path) -> tuple[Path, list[str]]:
     for end in ("", "-wal", "-shm"):
         file_beside(fresh, end).unlink(missing_ok=True)
     with translate_errors(path, "repair"), hold_lock(lock_folder(path) / "opening", wait=True):
-        _check_idle(path)
+        for lock in lock_folder(path).glob("*.lock"):
+            try:
+                with hold_lock(lock):
+                    pass
+            except LockTaken as taken:
+                raise JournalError(f"the journal {path} is being read into by process {taken}; end it first") from None
         old = file_beside(path, f".damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}")
         with ExitStack() as open_files:
             source = open_files.enter_context(_open_damaged(path))
@@ -119,15 +124,6 @@ def repair(path: Path) -> tuple[Path, list[str]]:
         for gone in (file_beside(path, ".search"), file_beside(fresh, "-wal"), file_beside(fresh, "-shm")):
             gone.unlink(missing_ok=True)
     return old, lost
-
-
-def _check_idle(path: Path) -> None:
-    for lock in lock_folder(path).glob("*.lock"):
-        try:
-            with hold_lock(lock):
-                pass
-        except LockTaken as taken:
-            raise JournalError(f"the journal {path} is being read into by process {taken}; end it first") from None
 
 
 @contextmanager

@@ -114,7 +114,15 @@ def search(
         return []
     with _open(reader.path) as index:
         _clear_deleted(index, reader)
-        _add_new(index, reader)
+        # What is new or has changed since the last search.
+        has = dict(index.execute("SELECT text, until FROM texts"))
+        for text, sha256, characters in reader.fetch_all("SELECT id, sha256, characters FROM texts"):
+            if has.get(text, 0) < characters:
+                _add_text(index, reader, text, sha256, has.get(text, 0))
+        known = dict(index.execute("SELECT reading, state FROM readings"))
+        for number, state in reader.fetch_all(_READINGS):
+            if known.get(number) != state:
+                _add_reading(index, reader, number, state)
         found = _load_numbers(reader, "SELECT number FROM readings WHERE id", ids)
         numbers = [row[0] for row in index.execute(_FIND_READINGS, (expression, limit, found))]
         found = _load_numbers(reader, "SELECT id FROM texts WHERE sha256", documents)
@@ -155,17 +163,6 @@ def _open(journal: Path) -> Iterator[sqlite3.Connection]:
             except sqlite3.OperationalError as error:
                 raise JournalError(f"this Python's SQLite has no full-text search ({error})") from error
             yield index
-
-
-def _add_new(index: sqlite3.Connection, reader: ReadPool) -> None:
-    has = dict(index.execute("SELECT text, until FROM texts"))
-    for text, sha256, characters in reader.fetch_all("SELECT id, sha256, characters FROM texts"):
-        if has.get(text, 0) < characters:
-            _add_text(index, reader, text, sha256, has.get(text, 0))
-    known = dict(index.execute("SELECT reading, state FROM readings"))
-    for number, state in reader.fetch_all(_READINGS):
-        if known.get(number) != state:
-            _add_reading(index, reader, number, state)
 
 
 def _add_text(index: sqlite3.Connection, reader: ReadPool, text: int, sha256: str, until: int) -> None:

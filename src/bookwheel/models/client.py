@@ -114,20 +114,16 @@ class Client:
                 if answer.is_success:
                     return answer
                 if stream:
-                    await _read_all(answer)
+                    try:
+                        await answer.aread()
+                    finally:
+                        await answer.aclose()
                 asked = find_retry_after(answer.headers)
                 if not tries_left or not _may_pass(answer) or (asked or 0) > _LONGEST_WISH:
                     raise StatusError(answer)
                 wait = asked or wait
             await asyncio.sleep(wait)
         raise AssertionError("the last try returns or raises")
-
-
-async def _read_all(answer: httpx2.Response) -> None:
-    try:
-        await answer.aread()
-    finally:
-        await answer.aclose()
 
 
 def _may_pass(answer: httpx2.Response) -> bool:

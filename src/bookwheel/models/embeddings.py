@@ -144,12 +144,10 @@ class StaticEmbedder:
         ids = self._tokenize(text)
         missing = sorted({token for token in ids if token not in self._rows})
         if missing:
-            rows = self._load(missing) - self._mean
-            self._rows.update((token, row * self._weigh(token)) for token, row in zip(missing, rows, strict=True))
+            rows, spread = self._load(missing) - self._mean, log(self._size / _FIRST + 1)
+            shares = (1 / ((max(token, 0) + _FIRST) * spread) for token in missing)
+            weighed = (row * (_SMOOTHING / (_SMOOTHING + share)) for row, share in zip(rows, shares, strict=True))
+            self._rows.update(zip(missing, weighed, strict=True))
         total = sum((self._rows[token] for token in ids), start=0.0 * self._mean)
         values = [float(value) for value in total]
         return _normalize(values) if any(values) else (1.0, *([0.0] * (len(values) - 1)))
-
-    def _weigh(self, token: int) -> float:
-        share = 1 / ((max(token, 0) + _FIRST) * log(self._size / _FIRST + 1))
-        return _SMOOTHING / (_SMOOTHING + share)

@@ -149,11 +149,13 @@ class Llama:
                 raise Stopped
             block = f"blk.{layer}"
             h = self._norm(x, f"{block}.attn_norm")
-            q, k, v = (self._split_heads(self._apply(h, f"{block}.attn_{name}", adapter)) for name in "qkv")
+            # (head, token, size) from (token, head * size)
+            mixed = (self._apply(h, f"{block}.attn_{name}", adapter) for name in "qkv")
+            q, k, v = (one.reshape(len(one), -1, self._size).transpose(1, 0, 2) for one in mixed)
             keys, values = state.keys[layer], state.values[layer]
             keys[:, begin:end], values[:, begin:end] = _rotate(k, turns), v
-            mixed = _attend(_rotate(q, turns), keys[:, :end], values[:, :end], seen)
-            x += self._apply(mixed, f"{block}.attn_output", adapter)
+            means = _attend(_rotate(q, turns), keys[:, :end], values[:, :end], seen)
+            x += self._apply(means, f"{block}.attn_output", adapter)
             h = self._norm(x, f"{block}.ffn_norm")
             gate, up = (self._apply(h, f"{block}.ffn_{name}", adapter) for name in ("gate", "up"))
             x += self._apply(_silu(gate, times=up), f"{block}.ffn_down", adapter)
@@ -170,15 +172,12 @@ class Llama:
         scale = np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + self._epsilon)
         return np.asarray(x / scale * self._weights[f"{name}.weight"])
 
-    def _split_heads(self, x: Floats) -> Floats:
-        """Return (head, token, size) from (token, head * size)."""
-        return x.reshape(len(x), -1, self._size).transpose(1, 0, 2)
-
     def _find_state(self, ids: Sequence[int], *, is_judgement: bool) -> tuple[int, _State | None]:
         """Return how many of the first ids were computed before, and a state that begins with them."""
         with self._lock:
             known = [(key, state) for key, state in self._known.items() if key[0] == is_judgement]
-        shared = [(_count_shared(ids, key[1]), state) for key, state in known]
+        pairs = ((zip(ids, key[1], strict=False), state) for key, state in known)
+        shared = [(sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], both)), state) for both, state in pairs]
         return max(shared, key=lambda one: one[0], default=(0, None))
 
     def _keep(self, ids: Sequence[int], state: _State, *, is_judgement: bool) -> None:
@@ -240,10 +239,6 @@ def _attend(q: Floats, keys: Floats, values: Floats, seen: Floats | None = None)
         by_head /= by_head.sum(axis=-1, keepdims=True)
         parts.append((scores @ values[:, :end]).reshape(heads, -1, size))
     return np.concatenate(parts, axis=1).transpose(1, 0, 2).reshape(tokens, -1)
-
-
-def _count_shared(ids: Sequence[int], others: Sequence[int]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ids, others, strict=False)))
 
 
 class ForwardScorer:

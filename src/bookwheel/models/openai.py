@@ -154,7 +154,11 @@ class OpenAIModel:
             tokens = await self._scores.build_record(sent_messages, completion) if extras else None
             seconds = time.perf_counter() - started
         await self._prepare_count(completion)
-        usage = await self._count_usage(messages, completion, seconds)
+        # The server's counts, or our own where it sent none, or fewer than the texts can have.
+        sent = await self._settle(completion.prompt_tokens, [message.content for message in messages])
+        written = await self._settle(completion.completion_tokens, [completion.text])
+        usage = Usage(calls=1, prompt_tokens=sent, completion_tokens=written, seconds=seconds)
+        usage = await self._raise_usage(usage, messages, completion.text)
         return Reply(text=completion.text, finish=completion.finish, usage=usage, tokens=tokens)
 
     async def abilities(self) -> frozenset[Ability]:
@@ -282,14 +286,6 @@ class OpenAIModel:
                 f"the server used only {completion.prompt_tokens} of the prompt's {sent} tokens and cut the rest "
                 f"silently: give it a longer window (in Ollama, num_ctx), or lower --chunk-tokens."
             )
-
-    async def _count_usage(self, messages: Sequence[Message], completion: Completion, seconds: float) -> Usage:
-        """Return the server's counts, or our own where it sent none, or fewer than the texts can have."""
-        sent = [message.content for message in messages]
-        prompt_tokens = await self._settle(completion.prompt_tokens, sent)
-        completion_tokens = await self._settle(completion.completion_tokens, [completion.text])
-        usage = Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, seconds=seconds)
-        return await self._raise_usage(usage, messages, completion.text)
 
     async def _settle(self, reported: int | None, texts: Sequence[str]) -> int:
         if reported is not None and are_possible(reported, texts):

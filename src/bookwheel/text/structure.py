@@ -265,7 +265,10 @@ def _read_block(lines: Sequence[Line], at: int) -> tuple[int, list[TextPart]]:
     if max(stamped, spoken) > len(block) // 2:
         test = _STAMPED if stamped >= spoken else _SPEAKER
         return end, list(_split_turns(block, test, lines[:at]))
-    return end, list(_split_items(block, _find_lead(lines, at)))
+    # A line with a colon at its end may lead in a list below it, over at most one blank line.
+    above = next((line for line in reversed(lines[max(0, at - 2) : at]) if not line.is_blank), None)
+    leads = above and above.text.rstrip().rstrip("*").endswith((":", "："))
+    return end, list(_split_items(block, above.span if above and leads else None))
 
 
 def _is_framed(line: str) -> bool:
@@ -339,13 +342,6 @@ def _split_turns(block: Sequence[Line], test: re.Pattern[str], earlier: Sequence
         leads = before is not None and (before.text.rstrip().endswith(("?", "？")) or is_short)
         yield TextPart(start=start.start, end=end.end, shape=Shape.TURN, lead=before.span if leads and before else None)
         before = Line(start.start, end.end, "\n".join(line.text for line in turn))
-
-
-def _find_lead(lines: Sequence[Line], at: int) -> Span | None:
-    """Return the line with a colon at its end that stands above a list, over at most one blank line."""
-    above = next((line for line in reversed(lines[max(0, at - 2) : at]) if not line.is_blank), None)
-    leads = above is not None and above.text.rstrip().rstrip("*").endswith((":", "："))
-    return above.span if leads and above else None
 
 
 def _is_title(line: str, below: str) -> bool:

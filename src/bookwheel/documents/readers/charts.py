@@ -200,6 +200,11 @@ class _Pairing:
 
     def read_lying(self, ticks: Sequence[Fragment], *, has_scale: bool) -> list[list[str]]:
         """Pair the numbers at the ends of bars that lie with the names before them: words, or ticks."""
+        # What ends in different places before the numbers, and is coloured, are bars.
+        spread = max(f.left for f in self._numbers) - min(f.left for f in self._numbers)
+        paint = None if has_scale else self._paint
+        is_coloured = paint is not None and all(paint.find_beside(f, is_down=True) for f in self._numbers)
+        is_ragged = is_coloured and spread > 2 * max(f.height for f in self._numbers)
         for first in (*ticks[:1], *self._words):
             column = [
                 f
@@ -207,9 +212,7 @@ class _Pairing:
                 if min(abs(f.right - first.right), abs(f.left - first.left)) < first.height / 2
             ]
             # Without a scale and bars, numbers in one column are that of a table.
-            if not has_scale and not (
-                self._is_ragged() or (self._paint and self._paint.has_bars(column, is_down=True))
-            ):
+            if not has_scale and not (is_ragged or (self._paint and self._paint.has_bars(column, is_down=True))):
                 continue
             names = [_Name(f.text, middle(f, is_down=True), (f,)) for f in sorted(column, key=lambda f: -f.top)]
             right = max(f.right for f in column)
@@ -217,12 +220,6 @@ class _Pairing:
             if is_before and (rows := self._pair(names, "", is_down=True, may_miss=False)):
                 return rows
         return []
-
-    def _is_ragged(self) -> bool:
-        """Return whether numbers stand behind something coloured that ends in different places, as bars do."""
-        spread = max(f.left for f in self._numbers) - min(f.left for f in self._numbers)
-        is_coloured = self._paint is not None and all(self._paint.find_beside(f, is_down=True) for f in self._numbers)
-        return is_coloured and spread > 2 * max(f.height for f in self._numbers)
 
     def _find_name_rows(self) -> Iterator[list[_Name]]:
         """Yield rows of names from below, each name with the lines that stand under it."""

@@ -90,7 +90,9 @@ def _yield_turns(
         when = _parse_time(found, order[0])
         if when is None:
             warnings.add("messages with a time that is none", f"{name}#message {number}")
-        if _MEDIA.fullmatch(words.replace(_OWN, "")) or (_is_own(words) and speaker):
+        # WhatsApp tells in a few words what stood in the place of a message, such as "image omitted".
+        is_own = words.startswith(_OWN) and "\n" not in words and not words.rstrip().endswith((".", "。", "।"))
+        if _MEDIA.fullmatch(words.replace(_OWN, "")) or (is_own and speaker):
             warnings.add("pictures, films, sounds and calls that are not read", name)
         # A time that is none is shown as it stands.
         shown = when.isoformat(" ", "seconds" if found["second"] else "minutes") if when else found["stamp"]
@@ -104,11 +106,6 @@ def _find_speaker(message: str) -> tuple[str, str]:
     if not found or first.startswith(_OWN) or _HALF_QUOTE.search(found["name"]):
         return "", message
     return found["name"].replace(_OWN, ""), f"{found['words']}{end}{rest}"
-
-
-def _is_own(words: str) -> bool:
-    """Return whether WhatsApp tells in a few words what stood in the place of a message, such as "image omitted"."""
-    return words.startswith(_OWN) and "\n" not in words and not words.rstrip().endswith((".", "。", "।"))
 
 
 def _find_order(stamps: list[re.Match[str]]) -> list[str]:

@@ -265,7 +265,9 @@ def find_running_lines(pages: Sequence[Sequence[Fragment]], heights: Sequence[fl
     repeated: list[set[int]] = [set() for _ in pages]
     for found in places.values():
         for at, (number, place) in enumerate(found):
-            if at and _is_dense(found, at):
+            # One of three on pages that follow each other closely; odd and even may differ.
+            firsts = range(max(0, at - _LEAST_PAGES + 1), min(at, len(found) - _LEAST_PAGES) + 1)
+            if at and any(found[one + _LEAST_PAGES - 1][0] - found[one][0] <= _NEAR + 2 for one in firsts):
                 repeated[number].add(place)
     for fragments, places_of_page in zip(pages, repeated, strict=True):
         places_of_page -= {at for at in places_of_page if _is_numbering(fragments, at, places_of_page)}
@@ -314,14 +316,6 @@ def _is_numbering(fragments: Sequence[Fragment], at: int, repeated: set[int]) ->
         other not in repeated and fragment.is_level(fragments[at])
         for other, fragment in enumerate(fragments)
         if other != at
-    )
-
-
-def _is_dense(found: Sequence[tuple[int, int]], at: int) -> bool:
-    """Return True if this place is one of three on pages that follow each other closely; odd and even may differ."""
-    return any(
-        found[first + _LEAST_PAGES - 1][0] - found[first][0] <= _NEAR + 2
-        for first in range(max(0, at - _LEAST_PAGES + 1), min(at, len(found) - _LEAST_PAGES) + 1)
     )
 
 

@@ -268,8 +268,10 @@ class Figures:
             return ""
         self._seen.add(sha256)
         found = found or self._recognise(picture, page)
-        if not found.text and (pixels < _LEAST_SEEN or (is_page and _is_blank(kept))):
-            return ""
+        if not found.text:
+            low, high = kept.convert("L").getextrema()
+            if pixels < _LEAST_SEEN or (is_page and high - low < _INK):
+                return ""
         self._room -= len(content)
         if self._room < 0:
             self._warnings.add("pictures whose words alone are kept, as there are too many", self._name)
@@ -320,11 +322,6 @@ class Figures:
 
 def _is_decoration(picture: Any) -> bool:
     return bool(min(picture.size) < _SMALLEST_SIDE or picture.width * picture.height < _SMALLEST)
-
-
-def _is_blank(picture: Any) -> bool:
-    low, high = picture.convert("L").getextrema()
-    return bool(high - low < _INK)
 
 
 def read_image(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:

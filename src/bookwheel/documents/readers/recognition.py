@@ -122,7 +122,13 @@ def recognise(pixels: Any, *, is_turned: bool = False) -> Recognition:
     turned = [[_turn_point(point, turn, width, height) for point in line.corners] for line in found]
     slant = _find_slant(found, turned, turn)
     fragments = [_straighten(line.text, corners, slant) for line, corners in zip(found, turned, strict=True)]
-    order = [at for row in _group_rows(fragments) for at in sorted(row, key=lambda at: fragments[at].left)]
+    rows: list[list[int]] = []
+    for at in sorted(range(len(fragments)), key=lambda at: -fragments[at].top):
+        if rows and fragments[at].is_level(fragments[rows[-1][0]]):
+            rows[-1].append(at)
+        else:
+            rows.append([at])
+    order = [at for row in rows for at in sorted(row, key=lambda at: fragments[at].left)]
     weight = sum(len(line.text) for line in found)
     lines = tuple(
         PictureLine(
@@ -226,16 +232,6 @@ def _find_turn(found: Sequence[_Found]) -> int:
 def _turn_point(point: Point, turn: int, width: int, height: int) -> Point:
     x, y = point
     return {0: (x, y), 1: (y, width - x), 2: (width - x, height - y), 3: (height - y, x)}[turn]
-
-
-def _group_rows(fragments: Sequence[Fragment]) -> list[list[int]]:
-    rows: list[list[int]] = []
-    for at in sorted(range(len(fragments)), key=lambda at: -fragments[at].top):
-        if rows and fragments[at].is_level(fragments[rows[-1][0]]):
-            rows[-1].append(at)
-        else:
-            rows.append([at])
-    return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,7 +238,11 @@ def _read_beside_cells(
     names: dict[str, str] = {}
     if archive.NameToInfo.keys() >= {_BOOK, _RELATIONS}:
         with skip_damage(warnings, "names of sheets", name):
-            names = _name_sheets(archive)
+            relations = parse_xml(archive.read(_RELATIONS)).iter("{*}Relationship")
+            paths = {one.get("Id"): posixpath.join("/xl", one.get("Target", ""))[1:] for one in relations}
+            sheets = parse_xml(archive.read(_BOOK)).iter("{*}sheet")
+            ids = ((sheet, next((v for key, v in sheet.attrib.items() if key.endswith("}id")), "")) for sheet in sheets)
+            names = {paths[one]: to_printable(sheet.get("name", "")) for sheet, one in ids if one in paths}
     beside = _BesideCells(name, warnings, names, widths)
     for path in archive.namelist():
         with skip_damage(warnings, "texts beside cells", f"{name}#{to_printable(path)}"):
@@ -250,15 +254,6 @@ def _read_beside_cells(
         if unique := list(dict.fromkeys(filter(None, lines))):
             text = "\n".join([f"## {title}", "", *(f"- {one}" for one in unique), "", ""])
             yield Part(text=text, source=f"{name}#{title}")
-
-
-def _name_sheets(archive: zipfile.ZipFile) -> dict[str, str]:
-    """Return the name of each sheet by the path of its part."""
-    relations = parse_xml(archive.read(_RELATIONS)).iter("{*}Relationship")
-    paths = {one.get("Id"): posixpath.join("/xl", one.get("Target", ""))[1:] for one in relations}
-    sheets = parse_xml(archive.read(_BOOK)).iter("{*}sheet")
-    ids = ((sheet, next((v for key, v in sheet.attrib.items() if key.endswith("}id")), "")) for sheet in sheets)
-    return {paths[one]: to_printable(sheet.get("name", "")) for sheet, one in ids if one in paths}
 
 
 class _BesideCells:

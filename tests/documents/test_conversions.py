@@ -7,7 +7,7 @@ import pytest
 
 from bookwheel.documents import conversions
 from bookwheel.documents.cancellation import CancelScope
-from bookwheel.documents.conversions import ConversionStore, clear_conversions, conversions_path, find_repeated_edges, find_repeated_edges, find_repeated_edges, find_repeated_edges, find_repeated_edges, find_repeated_edges, find_repeated_edges
+from bookwheel.documents.conversions import ConversionStore, clear_conversions, conversions_path, find_repeated_edges
 from bookwheel.documents.opening import open_document
 from bookwheel.errors import SourceError, WorkCancelled
 

@@ -127,7 +127,35 @@ def test_a_workbook_loses_nothing_beside_its_cells(tmp_path):
     parts += [("xl/pivotCache/pivotCacheRecords1.xml", "<a/>"), ("xl/externalLinks/externalLink1.xml", "<a/>")]
     path = workbook(tmp_path / "a.xlsx", fill, *parts)
     leaves = ["headleaf", "footleaf", "A1: threadleaf", "chartEx1.xml", "pivotCacheRecords1", "externalLink1"]
-    assert lose(path, [*leaves, "formulas without a saved value, which are shown empty: a.xlsx#S (1)"]) == []
+    assert lose(path, [*leaves, "formulas without a saved value, whose results are not known: a.xlsx#S (1)"]) == []
+
+
+def test_a_formula_without_a_saved_value_stands_in_its_cell(tmp_path):
+    """Empty, a total would be answered from another row."""
+
+    def fill(book):
+        sheet = book.add_worksheet("S")
+        sheet.write_row(1, 1, ["quay", "tons"])
+        sheet.write_row(2, 1, ["east", 4])
+        sheet.write(3, 1, "total")
+        sheet.write_formula(3, 2, '=SUM(C3:C3)&"<"', value="")
+        sheet.write_formula(4, 27, "=AB1", value="")
+        sheet.write_formula(9000, 9000, "=1", value="")
+
+    parts, notes = convert(workbook(tmp_path / "a.xlsx", fill))
+    rows = "".join(part.text for part in parts).splitlines()
+    assert any(row.startswith('| total | =SUM(C3:C3)&"<" |') for row in rows)
+    assert "=AB1 |" in rows[-2]
+    assert notes == ("formulas without a saved value, whose results are not known: a.xlsx#S (3)",)
+
+
+def test_a_time_is_read_to_the_second(tmp_path):
+    def fill(book):
+        stamp = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
+        book.add_worksheet("S").write_row(0, 0, ["Run on", 45931.520833333], stamp)
+
+    parts, _ = convert(workbook(tmp_path / "a.xlsx", fill))
+    assert "2025-10-01 12:30:00" in "".join(part.text for part in parts)
 
 
 def test_an_empty_cell_and_a_formula_with_its_value_are_no_formulas_without(tmp_path):

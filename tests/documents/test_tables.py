@@ -31,6 +31,10 @@ def test_a_mark_in_a_cell_ends_no_row(mark: str) -> None:
     assert rows[2:] == ["| Ada | first second |", "| Bo | third |"]
 
 
+def test_the_line_that_tells_excel_the_separator_is_no_row() -> None:
+    assert read(b"sep=;\r\nname;oil\r\nAda;3\r\n")[0] == "| name | oil |"
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_rows_end_as_their_system_ends_lines(end: str) -> None:
     text = end.join(["name,note", 'Ada,"first', 'second"', "Bo,third"])

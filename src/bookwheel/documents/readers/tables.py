@@ -1,6 +1,7 @@
 """Read tables: values between commas, semicolons or tabs, lists of records in JSON, and workbooks sheet by sheet.
 
-All come out as Markdown tables, row by row in their own order. A formula shows the value that was saved with it.
+All come out as Markdown tables, row by row in their own order. A formula shows the value that was saved with it,
+or where there is none itself.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import partial, reduce
 from io import IncrementalNewlineDecoder
 from itertools import chain, islice
 from pathlib import PurePath
@@ -30,6 +31,8 @@ from bookwheel.errors import SourceError
 from bookwheel.types import Part
 
 _SEPARATORS: Final = ",;\t|"
+# The line by which Excel is told the separator.
+_EXCEL_SEPARATOR: Final = re.compile(r"\A\ufeff?sep=.\r?\n")
 _BARE_COMMA: Final = re.compile(r"(?<!\d),|,(?!\d)")
 # Characters and lines by which the separator is chosen.
 _SAMPLE: Final = 1 << 14
@@ -49,6 +52,7 @@ def read_csv(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     with source.open() as file:
         pieces = decode(file.read, source.name, warnings, source.charset)
         head = next(pieces, "")
+        head = _EXCEL_SEPARATOR.sub("", head)
         separator = _find_separator(head[:_SAMPLE])
         if not separator:
             yield from (Part(text=text, source=source.name) for text in chain((head,), pieces) if text)
@@ -185,7 +189,12 @@ _SHEETS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:worksheets|chartsheets)/[^/]*\.
 _BOOK: Final = "xl/workbook.xml"
 _RELATIONS: Final = "xl/_rels/workbook.xml.rels"
 # Possessive: a comment or a run of blanks is walked once.
-_UNSAVED_FORMULA: Final = re.compile(rb"(?:</f>|<f\b[^<>]*+>(?<=/>))\s*+(?:<v\s*+/>|<v>\s*+</v>)?+\s*+</c>")
+_UNSAVED_FORMULA: Final = re.compile(
+    rb"<c\b(?:[^<>]*?\br=[\"']([A-Z]{1,3})(\d{1,7}))?[^<>]*+>\s*+<f\b[^<>]*+(?:(?<=/)>|>([^<]*+)</f>)\s*+"
+    rb"(?:<v\s*+/>|<v>\s*+</v>)?+\s*+</c>"
+)
+# Rows and columns beyond the last value in which formulas are looked for.
+_BEYOND: Final = 100
 _HIDDEN: Final = re.compile(rb"\b(?:hidden=[\"'](?:1|true)|visibility=[\"'](?:collapse|filter))")
 _ROW: Final = re.compile(rb"<(?:row|table:table-row)\b[^<>]*>")
 _COLUMN: Final = re.compile(rb"<(?:col|table:table-column)\b[^<>]*>")
@@ -209,6 +218,7 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
         except calamine.PasswordError as error:
             raise SourceError(f"{source.name} needs a password: save it without one") from error
         widths: dict[str, int] = {}
+        formulas = _list_formulas(source, warnings)
         for sheet in workbook.sheets_metadata:
             name = to_printable(sheet.name)
             place = f"{source.name}#{name}"
@@ -221,7 +231,9 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             with skip_damage(warnings, "sheets", place):
                 cells = workbook.get_sheet_by_name(sheet.name)
                 widths[name] = cells.end[1] + 1 if cells.end else 0
-                rows = ([_to_text(value) for value in row] for row in cells.to_python())
+                rows: Iterable[list[str]] = ([_to_text(value) for value in row] for row in cells.to_python())
+                if unsaved := formulas.get(name):
+                    rows = _show_formulas([*rows], cells.start or (0, 0), unsaved)
                 guess = partial(warnings.add, where=place)
                 if table := "\n".join(format_rows(rows, guess, spans=_find_spans(cells))):
                     yield Part(text=f"## {name}\n\n{table}\n\n", source=place)
@@ -277,9 +289,6 @@ class _BesideCells:
         elif _SHEETS_IN_WORKBOOKS.fullmatch(path):
             place, sheet = self._names.get(path) or to_printable(PurePath(path).name), archive.read(path)
             self._count_hidden(place, sheet)
-            if count := len(_UNSAVED_FORMULA.findall(sheet)):
-                what = "formulas without a saved value, which are shown empty"
-                self._warnings.add(what, f"{self._name}#{place} ({count})")
             for found in _SHEET_MARGIN.findall(sheet):
                 self.margins.append(_MARGIN_CODE.sub(" ", html.unescape(found.decode("utf-8", "replace"))).strip())
         elif path == "content.xml":
@@ -312,6 +321,50 @@ class _BesideCells:
             self._warnings.add("rows or columns that are hidden, and are read too", f"{self._name}#{place}", count)
 
 
+def _list_formulas(source: SourceFile, warnings: SourceWarnings) -> dict[str, dict[tuple[int, int], str]]:
+    """Return the formulas without a saved value, by the name of their sheet and their row and column."""
+    found: dict[str, dict[tuple[int, int], str]] = {}
+    if look_at(source) is not Format.ZIP:
+        return found
+    with open_package(source, "workbook", "Save it again as .xlsx.") as archive:
+        names: dict[str, str] = {}
+        if archive.NameToInfo.keys() >= {_BOOK, _RELATIONS}:
+            with skip_damage(SourceWarnings(), "names of sheets", source.name):  # said once, of what is beside cells
+                names = _name_sheets(archive)
+        for path in filter(_SHEETS_IN_WORKBOOKS.fullmatch, archive.namelist()):
+            place = names.get(path) or to_printable(PurePath(path).name)
+            with skip_damage(warnings, "formulas", f"{source.name}#{place}"):
+                unsaved = _UNSAVED_FORMULA.findall(archive.read(path))
+                if unsaved:
+                    what = "formulas without a saved value, whose results are not known"
+                    warnings.add(what, f"{source.name}#{place} ({len(unsaved)})")
+                found[place] = {
+                    (int(row) - 1, _count_letters(letters)): f"={html.unescape(text.decode('utf-8', 'replace'))}"
+                    for letters, row, text in unsaved
+                    if row
+                }
+    return found
+
+
+def _count_letters(letters: bytes) -> int:
+    """Return the number of a column from 0 on: A, B, … Z, AA."""
+    return reduce(lambda number, letter: 26 * number + letter - 64, letters, 0) - 1
+
+
+def _show_formulas(
+    rows: list[list[str]], start: tuple[int, int], formulas: Mapping[tuple[int, int], str]
+) -> list[list[str]]:
+    """Return rows in which a formula stands where no value does."""
+    last = len(rows) + _BEYOND, max(map(len, rows), default=0) + _BEYOND
+    for place, text in formulas.items():
+        row, column = place[0] - start[0], place[1] - start[1]
+        if 0 <= row < last[0] and 0 <= column < last[1]:
+            rows += [[] for _ in range(row - len(rows) + 1)]
+            rows[row] += [""] * (column - len(rows[row]) + 1)
+            rows[row][column] = rows[row][column] or text
+    return rows
+
+
 def _find_spans(sheet: Any) -> list[Span]:
     """Return the merged cells of a sheet, whose first row and column with a value count as 0."""
     top, left = sheet.start or (0, 0)
@@ -335,5 +388,7 @@ def _to_text(value: Any) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, dt.datetime):
-        return value.isoformat(" ").removesuffix(" 00:00:00")
+        # A day's fraction has no exact number.
+        near = value + dt.timedelta(microseconds=500_000) if value.microsecond else value
+        return near.replace(microsecond=0).isoformat(" ").removesuffix(" 00:00:00")
     return str(value)

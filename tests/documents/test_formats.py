@@ -150,3 +150,24 @@ def test_a_damaged_packed_file_is_told_so(tmp_path, spoil):
     (tmp_path / "a.gz").write_bytes(spoil(gzip.compress(CHINESE.encode())))
     with pytest.raises(SourceError, match=r"a\.gz is a damaged gzip file"):
         list(open_document([tmp_path / "a.gz"]).parts())
+
+
+def test_lines_before_a_pdf_do_not_make_it_a_text(tmp_path):
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n"
+    assert detect_format(volume(tmp_path, "a.pdf", head + b"%PDF-1.3\n1 0 obj\n")) is Format.PDF
+    assert detect_format(volume(tmp_path, "a.txt", b"A file begins with\n%PDF-1.3\n")) is Format.TEXT
+    assert detect_format(volume(tmp_path, "a.pdf", b"x " * 2000 + b"\n%PDF-1.3\n")) is Format.TEXT
+
+
+@pytest.mark.parametrize(
+    ("data", "said", "text"),
+    [
+        (b"<!DOCTYPE html><p>Your session has <b>expired</b>.</p>", "a web page", "Your session has expired."),
+        (b"Asset\tCost\nVan\t22,150\n", "plain text", "Van\t22,150"),
+    ],
+)
+def test_a_file_that_is_not_what_its_name_says_is_read_and_said(tmp_path, data, said, text):
+    (tmp_path / "report.pdf").write_bytes(data)
+    document = open_document([tmp_path / "report.pdf"])
+    assert text in "".join(part.text for part in document.parts())
+    assert document.notes == (f"not what the name says, but {said}, and read as such: report.pdf",)

@@ -87,3 +87,22 @@ def test_a_mail_that_breaks_off_is_read_as_far_as_it_goes_and_named(tmp_path):
     assert "rye" in "".join(part.text for part in parts)
     broken = "parts of messages that break off, or are not in the code that they name: cut.eml, cut.eml#flour.csv"
     assert broken in notes
+
+
+def test_a_paragraph_that_its_program_broke_is_one_line_again(tmp_path):
+    lines = ["We deliver on 12 Janu ", "ary 2026.", "> at most ", "> 7,000 ", ">> Oak: 7,400.", "-- ", "Quaye"]
+    head = b"From: a@b.example\r\nSubject: x\r\nContent-Type: text/plain; format=flowed"
+    for delsp, date in ((b"; delsp=yes", "12 January 2026."), (b"", "12 Janu ary 2026.")):
+        (tmp_path / "a.eml").write_bytes(head + delsp + b"\r\n\r\n" + "\r\n".join(lines).encode())
+        text = "".join(part.text for part in convert(tmp_path / "a.eml")[0])
+        assert f"We deliver on {date}\n" in text
+        assert ("at most7,000" if delsp else "at most 7,000") in text
+        assert "\n>> Oak: 7,400.\n-- \nQuaye" in text
+
+
+def test_a_header_in_the_bytes_of_an_old_program_is_read(tmp_path):
+    data = "From: Jörg <j@b.example>\nSubject: Stör am Wehr\n\nSixteen.\n".encode("latin-1")
+    (tmp_path / "a.eml").write_bytes(data)
+    assert "From: Jörg <j@b.example>\nSubject: Stör am Wehr" in convert(tmp_path / "a.eml")[0][0].text
+    (tmp_path / "a.mbox").write_bytes(b"From j@b.example Mon Nov  3 10:00:00 2025\n" + data)
+    assert any("Jörg" in part.source for part in convert(tmp_path / "a.mbox")[0])

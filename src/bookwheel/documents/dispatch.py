@@ -14,7 +14,7 @@ from typing import Final
 
 from bookwheel.documents.damage import explain_damage, open_package
 from bookwheel.documents.decoding import decode
-from bookwheel.documents.formats import Format, look_at
+from bookwheel.documents.formats import BINARY_SUFFIXES, Format, look_at
 from bookwheel.documents.sources import SourceFile, SourceWarnings, max_unpacked_size, spool
 from bookwheel.documents.transcripts import find_packed_transcript
 from bookwheel.errors import SourceError
@@ -79,6 +79,9 @@ def read_parts(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
 
 
 def read_as(format_: Format, source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    if source.suffix in BINARY_SUFFIXES and format_ in {Format.TEXT, Format.HTML}:
+        what = "a web page" if format_ is Format.HTML else "plain text"
+        warnings.add(f"not what the name says, but {what}, and read as such", source.name)
     if format_ is Format.TEXT:
         with source.open() as file:
             for text in decode(file.read, source.name, warnings, source.charset):

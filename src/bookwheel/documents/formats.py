@@ -15,6 +15,7 @@ from bookwheel.documents.sources import SourceFile
 from bookwheel.documents.transcripts import find_transcript
 from bookwheel.errors import SourceError
 from bookwheel.picture import SIGNS
+from bookwheel.text.lexicon import words
 
 
 class Format(StrEnum):
@@ -82,6 +83,9 @@ _SIGNATURES: Final = (
     (0, _OLD_OFFICE, "an old Office file; save it as .docx or as text"),
 )
 _PDF: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*%PDF-")
+# The standard lets lines stand before it, as a proxy leaves them.
+_LATE_PDF: Final = re.compile(rb"^%PDF-\d", re.MULTILINE)
+_MOST_BEFORE_PDF: Final = 1024
 _HTML: Final = re.compile(
     rb"\A(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?>(?:<!--(?>.*?-->)\s*)*)<(?:!doctype\s+html|html\b)",
     re.IGNORECASE | re.DOTALL,
@@ -111,15 +115,17 @@ _CONTROL_BYTES: Final = bytes(c for c in (*range(32), 127) if c not in b"\t\n\v\
 # A drawing in SVG is read as on a page: by its labels, without its scripts.
 _HTML_MEDIA: Final = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml"})
 _HTML_SUFFIXES: Final = frozenset({".html", ".htm", ".xhtml", ".svg"})
+BINARY_SUFFIXES: Final = words(".pdf .doc .docx .xls .xlsx .ppt .pptx .odt .ods .odp .epub .zip .gz .png .jpg .jpeg")
+"""Ends of names whose files are no text; a page that asks to sign in is often kept under one."""
 # Suffixes that HTML files may have; a .txt or .py file is read as text even if it begins like HTML.
-_AMBIGUOUS_SUFFIXES: Final = frozenset({"", ".php", ".asp", ".aspx", ".jsp"})
+_AMBIGUOUS_SUFFIXES: Final = frozenset({"", ".php", ".asp", ".aspx", ".jsp"}) | BINARY_SUFFIXES
 
 
 def look_at(source: SourceFile) -> Format:
     """Return the format that a file's first bytes show. Raise SourceError if it cannot be read."""
     with source.open() as file:
         head = file.read(SAMPLE)
-    if _PDF.search(head):
+    if _PDF.search(head) or (source.suffix == ".pdf" and _LATE_PDF.search(head[:_MOST_BEFORE_PDF])):
         return Format.PDF
     for offset, signature, format_ in _FORMAT_SIGNATURES:
         if head.startswith(signature, offset):

@@ -56,6 +56,8 @@ _MOST_HEADER: Final = 10_000
 _STAMPED: Final = re.compile(rb"From .*\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.*\d:\d\d.*\b\d{4}\s*\Z")
 _HEADER_LINE: Final = re.compile(rb"[!-9;-~]+:")
 _LINE: Final = 1 << 20
+# The line above a signature.
+_SIGNATURE: Final = "-- "
 
 
 def read_email(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
@@ -111,7 +113,8 @@ def _find_messages(file: BinaryIO) -> Iterator[tuple[int, int, int]]:
 def _find_sender(data: bytes) -> tuple[str, str]:
     """Return who sent a message, and when; empty where it does not say so."""
     message = BytesParser(policy=compat32).parsebytes(re.split(rb"\r?\n\r?\n", data, maxsplit=1)[0], headersonly=True)
-    sender = _decode_words(message.get("From") or "")[:_MOST_HEADER]
+    named = next((value for key, value in message.raw_items() if key.lower() == "from"), "")
+    sender = _decode_words(named)[:_MOST_HEADER]
     with suppress(RecursionError):  # brackets in brackets
         sender = next(filter(None, parseaddr(sender)), "")
     return sender, parse_sent(str(message.get("Date") or "")[:_MOST_HEADER])
@@ -161,7 +164,11 @@ def _read_message(
 
 def _decode_words(value: Any) -> str:
     """Return a header's text on one line."""
-    text = str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    data = str(value).encode("utf-8", "surrogateescape")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:  # of a program that encodes no headers
+        text = data.decode("cp1252", "replace")
     with suppress(LookupError, ValueError):  # it declares what it is not
         text = str(make_header(decode_header(text[:_MOST_HEADER]))) + text[_MOST_HEADER:]
     return to_printable(" ".join(text.split()))
@@ -227,7 +234,10 @@ class _Leaves:
         charset = part.get_content_charset() or ""
         is_html = part.get_content_type() == "text/html"
         text = decode_bytes(data, self._name, self._warnings, charset or (find_charset(data) if is_html else ""))
-        text = text.replace("\r\n", "\n").strip()
+        text = text.replace("\r\n", "\n")
+        if not is_html and str(part.get_param("format")).lower() == "flowed":
+            text = _join_flowed(text, str(part.get_param("delsp")).lower() == "yes")
+        text = text.strip()
         if is_html:
             root = parse_html(text, self._name)
             if root is not None and not self._source.everything:
@@ -243,6 +253,21 @@ class _Leaves:
             twins |= words
         if text:
             self.texts.append(text)
+
+
+def _join_flowed(text: str, drops_blanks: bool) -> str:
+    """Return a text whose paragraphs are lines again: a program broke them behind blanks (RFC 3676)."""
+    lines: list[str] = []
+    is_open, before = False, 0
+    for line in text.split("\n"):
+        depth = len(line) - len(line.lstrip(">"))
+        words = line[depth:].removeprefix(" ")
+        if is_open and depth == before and words != _SIGNATURE:
+            lines[-1] = lines[-1][:-1] + words if drops_blanks else lines[-1] + words
+        else:
+            lines.append(line)
+        is_open, before = words.endswith(" ") and words != _SIGNATURE, depth
+    return "\n".join(lines)
 
 
 def _find_words(text: str) -> set[str]:

@@ -247,15 +247,7 @@ def _read_beside_cells(
 ) -> Iterator[Part]:
     is_office = "[Content_Types].xml" in archive.NameToInfo
     name_unread(archive, name, warnings, _KNOWN_IN_WORKBOOKS if is_office else KNOWN_IN_OPENDOCUMENT)
-    names: dict[str, str] = {}
-    if archive.NameToInfo.keys() >= {_BOOK, _RELATIONS}:
-        with skip_damage(warnings, "names of sheets", name):
-            relations = parse_xml(archive.read(_RELATIONS)).iter("{*}Relationship")
-            paths = {one.get("Id"): posixpath.join("/xl", one.get("Target", ""))[1:] for one in relations}
-            sheets = parse_xml(archive.read(_BOOK)).iter("{*}sheet")
-            ids = ((sheet, next((v for key, v in sheet.attrib.items() if key.endswith("}id")), "")) for sheet in sheets)
-            names = {paths[one]: to_printable(sheet.get("name", "")) for sheet, one in ids if one in paths}
-    beside = _BesideCells(name, warnings, names, widths)
+    beside = _BesideCells(name, warnings, _name_sheets(archive, name, warnings), widths)
     for path in archive.namelist():
         with skip_damage(warnings, "texts beside cells", f"{name}#{to_printable(path)}"):
             beside.add(path, archive)
@@ -266,6 +258,19 @@ def _read_beside_cells(
         if unique := list(dict.fromkeys(filter(None, lines))):
             text = "\n".join([f"## {title}", "", *(f"- {one}" for one in unique), "", ""])
             yield Part(text=text, source=f"{name}#{title}")
+
+
+def _name_sheets(archive: zipfile.ZipFile, name: str, warnings: SourceWarnings) -> dict[str, str]:
+    """Return the name of each sheet by the path of its part; none where the archive does not say."""
+    if not archive.NameToInfo.keys() >= {_BOOK, _RELATIONS}:
+        return {}
+    with skip_damage(warnings, "names of sheets", name):
+        relations = parse_xml(archive.read(_RELATIONS)).iter("{*}Relationship")
+        paths = {one.get("Id"): posixpath.join("/xl", one.get("Target", ""))[1:] for one in relations}
+        sheets = parse_xml(archive.read(_BOOK)).iter("{*}sheet")
+        ids = ((sheet, next((v for key, v in sheet.attrib.items() if key.endswith("}id")), "")) for sheet in sheets)
+        return {paths[one]: to_printable(sheet.get("name", "")) for sheet, one in ids if one in paths}
+    return {}
 
 
 class _BesideCells:
@@ -327,10 +332,7 @@ def _list_formulas(source: SourceFile, warnings: SourceWarnings) -> dict[str, di
     if look_at(source) is not Format.ZIP:
         return found
     with open_package(source, "workbook", "Save it again as .xlsx.") as archive:
-        names: dict[str, str] = {}
-        if archive.NameToInfo.keys() >= {_BOOK, _RELATIONS}:
-            with skip_damage(SourceWarnings(), "names of sheets", source.name):  # said once, of what is beside cells
-                names = _name_sheets(archive)
+        names = _name_sheets(archive, source.name, SourceWarnings())  # said once, of what is beside cells
         for path in filter(_SHEETS_IN_WORKBOOKS.fullmatch, archive.namelist()):
             place = names.get(path) or to_printable(PurePath(path).name)
             with skip_damage(warnings, "formulas", f"{source.name}#{place}"):

@@ -31,6 +31,7 @@ from bookwheel.documents.readers.grid import Span, format_rows
 from bookwheel.documents.readers.html import embed_pictures, parse_html, parse_xml, render_tree
 from bookwheel.documents.readers.pictures import DRAWINGS, Figures
 from bookwheel.documents.readers.unseen import drop_unseen_runs
+from bookwheel.documents.readers.word_leaves import add_leaves
 from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.types import Part
 
@@ -129,6 +130,7 @@ def _complete(archive: zipfile.ZipFile, source: SourceFile, warnings: SourceWarn
     body = document.find(f"{_W}body")
     for wrapper in list(body.iter(*_WRAPPERS)):
         _unwrap(wrapper)
+    add_leaves(body, archive, source.name, warnings)
     headers, footers = _read_margins(archive)
     body[:0] = headers
     at = len(body) - 1 if len(body) and body[-1].tag == f"{_W}sectPr" else len(body)

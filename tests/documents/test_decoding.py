@@ -1,3 +1,4 @@
+import json
 from io import BytesIO
 
 import pytest
@@ -175,3 +176,15 @@ def test_a_line_without_end_in_a_file_of_two_encodings_is_not_held_until_it_ends
     assert "".join(texts) == "José\n" * 9000 + "Zoë Brücke\n" + "wörter und " * 20_000
     assert len(texts) > 100
     assert max(map(len, texts[2:])) < 500
+
+
+@pytest.mark.parametrize("size", [1, 7, BLOCK])
+def test_escaped_letters_of_json_are_letters_and_signs_stay_escaped(size):
+    value = {"from": "王师傅🔧", "said": 'a "quote", \\u738b and\tß <b>', "lone": "\ud83d"}
+    text = json.dumps([value] * 3) + "\n<html>502</html>"
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    found = "".join(decoding.resolve_escapes(pieces))
+    assert found.count("王师傅🔧") == 3
+    assert found.count(r"\\u738b and\tß <b>") == 3
+    assert found.count(r"\ud83d") == 3
+    assert json.loads(found.partition("\n")[0]) == [value] * 3

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from charset_normalizer import CharsetMatch
 
@@ -141,6 +141,33 @@ def decode(read: Callable[[int], bytes], name: str, warnings: SourceWarnings, ch
 
 def decode_bytes(data: bytes, name: str, warnings: SourceWarnings, charset: str = "") -> str:
     return "".join(decode(BytesIO(data).read, name, warnings, charset))
+
+
+_ESCAPE: Final = re.compile(
+    r"\\(?:u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|u([0-9a-f]{4})|.)", re.IGNORECASE | re.DOTALL
+)
+_BETWEEN_ESCAPES: Final = " ,:}\n"
+_FIRST_RESOLVED: Final = 0xA0
+
+
+def resolve_escapes(pieces: Iterable[str]) -> Iterator[str]:
+    """Yield JSON with its escaped letters as letters, so that they can be searched and quoted; signs stay escaped."""
+    rest = ""
+    for piece in pieces:
+        text = rest + piece
+        end = max(map(text.rfind, _BETWEEN_ESCAPES)) + 1 or len(text) * (len(text) > SAMPLE)
+        rest = text[end:]
+        yield _ESCAPE.sub(_resolve, text[:end])
+    yield _ESCAPE.sub(_resolve, rest)
+
+
+def _resolve(found: re.Match[str]) -> str:
+    high, low, other = found.groups()
+    letter = chr(int(other, 16)) if other else ""
+    if high:
+        letter = bytes.fromhex(high + low).decode("utf-16-be")
+    is_letter = letter >= chr(_FIRST_RESOLVED) and not "\ud800" <= letter <= "\udfff"
+    return letter if is_letter else found[0]
 
 
 def _find_charset(sample: bytes, declared: str) -> str:

@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 from typing import Final
 
 from bookwheel.documents.damage import explain_damage, open_package
-from bookwheel.documents.decoding import decode
+from bookwheel.documents.decoding import decode, resolve_escapes
 from bookwheel.documents.formats import BINARY_SUFFIXES, Format, look_at
 from bookwheel.documents.sources import SourceFile, SourceWarnings, max_unpacked_size, spool
 from bookwheel.documents.transcripts import find_packed_transcript
@@ -27,6 +27,7 @@ _ZIP_FORMATS: Final = {
     "xl/workbook.bin": Format.SHEETS,
     "ppt/presentation.xml": Format.PPTX,
 }
+_JSON_SUFFIXES: Final = frozenset((".json", ".jsonl", ".ndjson"))
 _READERS: Final = {
     Format.PDF: "pdf:read_pdf",
     Format.HTML: "html:read_html",
@@ -84,7 +85,8 @@ def read_as(format_: Format, source: SourceFile, warnings: SourceWarnings) -> It
         warnings.add(f"not what the name says, but {what}, and read as such", source.name)
     if format_ is Format.TEXT:
         with source.open() as file:
-            for text in decode(file.read, source.name, warnings, source.charset):
+            texts = decode(file.read, source.name, warnings, source.charset)
+            for text in resolve_escapes(texts) if source.suffix in _JSON_SUFFIXES else texts:
                 yield Part(text=text, source=source.name)
     else:
         yield from resolve_name(f"bookwheel.documents.readers.{_READERS[format_]}")(source, warnings)

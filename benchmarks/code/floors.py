@@ -51,6 +51,7 @@ WORDS = {
     "errors": "what to do",
     "bounds": "of numbers",
     "patterns": "compiled when they are used",
+    "packaged": "files that come along",
 }
 WIDTH, LEFT, HEIGHT, GAP, TOP = 720, 52, 46, 6, 12
 LAB, CORE = ("#fbf3e6", "#b5803f"), ("#eef1fb", "#4051b5")

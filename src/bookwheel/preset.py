@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 from bookwheel.errors import PlanError
+from bookwheel.packaged import PACKAGE
 from bookwheel.plan import Plan
 from bookwheel.schema import parse
 
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
-
-def _presets_folder() -> Traversable:
-    from importlib import resources  # `bookwheel list` needs no preset
-
-    return resources.files("bookwheel") / "presets"
+_PRESETS: Final = PACKAGE / "presets"
 
 
 def list_presets() -> list[str]:
     """Return the names of the presets that come with the package."""
-    folder = _presets_folder()
-    return sorted(p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml"))
+    return sorted(file.stem for file in _PRESETS.glob("*.toml"))
 
 
 def load_preset(name: str) -> dict[str, Any]:
     """Return the tables of a preset: `[plan]` for reading, `[train]` and `[eval]` for other rooms."""
     import tomllib
 
-    file = _presets_folder() / f"{name}.toml"
+    file = _PRESETS / f"{name}.toml"
     if not file.is_file():
         raise PlanError(f"no preset {name!r}; there are: {', '.join(list_presets())}")
     return tomllib.loads(file.read_text(encoding="utf-8"))

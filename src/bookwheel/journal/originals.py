@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -84,6 +83,8 @@ class SpooledPictures:
     """The pictures of a document that is being read, beside their bytes in a temporary file."""
 
     def __init__(self, folder: str) -> None:
+        import tempfile  # `bookwheel show` keeps none
+
         self.size = 0
         self._facts: list[Picture] = []
         self._places: dict[str, tuple[int, int]] = {}

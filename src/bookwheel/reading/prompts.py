@@ -10,12 +10,12 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib import resources
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.errors import PromptError
+from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
 from bookwheel.plan import Layout, Plan
 from bookwheel.text.sanitize import escape_markup
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _PLACE: Final = compile_late(r"\{(question|memory|section)\}")
 _HAN: Final = compile_late("[\u4e00-\u9fff\u3400-\u4dbf]")
 _LETTER: Final = compile_late(r"[^\W\d_]")
-_PROMPTS_FOLDER: Final = resources.files("bookwheel") / "prompts"
+_PROMPTS_FOLDER: Final = PACKAGE / "prompts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +166,7 @@ def prompts_for(plan: Plan, question: str) -> Prompts:
 @cache
 def shipped_prompt_sets() -> frozenset[str]:
     """Return the names of the prompt sets that come with bookwheel."""
-    return frozenset(path.name.split(".")[0] for path in _PROMPTS_FOLDER.iterdir() if path.name.endswith(".toml"))
+    return frozenset(path.name.split(".")[0] for path in _PROMPTS_FOLDER.glob("*.toml"))
 
 
 def language_of(text: str) -> str:
@@ -200,8 +200,6 @@ def _read(name: str, language: str) -> Prompts:
             raise PromptError(f"the prompt set {name} cannot be read: {error}") from error
     file = _PROMPTS_FOLDER / f"{name}.{language}.toml"
     if name not in shipped_prompt_sets() or not file.is_file():
-        known = sorted(
-            path.name.removesuffix(".toml") for path in _PROMPTS_FOLDER.iterdir() if path.name.endswith(".toml")
-        )
+        known = sorted(path.stem for path in _PROMPTS_FOLDER.glob("*.toml"))
         raise PromptError(f"no prompt set {name!r} in language {language!r}; there are: {', '.join(known)}")
     return Prompts.from_toml(file.read_text(encoding="utf-8"), name)

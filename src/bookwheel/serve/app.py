@@ -12,7 +12,6 @@ import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -32,6 +31,7 @@ from bookwheel.journal import Journal
 from bookwheel.models.accompanied import find_companions
 from bookwheel.models.base import Ability, Model, find_abilities
 from bookwheel.models.embeddings import check_embeddings
+from bookwheel.packaged import PACKAGE
 from bookwheel.plan import Plan
 from bookwheel.plugins import list_plugins, load_plugin
 from bookwheel.reading.ways.auto import find_default_way
@@ -171,7 +171,7 @@ async def _get_openapi(_request: Request) -> Response:
 
 def _page_routes(service: Service) -> list[BaseRoute]:
     """Return the routes of the page's files, where they are part of the package."""
-    folder = Path(str(resources.files("bookwheel"))) / "serve" / "page"
+    folder = PACKAGE / "serve" / "page"
     if not (folder / "index.html").is_file():
         return []
 

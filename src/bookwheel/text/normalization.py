@@ -20,9 +20,9 @@ Punctuation only separates. English articles are dropped unless nothing else is 
 import unicodedata
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from importlib import resources
 from typing import Final
 
+from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import FUNCTION_WORDS
 from bookwheel.text.numbers import compose_numbers, order_dates, parse_chinese_numbers
@@ -96,7 +96,7 @@ def simplify(text: str) -> str:
 @cache
 def _load_table() -> dict[int, str]:
     """Load the pairs: one line of traditional characters, one of simplified ones in the same order."""
-    file = resources.files("bookwheel") / "text" / "simplified.txt"
+    file = PACKAGE / "text" / "simplified.txt"
     lines = [line for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     traditional, simplified = "".join(lines[::2]), "".join(lines[1::2])
     return dict(zip(map(ord, traditional), simplified, strict=True))

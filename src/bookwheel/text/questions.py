@@ -18,9 +18,9 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, lru_cache
-from importlib import resources
 from typing import Final
 
+from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import stem, words
 from bookwheel.text.matching import parse_words
@@ -144,7 +144,7 @@ class AnswerKind(StrEnum):
 @cache
 def _load_table() -> Mapping[AnswerKind, Mapping[str, str]]:
     """Return what the table of kinds says of each, in its order."""
-    table = tomllib.loads((resources.files("bookwheel.text") / "kinds.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads((PACKAGE / "text" / "kinds.toml").read_text(encoding="utf-8"))
     parts: dict[str, str] = {}
 
     def build(pattern: str) -> str:

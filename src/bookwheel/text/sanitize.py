@@ -23,6 +23,7 @@ import unicodedata
 from functools import cache
 from typing import Final
 
+from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
 
 TAGS: Final = (
@@ -117,9 +118,7 @@ def escape_markup(text: str) -> str:
 @cache
 def _load_looks() -> dict[int, str]:
     """Return the ASCII character that each other one looks like, and a character of no width for those not seen."""
-    from importlib import resources
-
-    lines = (resources.files(__package__) / "confusables.txt").read_text("utf-8").splitlines()
+    lines = (PACKAGE / "text" / "confusables.txt").read_text("utf-8").splitlines()
     looks: dict[int, str] = {}
     for target, _, found in (line.partition(" ") for line in lines if not line.startswith("#")):
         if target == "unseen":

@@ -24,12 +24,12 @@ import json
 import re
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from itertools import pairwise
 from math import exp
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import Claim, Evidence, Fit, Verdict
+from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
 from bookwheel.text.remarks import says_absent
 from bookwheel.text.sentences import list_sentences
@@ -81,7 +81,7 @@ class WeightTable:
 @cache
 def load_weights(name: str) -> WeightTable:
     """Return a table by its name: `supported` or `answers`."""
-    file = resources.files("bookwheel") / "verdict" / "weights.json"
+    file = PACKAGE / "verdict" / "weights.json"
     return WeightTable(**json.loads(file.read_text(encoding="utf-8"))[name])
 
 

@@ -9,14 +9,13 @@ neighbouring signs are a term.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from importlib import resources
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.lexicon import stem
@@ -54,20 +53,32 @@ def find_marks(tokens: Sequence[str]) -> Counter[str]:
     text = f" {' '.join(tokens)} "
     for word in _NO_NEGATION:
         text = text.replace(f" {word} ", " · ")
-    return Counter(mark for mark, pattern in _patterns().items() for _ in pattern.finditer(text))
+    spoken = text.split()
+    found: Counter[str] = Counter()
+    free: dict[str, int] = {}
+    for at, word in enumerate(spoken):
+        for mark, phrase in _list_phrases().get(word, ()):
+            if at >= free.get(mark, 0) and spoken[at : at + len(phrase)] == phrase:
+                found[mark] += 1
+                free[mark] = at + len(phrase)
+    return found
 
 
 @cache
-def _patterns() -> dict[str, re.Pattern[str]]:
-    file = resources.files("bookwheel") / "verdict" / "marks.txt"
-    lines = (line.split(" = ") for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
-    return {mark: re.compile(f"(?<= )(?:{'|'.join(_list_spellings(words))})(?= )") for mark, words in lines}
-
-
-def _list_spellings(words: str) -> list[str]:
+def _list_phrases() -> dict[str, list[tuple[str, list[str]]]]:
+    """Return the marks' phrases, the longest first, by the word with which they begin."""
+    marks = (PACKAGE / "verdict" / "marks.txt").read_text(encoding="utf-8")
+    lines = (line.split(" = ") for line in marks.splitlines() if not line.startswith("#"))
     # In normal form, signs stand apart.
-    spelled = [word if word.isascii() else " ".join(word) for word in words.split(",")]
-    return sorted(map(re.escape, spelled), key=len, reverse=True)
+    phrases = [
+        (mark, (word if word.isascii() else " ".join(word)).split())
+        for mark, words in lines
+        for word in words.split(",")
+    ]
+    by_word: dict[str, list[tuple[str, list[str]]]] = {}
+    for mark, phrase in sorted(phrases, key=lambda one: -len(one[1])):
+        by_word.setdefault(phrase[0], []).append((mark, phrase))
+    return by_word
 
 
 _SIGN: Final = compile_late("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")

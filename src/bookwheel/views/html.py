@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from html import escape
-from importlib import resources
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.claims import Evidence, choose_sign
 from bookwheel.flags import Flag
+from bookwheel.packaged import PACKAGE
 from bookwheel.types import Reading, Status, Step
 from bookwheel.views.diff import ChangeKind, changed_share, diff_memories, mark_words
 from bookwheel.views.flags import describe_flags
@@ -68,7 +68,7 @@ def render_fragment(reading: Reading) -> str:
 
 
 def _read_style() -> str:
-    return (resources.files("bookwheel") / "views" / "reading.css").read_text(encoding="utf-8")
+    return (PACKAGE / "views" / "reading.css").read_text(encoding="utf-8")
 
 
 def _escape(text: str) -> str:

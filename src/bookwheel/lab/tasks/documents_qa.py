@@ -19,7 +19,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from random import Random
 from typing import Any, Final
 
@@ -28,6 +27,7 @@ from bookwheel.lab.tasks.assembly import AssembledDocument
 from bookwheel.lab.tasks.base import GoldEvidence, InfeasibleSample
 from bookwheel.lab.tasks.definition import BOTH, SampleDraft, SampleRequest, task
 from bookwheel.lab.tasks.material import ABSENT
+from bookwheel.packaged import PACKAGE
 from bookwheel.text.normalization import contains_words, words
 from bookwheel.text.tokens import Tokenizer
 
@@ -93,7 +93,7 @@ def load_questions(part: str) -> tuple[RealQuestion, ...]:
 
 
 def _read_records(name: str) -> Iterator[dict[str, Any]]:
-    path = files("bookwheel.lab").joinpath("data", "documents_qa", name)
+    path = PACKAGE / "lab" / "data" / "documents_qa" / name
     yield from map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
 
 

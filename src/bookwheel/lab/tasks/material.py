@@ -13,7 +13,6 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import chain, count, cycle, repeat
 from pathlib import Path
 from random import Random
@@ -24,6 +23,7 @@ from bookwheel.lab.tasks.assembly import AssembledDocument, SourcePassage
 from bookwheel.lab.tasks.base import GoldEvidence
 from bookwheel.lab.tasks.data_dir import DataDir, read_text
 from bookwheel.lab.tasks.definition import SampleRequest
+from bookwheel.packaged import PACKAGE
 
 ABSENT: Final = {"en": "not in the document", "zh": "文中没有提到"}
 """The gold answer where there is none."""
@@ -37,7 +37,7 @@ _CODAS: Final = ("", "", "l", "m", "n", "r", "s", "t", "ck", "nd")
 @cache
 def load_wordings() -> dict[str, dict[str, dict[str, Any]]]:
     """Return our words and sentences by family, language and kind."""
-    return tomllib.loads(files("bookwheel.lab").joinpath("data", "wordings.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((PACKAGE / "lab" / "data" / "wordings.toml").read_text(encoding="utf-8"))
 
 
 class Wordings:

@@ -9,7 +9,6 @@ import gzip
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from random import Random
 from typing import Final
 
@@ -17,6 +16,7 @@ from bookwheel.errors import InputError
 from bookwheel.lab.tasks.assembly import AssembledDocument
 from bookwheel.lab.tasks.base import InfeasibleSample
 from bookwheel.lab.tasks.definition import BOTH, SampleDraft, SampleRequest, task
+from bookwheel.packaged import PACKAGE
 
 PARTS: Final = ("train", "open", "sealed")
 _SAID: Final = {
@@ -54,7 +54,7 @@ class LabelledAnswer:
 
 @lru_cache(maxsize=1)
 def load_answers() -> tuple[LabelledAnswer, ...]:
-    path = files("bookwheel.lab").joinpath("data", "verdict", "answers.jsonl.gz")
+    path = PACKAGE / "lab" / "data" / "verdict" / "answers.jsonl.gz"
     return tuple(
         LabelledAnswer(**json.loads(line)) for line in gzip.decompress(path.read_bytes()).decode().splitlines()
     )

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import re
+import warnings
 import zipfile
 import zlib
 from typing import TYPE_CHECKING, Any
@@ -275,6 +276,20 @@ def _chats(leaves: list[str], draw: random.Random) -> bytes:
     return out.getvalue()
 
 
+def _files(leaves: list[str], draw: random.Random) -> bytes:
+    """Return an archive of a file for each leaf, in any format, archives too, under odd names and some twice."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for leaf in leaves:
+            kind = draw.choice(list(FORMATS))
+            path = draw.choice(("a", "../b", "/c", "C:\\d", "e/\u0130#", "a")) + f".{kind}"
+            archive.writestr(path, FORMATS[kind]([leaf], draw))
+        if draw.random() < 0.3:
+            archive.writestr("__MACOSX/._a", draw.randbytes(9))
+    return out.getvalue()
+
+
 def _zip_bends(content: bytes, draw: random.Random) -> bytes:
     """Return an archive whose directory lies: sizes, offsets, methods, counts, flags."""
     for _ in range(draw.randrange(1, 4)):
@@ -306,5 +321,6 @@ FORMATS: dict[str, Callable[[list[str], random.Random], bytes]] = {
     "pdf": _pdf,
     "txt.gz": _gz,
     "zip": _chats,
+    "files.zip": _files,
 }
-_ARCHIVES = frozenset({"docx", "xlsx", "pptx", "epub", "zip"})
+_ARCHIVES = frozenset({"docx", "xlsx", "pptx", "epub", "zip", "files.zip"})

@@ -98,15 +98,29 @@ class PatientModel(ModelWrapper):
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
         """Return a reply with text; an empty one only if it stays empty."""
-        call = _Call(self._model, self._is_empty, messages, limit, sampling)
+        lost = Usage()  # by the empty replies
+        empty: Reply | None = None
+
+        async def ask() -> Reply:
+            nonlocal empty, lost, sampling
+            reply = await self._model.reply(messages, limit=limit, sampling=sampling)
+            # What a content filter took away does not come back.
+            if reply.finish is Finish.FILTER or not self._is_empty(reply.text):
+                return reply
+            empty, lost = reply, lost + reply.usage
+            if sampling.seed is not None:
+                # The same seed would give the same empty reply.
+                sampling = replace(sampling, seed=sampling.seed + 1)
+            raise EmptyReply("the model sent a reply without text. Resume, or try another model.")
+
         try:
-            reply = await self._persist(call.ask)
+            reply = await self._persist(ask)
         except EmptyReply:
-            if call.empty_reply is None and not self._has_replied:
+            if empty is None and not self._has_replied:
                 raise
-            return replace(call.empty_reply or Reply(text=""), usage=call.lost)
+            return replace(empty or Reply(text=""), usage=lost)
         self._has_replied = True
-        return replace(reply, usage=call.lost + reply.usage) if call.lost.calls else reply
+        return replace(reply, usage=lost + reply.usage) if lost.calls else reply
 
     async def abilities(self) -> frozenset[Ability]:
         return await self._persist(super().abilities)
@@ -136,38 +150,6 @@ class PatientModel(ModelWrapper):
                 ) from error
 
         return await persist(ask, self._patience, sleep=self._sleep)
-
-
-class _Call:
-    """One call with its tries."""
-
-    def __init__(
-        self,
-        model: Model,
-        is_empty: Callable[[str], bool],
-        messages: Sequence[Message],
-        limit: int,
-        sampling: Sampling,
-    ) -> None:
-        self.lost = Usage()
-        """The cost of the empty replies."""
-        self.empty_reply: Reply | None = None
-        """The newest one."""
-        self._ask = partial(model.reply, messages, limit=limit)
-        self._is_empty = is_empty
-        self._sampling = sampling
-
-    async def ask(self) -> Reply:
-        """Ask once. Raise EmptyReply where the reply has no text."""
-        reply = await self._ask(sampling=self._sampling)
-        # What a content filter took away does not come back.
-        if reply.finish is Finish.FILTER or not self._is_empty(reply.text):
-            return reply
-        self.empty_reply, self.lost = reply, self.lost + reply.usage
-        if self._sampling.seed is not None:
-            # The same seed would give the same empty reply.
-            self._sampling = replace(self._sampling, seed=self._sampling.seed + 1)
-        raise EmptyReply("the model sent a reply without text. Resume, or try another model.")
 
 
 async def persist(

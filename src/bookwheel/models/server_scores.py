@@ -72,15 +72,14 @@ class ServerScores:
         if self._abilities is None:
             software = await self._software()
             self._extra = _WITHOUT_THINKING if software in _OFFERED else {}
-            self._abilities = _OFFERED[software] if software in _OFFERED else await self._probe()
+            attempts = {
+                Ability.JUDGE: lambda: self.judge(_PROBE, ("Yes", "No")),
+                Ability.LIKELIHOOD: lambda: self._score_echo(_PROBE, "Yes", time.perf_counter()),
+            }
+            tried = {} if software in _OFFERED else attempts
+            found = frozenset([ability for ability, attempt in tried.items() if await _succeeds(attempt)])
+            self._abilities = _OFFERED.get(software, found)
         return self._abilities
-
-    async def _probe(self) -> frozenset[Ability]:
-        attempts = {
-            Ability.JUDGE: lambda: self.judge(_PROBE, ("Yes", "No")),
-            Ability.LIKELIHOOD: lambda: self._score_echo(_PROBE, "Yes", time.perf_counter()),
-        }
-        return frozenset([ability for ability, attempt in attempts.items() if await _succeeds(attempt)])
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
         """Return the log-probability of each option's first token."""
@@ -213,18 +212,15 @@ async def _succeeds(attempt: Callable[[], Awaitable[object]]) -> bool:
 
 
 def to_json(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    return [{"role": message.role, "content": _content_to_json(message)} for message in messages]
-
-
-def _content_to_json(message: Message) -> str | list[dict[str, Any]]:
-    text = replace_surrogates(message.content)
-    if not message.pictures:
-        return text
-    parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
-    for picture in message.pictures:
-        address = f"data:{picture.media};base64,{base64.b64encode(picture.content).decode()}"
-        parts += [{"type": "text", "text": picture.mark}, {"type": "image_url", "image_url": {"url": address}}]
-    return parts
+    sent: list[dict[str, Any]] = []
+    for message in messages:
+        text = replace_surrogates(message.content)
+        parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
+        for picture in message.pictures:
+            address = f"data:{picture.media};base64,{base64.b64encode(picture.content).decode()}"
+            parts += [{"type": "text", "text": picture.mark}, {"type": "image_url", "image_url": {"url": address}}]
+        sent.append({"role": message.role, "content": parts if message.pictures else text})
+    return sent
 
 
 def _parse_listed(body: Mapping[str, Any]) -> list[tuple[str, float]]:

@@ -136,7 +136,16 @@ class ServerTokenizer:
         fields = {"add_special": special, "parse_special": special, "add_special_tokens": special}
         pieces = {"with_pieces": True, "return_token_strs": True}
         reply = await self._post("tokenize", {"content": text, "prompt": text, **fields, **pieces})
-        return _parse_tokens(text, reply, self._endpoint)
+        tokens: Any = reply.get("tokens")
+        texts: Any = reply.get("token_strs")
+        if isinstance(tokens, list) and all(isinstance(token, dict) for token in tokens):
+            texts = [token.get("piece") for token in tokens]
+            tokens = [token.get("id") for token in tokens]
+        if not isinstance(tokens, list) or (tokens and not parse_ids(tokens)):
+            url = self._endpoint.display_url
+            raise BadReply(f"{url} sent no token ids from /tokenize; give --tokenizer a tokenizer.json")
+        ends = _find_ends(text, texts) if isinstance(texts, list) and len(texts) == len(tokens) else None
+        return _TokenizedText(text=text, count=len(tokens), ids=() if ends else tokens, ends=ends)
 
     async def _count_conversation(self, messages: list[dict[str, str]]) -> int | None:
         """Count the tokens of a conversation in its template, by /tokenize itself or after /apply-template."""
@@ -218,19 +227,6 @@ class _ServerScan:
         place = len(text[:end].encode())
         whole = bisect_right(ends, place)
         return whole + (whole == 0 or ends[whole - 1] < place)
-
-
-def _parse_tokens(text: str, reply: dict[str, Any], endpoint: Endpoint) -> _TokenizedText:
-    """Return the ids, or the places of the tokens where the reply has the text of each."""
-    tokens: Any = reply.get("tokens")
-    pieces: Any = reply.get("token_strs")
-    if isinstance(tokens, list) and all(isinstance(token, dict) for token in tokens):
-        pieces = [token.get("piece") for token in tokens]
-        tokens = [token.get("id") for token in tokens]
-    if not isinstance(tokens, list) or (tokens and not parse_ids(tokens)):
-        raise BadReply(f"{endpoint.display_url} sent no token ids from /tokenize; give --tokenizer a tokenizer.json")
-    ends = _find_ends(text, pieces) if isinstance(pieces, list) and len(pieces) == len(tokens) else None
-    return _TokenizedText(text=text, count=len(tokens), ids=() if ends else tokens, ends=ends)
 
 
 def _find_ends(text: str, pieces: Sequence[Any]) -> list[int] | None:

@@ -135,22 +135,14 @@ class Passage:
 
     def find_longest_run(self, note: Sequence[Word]) -> tuple[int, tuple[int, int]] | None:
         """Return the length in words and the span of the longest significant run of these words in the text."""
-        length, ends = self._find_runs(note)
-        return (length, (self._spans[ends[0] - length][0], self._spans[ends[0] - 1][1])) if ends else None
-
-    def _find_runs(self, note: Sequence[Word]) -> tuple[int, list[int]]:
-        """Return the length of the longest significant runs, and the indexes after their last words."""
-        best, ends = 0, list[int]()
+        best = end = 0
         running: dict[int, int] = {}
         for at, word in enumerate(note):
             running = {place: running.get(place - 1, 0) + 1 for place in self._places.get(word.key, ())}
             length = max(running.values(), default=0)
-            if length < max(best, 1) or not _is_significant(note, at + 1 - length, at + 1):
-                continue
-            if length > best:
-                best, ends = length, []
-            ends += [place + 1 for place, have in running.items() if have == length]
-        return best, ends
+            if length > best and _is_significant(note, at + 1 - length, at + 1):
+                best, end = length, next(place + 1 for place, have in running.items() if have == length)
+        return (best, (self._spans[end - best][0], self._spans[end - 1][1])) if best else None
 
     def expand_to_sentence(self, start: int, end: int) -> tuple[int, int]:
         """Return the span of the sentence or sentences around a span."""

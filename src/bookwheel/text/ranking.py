@@ -149,12 +149,6 @@ def score_texts(texts: Sequence[str], question: str) -> list[float]:
     return [scores.get(place, 0.0) for place in range(len(texts))]
 
 
-def _list_forms(stems: Iterable[str]) -> list[str]:
-    """Return the letters of which some stand in every text with one of the stems: far faster to look for than words."""
-    # "apply" stands in "applies" and "reside" in "residing" but for the last letter.
-    return [form.rstrip("ey") or form for word in stems for form in (word, *FORMS.get(word, ()))]
-
-
 def _score(
     counts: Sequence[Mapping[int, int]], lengths: Sequence[int], weights: Sequence[float] = ()
 ) -> dict[int, float]:
@@ -231,7 +225,9 @@ class QuestionWords:
     def count_windows(self, document: Document, size: int, *, beside: set[str]) -> WordCounts:
         """Count the windows of `size` characters with each word, save words that only ask and those in `beside`."""
         wanted = self._stems - beside - _ASKING
-        forms = _list_forms(wanted)
+        # Letters of which some stand in every text with one of the stems are far faster to look for than words: "apply"
+        # stands in "applies" and "reside" in "residing" but for the last one.
+        forms = [form.rstrip("ey") or form for word in wanted for form in (word, *FORMS.get(word, ()))]
         counts, windows = Counter[str](), 0
         for part in document.parts() if wanted else ():
             for start in range(0, len(part.text), size):

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from bookwheel.documents.damage import LateModule
 from bookwheel.documents.readers.pdf_layout import Fragment
+from bookwheel.documents.readers.pdf_words import read_bounds
 
 raw: Final[Any] = LateModule("pypdfium2.raw")
 
@@ -236,10 +237,9 @@ def _are_grounds(bars: Sequence[Fragment], words: Sequence[Fragment]) -> bool:
 
 
 def _measure(thing: Any, matrix: _Matrix, x: float, y: float) -> Fragment | None:
-    sides = [ctypes.c_float() for _ in range(4)]
-    if not raw.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, sides)):
+    if (bounds := read_bounds(thing)) is None:
         return None
-    left, bottom, right, top = (side.value for side in sides)
+    left, bottom, right, top = bounds
     a, b, c, d, e, f = matrix
     corners = [(a * px + c * py + e - x, b * px + d * py + f - y) for px in (left, right) for py in (bottom, top)]
     across, up = zip(*corners, strict=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 from bookwheel.documents.readers.pdf_drawings import Drawing, find_drawings
 from bookwheel.documents.readers.pdf_layout import Fragment
 from bookwheel.documents.readers.pdf_pages import find_place
+from bookwheel.documents.readers.pdf_words import read_bounds
 from bookwheel.documents.readers.pictures import WHOLE
 from bookwheel.picture import Box
 
@@ -57,8 +57,7 @@ class Sheet:
         """Return a place as the shares of the page as it is shown."""
         x, y = self._left, self._bottom
         box = find_place(self.page, (x + place.left, y + place.top), (x + place.right, y + place.bottom)) or WHOLE
-        left, top, right, bottom = (min(max(side, 0.0), 1.0) for side in box)
-        return left, top, right, bottom
+        return _clamp(box)
 
     def cut(self, box: Box) -> Any:
         left, top, right, bottom = box
@@ -87,20 +86,22 @@ class Sheet:
             thing = raw.FPDFPage_GetObject(self.page, at)
             if raw.FPDFPageObj_GetType(thing) != raw.FPDF_PAGEOBJ_IMAGE:
                 continue
-            sides = [ctypes.c_float() for _ in range(4)]
-            if not raw.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, sides)):
+            if (bounds := read_bounds(thing)) is None:
                 continue
-            near, low, far, high = (side.value for side in sides)
-            box = find_place(self.page, (near, high), (far, low))
-            if box is None:
+            near, low, far, high = bounds
+            if (box := find_place(self.page, (near, high), (far, low))) is None:
                 continue
-            left, top, right, bottom = (min(max(side, 0.0), 1.0) for side in box)
-            inside = (left, top, right, bottom)
+            inside = _clamp(box)
             if _area(inside) >= _LEAST_AREA:
                 boxes.append(inside)
             if len(boxes) > _MOST_ON_PAGE:
                 return [WHOLE]  # a scan in strips or tiles
         return sorted(set(boxes), key=lambda box: (box[1], box[0]))
+
+
+def _clamp(box: Box) -> Box:
+    left, top, right, bottom = (min(max(side, 0.0), 1.0) for side in box)
+    return left, top, right, bottom
 
 
 def _area(box: Box) -> float:

@@ -72,7 +72,13 @@ def read_fragments(page: Any, whole: set[str]) -> tuple[list[Fragment], float]:
         count = raw.FPDFText_CountChars(text_page)
         text = read_characters(text_page, count)
         left, bottom, right, top = page.get_mediabox()
-        turn = _find_turn(text_page, text)
+        angles = Counter(
+            round(raw.FPDFText_GetCharAngle(text_page, at) / (math.pi / 2)) % 4
+            for at in range(0, len(text), max(1, len(text) // _ANGLES))
+            if text[at].isalnum()
+        )
+        # By so many quarters of a circle most of the text is turned.
+        turn = angles.most_common(1)[0][0] if angles else 0
         boxes = _Boxes(text_page, turn, (left, bottom, right, top))
         return list(_split_lines(text, boxes, whole)), (right - left if turn % 2 else top - bottom)
     finally:
@@ -136,29 +142,24 @@ def _is_area(thing: Any) -> bool:
     return not is_told or fill.value != raw.FPDF_FILLMODE_NONE or not is_line
 
 
+def read_bounds(thing: Any) -> _Box | None:
+    """Return the left, bottom, right and top of a thing on a page."""
+    sides = [ctypes.c_float() for _ in range(4)]
+    is_told = raw.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, sides))
+    return (sides[0].value, sides[1].value, sides[2].value, sides[3].value) if is_told else None
+
+
 def _find_squares(thing: Any, frame: _Box) -> list[tuple[int, int]]:
     """Return the rows of squares of a page that a thing touches, each with a bit for every square."""
-    sides = [ctypes.c_float() for _ in range(4)]
-    if not raw.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, sides)):
-        return []
     left, bottom, right, top = frame
     sizes = (right - left, top - bottom) * 2
-    places = [_SQUARES * (side.value - frame[at % 2]) / (sizes[at] or 1.0) for at, side in enumerate(sides)]
+    sides = read_bounds(thing) or (left, bottom) * 2
+    places = [_SQUARES * (side - frame[at % 2]) / (sizes[at] or 1.0) for at, side in enumerate(sides)]
     if not (places[2] > places[0] and places[3] > places[1]):
         return []
     low_x, low_y, high_x, high_y = (int(min(max(place, 0.0), _SQUARES - 1)) for place in places)
     across = (1 << (high_x + 1)) - (1 << low_x)
     return [(row, across) for row in range(low_y, high_y + 1)]
-
-
-def _find_turn(text_page: Any, text: str) -> int:
-    """Return by how many quarters of a circle most of the text is turned."""
-    angles = Counter(
-        round(raw.FPDFText_GetCharAngle(text_page, at) / (math.pi / 2)) % 4
-        for at in range(0, len(text), max(1, len(text) // _ANGLES))
-        if text[at].isalnum()
-    )
-    return angles.most_common(1)[0][0] if angles else 0
 
 
 class _Boxes:

@@ -24,7 +24,6 @@ from bookwheel.journal.originals import (
     Original,
     SpooledPictures,
     insert_originals,
-    load_original,
     load_picture,
     pictures_from_rows,
 )
@@ -235,7 +234,14 @@ class StoredDocument:
         return tuple(Original(row=row, source=load_text(name), size=size, sha256=sha) for row, name, size, sha in rows)
 
     def load_original(self, original: Original) -> bytes:
-        return load_original(self._reader, original)
+        query = "SELECT content FROM original_pieces WHERE original = ? ORDER BY number"
+        content = b"".join(piece for (piece,) in self._reader.fetch_all(query, (original.row,)))
+        if hashlib.sha256(content).hexdigest() != original.sha256:
+            raise JournalError(
+                f"the file {original.source} is damaged or gone in the journal {self._reader.path}; its text is kept "
+                f"apart from it: ask about the file again to keep it anew"
+            )
+        return content
 
     def list_pictures(self) -> tuple[Picture, ...]:
         query = f"SELECT {PICTURE_COLUMNS} FROM document_pictures WHERE document = ? ORDER BY number"

@@ -62,17 +62,6 @@ def insert_originals(connection: sqlite3.Connection, document: int, files: Itera
             connection.executemany("INSERT INTO original_pieces (original, number, content) VALUES (?, ?, ?)", numbered)
 
 
-def load_original(reader: ReadPool, original: Original) -> bytes:
-    rows = reader.fetch_all("SELECT content FROM original_pieces WHERE original = ? ORDER BY number", (original.row,))
-    content = b"".join(piece for (piece,) in rows)
-    if hashlib.sha256(content).hexdigest() != original.sha256:
-        raise JournalError(
-            f"the file {original.source} is damaged or gone in the journal {reader.path}; its text is kept apart from "
-            f"it: ask about the file again to keep it anew"
-        )
-    return content
-
-
 PICTURE_COLUMNS: Final = "label, source, page, box, picture, width, height, lines"
 """What is known of a picture."""
 # Bytes in memory before a temporary file is used.

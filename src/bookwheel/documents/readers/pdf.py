@@ -12,7 +12,7 @@ import ctypes
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -70,14 +70,15 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
     name = source.name
     pages: list[list[Fragment]] = []
     heights: list[float] = []
-    beside: list[_Beside] = []
+    # Beside its text: figures with their words; comments and the values of form fields.
+    beside: list[tuple[list[Fragment], str]] = []
     pictures: dict[int, tuple[Picture, ...]] = {}
     reader = _PageReader(document, source, warnings)
     for number in range(1, len(document) + 1):
-        fragments, height, aside = reader.read(number)
+        fragments, height, figures, comments = reader.read(number)
         pages.append(fragments)
         heights.append(height)
-        beside.append(aside)
+        beside.append((figures, comments))
         pictures[number] = reader.figures.take()
         yield Part(text="", source=name, page=number)
     words = 0
@@ -89,14 +90,14 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
     outline = _read_outline(document)
     hyphens = Hyphens(f.text for page in pages for f in page)
     bodies = [
-        hyphens.join(mark_headings(_lay_out(fragments, height, aside.figures), outline.get(number, ()), hyphens))
-        for number, (fragments, height, aside) in enumerate(zip(pages, heights, beside, strict=True), 1)
+        hyphens.join(mark_headings(_lay_out(fragments, height, figures), outline.get(number, ()), hyphens))
+        for number, (fragments, height, (figures, _)) in enumerate(zip(pages, heights, beside, strict=True), 1)
     ]
     for at in range(len(bodies) - 1):
         bodies[at], bodies[at + 1] = hyphens.join_pages(bodies[at], bodies[at + 1])
     texts = [
         (at, "\n\n".join(filter(None, pieces)))
-        for at, pieces in enumerate(zip(bodies, (one.comments for one in beside), strict=True), 1)
+        for at, pieces in enumerate(zip(bodies, (comments for _, comments in beside), strict=True), 1)
     ]
     texts = [(number, text) for number, text in texts if text.strip()]
     if not texts and choose_recogniser(source.ocr):
@@ -108,14 +109,6 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
     for doubt, places in find_doubts(texts).items():
         for place in places:
             warnings.add(f"pages of {name} {doubt}", str(place))
-
-
-@dataclass(frozen=True, slots=True)
-class _Beside:
-    """What a page has beside its text: figures with their words, comments and the values of form fields."""
-
-    figures: list[Fragment]
-    comments: str
 
 
 def _lay_out(fragments: Sequence[Fragment], height: float, figures: Sequence[Fragment]) -> list[TextLine]:
@@ -136,7 +129,7 @@ class _PageReader:
         self._recogniser = choose_recogniser(source.ocr)
         self._whole: set[str] = set()
 
-    def read(self, number: int) -> tuple[list[Fragment], float, _Beside]:
+    def read(self, number: int) -> tuple[list[Fragment], float, list[Fragment], str]:
         """Return the words of a page, its height as it is read, and what it has beside its text."""
         from pypdfium2 import PdfiumError
 
@@ -156,11 +149,11 @@ class _PageReader:
         except (PdfiumError, ValueError, SourceError) as error:
             reason = f" ({error})" if isinstance(error, SourceError) else ""
             self._warnings.add(f"pages of {name} that are damaged and left out", f"{number}{reason}")
-            return [], 0.0, _Beside([], "")
+            return [], 0.0, [], ""
         finally:
             if page is not None:
                 page.close()
-        return fragments, height, _Beside([one for one in (*figures, *drawn) if one.text], comments)
+        return fragments, height, [one for one in (*figures, *drawn) if one.text], comments
 
     def _show(self, sheet: Sheet, number: int, place: Fragment, text: str | None) -> str:
         """Return the mark of a drawn figure with its words; they are read in its picture where there is no text."""

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from pathspec import GitIgnoreSpec
 
+    _Rules = tuple[tuple[Path, GitIgnoreSpec], ...]  # folders, and what their .gitignore leaves out
+
 # Names in one warning; the rest is only counted, and more than the most are not told apart.
 _LISTED_PLACES: Final = 5
 _MOST_PLACES: Final = 1000
@@ -241,14 +243,6 @@ _MOST_RULES: Final = 256 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Rules:
-    """One .gitignore and the folder it applies to."""
-
-    folder: Path
-    spec: GitIgnoreSpec
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Listing:
     """What all folders below one top have in common."""
 
@@ -260,7 +254,7 @@ class _Listing:
         inside = path.relative_to(self.top).as_posix()
         return to_printable(f"{self.label}/{inside}" if self.label else inside)
 
-    def walk(self, folder: Path, rules: tuple[_Rules, ...]) -> Iterator[SourceFile | tuple[Path, tuple[_Rules, ...]]]:
+    def walk(self, folder: Path, rules: _Rules) -> Iterator[SourceFile | tuple[Path, _Rules]]:
         """Yield the files of one folder, and each folder in it with the rules that apply there."""
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -304,7 +298,7 @@ def list_files(folder: Path, warnings: SourceWarnings, label: str = "") -> Itera
             pending.append(listing.walk(*found))
 
 
-def _reason_to_skip(entry: os.DirEntry[str], path: Path, rules: tuple[_Rules, ...]) -> str:
+def _reason_to_skip(entry: os.DirEntry[str], path: Path, rules: _Rules) -> str:
     """Return why an entry is not read, or an empty string."""
     if entry.name.startswith("."):
         return "hidden"
@@ -316,17 +310,17 @@ def _reason_to_skip(entry: os.DirEntry[str], path: Path, rules: tuple[_Rules, ..
     return "" if is_folder or entry.is_file(follow_symlinks=False) else "neither files nor folders"
 
 
-def _is_ignored(path: Path, rules: tuple[_Rules, ...], *, is_folder: bool) -> bool:
+def _is_ignored(path: Path, rules: _Rules, *, is_folder: bool) -> bool:
     """Return the decision of the deepest .gitignore that matches the path."""
-    for rule in reversed(rules):
-        inside = path.relative_to(rule.folder).as_posix()
-        decision = rule.spec.check_file(f"{inside}/" if is_folder else inside).include
+    for folder, spec in reversed(rules):
+        inside = path.relative_to(folder).as_posix()
+        decision = spec.check_file(f"{inside}/" if is_folder else inside).include
         if decision is not None:
             return decision
     return False
 
 
-def _load_rules(folder: Path) -> tuple[_Rules, ...]:
+def _load_rules(folder: Path) -> _Rules:
     file = folder / ".gitignore"
     try:
         if not file.is_file():
@@ -341,7 +335,7 @@ def _load_rules(folder: Path) -> tuple[_Rules, ...]:
             f"shorten it, or name the files to read"
         )
     spec = parse_rules(content.decode("utf-8", "surrogateescape").splitlines())
-    return (_Rules(folder=folder, spec=spec),) if len(spec) else ()
+    return ((folder, spec),) if len(spec) else ()
 
 
 def parse_rules(lines: Iterable[str]) -> GitIgnoreSpec:

@@ -10,7 +10,7 @@ import math
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Any, Final
@@ -59,6 +59,7 @@ _VOWEL: Final = re.compile("[aeiouy]", re.IGNORECASE)
 
 
 _Box = tuple[float, float, float, float]
+_ReadBox = Callable[[int], _Box | None]
 _SIDES: Final = struct.Struct("4f")
 
 
@@ -79,8 +80,8 @@ def read_fragments(page: Any, whole: set[str]) -> tuple[list[Fragment], float]:
         )
         # By so many quarters of a circle most of the text is turned.
         turn = angles.most_common(1)[0][0] if angles else 0
-        boxes = _Boxes(text_page, turn, (left, bottom, right, top))
-        return list(_split_lines(text, boxes, whole)), (right - left if turn % 2 else top - bottom)
+        read_box = _make_reader(text_page, turn, (left, bottom, right, top))
+        return list(_split_lines(text, read_box, whole)), (right - left if turn % 2 else top - bottom)
     finally:
         raw.FPDFText_ClosePage(text_page)
 
@@ -162,37 +163,32 @@ def _find_squares(thing: Any, frame: _Box) -> list[tuple[int, int]]:
     return [(row, across) for row in range(low_y, high_y + 1)]
 
 
-class _Boxes:
-    """The places of characters, turned so that the text is upright."""
+def _make_reader(text_page: Any, turn: int, frame: _Box) -> _ReadBox:
+    """Return what reads left, bottom, right and top of a character, turned so that the text is upright."""
+    x, y, width, height = frame
+    rect = raw.FS_RECTF()
+    pointer, get = ctypes.byref(rect), raw.FPDFText_GetLooseCharBox
 
-    def __init__(self, text_page: Any, turn: int, frame: _Box) -> None:
-        self._text_page = text_page
-        self._turn = turn
-        self._frame = frame
-        self._rect = raw.FS_RECTF()
-        self._pointer = ctypes.byref(self._rect)
-        self._get = raw.FPDFText_GetLooseCharBox
-
-    def read(self, at: int) -> _Box | None:
-        """Return left, bottom, right and top of a character."""
-        if not self._get(self._text_page, at, self._pointer):
+    def read_box(at: int) -> _Box | None:
+        if not get(text_page, at, pointer):
             return None
-        left, top, right, bottom = _SIDES.unpack(self._rect)
-        x, y, width, height = self._frame
-        if self._turn == 0:
+        left, top, right, bottom = _SIDES.unpack(rect)
+        if turn == 0:
             return left - x, bottom - y, right - x, top - y
-        if self._turn == 1:
+        if turn == 1:
             return bottom - y, width - right, top - y, width - left
-        if self._turn == 2:  # noqa: PLR2004
+        if turn == 2:  # noqa: PLR2004
             return width - right, height - top, width - left, height - bottom
         return height - top, left - x, height - bottom, right - x
 
+    return read_box
 
-def _split_lines(text: str, boxes: _Boxes, whole: set[str]) -> Iterator[Fragment]:
+
+def _split_lines(text: str, read_box: _ReadBox, whole: set[str]) -> Iterator[Fragment]:
     """Yield the fragments of all lines: words without a wide gap between them."""
     words: list[str] = []
     box: _Box | None = None
-    for word, here in _iterate_words(text, boxes, whole):
+    for word, here in _iterate_words(text, read_box, whole):
         if words and (not word or (box and here and _is_apart(box, here))):
             yield _make_fragment(words, box)
             words, box = [], None
@@ -203,7 +199,7 @@ def _split_lines(text: str, boxes: _Boxes, whole: set[str]) -> Iterator[Fragment
         yield _make_fragment(words, box)
 
 
-def _iterate_words(text: str, boxes: _Boxes, whole: set[str]) -> Iterator[tuple[str, _Box | None]]:
+def _iterate_words(text: str, read_box: _ReadBox, whole: set[str]) -> Iterator[tuple[str, _Box | None]]:
     """Yield the words and their boxes, and an empty word at each line's end."""
     for found in _TOKEN.finditer(text):
         token = found[0]
@@ -212,12 +208,12 @@ def _iterate_words(text: str, boxes: _Boxes, whole: set[str]) -> Iterator[tuple[
             continue
         is_cut = token[-1] in _LINE_END_HYPHENS
         start, stop = found.span()
-        gaps = () if token in whole else _find_gaps(found, boxes)
+        gaps = () if token in whole else _find_gaps(found, read_box)
         if not gaps:
             whole.add(token)
         for end in (*gaps, stop):
             if word := _clean(text[start:end]):
-                first, last = boxes.read(start), boxes.read(max(start, end - 1 - (is_cut and end == stop)))
+                first, last = read_box(start), read_box(max(start, end - 1 - (is_cut and end == stop)))
                 box = _join_boxes(first, last)
                 for piece in _part_raised(word, first, last):
                     yield piece, box
@@ -227,12 +223,12 @@ def _iterate_words(text: str, boxes: _Boxes, whole: set[str]) -> Iterator[tuple[
             yield "", None
 
 
-def _find_gaps(token: re.Match[str], boxes: _Boxes) -> Sequence[int]:
+def _find_gaps(token: re.Match[str], read_box: _ReadBox) -> Sequence[int]:
     """Return where words stand apart that PDFium takes for one, as it does where italics end: `rules` `file`."""
     places: list[int] = []
     for letters in _LETTERS.finditer(token[0]):
         first = token.start() + letters.start()
-        known = [box for at in range(first, first + len(letters[0])) if (box := boxes.read(at))]
+        known = [box for at in range(first, first + len(letters[0])) if (box := read_box(at))]
         if len(known) < len(letters[0]):
             continue
         gaps = [(after[0] - before[2]) / max(before[3] - before[1], 1.0) for before, after in pairwise(known)]

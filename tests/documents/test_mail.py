@@ -106,3 +106,14 @@ def test_a_header_in_the_bytes_of_an_old_program_is_read(tmp_path):
     assert "From: Jörg <j@b.example>\nSubject: Stör am Wehr" in convert(tmp_path / "a.eml")[0][0].text
     (tmp_path / "a.mbox").write_bytes(b"From j@b.example Mon Nov  3 10:00:00 2025\n" + data)
     assert any("Jörg" in part.source for part in convert(tmp_path / "a.mbox")[0])
+
+
+def test_a_mail_of_another_system_is_one_of_its_own_in_a_mailbox(tmp_path):
+    mails = [f"From j@b.example Mon Nov  3 10:00:0{at} 2025\nFrom: j@b.example\n\nLeaf {at}.\n\n" for at in range(3)]
+    for end in ("\r", "\r\n", "\n"):
+        (tmp_path / "a.mbox").write_bytes(f"{mails[0]}{mails[1].replace(chr(10), end)}{mails[2]}".encode())
+        parts, notes = convert(tmp_path / "a.mbox")
+        text = "".join(part.text for part in parts)
+        assert text.count("===== message") == 3
+        assert all(f"Leaf {at}." in text for at in range(3))
+        assert notes == ()

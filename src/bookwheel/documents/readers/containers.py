@@ -18,7 +18,8 @@ from email.message import Message
 from email.parser import BytesFeedParser, BytesParser
 from email.policy import compat32
 from email.utils import parseaddr
-from itertools import pairwise
+from functools import partial
+from itertools import chain, pairwise
 from pathlib import PurePath
 from typing import Any, BinaryIO, Final
 
@@ -93,7 +94,10 @@ def _find_messages(file: BinaryIO) -> Iterator[tuple[int, int, int]]:
     # A line of a text may begin with "From ", too: it parts no messages.
     above, start, at, is_blank = 0, 0, 0, True
     maybe: tuple[int, int] | None = None
-    while line := file.readline(_LINE):
+    # A mail of an old Macintosh ends its lines with CR alone.
+    for line in chain.from_iterable(
+        block.splitlines(keepends=True) for block in iter(partial(file.readline, _LINE), b"")
+    ):
         if maybe and _HEADER_LINE.match(line):
             if start:
                 yield above, start, maybe[0]

@@ -262,3 +262,22 @@ def test_a_damaged_picture_is_an_error_of_its_source(tmp_path):
     (tmp_path / "bad.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
     with pytest.raises(SourceError, match=r"bad\.png is a picture that tesseract cannot read"):
         convert(tmp_path / "bad.png", ocr="tesseract")
+
+
+def test_a_page_in_shapes_that_are_no_known_letters_is_named(tmp_path):
+    shapes = b" ".join(b"/g%d" % one for one in range(1, 17))
+    procedures = b" ".join(b"/g%d 6 0 R" % one for one in range(1, 17))
+    drawn = b"BT /F1 12 Tf 60 700 Td <0102030405060708090A0B0C0D0E0F10> Tj ET"
+    objects = (
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(drawn), drawn),
+        b"<< /Type /Font /Subtype /Type3 /FontBBox [0 0 9 9] /FontMatrix [.1 0 0 .1 0 0] /FirstChar 1 /LastChar 16 "
+        b"/Widths [" + b"9 " * 16 + b"] /Encoding << /Type /Encoding /Differences [1 " + shapes + b"] >> "
+        b"/CharProcs << " + procedures + b" >> >>",
+        b"<< /Length 28 >>\nstream\n9 0 0 0 9 9 d1 1 1 7 7 re f \nendstream",
+    )
+    body = b"".join(b"%d 0 obj\n%s\nendobj\n" % pair for pair in enumerate(objects, 1))
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4\n" + body + b"trailer << /Size 7 /Root 1 0 R >>\n%%EOF\n")
+    assert convert(tmp_path / "a.pdf")[1] == ("pages of a.pdf whose text looks garbled: 1",)

@@ -47,6 +47,8 @@ _ANGLES: Final = 80
 _ENOUGH_WORDS: Final = 20
 _LONG_WORD: Final = 25
 _GLUED_SHARE: Final = 0.04
+# Of a font that does not say which letters its shapes are.
+_UNKNOWN_GLYPHS: Final = re.compile(r"[\x01-\x1f]{3,}")
 _GARBLED_SHARE: Final = 0.02
 _STRANGE: Final = re.compile("[\N{REPLACEMENT CHARACTER}\ue000-\uf8ff]")
 # Channels of 256 above which a colour is white.
@@ -275,6 +277,8 @@ def _clean(word: str) -> str:
     if word.isascii() and word.isprintable():
         return word
     mark = word[-1] if word[-1] in _HYPHENS else ""
+    if _UNKNOWN_GLYPHS.fullmatch(word):
+        return "\N{REPLACEMENT CHARACTER}" * len(word)
     return _UNSEEN.sub("", word.translate(_LIGATURES).replace("\ufffe", "").replace("\N{SOFT HYPHEN}", "")) + mark
 
 

@@ -240,12 +240,12 @@ def write_prompts(
 
 def convert_prompts(checkout: Path) -> str:
     """Return the prompt set as TOML; InputError where the checkout has no such templates."""
-    from bookwheel.lab.tasks.ruler.resources import read_literals
+    from bookwheel.lab.tasks.data_dir import read_literals
 
     update = read_literals(checkout / _UPDATE)
     try:
-        memory, answer = (_rename_places(update[name]) for name in ("TEMPLATE", "TEMPLATE_FINAL"))
-        blank = update["NO_MEMORY"]
+        memory, answer = (_rename_places(update[name][0]) for name in ("TEMPLATE", "TEMPLATE_FINAL"))
+        blank = update["NO_MEMORY"][0]
     except KeyError as error:
         raise InputError(f"{checkout} is no checkout of MemAgent that is known here: {error} is missing") from error
     return (

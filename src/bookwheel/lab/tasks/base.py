@@ -181,8 +181,13 @@ class Sample:
         if answer is None:
             return score_missing_answer("the reading failed")
         if self.published and self.published.first_line:
-            answer = answer.lstrip("\n").split("\n")[0]
+            answer = take_first_line(answer)
         return score_answer(self.metric, answer, self.golds, self.question)
+
+
+def take_first_line(answer: str) -> str:
+    """Return the first line, after empty ones."""
+    return answer.lstrip("\n").split("\n")[0]
 
 
 class InfeasibleSample(InputError):

@@ -11,18 +11,21 @@ Records are one JSON array, JSON Lines, an object with a list, or Parquet; with 
 file is in memory as a whole, its records one at a time: some sets are gigabytes of JSON in one array.
 """
 
+import ast
 import gzip
 import json
 import os
 import re
 import zlib
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 from bookwheel.errors import InputError
+from bookwheel.packaged import PACKAGE
 from bookwheel.plugins import require_extra
 
 VARIABLE: Final = "BOOKWHEEL_DATA"
@@ -109,6 +112,28 @@ def read_text(path: Path) -> str:
         return (gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw).decode("utf-8-sig")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def read_packed(*place: str) -> Iterator[dict[str, Any]]:
+    """Yield the records of a packed file of JSON Lines that comes with the package."""
+    path = PACKAGE.joinpath("lab", "data", *place)
+    yield from map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
+
+
+@lru_cache(maxsize=64)
+def read_literals(path: Path) -> dict[str, list[Any]]:
+    """Return the plain values that a script assigns to each name, in their order; nothing of it runs."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    values: dict[str, list[Any]] = {}
+    for node in ast.walk(tree):
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            if isinstance(target, ast.Name):
+                with suppress(ValueError):
+                    values.setdefault(target.id, []).append(ast.literal_eval(node.value))
+    return values
 
 
 def load_json(path: Path) -> Any:

@@ -27,8 +27,7 @@ from bookwheel.lab.tasks.material import (
     GAPS,
     Fact,
     Wordings,
-    coin_word,
-    draw_distinct,
+    draw_names,
     draw_place,
     hide,
     list_words,
@@ -158,7 +157,7 @@ def build_dialogue(request: SampleRequest) -> SampleDraft:
     rng = request.rng
     speaker, other = rng.sample(list_words("given"), 2)
     thing, first, later, asked = Wordings("talk", request)("statement")
-    names = draw_distinct(lambda: coin_word(rng).capitalize())
+    names = draw_names(rng, "en")
     own, others = list(islice(names, 2)), list(islice(names, 2))
     changed = rng.random() < 0.5  # noqa: PLR2004 - half of the samples
 
@@ -208,12 +207,11 @@ _ENDS: Final = ("changed", "changed", "withdrawn", "restored")
 )
 def build_profile(request: SampleRequest) -> SampleDraft:
     """Let two people state like things and change them, and ask for one of them as it stands in the end."""
-    rng, say, is_chinese = request.rng, Wordings("talk", request), request.language == "zh"
+    rng, say = request.rng, Wordings("talk", request)
     changes: int = request.options.get("changes", 3)
     who, other = rng.sample(list_words("given", request.language), 2)
     mine, also = rng.sample(say["thing"], 2)
-    signs = [list_words(kind, "zh") for kind in ("adjectives", "middles")]
-    names = draw_distinct(lambda: "".join(map(rng.choice, signs)) if is_chinese else coin_word(rng).capitalize())
+    names = draw_names(rng, request.language)
     my_names, their_names, also_names = (list(islice(names, changes + 1)) for _ in range(3))
     end = rng.choice(_ENDS)
     own = _tell_chain(say, mine, my_names, end)

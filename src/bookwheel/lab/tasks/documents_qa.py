@@ -14,20 +14,18 @@ The data card is lab/data/documents_qa/README.md. `held_out=true` asks the third
 on; it is for a last measurement.
 """
 
-import gzip
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.assembly import AssembledDocument
 from bookwheel.lab.tasks.base import GoldEvidence, InfeasibleSample
+from bookwheel.lab.tasks.data_dir import read_packed
 from bookwheel.lab.tasks.definition import BOTH, SampleDraft, SampleRequest, task
 from bookwheel.lab.tasks.material import ABSENT
-from bookwheel.packaged import PACKAGE
 from bookwheel.text.normalization import contains_words, words
 from bookwheel.text.tokens import Tokenizer
 
@@ -72,7 +70,7 @@ class RealQuestion:
 
 @lru_cache(maxsize=1)
 def load_documents() -> Mapping[str, RealDocument]:
-    return {record["id"]: RealDocument(**record) for record in _read_records("documents.jsonl.gz")}
+    return {record["id"]: RealDocument(**record) for record in read_packed("documents_qa", "documents.jsonl.gz")}
 
 
 @lru_cache(maxsize=3)
@@ -81,7 +79,7 @@ def load_questions(part: str) -> tuple[RealQuestion, ...]:
     if part not in PARTS:
         raise InputError(f"documents-qa has the parts {', '.join(PARTS)}, not {part!r}")
     documents = load_documents()
-    records = (one for one in _read_records("questions.jsonl.gz") if documents[one["doc"]].part == part)
+    records = (one for one in read_packed("documents_qa", "questions.jsonl.gz") if documents[one["doc"]].part == part)
     return tuple(
         RealQuestion(
             **record
@@ -90,11 +88,6 @@ def load_questions(part: str) -> tuple[RealQuestion, ...]:
         )
         for record in records
     )
-
-
-def _read_records(name: str) -> Iterator[dict[str, Any]]:
-    path = PACKAGE / "lab" / "data" / "documents_qa" / name
-    yield from map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
 
 
 def make_metric(question: RealQuestion) -> str:

@@ -30,8 +30,7 @@ from bookwheel.lab.tasks.material import (
     ABSENT,
     Fact,
     Wordings,
-    coin_word,
-    draw_distinct,
+    draw_names,
     list_words,
     load_wordings,
     write_prose,
@@ -60,11 +59,7 @@ class _Story:
         # What is to be forgotten is no evidence.
         self.has_notes = self.is_before or kind not in {"deletion", "absence"}
         self.who, self.other = self.rng.sample(list_words("given", self.language), 2)
-        signs = [list_words(kind, "zh") for kind in ("adjectives", "middles")]
-        is_chinese = self.language == "zh"
-        self.names = draw_distinct(
-            lambda: "".join(map(self.rng.choice, signs)) if is_chinese else coin_word(self.rng).capitalize()
-        )
+        self.names = draw_names(self.rng, self.language)
         self.facts = list[tuple[int, Fact]]()
 
     def draw_sessions(self, size: int) -> list[int]:

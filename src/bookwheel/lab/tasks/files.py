@@ -143,19 +143,13 @@ class _MissingRecord:
     length: int = 0
 
 
+_WRITTEN: Final = ("id", "task", "question", "golds", "metric", "length", "tokens", "seed", "language", "memory")
+
+
 def to_line(sample: Sample) -> str:
     """Return a sample as one line of JSON, with its line end."""
     record = {
-        "id": sample.id,
-        "task": sample.task,
-        "question": sample.question,
-        "golds": list(sample.golds),
-        "metric": sample.metric,
-        "length": sample.length,
-        "tokens": sample.tokens,
-        "seed": sample.seed,
-        "language": sample.language,
-        "memory": str(sample.memory),
+        **{name: getattr(sample, name) for name in _WRITTEN},
         "evidence": [
             {name: value for name, value in asdict(one).items() if value or name not in {"key", "replaces"}}
             for one in sample.evidence
@@ -191,6 +185,7 @@ class _SampleRecord:
 # RULER writes niah_single_1/validation.jsonl: the folder has the name of the task.
 _SPLITS: Final = frozenset({"validation", "test"})
 _FIELDS: Final = frozenset(field.name for field in fields(_SampleRecord))
+_TAKEN: Final = _FIELDS - {"id", "task", "name"}
 
 
 def parse_sample(line: str, path: Path, number: int) -> Sample:
@@ -254,15 +249,7 @@ def _parse_fields(values: Mapping[str, Any], where: str, path: Path, number: int
     return Sample(
         id=identity,
         task=record.task or name,
-        question=record.question,
         golds=golds,
         document=opened or SampleDocument(record.name or identity, [text]),
-        metric=record.metric,
-        length=record.length,
-        tokens=record.tokens,
-        seed=record.seed,
-        language=record.language,
-        evidence=record.evidence,
-        memory=record.memory,
-        metadata=record.metadata,
+        **{name: getattr(record, name) for name in _TAKEN},
     )

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 from bookwheel.errors import InputError
@@ -251,6 +252,16 @@ class PassageQuestion:
     own: tuple[int, ...]
     id: str = ""
     article: tuple[int, ...] = ()
+
+    def choose_documents(self, total: int, size: int, rng: Random) -> list[int]:
+        """Return so many numbers of all documents: its own ones, then those of its article, then any."""
+        if size >= total:
+            return (list(range(total)) * -(-size // total))[:size]
+        if size - len(self.own) <= len(self.article):
+            return [*self.own, *rng.sample(self.article, size - len(self.own))]
+        taken = {*self.own, *self.article}
+        others = [number for number in range(total) if number not in taken]
+        return [*self.own, *self.article, *rng.sample(others, size - len(self.own) - len(self.article))]
 
 
 def number_squad(articles: Sequence[dict[str, Any]]) -> tuple[list[PassageQuestion], list[str]]:

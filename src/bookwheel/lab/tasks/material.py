@@ -109,6 +109,12 @@ def draw_distinct(draw: Callable[[], str]) -> Iterator[str]:
             yield value
 
 
+def draw_names(rng: Random, language: str) -> Iterator[str]:
+    """Yield names for things, each once, forever: a made-up word, or two Chinese characters."""
+    signs = [list_words(kind, "zh") for kind in ("adjectives", "middles")]
+    return draw_distinct(lambda: "".join(map(rng.choice, signs)) if language == "zh" else coin_word(rng).capitalize())
+
+
 def draw_keys(rng: Random, data_dir: DataDir, language: str) -> Iterator[str]:
     """Yield keys without repeats, forever: adjective and noun, or three Chinese characters.
 

@@ -17,33 +17,9 @@ from typing import Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring import METRICS, Score
-from bookwheel.lab.tasks.base import PublishedCall, Sample
-from bookwheel.lab.tasks.published_helmet import (
-    ask_citations,
-    ask_needles,
-    ask_pairs,
-    ask_passages,
-    ask_ranking,
-)
-from bookwheel.lab.tasks.published_prompts import (
-    AskedSample,
-    Checkout,
-    PublishedPrompt,
-    ask_babilong,
-    ask_graphwalks,
-    ask_infinitebench,
-    ask_locomo,
-    ask_longbench,
-    ask_longbench2,
-    ask_longmemeval,
-    ask_memagent,
-    ask_meme,
-    ask_mmlongbench,
-    ask_mrcr,
-    ask_nolima,
-    ask_oolong,
-    ask_ruler,
-)
+from bookwheel.lab.tasks import published_helmet as helmet
+from bookwheel.lab.tasks import published_prompts as prompts
+from bookwheel.lab.tasks.base import PublishedCall, Sample, take_first_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +29,9 @@ class PublishedSpec:
     benchmark: str
     tasks: str
     """A regular expression for the names of its tasks."""
-    metric: str
+    metric: str = ""
     """The measure; empty where a model judges, which `--judge` stands for."""
-    prompt: Callable[[Checkout, AskedSample], PublishedPrompt]
+    prompt: Callable[[prompts.Checkout, prompts.AskedSample], prompts.PublishedPrompt]
     source: str = ""
     """The repository that the prompt is read from; empty where the record holds it."""
     reply_tokens: int = 0
@@ -74,13 +50,12 @@ class PublishedSpec:
     differs: str = ""
     """What is known to be otherwise here."""
 
+    def of(self, tasks: str, metric: str, **rest: Any) -> "PublishedSpec":
+        """Return a row of the benchmark: its tasks stand where the expression has `*`."""
+        return replace(self, tasks=self.tasks.replace("*", tasks), metric=metric, **rest)
+
     def score(self, answer: str, golds: tuple[str, ...]) -> Score:
         return METRICS[self.metric](take_first_line(answer) if self.first_line else answer, golds)
-
-
-def take_first_line(answer: str) -> str:
-    """Return the first line, after empty ones."""
-    return answer.lstrip("\n").split("\n")[0]
 
 
 def _says_yes(reply: str, _metric: str, _golds: tuple[str, ...]) -> float:
@@ -98,110 +73,81 @@ def _extract(reply: str, metric: str, golds: tuple[str, ...]) -> float | None:
 _CUT: Final = "a prompt beyond the window is not cut in the middle: the sample does not fit"
 
 
-def _longbench(tasks: str, metric: str, *, first_line: bool = False) -> PublishedSpec:
-    return PublishedSpec(
-        benchmark="LongBench",
-        tasks=rf"(?:{tasks})(?:_e)?",
-        metric=metric,
-        prompt=ask_longbench,
-        source="THUDM/LongBench",
-        first_line=first_line,
-        differs=f"{_CUT}; a chat endpoint frames every prompt, where six sets were asked without a frame",
-    )
-
-
-def _infinitebench(tasks: str, metric: str) -> PublishedSpec:
-    return PublishedSpec(
-        benchmark="InfiniteBench",
-        tasks=tasks,
-        metric=metric,
-        prompt=ask_infinitebench,
-        source="OpenBMB/InfiniteBench",
-        differs=f"{_CUT}; the prompts are those for GPT-4",
-    )
-
-
-def _ruler(tasks: str, metric: str, reply_tokens: int) -> PublishedSpec:
-    return PublishedSpec(
-        benchmark="RULER",
-        tasks=rf"(?:ruler_)?(?:{tasks})",
-        metric=metric,
-        prompt=ask_ruler,
-        reply_tokens=reply_tokens,
-        top_p=1.0,
-        differs="a chat endpoint frames the prompt; the published top_k of 32 changes nothing at temperature 0",
-    )
-
-
-def _locomo(tasks: str, metric: str, *, own_golds: bool = False) -> PublishedSpec:
-    return PublishedSpec(
-        benchmark="LoCoMo",
-        tasks=f"locomo-(?:{tasks})",
-        metric=metric,
-        prompt=ask_locomo,
-        source="snap-research/locomo",
-        reply_tokens=32,
-        own_golds=own_golds,
-        differs="speakers and the options of adversarial questions are in a fixed order, where theirs is drawn",
-    )
-
-
-def _oolong(tasks: str, metric: str) -> PublishedSpec:
-    return PublishedSpec(
-        benchmark="OOLONG", tasks=tasks, metric=metric, prompt=ask_oolong, temperature=None, differs=_CUT
-    )
-
-
-def _helmet(
-    tasks: str, metric: str, prompt: Callable[[Checkout, AskedSample], PublishedPrompt], reply_tokens: int, **rest: Any
-) -> PublishedSpec:
-    return PublishedSpec(
-        benchmark="HELMET",
-        tasks=f"helmet-(?:{tasks})",
-        metric=metric,
-        prompt=prompt,
-        source="princeton-nlp/HELMET",
-        reply_tokens=reply_tokens,
-        top_p=1.0,
-        **{"differs": f"{_CUT}; the prompts are those for chat models", **rest},
-    )
-
-
+_LONGBENCH: Final = PublishedSpec(
+    benchmark="LongBench",
+    tasks="(?:*)(?:_e)?",
+    prompt=prompts.ask_longbench,
+    source="THUDM/LongBench",
+    differs=f"{_CUT}; a chat endpoint frames every prompt, where six sets were asked without a frame",
+)
+_INFINITEBENCH: Final = PublishedSpec(
+    benchmark="InfiniteBench",
+    tasks="*",
+    prompt=prompts.ask_infinitebench,
+    source="OpenBMB/InfiniteBench",
+    differs=f"{_CUT}; the prompts are those for GPT-4",
+)
+_RULER: Final = PublishedSpec(
+    benchmark="RULER",
+    tasks="(?:ruler_)?(?:*)",
+    prompt=prompts.ask_ruler,
+    top_p=1.0,
+    differs="a chat endpoint frames the prompt; the published top_k of 32 changes nothing at temperature 0",
+)
+_LOCOMO: Final = PublishedSpec(
+    benchmark="LoCoMo",
+    tasks="locomo-(?:*)",
+    prompt=prompts.ask_locomo,
+    source="snap-research/locomo",
+    reply_tokens=32,
+    differs="speakers and the options of adversarial questions are in a fixed order, where theirs is drawn",
+)
+_OOLONG: Final = PublishedSpec(
+    benchmark="OOLONG", tasks="oolong-*", prompt=prompts.ask_oolong, temperature=None, differs=_CUT
+)
+_HELMET: Final = PublishedSpec(
+    benchmark="HELMET",
+    tasks="helmet-(?:*)",
+    prompt=helmet.ask_passages,
+    source="princeton-nlp/HELMET",
+    top_p=1.0,
+    differs=f"{_CUT}; the prompts are those for chat models",
+)
 _CITED: Final = (
     "the answers are judged; the citations, which a model of entailment judges there, are not. The two examples are "
     f"the first two, where theirs are drawn; {_CUT}"
 )
 SPECS: Final = (
-    _ruler(r"niah_\w+", "string_match_all", 128),
-    _ruler("vt", "string_match_all", 30),
-    _ruler("cwe", "string_match_all", 120),
-    _ruler("fwe", "string_match_all", 50),
-    _ruler("qa_[12]", "string_match_part", 32),
+    _RULER.of(r"niah_\w+", "string_match_all", reply_tokens=128),
+    _RULER.of("vt", "string_match_all", reply_tokens=30),
+    _RULER.of("cwe", "string_match_all", reply_tokens=120),
+    _RULER.of("fwe", "string_match_all", reply_tokens=50),
+    _RULER.of("qa_[12]", "string_match_part", reply_tokens=32),
     PublishedSpec(
         benchmark="MemAgent",
         tasks=r"(?:memagent_)?hqa\w*|eval_\d+",
         metric="official",
-        prompt=ask_memagent,
+        prompt=prompts.ask_memagent,
         reply_tokens=1024,
         temperature=0.7,
         top_p=0.95,
         own_prompts=True,
         differs="it is a way of reading, here `sequential` in its words",
     ),
-    _longbench("narrativeqa|qasper|multifieldqa_en|hotpotqa|2wikimqa|musique", "qa_f1"),
-    _longbench("triviaqa", "qa_f1", first_line=True),
-    _longbench("multifieldqa_zh", "qa_f1_zh"),
-    _longbench("dureader|vcsum", "rouge_zh"),
-    _longbench("gov_report|qmsum|multi_news", "rouge_l"),
-    _longbench("samsum", "rouge_l", first_line=True),
-    _longbench("trec|lsht", "classification", first_line=True),
-    _longbench("passage_count|passage_retrieval_(?:en|zh)", "number_share"),
-    _longbench("lcc|repobench-p", "code_similarity"),
+    _LONGBENCH.of("narrativeqa|qasper|multifieldqa_en|hotpotqa|2wikimqa|musique", "qa_f1"),
+    _LONGBENCH.of("triviaqa", "qa_f1", first_line=True),
+    _LONGBENCH.of("multifieldqa_zh", "qa_f1_zh"),
+    _LONGBENCH.of("dureader|vcsum", "rouge_zh"),
+    _LONGBENCH.of("gov_report|qmsum|multi_news", "rouge_l"),
+    _LONGBENCH.of("samsum", "rouge_l", first_line=True),
+    _LONGBENCH.of("trec|lsht", "classification", first_line=True),
+    _LONGBENCH.of("passage_count|passage_retrieval_(?:en|zh)", "number_share"),
+    _LONGBENCH.of("lcc|repobench-p", "code_similarity"),
     PublishedSpec(
         benchmark="LongBench v2",
         tasks="longbench-2",
         metric="letter",
-        prompt=ask_longbench2,
+        prompt=prompts.ask_longbench2,
         source="THUDM/LongBench",
         reply_tokens=128,
         temperature=0.1,
@@ -211,31 +157,30 @@ SPECS: Final = (
         benchmark="BABILong",
         tasks="babilong",
         metric="label",
-        prompt=ask_babilong,
+        prompt=prompts.ask_babilong,
         source="booydar/babilong",
         reply_tokens=20,
         own_golds=True,
         differs="with instruction, examples and closing words, as its main table",
     ),
-    _infinitebench("kv_retrieval|kv_retrieval_(?:prefix|both)", "ib_word"),
-    _infinitebench("passkey|number_string", "ib_number"),
-    _infinitebench("code_run", "ib_code_run"),
-    _infinitebench("code_debug", "ib_code_debug"),
-    _infinitebench("longdialogue_qa_eng", "ib_speaker"),
-    _infinitebench("longbook_choice_eng", "ib_choice"),
-    _infinitebench("longbook_qa_eng", "qa_f1"),
-    _infinitebench("longbook_qa_chn", "ib_qa_zh"),
-    _infinitebench("longbook_sum_eng", "rouge_lsum"),
-    _infinitebench("math_find", "ib_math_find"),
-    _infinitebench("math_calc", "ib_math_calc"),
-    _locomo("multi-hop", "locomo_multi"),
-    _locomo("adversarial", "locomo_absent"),
-    _locomo(".+", "locomo_f1"),
+    _INFINITEBENCH.of("kv_retrieval|kv_retrieval_(?:prefix|both)", "ib_word"),
+    _INFINITEBENCH.of("passkey|number_string", "ib_number"),
+    _INFINITEBENCH.of("code_run", "ib_code_run"),
+    _INFINITEBENCH.of("code_debug", "ib_code_debug"),
+    _INFINITEBENCH.of("longdialogue_qa_eng", "ib_speaker"),
+    _INFINITEBENCH.of("longbook_choice_eng", "ib_choice"),
+    _INFINITEBENCH.of("longbook_qa_eng", "qa_f1"),
+    _INFINITEBENCH.of("longbook_qa_chn", "ib_qa_zh"),
+    _INFINITEBENCH.of("longbook_sum_eng", "rouge_lsum"),
+    _INFINITEBENCH.of("math_find", "ib_math_find"),
+    _INFINITEBENCH.of("math_calc", "ib_math_calc"),
+    _LOCOMO.of("multi-hop", "locomo_multi"),
+    _LOCOMO.of("adversarial", "locomo_absent"),
+    _LOCOMO.of(".+", "locomo_f1"),
     PublishedSpec(
         benchmark="LongMemEval",
         tasks="longmemeval-.+",
-        metric="",
-        prompt=ask_longmemeval,
+        prompt=prompts.ask_longmemeval,
         source="xiaowu0162/LongMemEval",
         reply_tokens=500,
         verdict=_says_yes,
@@ -244,28 +189,29 @@ SPECS: Final = (
     PublishedSpec(
         benchmark="MEME",
         tasks="meme-.+",
-        metric="",
-        prompt=ask_meme,
+        prompt=prompts.ask_meme,
         differs="it measures memory systems, here the way `memory`; its judge is a model: --judge MODEL, by rules of "
         "ours",
     ),
-    PublishedSpec(benchmark="MRCR", tasks="mrcr.*", metric="verbatim", prompt=ask_mrcr, temperature=None, differs=_CUT),
+    PublishedSpec(
+        benchmark="MRCR", tasks="mrcr.*", metric="verbatim", prompt=prompts.ask_mrcr, temperature=None, differs=_CUT
+    ),
     PublishedSpec(
         benchmark="GraphWalks",
         tasks="graphwalks-.*",
         metric="graphwalks",
-        prompt=ask_graphwalks,
+        prompt=prompts.ask_graphwalks,
         temperature=None,
     ),
-    _oolong("oolong-real.*", "oolong_real"),
-    _oolong("oolong-.*-number", "oolong_number"),
-    _oolong("oolong-.*-date", "oolong_date"),
-    _oolong("oolong-.*", "oolong"),
+    _OOLONG.of("real.*", "oolong_real"),
+    _OOLONG.of(".*-number", "oolong_number"),
+    _OOLONG.of(".*-date", "oolong_date"),
+    _OOLONG.of(".*", "oolong"),
     PublishedSpec(
         benchmark="NoLiMa",
         tasks="nolima.*",
         metric="holds",
-        prompt=ask_nolima,
+        prompt=prompts.ask_nolima,
         source="adobe-research/NoLiMa",
         reply_tokens=192,
         top_p=1.0,
@@ -275,8 +221,7 @@ SPECS: Final = (
     PublishedSpec(
         benchmark="MMLongBench-Doc",
         tasks="mmlongbench.*",
-        metric="",
-        prompt=ask_mmlongbench,
+        prompt=prompts.ask_mmlongbench,
         source="mayubo2333/MMLongBench-Doc",
         reply_tokens=1024,
         verdict=_extract,
@@ -284,12 +229,12 @@ SPECS: Final = (
         "pictures alone; --judge MODEL cuts the answer out of the reply, in its words, and its share is the published "
         "score",
     ),
-    _helmet("rerank", "ranking", ask_ranking, 200, first_line=True),
-    _helmet("niah", "string_match_all", ask_needles, 50),
-    _helmet("json-kv", "helmet_match", ask_pairs, 100),
-    _helmet("rag", "helmet_match", ask_passages, 20, first_line=True),
-    _helmet("cite-asqa", "alce_asqa", ask_citations, 300, differs=_CITED),
-    _helmet("cite-qampari", "alce_qampari", ask_citations, 300, differs=_CITED),
+    _HELMET.of("rerank", "ranking", prompt=helmet.ask_ranking, reply_tokens=200, first_line=True),
+    _HELMET.of("niah", "string_match_all", prompt=helmet.ask_needles, reply_tokens=50),
+    _HELMET.of("json-kv", "helmet_match", prompt=helmet.ask_pairs, reply_tokens=100),
+    _HELMET.of("rag", "helmet_match", reply_tokens=20, first_line=True),
+    _HELMET.of("cite-asqa", "alce_asqa", prompt=helmet.ask_citations, reply_tokens=300, differs=_CITED),
+    _HELMET.of("cite-qampari", "alce_qampari", prompt=helmet.ask_citations, reply_tokens=300, differs=_CITED),
 )
 """The rows; the first whose tasks fit counts."""
 
@@ -322,7 +267,9 @@ class PublishedSpecs:
         spec = find_spec(sample.task)
         if spec is None:
             raise InputError(f"nothing is published for the task {sample.task!r}; leave out --as-published")
-        asked = spec.prompt(Checkout(self._folder, spec.source), AskedSample(sample, record or {}, path))
+        asked = spec.prompt(
+            prompts.Checkout(self._folder, spec.source), prompts.AskedSample(sample, record or {}, path)
+        )
         call = PublishedCall(
             benchmark=spec.benchmark,
             messages=asked.messages,

@@ -9,7 +9,6 @@ the same two come out. The file of examples lies in the folder of the questions,
 """
 
 import hashlib
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bookwheel.errors import InputError
+from bookwheel.lab.tasks.data_dir import read_all_records
 from bookwheel.lab.tasks.imports.documents import HELMET_DOCUMENTS
 from bookwheel.lab.tasks.published_prompts import AskedSample, Checkout, PublishedPrompt, ask_user
 
@@ -143,7 +143,4 @@ def _read_examples(asked: AskedSample, depth: str) -> list[Record]:
 
 @lru_cache(maxsize=4)
 def _load(path: Path) -> list[Record]:
-    try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+    return [record for _, _, record in read_all_records(path)]

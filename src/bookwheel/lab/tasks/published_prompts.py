@@ -5,12 +5,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.base import ANSWER, Sample
+from bookwheel.lab.tasks.data_dir import load_json, read_literals, read_text
 from bookwheel.types import Message
 
 
@@ -54,8 +54,8 @@ class Checkout:
     folder: Path | None
     source: str
 
-    def read(self, name: str) -> str:
-        """Return the text of a file; InputError says how to get the checkout."""
+    def find(self, name: str) -> Path:
+        """Return the path of a file; InputError says how to get the checkout."""
         repository = self.source.rpartition("/")[2]
         places = [self.folder / name, self.folder / repository / name] if self.folder else []
         path = next((place for place in places if place.is_file()), None)
@@ -65,14 +65,17 @@ class Checkout:
                 f"the published prompts are read from {self.source}, and {where}: `git clone "
                 f"https://github.com/{self.source} FOLDER/{repository}`, then --official FOLDER"
             )
-        return _read(path)
+        return path
+
+    def read(self, name: str) -> str:
+        return read_text(self.find(name))
 
     def load(self, name: str) -> dict[str, Any]:
-        return dict(json.loads(self.read(name)))
+        return dict(load_json(self.find(name)))
 
     def find_literal(self, name: str, variable: str, like: str = "") -> Any:
         """Return the plain value that a script gives to a name: the first whose text fits the pattern `like`."""
-        for value in _list_literals(self.read(name), variable):
+        for value in read_literals(self.find(name)).get(variable, ()):
             if not like or (isinstance(value, str) and re.search(like, value, re.DOTALL)):
                 return value
         raise InputError(f"{name} of {self.source} gives no value of the known shape to {variable}")
@@ -84,26 +87,6 @@ class Checkout:
             if isinstance(node.value, str) and re.search(like, node.value):
                 return node.value
         raise InputError(f"{name} of {self.source} holds no text of the known shape ({like})")
-
-
-@lru_cache(maxsize=32)
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-
-
-@lru_cache(maxsize=64)
-def _list_literals(script: str, variable: str) -> list[Any]:
-    values = []
-    for node in ast.walk(ast.parse(script)):
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == variable for t in node.targets):
-            try:
-                values.append(ast.literal_eval(node.value))
-            except ValueError:
-                continue
-    return values
 
 
 def ask_longbench(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:

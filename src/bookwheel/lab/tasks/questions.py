@@ -37,7 +37,6 @@ from bookwheel.lab.tasks.base import GoldEvidence, InfeasibleSample
 from bookwheel.lab.tasks.data_dir import DataDir, read_all_records
 from bookwheel.lab.tasks.definition import AtLeastOne, Percent, SampleDraft, SampleRequest, task
 from bookwheel.lab.tasks.formats import (
-    PassageQuestion,
     QuestionItem,
     load_hotpot,
     load_items,
@@ -273,23 +272,6 @@ def _load_pool(path: Path) -> list[tuple[str, str]]:
     return pool
 
 
-def list_numbers(question: PassageQuestion, total: int, paragraphs: int) -> list[int]:
-    """Return the numbers of MemAgent's paragraphs in the document's order.
-
-    The shuffle is seeded anew for every question, so at one number of paragraphs every question has its own paragraphs
-    in the same slots: a reader could learn the places.
-    """
-    if paragraphs >= total:
-        numbers = list(range(total))
-    else:
-        rng = Random(42)  # noqa: S311 - not for secrets
-        own = set(question.own)
-        others = [number for number in range(total) if number not in own]
-        numbers = [*question.own, *rng.sample(others, max(0, paragraphs - len(question.own)))]
-    Random(4).shuffle(numbers)  # noqa: S311 - not for secrets
-    return numbers
-
-
 @task(
     "memagent_hqa",
     "RULER-HQA as MemAgent's script writes it: numbered documents, 140 tokens each by name",
@@ -309,7 +291,10 @@ def build_memagent(request: SampleRequest) -> SampleDraft:
     question = questions[request.index]
     if paragraphs < len(question.own):
         raise InfeasibleSample(f"this question brings {len(question.own)} paragraphs and {paragraphs} were asked for")
-    numbers = list_numbers(question, len(documents), paragraphs)
+    # Seeded anew for every question, so at one number of paragraphs each has its own in the same slots: a reader could
+    # learn the places.
+    numbers = question.choose_documents(len(documents), min(paragraphs, len(documents)), Random(42))  # noqa: S311
+    Random(4).shuffle(numbers)  # noqa: S311 - not for secrets
     text = number_documents(documents[number] for number in numbers)
     item = next((one for one in load_items(path) if one.id == question.id), None)
     # The sentences that HotpotQA marks.

@@ -5,8 +5,6 @@ supports it in part, says otherwise, or does not say. With `asks="fit"` it says 
 true or not. `part` is `train`, `open` or `sealed`; the data card is lab/data/verdict/README.md.
 """
 
-import gzip
-import json
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
@@ -15,8 +13,8 @@ from typing import Final
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.assembly import AssembledDocument
 from bookwheel.lab.tasks.base import InfeasibleSample
+from bookwheel.lab.tasks.data_dir import read_packed
 from bookwheel.lab.tasks.definition import BOTH, SampleDraft, SampleRequest, task
-from bookwheel.packaged import PACKAGE
 
 PARTS: Final = ("train", "open", "sealed")
 _SAID: Final = {
@@ -54,10 +52,7 @@ class LabelledAnswer:
 
 @lru_cache(maxsize=1)
 def load_answers() -> tuple[LabelledAnswer, ...]:
-    path = PACKAGE / "lab" / "data" / "verdict" / "answers.jsonl.gz"
-    return tuple(
-        LabelledAnswer(**json.loads(line)) for line in gzip.decompress(path.read_bytes()).decode().splitlines()
-    )
+    return tuple(LabelledAnswer(**record) for record in read_packed("verdict", "answers.jsonl.gz"))
 
 
 @task(

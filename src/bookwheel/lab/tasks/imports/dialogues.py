@@ -6,7 +6,7 @@ first two are a stemming F1 and a model; ours are named in docs/tasks.md.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from bookwheel.lab.tasks.base import MISSING
@@ -30,15 +30,16 @@ class _Transcript:
         self.turns: dict[str, dict[str, Any]] = {}
         """Evidence by the turn's name."""
 
-    def add_heading(self, text: str) -> None:
-        self._append(f"[{text}]\n")
-
     def add_turn(self, name: str, speaker: str, text: str) -> None:
         start = self._length + len(speaker) + 2
         self._append(f"{speaker}: {text}\n")
         self.turns[name] = {"start": start, "end": start + len(text), "note": f"{speaker}: {text}"}
 
-    def end_session(self) -> None:
+    def add_session(self, heading: str, turns: Iterable[tuple[str, str, str]]) -> None:
+        """Write a heading, and each turn's name, speaker and text below it."""
+        self._append(f"[{heading}]\n")
+        for turn in turns:
+            self.add_turn(*turn)
         self._append("\n")
 
     def _append(self, text: str) -> None:
@@ -83,11 +84,12 @@ def _write_locomo(conversation: Mapping[str, Any]) -> _Transcript:
     script = _Transcript()
     sessions = [(int(match[1]), value) for name, value in conversation.items() if (match := _SESSION.fullmatch(name))]
     for number, turns in sorted(sessions, key=lambda one: one[0]):
-        script.add_heading(f"Session {number}, {conversation.get(f'session_{number}_date_time', 'no date')}")
-        for turn in turns:
-            picture = f" (shows a picture: {turn['blip_caption']})" if turn.get("blip_caption") else ""
-            script.add_turn(str(turn["dia_id"]), str(turn["speaker"]), f"{turn['text']}{picture}")
-        script.end_session()
+        shown = (f" (shows a picture: {one['blip_caption']})" if one.get("blip_caption") else "" for one in turns)
+        written = [
+            (str(one["dia_id"]), str(one["speaker"]), f"{one['text']}{picture}")
+            for one, picture in zip(turns, shown, strict=True)
+        ]
+        script.add_session(f"Session {number}, {conversation.get(f'session_{number}_date_time', 'no date')}", written)
     return script
 
 
@@ -106,13 +108,8 @@ def adapt_longmemeval(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     marked: list[str] = []
     order = sorted(range(len(sessions)), key=lambda at: str(dates[at]))
     for number, at in enumerate(order, start=1):
-        script.add_heading(f"Session {number}, {dates[at]}")
-        for place, turn in enumerate(sessions[at]):
-            name = f"{number}:{place}"
-            script.add_turn(name, str(turn["role"]), str(turn["content"]).strip())
-            if turn.get("has_answer"):
-                marked.append(name)
-        script.end_session()
+        script.add_session(f"Session {number}, {dates[at]}", _list_turns(number, sessions[at]))
+        marked += [f"{number}:{place}" for place, turn in enumerate(sessions[at]) if turn.get("has_answer")]
     identity = str(values["question_id"])
     is_absent = "_abs" in identity
     kind = "abstention" if is_absent else str(values["question_type"])
@@ -125,6 +122,11 @@ def adapt_longmemeval(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         "metric": "unanswerable" if is_absent else "f1" if kind == "single-session-preference" else "contains",
         "evidence": [] if is_absent else _list_evidence(script, marked),
     }
+
+
+def _list_turns(session: int, turns: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    for place, turn in enumerate(turns):
+        yield f"{session}:{place}", str(turn["role"]), str(turn["content"]).strip()
 
 
 _MEME: Final = {
@@ -144,10 +146,8 @@ def adapt_meme(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         asked = values.get(f"{moment}_questions") or {}
         script = _Transcript()
         for number, session in enumerate(values["sessions"][: int(asked.get("position_after_session", -1)) + 1], 1):
-            script.add_heading(f"Session {number}, {session['timestamp']}")
-            for place, turn in enumerate(session["conversation"]):
-                script.add_turn(f"{number}:{place}", str(turn["role"]), str(turn["content"]).strip())
-            script.end_session()
+            turns = _list_turns(number, session["conversation"])
+            script.add_session(f"Session {number}, {session['timestamp']}", turns)
         for number, one in enumerate(asked.get("questions", ()), start=1):
             kind, gold = _MEME.get(str(one.get("task_type"))), one.get("gold_answer", one.get("expected_answer"))
             name = f"{identity}-{moment}-{number}"

@@ -282,18 +282,8 @@ class PassagePrompts(PromptFamily):
     def write(self, index: int, size: int) -> Prompt:
         """Return a question among so many documents."""
         asked = self.questions[index]
-        numbers = self._choose_documents(asked.own, asked.article, size)
+        numbers = asked.choose_documents(len(self._documents), size, self.streams.random)
         self.streams.fresh().shuffle(numbers)
         context = number_documents(self._documents[number] for number in numbers)
         own = [self._documents[number] for number in asked.own]
         return fill_template(self.template, context, asked.outputs, needles=own, query=asked.query)
-
-    def _choose_documents(self, own: tuple[int, ...], article: tuple[int, ...], size: int) -> list[int]:
-        total, rng = len(self._documents), self.streams.random
-        if size >= total:
-            return (list(range(total)) * -(-size // total))[:size]
-        if size - len(own) <= len(article):
-            return [*own, *rng.sample(article, size - len(own))]
-        taken = {*own, *article}
-        others = [number for number in range(total) if number not in taken]
-        return [*own, *article, *rng.sample(others, max(0, size - len(own) - len(article)))]

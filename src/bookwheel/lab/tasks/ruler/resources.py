@@ -4,7 +4,6 @@ The sentences are ours by default, or RULER's own, read from a checkout of it as
 come from the checkout's `json` folder, or from the data folder.
 """
 
-import ast
 import hashlib
 import json
 import shutil
@@ -17,10 +16,10 @@ from importlib.util import find_spec
 from itertools import accumulate, islice
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from bookwheel.errors import InputError, find_install_command
-from bookwheel.lab.tasks.data_dir import DataDir, load_json, read_all_records, read_text
+from bookwheel.lab.tasks.data_dir import DataDir, load_json, read_all_records, read_literals, read_text
 from bookwheel.lab.tasks.formats import PassageQuestion, load_hotpot, number_squad
 from bookwheel.lab.tasks.material import ESSAYS, coin_word, draw_distinct, list_words, load_wordings, split_sentences
 from bookwheel.plugins import require_extra
@@ -83,8 +82,7 @@ def load_sentences(checkout: Path | None) -> RulerSentences:
         ours = load_wordings()["ruler"]["en"]
         return RulerSentences(**{**ours, **{name: PromptTemplate(**ours[name]) for name in _FAMILIES}})
     folder = find_scripts(checkout)
-    tasks = read_literals(folder / "constants.py").get("TASKS", {})
-    script = read_literals(folder / "niah.py")
+    tasks, script = read_literals(folder / "constants.py").get("TASKS", [{}])[0], read_literals(folder / "niah.py")
     try:
         templates = {
             ours: PromptTemplate(
@@ -94,25 +92,9 @@ def load_sentences(checkout: Path | None) -> RulerSentences:
             )
             for ours, theirs in _FAMILIES.items()
         }
-        return RulerSentences(**templates, needle=script["needle"], noise=script["haystack"])
+        return RulerSentences(**templates, needle=script["needle"][0], noise=script["haystack"][0])
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder}: its constants are not those that are known here: {error!r}") from error
-
-
-def read_literals(path: Path) -> dict[str, Any]:
-    """Return the plain values that a script assigns to names; the first one where there are several."""
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-    values: dict[str, Any] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            try:
-                values.setdefault(node.targets[0].id, ast.literal_eval(node.value))
-            except ValueError:
-                continue
-    return values
 
 
 _SQUAD: Final = ("squad.json", ("qa_en/squad_v2.0_dev.json", "qa_en/squad_v1.1_dev.json"))

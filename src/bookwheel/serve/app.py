@@ -3,8 +3,6 @@
 app = build_app(journal=Journal(path), models={"local": model})
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import logging

@@ -12,8 +12,6 @@ A path is judged by where it leads after every link and `..` is resolved. Hidden
 (`.ssh`, `.env`) stay hidden. Everything else is refused in the same words whether or not it exists.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import hmac

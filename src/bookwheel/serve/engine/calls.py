@@ -4,8 +4,6 @@ The journal keeps replies and no prompts: they would be as large as the document
 so that the step the way then makes shows whether the prompt is the one that was sent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Fetching and converting can take long, so each has its own bounded number of pla
 neither uses the threads that the journal is read with. Conversion happens in child processes with limits.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Sequence

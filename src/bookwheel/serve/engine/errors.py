@@ -1,7 +1,5 @@
 """Requests that the server declines: `ApiError` and the kinds of it that are raised in several places."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -7,17 +7,13 @@ A response has its own items alone and the id of the one before, so that a long 
 requests can go on from the same response.
 """
 
-from __future__ import annotations
-
 import json
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.serve.engine.errors import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _MOST_RESPONSES: Final = 10_000
 _MOST_CHARACTERS: Final = 64_000_000

@@ -5,40 +5,36 @@ from __future__ import annotations
 import asyncio
 import logging
 import tempfile
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar
 
 from bookwheel.documents.transcripts import find_instant, find_message
 from bookwheel.errors import InputError
+from bookwheel.journal import StoredDocument
+from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord, MemoryText
 from bookwheel.memory import record as records
 from bookwheel.memory.append import append_all, append_files, read_waiting, store_all, store_files
 from bookwheel.memory.asking import ask
 from bookwheel.memory.editing import edit
 from bookwheel.memory.entries import DatedText, NewFile
-from bookwheel.memory.files import MemoryFiles, run_command
+from bookwheel.memory.files import FileCommand, MemoryFiles, run_command
 from bookwheel.memory.forgetting import forget, preview
 from bookwheel.memory.graph import Graph, change_graph
 from bookwheel.memory.lasting import export_memory
 from bookwheel.memory.opened import WRITTEN_ABOUT, OpenMemory, begin_memory, check_name, open_memory
-from bookwheel.memory.pieces import read_time
+from bookwheel.memory.pieces import MemoryUpdate, read_time
 from bookwheel.memory.text_index import TextIndex
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-    from concurrent.futures import Future
-    from typing import BinaryIO
-
-    from bookwheel.journal import StoredDocument
-    from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord, MemoryText
-    from bookwheel.memory.files import FileCommand
-    from bookwheel.memory.pieces import MemoryUpdate
     from bookwheel.serve.engine.access import Key
     from bookwheel.serve.engine.service import Service
 

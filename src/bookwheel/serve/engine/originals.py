@@ -1,7 +1,5 @@
 """Documents as they look: their tables of contents, pictures of their pages, and where a passage stands on them."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -8,31 +8,25 @@ A matrix is ordered in the same way: its readings are those of its questions, by
 Nothing but the readings is stored. A written report is kept in memory until a reading of it changes, or any is deleted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import time
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from bookwheel.background import let_leave
 from bookwheel.reports.matrix import Matrix, match_readings, write_matrix
 from bookwheel.reports.outline import Outline, propose_outline
 from bookwheel.reports.report import ReportState, WrittenReport, write_report
+from bookwheel.serve.engine.access import Key
 from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.running_reading import Caller, RunningReading
+from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.engine.starting import start_readings
-from bookwheel.types import Status
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
-
-    from bookwheel.serve.engine.access import Key
-    from bookwheel.serve.engine.running_reading import Caller, RunningReading
-    from bookwheel.serve.engine.service import ReadingSpec, Service
-    from bookwheel.session import Session
-    from bookwheel.types import Reading
+from bookwheel.session import Session
+from bookwheel.types import Reading, Status
 
 ReportStage: TypeAlias = Literal["reading", "writing", "written"]
 

@@ -13,8 +13,6 @@ A tokenizer behind HTTP belongs to its model and brings a loop for its requests 
 whoever counts waits for the answer, in either loop or in a thread, so the request can be in none of them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Coroutine

@@ -1,7 +1,5 @@
 """One server without its protocols: a journal, models, readings under way, keys and limits."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Mapping
@@ -120,18 +118,21 @@ class Service(Library):
 
     def make_session(self, key: Key | None, model: str) -> Session:
         """Return a session for calls that are no reading of their own; they take turns with those of readings."""
-        quota = self.quota(key)
-        if quota:
+        if quota := self.quota(key):
             quota.check()
-        shared = SharedModel(
-            self.readings.get_model(model),
+        shared = self.share_model(self.readings.get_model(model), key)
+        return Session(model=shared, journal=self.journal, patience=Patience())
+
+    def share_model(self, model: Model, key: Key | None, client: str = "") -> SharedModel:
+        """Return a model whose calls take turns and keep to the key's quota; without keys, the turns of `client`."""
+        return SharedModel(
+            model,
             queue=self.queue,
-            client=key.name if key else "",
+            client=key.name if key else client,
             loop=asyncio.get_running_loop(),
             metrics=self.metrics,
-            quota=quota,
+            quota=self.quota(key),
         )
-        return Session(model=shared, journal=self.journal, patience=Patience())
 
     def make_plan(self, model: str, *layers: Mapping[str, Any]) -> Plan:
         """Return the model's plan with a request's values on top, the last layer uppermost.
@@ -185,8 +186,7 @@ class Service(Library):
         has_chunks = spec.has_chunks or self.way.has_chunks or spec.finished is not None
         way = WayRequest(way=spec.way or self.way.way, has_chunks=has_chunks)
         choice = await settle_way(way, None, question, model, spec.plan)
-        quota = self.quota(caller.key)
-        if quota:
+        if quota := self.quota(caller.key):
             quota.check()
         await self.documents.check_disk()
         reading = await make_reading(_NO_DOCUMENT, question, model, spec.plan, choice.way, finished=spec.finished)

@@ -1,7 +1,5 @@
 """The settings of a server."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What clients share: turns in a queue, round robin; the model as one reading sees it, within its quota; metrics."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import OrderedDict, deque

@@ -6,8 +6,6 @@ the document, their client's turn in the queue and, with an Idempotency-Key, the
 are still open go on in lockstep.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import InputError
@@ -10,17 +11,14 @@ from bookwheel.reading.prompts import language_of, prompts_for
 from bookwheel.tables.columns import names_columns
 from bookwheel.tables.proposal import complete_request
 from bookwheel.tables.questions import TableAnswer, ask_table, format_answer
-from bookwheel.tables.shown import load_shown
+from bookwheel.tables.shown import ShownTable, load_shown
 from bookwheel.tables.table import format_grid
 from bookwheel.tables.way import makes_table
 from bookwheel.types import Status, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bookwheel.serve.engine.access import Key
     from bookwheel.serve.engine.service import ReadingSpec, Service
-    from bookwheel.tables.shown import ShownTable
 
 _MOST_LOOKED_AT = 50
 _MOST_SHOWN = 30

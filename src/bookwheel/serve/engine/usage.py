@@ -3,8 +3,6 @@
 A small SQLite file beside the journal, which keeps the readings themselves.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import threading

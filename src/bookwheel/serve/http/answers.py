@@ -3,13 +3,13 @@
 A reading is a stream of server-sent events, which a client can continue after a broken connection.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
+import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -72,20 +72,34 @@ class JsonResponse(Response):
         return json.dumps(content, separators=(",", ":")).encode("ascii")
 
 
-class EventStream(EventSourceResponse):
-    """An event stream that calls `at_end` when it ends, also when the client was gone before its first event."""
+class EndingStream(Response):
+    """A stream that calls `at_end` when it ends, also when the client was gone before its first event."""
 
-    def __init__(
-        self, events: AsyncGenerator[ServerSentEvent], at_end: Callable[[], None] = lambda: None, **settings: Any
-    ) -> None:
-        super().__init__(events, ping=_KEEP_ALIVE, **settings)
-        self._at_end = at_end
+    at_end: Callable[[], None]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._at_end()
+            self.at_end()
+
+
+class EventStream(EndingStream, EventSourceResponse):
+    """A stream of server-sent events."""
+
+    def __init__(
+        self, events: AsyncGenerator[ServerSentEvent], at_end: Callable[[], None] = lambda: None, **settings: Any
+    ) -> None:
+        EventSourceResponse.__init__(self, events, ping=_KEEP_ALIVE, **settings)
+        self.at_end = at_end
+
+
+def write_to_bytes(name: str, write: Callable[[Path], object]) -> bytes:
+    """Return the bytes of a file of this name that a function writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        write(path)
+        return path.read_bytes()
 
 
 def stream_events(
@@ -97,8 +111,7 @@ def stream_events(
     """
     is_number = last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) <= _MOST_DIGITS
     first = int(last_event_id) if is_number else 0
-    events = _generate_events(readings, reading, first, changes=changes, is_live=is_live)
-    return EventStream(events)
+    return EventStream(_generate_events(readings, reading, first, changes=changes, is_live=is_live))
 
 
 async def _generate_events(

@@ -1,7 +1,5 @@
 """The routes of documents: uploaded, listed, named, searched and deleted."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal
@@ -19,9 +17,8 @@ from bookwheel.journal.shelf import LabelKind, ShelfOrder, ShelfQuery, ShelvedDo
 from bookwheel.schema import to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import find_places
-from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.answers import JsonResponse
-from bookwheel.serve.http.operations import SPAN, UPLOADS, operation
+from bookwheel.serve.http.operations import SPAN, UPLOADS, Routes, operation
 from bookwheel.serve.http.requests import Body, LabelShape, parse_body, parse_flag, parse_number, store_upload
 from bookwheel.types import Status
 
@@ -146,11 +143,8 @@ class PlaceJson(TypedDict):
     end: int
 
 
-class DocumentRoutes:
-    """One method for each operation."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
+class DocumentRoutes(Routes):
+    """The operations of documents."""
 
     @operation("POST", "/documents", "Upload a document", UploadJson, status=201, uploads=(*UPLOADS,), headers=_UPLOAD)
     async def upload_document(self, request: Request) -> Response:
@@ -202,8 +196,7 @@ class DocumentRoutes:
             await self._service.set_label(key, LabelKind.DOCUMENT, *ids, is_starred=body.starred)
         if body.removed:
             await self._service.delete_documents(documents, key)
-        payload: ChangedJson = {"changed": len(ids)}
-        return JsonResponse(payload)
+        return JsonResponse(ChangedJson(changed=len(ids)))
 
     @operation("GET", "/shelf", "Count the documents by type and collection", ShelfJson)
     async def count_documents(self, request: Request) -> Response:
@@ -218,29 +211,28 @@ class DocumentRoutes:
 
     @operation("GET", "/documents/{sha}", "A document", ShelvedDocumentJson)
     async def get_document(self, request: Request) -> Response:
-        return JsonResponse((await self._to_json([await self._find_document(request)], request))[0])
+        return JsonResponse((await self._to_json([await self._find_on_shelf(request)], request))[0])
 
     @operation("PATCH", "/documents/{sha}", "Name or star a document", ShelvedDocumentJson, body=LabelShape)
     async def label_document(self, request: Request) -> Response:
-        document = await self._find_document(request)
+        document = await self._find_on_shelf(request)
         body = await parse_body(LabelShape, request)
         key, kind = request.state.key, LabelKind.DOCUMENT
         await self._service.set_label(key, kind, document.id, name=body.name, is_starred=body.starred)
-        return JsonResponse((await self._to_json([await self._find_document(request)], request))[0])
+        return JsonResponse((await self._to_json([await self._find_on_shelf(request)], request))[0])
 
     @operation("DELETE", "/documents/{sha}", "Delete a document with its readings", status=204)
     async def delete_document(self, request: Request) -> Response:
-        await self._service.delete_documents([await self._find_document(request)], request.state.key)
+        await self._service.delete_documents([await self._find_on_shelf(request)], request.state.key)
         return Response(status_code=204)
 
     @operation("GET", "/documents/{sha}/text", "A part of its text", TextSpanJson, query=SPAN)
     async def get_text(self, request: Request) -> Response:
-        document = await self._service.get_document(request.path_params["sha"], request.state.key)
-        return JsonResponse(await asyncio.to_thread(slice_text, request, document))
+        return JsonResponse(await asyncio.to_thread(slice_text, request, await self._find_document(request)))
 
     @operation("GET", "/documents/{sha}/find", "Find a text in a document", list[PlaceJson], query=_FIND)
     async def find_in_document(self, request: Request) -> Response:
-        document = await self._service.get_document(request.path_params["sha"], request.state.key)
+        document = await self._find_document(request)
         text = _parse_search(request, "text")
         start, limit = parse_number(request, "start", 0), min(parse_number(request, "limit", 100), _MOST_PLACES)
         places = await asyncio.to_thread(find_places, document, text, start, limit)
@@ -256,7 +248,7 @@ class DocumentRoutes:
         collections = await self._service.list_collections(request.state.key, documents)
         return [_document_to_json(document, collections.get(document.id, [])) for document in documents]
 
-    async def _find_document(self, request: Request) -> ShelvedDocument:
+    async def _find_on_shelf(self, request: Request) -> ShelvedDocument:
         return await self._service.find_on_shelf(request.path_params["sha"], request.state.key)
 
 
@@ -297,6 +289,5 @@ def _document_to_json(document: ShelvedDocument, collections: list[str]) -> Shel
 def _parse_search(request: Request, name: str) -> str:
     text = request.query_params.get(name, "")
     if not 0 < len(text) <= _LONGEST_SEARCH:
-        message = f"{name} has 1 to {_LONGEST_SEARCH} characters"
-        raise ApiError(400, message, param=name)
+        raise ApiError(400, f"{name} has 1 to {_LONGEST_SEARCH} characters", param=name)
     return text

@@ -4,8 +4,6 @@ A foreign page can make a browser send requests here (CSRF), or point its own na
 the Host must be one of ours and an Origin must be that same host. The headers keep scripts in documents from running.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 from urllib.parse import quote
 
 from pydantic import Field
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from typing_extensions import TypedDict
 
@@ -30,10 +32,6 @@ from bookwheel.serve.http.operations import operation
 from bookwheel.serve.http.requests import Body, PlanValues, Question, parse_body, parse_flag, parse_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from starlette.requests import Request
-
     from bookwheel.serve.engine.service import Service
 
 _Name = Annotated[str, Field(min_length=1, max_length=64)]

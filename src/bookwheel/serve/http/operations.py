@@ -8,10 +8,8 @@
 classes, from the operations, the bodies that they parse and the types of their answers.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pkgutil import resolve_name
@@ -20,10 +18,14 @@ from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
+from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
+from bookwheel.journal import StoredDocument
 from bookwheel.plan import Budget, GatePlan, Plan, Sampling
+from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.answers import ErrorJson
+from bookwheel.types import Reading
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
@@ -84,6 +86,19 @@ def operation(method: str, path: str, summary: str, answer: Any = None, **more: 
     return mark
 
 
+class Routes:
+    """A group of operations: one method for each."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def _find_reading(self, request: Request) -> Reading:
+        return await self._service.get_reading(request.path_params["id"], request.state.key)
+
+    async def _find_document(self, request: Request) -> StoredDocument:
+        return await self._service.get_document(request.path_params["sha"], request.state.key)
+
+
 def list_operations(group: type) -> dict[str, Operation]:
     marked = {name: getattr(function, "operation", None) for name, function in vars(group).items()}
     return {name: found for name, found in marked.items() if isinstance(found, Operation)}
@@ -97,7 +112,7 @@ def make_routes(group: object) -> list[BaseRoute]:
 def describe_operations(groups: Sequence[type]) -> dict[str, Any]:
     """Return the OpenAPI document of classes of operations."""
     operations = [one for group in groups for one in list_operations(group).values()]
-    types = [type_ for one in operations for type_ in _list_types(one)]
+    types = [type_ for one in operations for type_ in (_find_error(one), one.body, _resolve(one.answer)) if type_]
     adapters: Any = [(type_, "validation", TypeAdapter(type_)) for type_ in types]
     generated, definitions = TypeAdapter.json_schemas(
         adapters, ref_template="#/components/schemas/{model}", schema_generator=_AnswerSchemas
@@ -132,10 +147,6 @@ class _AnswerSchemas(GenerateJsonSchema):
         if schema["cls"] not in _PARTS_OF_PLANS:
             found["required"] = list(found["properties"])
         return found
-
-
-def _list_types(one: Operation) -> Iterator[Any]:
-    yield from (type_ for type_ in (_find_error(one), one.body, _resolve(one.answer)) if type_)
 
 
 def _find_error(one: Operation) -> Any:

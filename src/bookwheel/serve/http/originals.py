@@ -1,21 +1,17 @@
 """The routes of documents as they look: their contents, their files, pictures of their pages, places on them."""
 
-from __future__ import annotations
-
 from typing import Final
 from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bookwheel.journal import StoredDocument
 from bookwheel.picture import find_media
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.originals import BoxesJson, OutlineJson
 from bookwheel.serve.engine.running_reading import Caller
-from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.answers import JsonResponse
-from bookwheel.serve.http.operations import SPAN, operation
+from bookwheel.serve.http.operations import SPAN, Routes, operation
 from bookwheel.serve.http.requests import parse_number
 
 _FILE: Final = "application/octet-stream"
@@ -29,20 +25,17 @@ _LONGEST_PASSAGE: Final = 20_000
 _KEPT: Final = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
 
 
-class OriginalRoutes:
-    """One method for each operation."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
+class OriginalRoutes(Routes):
+    """The operations of files and pages."""
 
     @operation("GET", "/documents/{sha}/outline", "Its headings, pages and files", OutlineJson)
     async def get_outline(self, request: Request) -> Response:
-        outline = await self._service.originals.outline(await self._find(request), _client(request))
+        outline = await self._service.originals.outline(await self._find_document(request), _client(request))
         return JsonResponse(outline)
 
     @operation("GET", "/documents/{sha}/original", "A file it was read from", bytes, kind=_FILE, query=_SOURCE)
     async def get_original(self, request: Request) -> Response:
-        name, content = await self._service.originals.load(await self._find(request), _source(request))
+        name, content = await self._service.originals.load(await self._find_document(request), _source(request))
         # Never shown by the browser: the file is a stranger's.
         disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
         headers = {**_KEPT, "Content-Disposition": disposition}
@@ -54,27 +47,24 @@ class OriginalRoutes:
         if not (number.isascii() and number.isdigit() and len(number) < len("1000000")):
             raise ApiError(400, "a page has a number from 1 on", param="number")
         width, source = parse_number(request, "width", _DEFAULT_WIDTH), _source(request)
-        document = await self._find(request)
+        document = await self._find_document(request)
         picture = await self._service.originals.draw(document, source, int(number), max(width, 1), _client(request))
         return Response(picture, media_type="image/png", headers=_KEPT)
 
     @operation("GET", "/documents/{sha}/pictures", "A picture by its mark", bytes, kind="image/png", query=_LABEL)
     async def get_picture(self, request: Request) -> Response:
-        document, label = await self._find(request), request.query_params.get("label", "")
+        document, label = await self._find_document(request), request.query_params.get("label", "")
         content = await self._service.originals.load_picture(document, label)
         return Response(content, media_type=find_media(content), headers=_KEPT)
 
     @operation("GET", "/documents/{sha}/places", "Where a passage stands on its pages", list[BoxesJson], query=SPAN)
     async def get_places(self, request: Request) -> Response:
-        document = await self._find(request)
+        document = await self._find_document(request)
         start, end = parse_number(request, "start", 0), parse_number(request, "end", 0)
         if not start <= end <= start + _LONGEST_PASSAGE:
             raise ApiError(400, f"a passage has at most {_LONGEST_PASSAGE:,} characters", param="end")
         found = await self._service.originals.find_boxes(document, start, end, _client(request))
         return JsonResponse(found)
-
-    async def _find(self, request: Request) -> StoredDocument:
-        return await self._service.get_document(request.path_params["sha"], request.state.key)
 
 
 def _client(request: Request) -> str:

@@ -1,7 +1,5 @@
 """The routes of readings: started, followed, interrupted, continued, edited, shown and deleted."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,7 +21,7 @@ from bookwheel.serve.engine.running_reading import Caller, RunningReading, Waiti
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.engine.starting import start_or_find
 from bookwheel.serve.http.answers import JsonResponse, stream_events
-from bookwheel.serve.http.operations import IDEMPOTENCY, operation
+from bookwheel.serve.http.operations import IDEMPOTENCY, Routes, operation
 from bookwheel.serve.http.requests import (
     ForkShape,
     LabelShape,
@@ -68,11 +66,8 @@ class LabelJson(TypedDict):
     starred: bool
 
 
-class ReadingRoutes:
-    """One method for each operation."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
+class ReadingRoutes(Routes):
+    """The operations of readings."""
 
     @operation(
         "POST",
@@ -130,8 +125,7 @@ class ReadingRoutes:
         body = await parse_body(LabelShape, request)
         await self._service.set_label(key, LabelKind.READING, reading.id, name=body.name, is_starred=body.starred)
         label = (await self._service.load_labels(key, [reading.id]))[reading.id]
-        payload: LabelJson = {"name": label.name, "starred": label.is_starred}
-        return JsonResponse(payload)
+        return JsonResponse(LabelJson(name=label.name, starred=label.is_starred))
 
     @operation("DELETE", "/readings/{id}", "Delete a reading", status=204)
     async def delete_reading(self, request: Request) -> Response:
@@ -155,7 +149,7 @@ class ReadingRoutes:
     @operation("GET", "/readings/{id}/origins", "The origins of its memory", list[LineOrigin])
     async def list_origins(self, request: Request) -> Response:
         reading = await self._find_reading(request)
-        document = await asyncio.to_thread(self._service.journal.document_of, reading.id)
+        document = await self._service.stored_opener(reading.id)()
         lines = await asyncio.to_thread(find_origins, reading.steps, document)
         return JsonResponse([to_plain(line) for line in lines])
 
@@ -163,7 +157,7 @@ class ReadingRoutes:
     @operation("POST", "/readings/{id}/worth", "What its memories are worth", ReadingWorth)
     async def measure_worth(self, request: Request) -> Response:
         reading = await self._find_reading(request)
-        document = await asyncio.to_thread(self._service.journal.document_of, reading.id)
+        document = await self._service.stored_opener(reading.id)()
         session = self._service.make_session(request.state.key, reading.model)
         return JsonResponse(to_plain(await measure_reading(reading, document, session.model)))
 
@@ -200,7 +194,7 @@ class ReadingRoutes:
         if not (number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS):
             raise ApiError(404, f"the reading has no step {number[:20]}", kind="not_found")
         model = self._service.readings.get_model(reading.model)
-        document = await asyncio.to_thread(self._service.journal.document_of, reading.id)
+        document = await self._service.stored_opener(reading.id)()
         call = await rebuild_call(reading, int(number), document, model, self._service.readings.loop)
         return JsonResponse(to_plain(call))
 
@@ -242,9 +236,6 @@ class ReadingRoutes:
         fork = await asyncio.to_thread(self._service.journal.fork, reading.id, body.step, memory)
         fork = await self._service.continue_reading(fork, caller)
         return JsonResponse(reading_to_json(fork), 201)
-
-    async def _find_reading(self, request: Request) -> Reading:
-        return await self._service.get_reading(request.path_params["id"], request.state.key)
 
 
 async def _to_json(request: Request, reading: Reading) -> dict[str, Any]:

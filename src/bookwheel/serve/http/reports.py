@@ -1,17 +1,15 @@
 """Reports over HTTP: an outline is proposed, and the same order is sent until its report is written."""
 
-from __future__ import annotations
-
-import tempfile
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from collections.abc import Iterable
+from functools import partial
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
+from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.configuration import names_chunks
-from bookwheel.errors import InputError
 from bookwheel.reports.matrix import AnswerMatrixJson, Matrix, list_matrix_blocks, matrix_to_json
 from bookwheel.reports.outline import parse_outline
 from bookwheel.reports.output import Block, list_blocks, write_blocks
@@ -19,13 +17,10 @@ from bookwheel.reports.report import WrittenReport
 from bookwheel.schema import to_plain
 from bookwheel.serve.engine.reports import MatrixOrder, ReportOrder, ReportStage, ServedReports
 from bookwheel.serve.engine.service import ReadingSpec, Service
-from bookwheel.serve.http.answers import JsonResponse
-from bookwheel.serve.http.operations import operation
-from bookwheel.serve.http.requests import Body, PlanValues, Question, identify_caller, parse_body
+from bookwheel.serve.http.answers import JsonResponse, write_to_bytes
+from bookwheel.serve.http.operations import Routes, operation
+from bookwheel.serve.http.requests import Body, PlanValues, Question, identify_caller, parse_body, parse_format
 from bookwheel.tables.way import NAME
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 _MOST_DOCUMENTS: Final = 200
 _MOST_QUESTIONS: Final = 50
@@ -103,11 +98,11 @@ class MatrixProgressJson(TypedDict):
     matrix: AnswerMatrixJson | None
 
 
-class ReportRoutes:
+class ReportRoutes(Routes):
     """The operations of reports."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
+        super().__init__(service)
         self._reports = ServedReports(service)
 
     @operation("POST", "/outlines", "Propose the outline of a report", ReportOutlineJson, body=OutlineShape)
@@ -127,7 +122,7 @@ class ReportRoutes:
     async def make_report(self, request: Request) -> Response:
         """Read each document for each section, then write; rows that are there are taken."""
         body = await parse_body(ReportShape, request)
-        kind = _parse_kind(request)
+        kind = parse_format(request, _KINDS)
         order = ReportOrder(
             brief=body.brief,
             outline=parse_outline(body.outline),
@@ -137,7 +132,7 @@ class ReportRoutes:
         caller = await identify_caller(request)
         made = await self._reports.make(order, caller, wait=body.wait, goes_on=body.resume)
         if isinstance(made.report, WrittenReport) and kind in _KINDS:
-            return Response(_write(list(list_blocks(made.report)), kind), media_type=_KINDS[kind])
+            return _answer_blocks(list_blocks(made.report), kind)
         return JsonResponse(to_plain(made))
 
     @operation(
@@ -151,7 +146,7 @@ class ReportRoutes:
     async def make_matrix(self, request: Request) -> Response:
         """Read each document for each question, then write what the columns come to; answers of before are taken."""
         body = await parse_body(MatrixShape, request)
-        kind = _parse_kind(request)
+        kind = parse_format(request, _KINDS)
         order = MatrixOrder(
             questions=tuple(dict.fromkeys(body.questions)),
             documents=tuple(dict.fromkeys(body.documents)),
@@ -160,8 +155,7 @@ class ReportRoutes:
         made = await self._reports.make(order, await identify_caller(request), wait=body.wait, goes_on=body.resume)
         matrix = made.report if isinstance(made.report, Matrix) else None
         if matrix and kind in _KINDS:
-            blocks = list(list_matrix_blocks(matrix, body.title or "Documents by questions"))
-            return Response(_write(blocks, kind), media_type=_KINDS[kind])
+            return _answer_blocks(list_matrix_blocks(matrix, body.title or "Documents by questions"), kind)
         about = {"status": made.status, "readings": made.readings, "ended": made.ended, "total": made.total}
         return JsonResponse({**about, "matrix": matrix_to_json(matrix) if matrix else None})
 
@@ -171,15 +165,5 @@ class ReportRoutes:
         return ReadingSpec(model=model, plan=plan, way=way, has_chunks=names_chunks(body.plan))
 
 
-def _parse_kind(request: Request) -> str:
-    kind = request.query_params.get("format", "json")
-    if kind not in {"json", *_KINDS}:
-        raise InputError(f"format is json, {', '.join(_KINDS)}, not {kind!r}")
-    return kind
-
-
-def _write(blocks: list[Block], kind: str) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / f"report.{kind}"
-        write_blocks(blocks, file)
-        return file.read_bytes()
+def _answer_blocks(blocks: Iterable[Block], kind: str) -> Response:
+    return Response(write_to_bytes(f"report.{kind}", partial(write_blocks, list(blocks))), media_type=_KINDS[kind])

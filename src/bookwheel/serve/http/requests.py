@@ -1,7 +1,5 @@
 """What requests bring: who sends them, their JSON bodies, the numbers of their queries, uploaded documents."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import tempfile
@@ -24,7 +22,7 @@ from pydantic_core import core_schema
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
-from bookwheel.errors import SourceError
+from bookwheel.errors import InputError, SourceError
 from bookwheel.journal import StoredDocument
 from bookwheel.plan import Budget, Plan
 from bookwheel.serve.engine.documents import DocumentStore, safe_name
@@ -204,6 +202,14 @@ def parse_number(request: Request, name: str, default: int) -> int:
 def parse_flag(request: Request, name: str) -> bool:
     """Return whether a request's query has this name with a value other than 0."""
     return request.query_params.get(name, "0") not in {"0", ""}
+
+
+def parse_format(request: Request, kinds: Mapping[str, str]) -> str:
+    """Return the format that a request's query asks for: JSON by default, or one of these."""
+    kind = request.query_params.get("format", "json")
+    if kind not in {"json", *kinds}:
+        raise InputError(f"format is json, {', '.join(kinds)}, not {kind!r}")
+    return kind
 
 
 async def store_upload(request: Request, documents: DocumentStore) -> tuple[StoredDocument, int]:

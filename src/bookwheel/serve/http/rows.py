@@ -1,40 +1,33 @@
 """The rows of a reading over HTTP, while it reads too, one edited by hand; and the same rows as a graph."""
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from pydantic import Field
+from starlette.requests import Request
 from starlette.responses import Response
 
 from bookwheel.errors import InputError
 from bookwheel.graph.api import load_facts
 from bookwheel.graph.export import FactGraphJson, graph_to_json, write_graph
-from bookwheel.graph.facts import REQUEST, build_graph
+from bookwheel.graph.facts import REQUEST, FactGraph, build_graph
 from bookwheel.record import ReadingJson, reading_to_json
 from bookwheel.schema import to_plain
 from bookwheel.serve.engine.tables import ask_rows
-from bookwheel.serve.http.answers import JsonResponse
-from bookwheel.serve.http.operations import IDEMPOTENCY, operation
+from bookwheel.serve.http.answers import JsonResponse, write_to_bytes
+from bookwheel.serve.http.operations import IDEMPOTENCY, Routes, operation
 from bookwheel.serve.http.readings import start_questions
-from bookwheel.serve.http.requests import Body, Question, SourceShape, parse_body, parse_number
+from bookwheel.serve.http.requests import Body, Question, SourceShape, parse_body, parse_format, parse_number
 from bookwheel.tables.build import edit_row, load_rows
 from bookwheel.tables.questions import TableAnswer
 from bookwheel.tables.shown import load_shown
 from bookwheel.tables.table import Table, TableJson
 from bookwheel.tables.way import join_parts
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from bookwheel.graph.facts import FactGraph
-    from bookwheel.serve.engine.service import Service
 
 _KINDS: Final = {
     "csv": "text/csv; charset=utf-8",
@@ -77,11 +70,8 @@ class GraphShape(SourceShape):
     """Segments are read side by side: a name's other names are then known only within its segment."""
 
 
-class RowRoutes:
+class RowRoutes(Routes):
     """The operations of tables and graphs."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
 
     @operation(
         "GET",
@@ -98,12 +88,11 @@ class RowRoutes:
         if sql := wanted.get("sql"):
             names, rows = await asyncio.to_thread(shown.query, sql)
             return JsonResponse({"columns": names, "rows": rows})
-        kind = wanted.get("format", "json")
+        kind = parse_format(request, _KINDS)
         if kind != "json":
-            if kind not in _KINDS:
-                raise InputError(f"format is json, {', '.join(_KINDS)}, not {kind!r}")
             table = shown.table or await self._load(request)
-            return Response(await asyncio.to_thread(_write, table, kind), media_type=_KINDS[kind])
+            content = await asyncio.to_thread(write_to_bytes, f"rows.{kind}", table.write)
+            return Response(content, media_type=_KINDS[kind])
         start = parse_number(request, "offset", 0)
         limit = parse_number(request, "limit", shown.facts["count"])
         return JsonResponse(await asyncio.to_thread(shown.to_json, start, limit))
@@ -154,32 +143,22 @@ class RowRoutes:
     )
     async def get_graph(self, request: Request) -> Response:
         """Return the facts that a reading has collected so far, or of many those nearest to some words."""
-        reading = await self._service.get_reading(request.path_params["id"], request.state.key)
-        table = await asyncio.to_thread(load_facts, self._service.journal, reading)
+        table = await asyncio.to_thread(load_facts, self._service.journal, await self._find_reading(request))
         found, wanted = await asyncio.to_thread(build_graph, table), request.query_params
-        kind = wanted.get("format", "json")
+        kind = parse_format(request, _GRAPH_KINDS)
         if kind == "json":
             limit = parse_number(request, "limit", -1)
             work = partial(graph_to_json, around=wanted.get("around", ""), limit=None if limit < 0 else limit)
             return JsonResponse(await asyncio.to_thread(work, found, table))
-        if kind not in _GRAPH_KINDS:
-            raise InputError(f"format is json, {', '.join(_GRAPH_KINDS)}, not {kind!r}")
         return Response(await asyncio.to_thread(_write_graph, found, kind), media_type=_GRAPH_KINDS[kind])
 
     async def _load(self, request: Request) -> Table:
-        reading = await self._service.get_reading(request.path_params["id"], request.state.key)
+        reading = await self._find_reading(request)
         return await asyncio.to_thread(load_rows, self._service.journal, reading, _parse_key(request))
 
 
 def _parse_key(request: Request) -> list[str]:
     return [name for name in request.query_params.get("key", "").split(",") if name]
-
-
-def _write(table: Table, kind: str) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / f"rows.{kind}"
-        table.write(file)
-        return file.read_bytes()
 
 
 def _write_graph(graph: FactGraph, kind: str) -> bytes:

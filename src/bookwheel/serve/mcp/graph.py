@@ -15,10 +15,8 @@ from typing import Annotated, Any, Final
 
 from mcp_types import ToolAnnotations
 from pydantic import Field
-from typing_extensions import TypedDict
 
 from bookwheel.memory.graph import (
-    AddedJson,
     DeletionJson,
     EntityJson,
     Graph,
@@ -28,7 +26,7 @@ from bookwheel.memory.graph import (
 )
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.mcp.protocol import ProtocolServer
-from bookwheel.serve.mcp.results import wrap_tool
+from bookwheel.serve.mcp.results import Json, wrap_tool
 
 _URI: Final = "memory://knowledge-graph"
 _READS: Final = ToolAnnotations(
@@ -46,31 +44,6 @@ Names = Annotated[list[str], Field(description="Names of entities.")]
 Query = Annotated[str, Field(max_length=2048, description="Words of names, types and observations.")]
 
 
-class EntitiesJson(TypedDict):
-    """Entities that are new."""
-
-    entities: list[EntityJson]
-
-
-class RelationsJson(TypedDict):
-    """Relations that are new."""
-
-    relations: list[RelationJson]
-
-
-class ResultsJson(TypedDict):
-    """Observations that are new."""
-
-    results: list[AddedJson]
-
-
-class DoneJson(TypedDict):
-    """What was done, in words."""
-
-    success: bool
-    message: str
-
-
 class GraphTools:
     """The nine tools. The docstring of each is the description that clients see."""
 
@@ -78,27 +51,27 @@ class GraphTools:
         self._memories = service.memories
         self._memory = memory
 
-    async def create_entities(self, *, entities: Entities) -> EntitiesJson:
+    async def create_entities(self, *, entities: Entities) -> Json:
         """Create multiple new entities in the knowledge graph."""
         return {"entities": await self._change(partial(Graph.create_entities, entities=entities))}
 
-    async def create_relations(self, *, relations: Relations) -> RelationsJson:
+    async def create_relations(self, *, relations: Relations) -> Json:
         """Create multiple new relations between entities in the knowledge graph, in active voice."""
         return {"relations": await self._change(partial(Graph.create_relations, relations=relations))}
 
-    async def add_observations(self, *, observations: list[ObservationsJson]) -> ResultsJson:
+    async def add_observations(self, *, observations: list[ObservationsJson]) -> Json:
         """Add new observations to existing entities in the knowledge graph."""
         return {"results": await self._change(partial(Graph.add_observations, observations=observations))}
 
-    async def delete_entities(self, *, entityNames: Names) -> DoneJson:  # noqa: N803 - the reference server's name
+    async def delete_entities(self, *, entityNames: Names) -> Json:  # noqa: N803 - the reference server's name
         """Delete multiple entities and their associated relations from the knowledge graph."""
         return _say(await self._change(partial(Graph.delete_entities, names=entityNames)))
 
-    async def delete_observations(self, *, deletions: list[DeletionJson]) -> DoneJson:
+    async def delete_observations(self, *, deletions: list[DeletionJson]) -> Json:
         """Delete specific observations from entities in the knowledge graph."""
         return _say(await self._change(partial(Graph.delete_observations, deletions=deletions)))
 
-    async def delete_relations(self, *, relations: Relations) -> DoneJson:
+    async def delete_relations(self, *, relations: Relations) -> Json:
         """Delete multiple relations from the knowledge graph."""
         return _say(await self._change(partial(Graph.delete_relations, relations=relations)))
 
@@ -153,7 +126,7 @@ def _shorten(result: Any) -> str:
     return shown if isinstance(shown, str) else _to_text(shown)
 
 
-def _say(message: str) -> DoneJson:
+def _say(message: str) -> Json:
     return {"success": True, "message": message}
 
 

@@ -4,8 +4,6 @@ The SDK quotes the parser of its models to whoever sends a batch or a wrong argu
 none and answers nothing, and says nothing to a broken line of standard input.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress

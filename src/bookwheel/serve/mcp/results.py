@@ -4,8 +4,6 @@ A client's model reads every result, so no result has more than 2,000 characters
 pages, each with the cursor of the next one.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The MCP server: its tools and resources, over standard input and output or behind the HTTP server's guard."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

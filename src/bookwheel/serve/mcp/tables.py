@@ -15,7 +15,6 @@ from bookwheel.claims import Verdict
 from bookwheel.graph.api import load_facts
 from bookwheel.graph.export import graph_to_json
 from bookwheel.graph.facts import build_graph
-from bookwheel.reports.checking import WrittenSentence
 from bookwheel.reports.matrix import Matrix, matrix_to_json
 from bookwheel.reports.outline import parse_outline
 from bookwheel.reports.report import WrittenReport
@@ -148,16 +147,13 @@ def _list_cells(matrix: Matrix) -> Iterator[Json]:
         )
 
 
-def _describe_sentence(one: WrittenSentence) -> Json:
-    compared = cut(one.passage) if one.is_marked else ""
-    return drop_empty({"sentence": one.text, "sources": list(one.numbers), "in_other_words_than": compared})
-
-
 def _list_parts(report: WrittenReport) -> Iterator[Json]:
     """Yield a report's sentences, sources, what was left out and what it rests on."""
     for section in report.sections:
         yield {"section": section.title, "rows": section.rows, "sentences": len(section.sentences)}
-        yield from map(_describe_sentence, section.sentences)
+        for said in section.sentences:
+            compared = cut(said.passage) if said.is_marked else ""
+            yield drop_empty({"sentence": said.text, "sources": [*said.numbers], "in_other_words_than": compared})
     for one in report.sources:
         yield drop_empty({"source": one.number, "quote": cut(one.quote), "document": one.source, "page": one.page})
     for section in report.sections:

@@ -4,30 +4,25 @@ A client sends the same files again with every turn. They are the same text then
 Pictures are stored where the chat is read; one that goes to an endpoint as it stands takes its pictures along.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import binascii
 import mimetypes
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from starlette.requests import Request
 
 from bookwheel.journal import StoredDocument
 from bookwheel.picture import is_picture
 from bookwheel.serve.engine.documents import safe_name
-from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.requests import identify_caller
 from bookwheel.serve.openai.conversation import ChatContents, ChatParts
 from bookwheel.serve.openai.requests import FILE_PREFIX, ChatShape, MessageShape, refuse
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
 
 _DATA: Final = "data:"
 
@@ -42,10 +37,15 @@ async def store_attachments(service: Service, request: Request, chat: ChatShape)
     if urls and len(files) > 1:
         raise refuse("one address at a time, and no other file beside it", "messages")
     if urls:
-        allow_private = service.settings.allow_private
-        stored = await service.documents.store_url(urls[0], client, allow_private=allow_private)
+        stored = await _fetch(service, urls[0], client)
     else:
-        stored = await _store_files(service, files, client)
+        # One file, or several as the folder that they are in; a file that comes twice is one.
+        decoded: dict[str, bytes] = {}
+        for file in files:
+            name, content = await asyncio.to_thread(_decode, file)
+            if decoded.setdefault(name, content) != content:
+                decoded[f"{len(decoded) + 1}-{name}"] = content
+        stored = await _store_contents(service, decoded, client)
     named: dict[str, Any] = {"type": "file", "file": {"file_id": f"{FILE_PREFIX}{stored.id}"}}
     messages = []
     for message in chat.messages:
@@ -69,14 +69,8 @@ def _is_file(part: dict[str, Any]) -> bool:
     return part.get("type") == "file" and isinstance(file, dict) and bool({"file_data", "file_url"} & file.keys())
 
 
-async def _store_files(service: Service, files: Sequence[dict[str, Any]], client: str) -> StoredDocument:
-    """Store one file, or several as the folder that they are in; a file that comes twice is one."""
-    decoded: dict[str, bytes] = {}
-    for file in files:
-        name, content = await asyncio.to_thread(_decode, file)
-        if decoded.setdefault(name, content) != content:
-            decoded[f"{len(decoded) + 1}-{name}"] = content
-    return await _store_contents(service, decoded, client)
+async def _fetch(service: Service, url: str, client: str) -> StoredDocument:
+    return await service.documents.store_url(url, client, allow_private=service.settings.allow_private)
 
 
 async def _store_contents(service: Service, decoded: Mapping[str, bytes], client: str) -> StoredDocument:
@@ -98,13 +92,13 @@ async def store_pictures(
     client = (await identify_caller(request)).key_name
     addresses = list(dict.fromkeys(contents.pictures))
     if len(addresses) == 1 and parts.document is None and not addresses[0].startswith(_DATA):
-        allow_private = service.settings.allow_private
-        stored = await service.documents.store_url(addresses[0], client, allow_private=allow_private)
+        stored = await _fetch(service, addresses[0], client)
     elif all(address.startswith(_DATA) for address in addresses):
         # In the order of their names, the text before the pictures.
         decoded = {} if parts.document is None else {"1-text.txt": parts.document.encode("utf-8", "replace")}
         for number, address in enumerate(addresses, 1):
-            named = {"file_data": address, "filename": f"picture-{number:02}{_find_ending(address)}"}
+            ending = mimetypes.guess_extension(address.removeprefix(_DATA).partition(";")[0]) or ".png"
+            named = {"file_data": address, "filename": f"picture-{number:02}{ending}"}
             name, content = await asyncio.to_thread(_decode, named)
             if not is_picture(content):
                 raise refuse(f"picture {number} is of no known format, or broken: send PNG or JPEG", "messages")
@@ -114,10 +108,6 @@ async def store_pictures(
         raise refuse("the address of one picture, or pictures as data: addresses in base64", "messages")
     files_ids = (f"{FILE_PREFIX}{stored.id}",)
     return replace(contents, files=files_ids, pictures=()), replace(parts, document=None, is_history=False)
-
-
-def _find_ending(address: str) -> str:
-    return mimetypes.guess_extension(address.removeprefix(_DATA).partition(";")[0]) or ".png"
 
 
 def _decode(file: dict[str, Any]) -> tuple[str, bytes]:
@@ -131,8 +121,6 @@ def _decode(file: dict[str, Any]) -> tuple[str, bytes]:
     except binascii.Error:
         content = b""
     if not content:
-        raise ApiError(
-            400, "file_data is the file in base64, or a data: address with it", kind="invalid_request", param="messages"
-        )
+        raise refuse("file_data is the file in base64, or a data: address with it", "messages")
     name = safe_name(str(file.get("filename") or f"attachment{mimetypes.guess_extension(kind) or ''}"))
     return name, content

@@ -3,11 +3,13 @@
 The versions of the memory are sent as reasoning and the answer as content; the usage is the sum over all calls.
 """
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
 
 from bookwheel.errors import WindowExceeded
 from bookwheel.journal import StoredDocument
@@ -33,17 +35,11 @@ from bookwheel.serve.openai.requests import (
     MessageShape,
     prompt_room,
     refuse,
+    refuse_silence,
     reply_limit,
     window_tokens,
 )
 from bookwheel.serve.openai.responses import ResponsesShape, list_input, to_chat_request, to_response
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
 
 # Before a model's name: read even what fits its window.
 READING_PREFIX: Final = "bookwheel/"
@@ -245,7 +241,7 @@ def _check_user_text(contents: ChatContents) -> None:
     """Raise ApiError for a chat without a text of the user. A picture alone is for the endpoint to judge."""
     has_text = any(text.text.strip() for text in contents.texts if text.role == "user")
     if not has_text and not contents.others and not contents.pictures:
-        raise ApiError(400, "there is no user message with text in it", kind="no_user_message", param="messages")
+        raise refuse_silence()
 
 
 def _model_to_json(name: str) -> dict[str, Any]:

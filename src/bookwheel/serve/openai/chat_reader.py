@@ -4,15 +4,15 @@ A follow-up begins with the memory that the last reading of its document left. A
 and the journal keeps it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import re
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from starlette.requests import Request
 
 from bookwheel.configuration import names_chunks
 from bookwheel.errors import PlanError
@@ -46,17 +46,13 @@ from bookwheel.serve.openai.requests import (
     find_answer_schema,
     is_schema_optional,
     name_unused,
+    refuse,
 )
+from bookwheel.tables.questions import TableAnswer
 from bookwheel.tables.way import makes_table
 from bookwheel.text.questions import asks_for_all
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Answer, Reading
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from bookwheel.tables.questions import TableAnswer
-
 
 _SHA_LENGTH: Final = 64
 _TABLE: Final = re.compile(r"\s*(\d+ (?:rows?|行))\s*\n\s*\|")
@@ -200,7 +196,7 @@ def _find_typed(conversation: ChatParts) -> str:
 def _find_text(chat: ChatShape, contents: ChatContents, conversation: ChatParts) -> tuple[str | None, str]:
     """Return the document's text, or None where a file has it, and the SHA-256 of its text."""
     if len(set(contents.files)) > 1 or (contents.files and chat.document is not None):
-        raise ApiError(400, "one document at a time: name one file", kind="invalid_request", param="messages")
+        raise refuse("one document at a time: name one file", "messages")
     text = conversation.document
     if chat.document is not None and len(chat.document.removeprefix(FILE_PREFIX)) != _SHA_LENGTH:
         text = chat.document  # not the id of a file, so it is the text itself

@@ -7,8 +7,6 @@ A model that only quotes copies the examples of such a prompt: it calls every ch
 for it. The user's question is a better title, and no suggestion is better than an invented one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

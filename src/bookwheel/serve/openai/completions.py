@@ -1,16 +1,15 @@
 """Chat completions, whole or chunk by chunk: of a reading, or of a reply that needs none."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from sse_starlette import ServerSentEvent
+from starlette.responses import Response
 
 from bookwheel.errors import BookwheelError, BudgetReached, ModelError
 from bookwheel.reading.follow_up import count_carried
@@ -22,10 +21,6 @@ from bookwheel.serve.http.answers import EventStream, JsonResponse, code_of, ope
 from bookwheel.serve.openai.requests import READING_KEYS, ChatShape, build_message, name_words
 from bookwheel.types import Answer, Reading, Status, Step, Usage
 from bookwheel.views.verdicts import describe_share, list_cautions
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
 
 _READ_AGAIN = "The memory does not answer this, so the document is read again."
 

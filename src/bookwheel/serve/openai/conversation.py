@@ -15,15 +15,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.openai.question_split import find_source_name, split_message
-from bookwheel.serve.openai.requests import find_kind
-
-if TYPE_CHECKING:
-    from bookwheel.serve.openai.requests import MessageShape
-
+from bookwheel.serve.openai.requests import MessageShape, find_kind, refuse, refuse_silence
 
 USER: Final = "user"
 _TEXTS: Final = {"text", "input_text"}
@@ -229,17 +224,13 @@ def find_conversation(contents: ChatContents, document: str | None, *, is_outgro
     Raise ApiError where there is no question, or the newest turn holds something that is neither text nor a picture.
     """
     if contents.newest_others:
-        raise ApiError(
-            400,
-            f"a document must be text, and this request holds {contents.newest_others[0]}: take its text out of it "
-            f"first",
-            kind="unsupported_content",
-            param="messages",
-        )
+        kind = contents.newest_others[0]
+        advice = f"a document must be text, and this request holds {kind}: take its text out of it first"
+        raise refuse(advice, "messages", "unsupported_content")
     texts = [text for text in contents.texts if text.text.strip()]
     turn = _find_newest_turn(texts)
     if not turn:
-        raise ApiError(400, "there is no user message with text in it", kind="no_user_message", param="messages")
+        raise refuse_silence()
     if document is not None or contents.files:
         return _arrange(texts, turn, question=_join(texts[at].text for at in turn))
     longest = max(range(len(texts)), key=lambda at: len(texts[at].text))

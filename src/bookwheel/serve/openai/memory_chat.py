@@ -11,16 +11,15 @@ import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from bookwheel.reading.prompts import language_of
+from bookwheel.serve.engine.access import Key
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.openai.completions import make_reply
+from bookwheel.serve.openai.completions import ChatResult, make_reply
+from bookwheel.serve.openai.requests import ChatShape, refuse_silence
 from bookwheel.types import Status, Usage
 
 if TYPE_CHECKING:
-    from bookwheel.serve.engine.access import Key
     from bookwheel.serve.engine.memories import ServedMemories
-    from bookwheel.serve.openai.completions import ChatResult
     from bookwheel.serve.openai.conversation import ChatContents
-    from bookwheel.serve.openai.requests import ChatShape
 
 PREFIX: Final = "bookwheel/memory/"
 SOURCE: Final = "chat"
@@ -39,7 +38,7 @@ async def answer_from_memory(
     name = chat.model.removeprefix(PREFIX)
     turns = [text.text.strip() for text in contents.texts if text.role == "user" and text.text.strip()]
     if not turns:
-        raise ApiError(400, "there is no user message with text in it", kind="no_user_message", param="messages")
+        raise refuse_silence()
     for turn in turns[:-1] if chat.as_of is None else ():
         await memories.add(key, name, turn, source=SOURCE, at=None, waits=False)
     # The turn is a text too: an answer kept beside it would hold words that forgetting the text does not reach.

@@ -4,15 +4,15 @@ The endpoint need not know this API. The memory is sent as thinking to a client 
 chat completion cannot express (`top_k`, caching, the server's own tools) are named in `notes` or refused.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import mimetypes
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import Request
+from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.plan import Temperature, TopP
@@ -22,11 +22,6 @@ from bookwheel.serve.http.requests import TokenLimit, parse_body
 from bookwheel.serve.openai.chat import OpenAIRoutes
 from bookwheel.serve.openai.completions import CompletionFacts, find_reasoning, stream_events
 from bookwheel.serve.openai.requests import ChatBody, ChatShape, ReadingFactsJson, find_kind, make_chat, refuse
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
 
 _STOPS: Final = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}

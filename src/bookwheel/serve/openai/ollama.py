@@ -3,31 +3,24 @@
 A stream is one JSON object a line. The memory is sent as `thinking` to a client that asks for it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.responses import StreamingResponse
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
-from bookwheel.serve.http.answers import JsonResponse
+from bookwheel.serve.http.answers import EndingStream, JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.requests import parse_body
 from bookwheel.serve.openai.chat import READING_PREFIX, OpenAIRoutes
 from bookwheel.serve.openai.completions import ChatResult, CompletionFacts, find_reasoning
 from bookwheel.serve.openai.requests import ChatBody, ChatShape, ReadingFactsJson, make_chat, refuse
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.types import Receive, Scope, Send
-
 
 _CREATED: Final = "2023-11-14T22:13:20Z"
 # Clients append the tag of a model that has none.
@@ -250,17 +243,11 @@ def _line(values: Mapping[str, Any]) -> bytes:
     return json.dumps(values).encode() + b"\n"
 
 
-class _LineStream(StreamingResponse):
+class _LineStream(EndingStream, StreamingResponse):
     """A stream of lines, which ends its reading when the client has gone, also before its first line."""
 
     def __init__(self, result: ChatResult, shape: OllamaChatShape) -> None:
         assert result.chunks is not None
         lines = _stream_lines(result.chunks, shape)
-        super().__init__(lines, media_type="application/x-ndjson", headers=dict(result.headers))
-        self._at_end = result.at_end
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._at_end()
+        StreamingResponse.__init__(self, lines, media_type="application/x-ndjson", headers=dict(result.headers))
+        self.at_end = result.at_end

@@ -25,13 +25,12 @@ from bookwheel.models.server_errors import StatusError, request_errors, translat
 from bookwheel.plan import Budget
 from bookwheel.reading.budget import worst_usage
 from bookwheel.serve.engine.access import Key, TokenQuota
-from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.service import Service
-from bookwheel.serve.engine.sharing import FairQueue, Metrics, SharedModel
+from bookwheel.serve.engine.sharing import FairQueue, Metrics
 from bookwheel.serve.http.answers import code_of, openai_error, status_of
 from bookwheel.serve.openai.completions import ChatResult, cut_at_stop, make_reply
 from bookwheel.serve.openai.conversation import ChatContents
-from bookwheel.serve.openai.requests import ChatShape, check_supported, reply_limit, window_tokens
+from bookwheel.serve.openai.requests import ChatShape, check_supported, refuse, reply_limit, window_tokens
 from bookwheel.text.tokens import EstimatingTokenizer, least_tokens
 from bookwheel.types import Message, Usage
 
@@ -104,20 +103,10 @@ class PassThrough:
         check_supported(chat, has_tools=False)
         if contents.others or contents.files:
             unreadable = contents.others[0] if contents.others else "a file"
-            raise ApiError(
-                400, f"this model reads text only, not {unreadable}", kind="unsupported_content", param="messages"
-            )
-        shared = SharedModel(
-            model,
-            queue=self._service.queue,
-            client=owner,
-            loop=asyncio.get_running_loop(),
-            metrics=self._service.metrics,
-            quota=self._service.quota(key),
-        )
+            raise refuse(f"this model reads text only, not {unreadable}", "messages", "unsupported_content")
+        shared = self._service.share_model(model, key, owner)
         if unknown := {text.role for text in contents.texts} - _ROLES.keys():
-            message = f"unknown role {min(unknown)!r}; the roles are: {', '.join(_ROLES)}"
-            raise ApiError(400, message, kind="invalid_request", param="messages")
+            raise refuse(f"unknown role {min(unknown)!r}; the roles are: {', '.join(_ROLES)}", "messages")
         messages = [Message(role=_ROLES[text.role], content=text.text) for text in contents.texts]
         sampling = model.plan.with_values({"sampling": chat.sampling}).sampling
         limit = reply_limit(chat, model)
@@ -263,8 +252,7 @@ def set_limit(body: dict[str, Any], limit: int, unsupported: Container[str]) -> 
     """Give the reply this limit, whichever field the endpoint reads. Raise a 400 for a field that could pass it."""
     if others := _OTHER_LIMITS & set(body):
         name = min(others)
-        message = f"{name} could make the reply longer than max_tokens, and a limit holds here: leave it out"
-        raise ApiError(400, message, kind="invalid_request", param=name)
+        raise refuse(f"{name} could make the reply longer than max_tokens, and a limit holds here: leave it out", name)
     given = [name for name in _LIMITS if body.get(name) is not None]
     for name in given or [_LIMITS["max_tokens" in unsupported]]:
         body[name] = limit

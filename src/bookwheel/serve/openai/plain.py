@@ -1,21 +1,19 @@
 """OpenAI's older operations: completions of a bare text, and embeddings. Neither reads."""
 
-from __future__ import annotations
-
-import asyncio
 import base64
 import json
 import secrets
 import struct
-from collections.abc import AsyncGenerator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import Request
+from starlette.responses import Response
 
 from bookwheel.models.base import embed_texts, unwrap
 from bookwheel.models.embeddings import check_embeddings
 from bookwheel.models.openai import OpenAIModel
-from bookwheel.serve.engine.sharing import SharedModel
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import operation
 from bookwheel.serve.http.requests import TokenLimit, build_shape, parse_body
@@ -23,11 +21,6 @@ from bookwheel.serve.openai.chat import OpenAIRoutes
 from bookwheel.serve.openai.completions import ChatResult
 from bookwheel.serve.openai.conversation import parse_messages
 from bookwheel.serve.openai.requests import ChatShape, refuse
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
 
 # OpenAI's default.
 _MOST_TOKENS = 16
@@ -97,7 +90,7 @@ class PlainRoutes:
         if not isinstance(shape.prompt, str):
             raise refuse("this model completes one text at a time", "prompt")
         result = await self._chats.pass_through.answer(chat, contents, model, key, b"{}")
-        chunks = _convert_chunks(result.chunks) if result.chunks else None
+        chunks = (_convert(chunk) async for chunk in result.chunks) if result.chunks else None
         payload = _convert(result.payload) if result.payload else {}
         return ChatResult(payload=payload, chunks=chunks, at_end=result.at_end).to_chat_response()
 
@@ -107,14 +100,7 @@ class PlainRoutes:
         model, key, service = self._chats.find_model(shape.model), request.state.key, self._chats.service
         if await check_embeddings(model) is False:
             raise refuse(f"{model.name} gives no embeddings: name a model that does", "model", "unsupported_model")
-        shared = SharedModel(
-            model,
-            queue=service.queue,
-            client=key.name if key else f"embeddings-{secrets.token_hex(6)}",
-            loop=asyncio.get_running_loop(),
-            metrics=service.metrics,
-            quota=service.quota(key),
-        )
+        shared = service.share_model(model, key, f"embeddings-{secrets.token_hex(6)}")
         found = await embed_texts(shared, [shape.input] if isinstance(shape.input, str) else shape.input)
         is_packed = shape.encoding_format == "base64"
         data = [
@@ -143,8 +129,3 @@ def _convert(payload: Mapping[str, Any]) -> dict[str, Any]:
     ]
     id_ = str(payload.get("id") or "").replace("chatcmpl-", "cmpl-")
     return {**payload, "id": id_, "object": "text_completion", "choices": choices}
-
-
-async def _convert_chunks(chunks: AsyncGenerator[dict[str, Any]]) -> AsyncGenerator[dict[str, Any]]:
-    async for chunk in chunks:
-        yield _convert(chunk)

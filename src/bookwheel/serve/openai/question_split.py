@@ -9,8 +9,6 @@ paragraph or in the first one, whichever reads like one:
 ('The rent is nine crowns.', 'What is the rent?')
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -4,8 +4,6 @@ With `response_format` the answer is JSON of the client's schema. With `tools` i
 names one tool and its arguments, so a model whose server knows no tools can call them too.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
@@ -26,17 +24,8 @@ FILE_PREFIX: Final = "file-"
 # They change nothing about the text of an answer.
 _ACCEPTED: Final = frozenset(
     {
-        "metadata",
-        "parallel_tool_calls",
-        "prompt_cache_key",
-        "prompt_cache_retention",
-        "response_format",
-        "safety_identifier",
-        "service_tier",
-        "store",
-        "tool_choice",
-        "tools",
-        "user",
+        *("metadata", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention", "response_format"),
+        *("safety_identifier", "service_tier", "store", "tool_choice", "tools", "user"),
     }
 )
 # Values that ask for nothing.
@@ -162,12 +151,8 @@ def check_supported(chat: ChatShape, *, has_tools: bool = True) -> None:
     for name, is_set in unsupported.items():
         if is_set:
             advice = "give the functions as tools" if name == "functions" else "leave it out"
-            raise ApiError(
-                400,
-                f"a reading does not support {name}: {advice}, or send less than the model's window",
-                kind="unsupported_parameter",
-                param=name,
-            )
+            message = f"a reading does not support {name}: {advice}, or send less than the model's window"
+            raise refuse(message, name, "unsupported_parameter")
 
 
 def name_unused(chat: ChatShape) -> tuple[str, ...]:
@@ -289,6 +274,10 @@ def build_message(chat: ChatShape, answer: str, id_: str) -> tuple[dict[str, Any
 def find_kind(part: Mapping[str, Any] | None, default: str = "") -> str:
     """Return the type that a part of a request names, as a text: where it may be any JSON, it may be a list."""
     return str((part or {}).get("type", default))
+
+
+def refuse_silence() -> ApiError:
+    return refuse("there is no user message with text in it", "messages", "no_user_message")
 
 
 def refuse(message: str, param: str, kind: str = "invalid_request") -> ApiError:

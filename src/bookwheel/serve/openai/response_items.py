@@ -4,8 +4,6 @@ An item is a reasoning, a message or a call of one of the client's functions. In
 closed before the next begins.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final

@@ -6,12 +6,11 @@ the memory, which a chat sends as reasoning, become the summary of a reasoning i
 become items of their own. A request that names a previous response is the chat of both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pydantic import ConfigDict
+from starlette.responses import Response
 
 from bookwheel.plan import Temperature, TopP
 from bookwheel.serve.http.answers import EventStream, JsonResponse
@@ -19,10 +18,6 @@ from bookwheel.serve.http.requests import TokenLimit
 from bookwheel.serve.openai.completions import ChatResult, stream_events
 from bookwheel.serve.openai.requests import ChatBody, ChatShape, find_kind, make_chat, refuse
 from bookwheel.serve.openai.response_items import ResponseBuilder
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
 
 _UNSUPPORTED: Final = {
     "conversation": "no conversations are kept by name; go on with previous_response_id",

@@ -4,7 +4,8 @@ import asyncio
 import json
 
 from bookwheel.lab.evaluation.layout import build_sections
-from bookwheel.lab.evaluation.manifest import flatten_manifest, summarize_use
+from bookwheel.lab.evaluation.manifest import summarize_use
+from bookwheel.lab.evaluation.records import flatten
 from bookwheel.lab.evaluation.report import build_report, report_to_json
 from bookwheel.lab.evaluation.run import evaluate
 from bookwheel.lab.evaluation.sections import to_markdown
@@ -39,4 +40,4 @@ def test_a_run_says_what_its_numbers_were_made_with(tmp_path):
 
 
 def test_nested_values_are_named_by_their_places():
-    assert list(flatten_manifest({"a": {"b": 1}, "c": "x"})) == [("a.b", "1"), ("c", "x")]
+    assert list(flatten({"a": {"b": 1}, "c": "x"})) == [("a.b", 1), ("c", "x")]

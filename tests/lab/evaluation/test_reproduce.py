@@ -47,7 +47,7 @@ def test_a_page_has_commands_with_their_numbers(tmp_path):
     assert "--out" not in run.words
     assert run.words[:4] == ("--task", "vt", "--length", "400")
     (number,) = run.numbers
-    assert (number.model, number.way, number.task, number.length) == ("scripted", "whole", "vt", "400")
+    assert number.place == ("scripted", "whole", "vt", "400")
     assert (number.score, number.low, number.high) == (0.0, 0.0, 65.8)
 
 

@@ -11,8 +11,6 @@ What `refine` carries along is an answer, not a memory: there is no last turn wi
 with an empty span at the document's end: the spans still tile the text, and every call is on record.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Coroutine, Iterable, Sequence

@@ -9,8 +9,6 @@ A session begins at a line with its number, such as `== Session 3, 5 May 2019 ==
 before the last session is read. A document without such lines is one session.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import AsyncGenerator, Iterator, Sequence

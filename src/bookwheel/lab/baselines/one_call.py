@@ -12,8 +12,6 @@ two neighbouring pieces of 80 tokens, and each piece is in two passages, so that
 Their similarities are the first step of the reading: they are paid for once.
 """
 
-from __future__ import annotations
-
 import asyncio
 from bisect import bisect_left
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence

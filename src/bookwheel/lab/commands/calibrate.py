@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from bookwheel.bounds import Gt, Le
 from bookwheel.cli.options import AsJson, ModelOptions, PlanOptions, PositiveInt, define_options
-from bookwheel.companions import Calibration
+from bookwheel.companions import Calibration, VerdictCalibration
 from bookwheel.lab.evaluation.calibration import ScoredChunk
 from bookwheel.lab.tasks import Sample
 from bookwheel.models.base import Model
@@ -62,8 +62,7 @@ async def calibrate(
     The model judges the chunks of samples whose evidence is known. What it offers decides how: by the probability of
     "yes", and by how much a chunk makes the question likelier. The better of both is kept for the model's name.
     """
-    from bookwheel.cli.output import print_line, stderr
-    from bookwheel.companions import store_calibration
+    from bookwheel.cli.output import stderr
     from bookwheel.lab.evaluation.calibration import list_scorers, make_calibration, score_samples
 
     async with models.open_session() as session:
@@ -81,21 +80,28 @@ async def calibrate(
             made = make_calibration(model.name, scorer, scores, labels, recall=calibration.recall, command=command)
             measured.append((made, rows))
     best, rows = max(measured, key=lambda pair: pair[0].auc)
-    path = None if calibration.dry else store_calibration(best)
-    if calibration.as_json:
-        print_line(
-            json.dumps({**asdict(best), "file": str(path) if path else None, "tasks": _count_by_task(best, rows)})
-        )
+    lines = _describe(best, rows, [made for made, _ in measured])
+    return _keep(best, lines, calibration, tasks=_count_by_task(best, rows))
+
+
+def _keep(
+    made: Calibration | VerdictCalibration, lines: Sequence[str], wanted: CalibrationOptions, **more: object
+) -> int:
+    """Store what was measured, and print it."""
+    from bookwheel.cli.output import print_line
+    from bookwheel.companions import store_calibration
+
+    path = None if wanted.dry else store_calibration(made)
+    if wanted.as_json:
+        print_line(json.dumps({**asdict(made), "file": str(path) if path else None, **more}))
         return 0
-    for line in _describe(best, rows, [made for made, _ in measured]):
+    for line in (*lines, f"kept in {path}" if path else "nothing was kept (--dry)"):
         print_line(line)
-    print_line(f"kept in {path}" if path else "nothing was kept (--dry)")
     return 0
 
 
 async def _calibrate_verdict(wanted: CalibrationOptions, model: Model, plan: Plan) -> int:
-    from bookwheel.cli.output import print_line, stderr
-    from bookwheel.companions import store_calibration
+    from bookwheel.cli.output import stderr
     from bookwheel.lab.evaluation.verdict_calibration import choose_answers, make_verdict_calibration, score_answers
 
     answers = choose_answers(None)
@@ -104,14 +110,11 @@ async def _calibrate_verdict(wanted: CalibrationOptions, model: Model, plan: Pla
         scores = await score_answers(model, plan, answers, at_once=wanted.at_once, watch=show)
     command = shlex.join(("bookwheel", "calibrate", "--verdict", f"--model={model.name}"))
     made = make_verdict_calibration(model.name, scores, answers, precision=wanted.precision, command=command)
-    path = None if wanted.dry else store_calibration(made)
-    if wanted.as_json:
-        print_line(json.dumps({**asdict(made), "file": str(path) if path else None}))
-        return 0
-    print_line(f"{made.model}: {made.answers} answers, AUC {made.auc:.3f}")
-    print_line(f"supported >= {made.threshold:.4g}: precision {made.precision:.3f}, recall {made.recall:.3f}")
-    print_line(f"kept in {path}" if path else "nothing was kept (--dry)")
-    return 0
+    lines = [
+        f"{made.model}: {made.answers} answers, AUC {made.auc:.3f}",
+        f"supported >= {made.threshold:.4g}: precision {made.precision:.3f}, recall {made.recall:.3f}",
+    ]
+    return _keep(made, lines, wanted)
 
 
 def _make_watch(status: Status, title: str, things: str = "chunks") -> Callable[[int], None]:

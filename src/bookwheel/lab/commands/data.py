@@ -1,7 +1,5 @@
 """`bookwheel data`: make samples for any task and length, drop those that need no document, say what they can show."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """`bookwheel eval`: measure ways of reading x models x tasks x lengths and write a report."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shlex

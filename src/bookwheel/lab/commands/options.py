@@ -3,8 +3,6 @@
 Options of tasks are `--option hops=8`, or `--option vt.hops=8` where there are several tasks.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, replace

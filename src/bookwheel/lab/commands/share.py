@@ -1,7 +1,5 @@
 """`bookwheel share`: runs, or one reading, as an HTML file that opens without a server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from rich.console import Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -20,9 +20,6 @@ from bookwheel.cli.output import stderr
 from bookwheel.cli.timeline import ReadingNote
 from bookwheel.errors import MissingExtra
 from bookwheel.lab.training.records import load_rollouts
-
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
 
 Record = Mapping[str, Any]
 Observer = Callable[[Record], None]
@@ -87,7 +84,8 @@ class RunView:
         table = Table.grid(padding=(0, 2))
         table.add_column(style="bold")
         table.add_column()
-        metrics = [f"{name} {_format_figure(self._last[name])}" for name in _METRICS if name in self._last]
+        named = [(name, self._last[name]) for name in _METRICS if name in self._last]
+        metrics = [f"{name} {one if isinstance(one, int) else f'{one:.3g}'}" for name, one in named]
         table.add_row(f"step {self._last.get('step', 0)}", Text(" · ".join(metrics)))
         if self._rewards:
             table.add_row("reward", Text(sparkline(self._rewards), style="cyan"))
@@ -139,10 +137,6 @@ def _format_held_out(records: Sequence[Record]) -> Text:
     if best is not last:
         line += f"; best {100 * best['accuracy']:.1f} % at step {best['step']}"
     return Text(f"{marks}  {line}  (n = {last['n']})", style="green")
-
-
-def _format_figure(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.3g}"
 
 
 PROJECT: Final = "bookwheel"

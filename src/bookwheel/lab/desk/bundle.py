@@ -4,8 +4,6 @@ Browsers load no module from a file beside another. So every module goes into an
 `./name.js` becomes the bare name `bookwheel/name.js`, which data URLs can import. Data are compressed JSON in base64.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json
@@ -148,19 +146,13 @@ def _stored_readings(
             with suppress(JournalError):
                 reading = journal.reading(id_)
                 document = journal.document_of(id_)
-                if not _keep_text(content, reading.document.id, document.slice(0, reading.document.length)):
+                sha, text = reading.document.id, document.slice(0, reading.document.length)
+                held = sum(map(len, content.texts.values()))
+                if sha not in content.texts and held + len(text) > _MOST_CHARACTERS:
                     continue
+                content.texts[sha] = text
                 origins = [asdict(line) for line in find_origins(reading.steps, document)]
                 yield id_, {"reading": reading_to_json(reading, changes=True), "origins": origins}
-
-
-def _keep_text(content: _Content, sha: str, text: str) -> bool:
-    """Add a document's text, and return False where it would make the file too large."""
-    if sha not in content.texts:
-        if sum(map(len, content.texts.values())) + len(text) > _MOST_CHARACTERS:
-            return False
-        content.texts[sha] = text
-    return True
 
 
 def _import_map() -> dict[str, str]:

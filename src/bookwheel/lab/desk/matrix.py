@@ -1,7 +1,5 @@
 """Samples against readers: what each model and way made of each sample, of one run or of two set against each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12

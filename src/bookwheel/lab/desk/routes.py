@@ -9,10 +9,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import partial, wraps
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, NotRequired, TypeVar
+from typing import Any, Final, NotRequired, TypeVar
 from urllib.parse import quote
 
 from pydantic import create_model
+from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
@@ -35,10 +36,6 @@ from bookwheel.serve.http.operations import SPAN, operation
 from bookwheel.serve.http.requests import parse_flag, parse_number
 from bookwheel.types import Reading
 from bookwheel.verdict.provenance import LineOrigin, find_origins
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
 
 _T = TypeVar("_T")
 _MOST_SAMPLES: Final = 200

@@ -3,8 +3,6 @@
 The types of the JSON derive from the reports' own values. Numbers that were not measured are null.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, is_dataclass
 from functools import lru_cache
@@ -18,7 +16,7 @@ from bookwheel.lab.desk.run_directory import FileState, RunDirectory, RunFolder,
 from bookwheel.lab.evaluation.coverage import TaskCoverage
 from bookwheel.lab.evaluation.judge import ChoiceEffect
 from bookwheel.lab.evaluation.layout import build_sections
-from bookwheel.lab.evaluation.records import Record
+from bookwheel.lab.evaluation.records import Record, group_by
 from bookwheel.lab.evaluation.report import Cell, Contrast, build_report, report_to_json
 from bookwheel.lab.evaluation.results import Results
 from bookwheel.lab.evaluation.sections import Section
@@ -188,25 +186,19 @@ def _summarize_evaluation(state: FileState) -> dict[str, Any]:
 
 def _summarize_training(run: RunFolder, directory: RunDirectory) -> dict[str, Any]:
     records = load_records(run.folder)
+    state = directory.check_file(newest_progress(run.folder))
+    progress: dict[str, Any] = json.loads(state.path.read_bytes()) if state else {}
     return {
         "totals": asdict(totals(records)),
         "held_out": [asdict(score) for score in held_out_scores(records)],
         "curves": [asdict(curve) for curve in curves(records)],
-        "settings": _load_settings(run, directory),
+        "settings": dict(progress.get("settings", {})),
         "kept": _group_by_step(list_rollouts(run, directory)),
     }
 
 
-def _load_settings(run: RunFolder, directory: RunDirectory) -> dict[str, Any]:
-    state = directory.check_file(newest_progress(run.folder))
-    progress: dict[str, Any] = json.loads(state.path.read_bytes()) if state else {}
-    return dict(progress.get("settings", {}))
-
-
 def _group_by_step(rollouts: list[StoredRollout]) -> list[StepRolloutsJson]:
-    steps: dict[int, list[StoredRollout]] = {}
-    for rollout in rollouts:
-        steps.setdefault(rollout.step, []).append(rollout)
+    steps = group_by(rollouts, lambda rollout: rollout.step)
     return [
         {"step": step, "rollouts": len(group), "reward": sum(rollout.reward or 0 for rollout in group) / len(group)}
         for step, group in sorted(steps.items())

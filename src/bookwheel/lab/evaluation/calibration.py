@@ -6,8 +6,6 @@ have by then, so what is measured is the judgement and not the writing.
     threshold(recall r) = the highest score that at least r of the chunks that matter reach
 """
 
-from __future__ import annotations
-
 import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence

@@ -12,8 +12,6 @@ Golds such as "no", or a name that the question holds too, say nothing when a lo
 judges them, which is no published metric: its share and its effect on the scores stand in the report.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bookwheel.errors import ModelError
-from bookwheel.lab.evaluation.records import Record, SampleOutcome
+from bookwheel.lab.evaluation.records import Record, SampleOutcome, group_by
 from bookwheel.lab.scoring.metrics import score_answer
 from bookwheel.lab.tasks.published import find_spec
 from bookwheel.models.base import Model
@@ -40,27 +38,22 @@ _GOLDS: Final = {
     "verbatim": "The right answer is the first of these texts word for word, behind the second if there is one",
     "unanswerable": "The document does not answer the question; the right answer says so and gives none",
 }
-# What LongMemEval's published judge allows beyond that, by the type of a question, in words of ours.
-_LONGMEMEVAL: Final = {
-    "temporal-reasoning": "This is the right answer; a number of days, weeks or months may be wrong by one",
-    "knowledge-update": "This is the right answer; earlier values may stand beside it, as long as it is the one that "
-    "holds",
-    "single-session-preference": "The right answer meets this description, though not in every point: it recalls and "
-    "uses what the user said of themselves",
+# What the published judges of LongMemEval and MEME allow beyond that, by the type of a question, in words of ours.
+_RULES: Final = {
+    "longmemeval-temporal-reasoning": "This is the right answer; a number of days, weeks or months may be wrong by one",
+    "longmemeval-knowledge-update": "This is the right answer; earlier values may stand beside it, as long as it is "
+    "the one that holds",
+    "longmemeval-single-session-preference": "The right answer meets this description, though not in every point: it "
+    "recalls and uses what the user said of themselves",
     **dict.fromkeys(
-        ("single-session-user", "single-session-assistant", "multi-session"),
+        (f"longmemeval-{name}" for name in ("single-session-user", "single-session-assistant", "multi-session")),
         "This is the right answer, or all steps that lead to it; a part of it is wrong",
     ),
-}
-# MEME's, likewise: of what somebody took back, and of what hangs on something that changed.
-_MEME: Final = {
-    "deletion": "The right answer says that it no longer holds or was taken back, as this does; one that gives the old "
-    "value as if it held is wrong",
-    "absence": "The right answer says that it is no longer certain, as this does; one that gives the old value as if "
-    "it held, or makes up another, is wrong",
-}
-_RULES: Final = {f"longmemeval-{name}": rule for name, rule in _LONGMEMEVAL.items()} | {
-    f"meme-{name}": rule for name, rule in _MEME.items()
+    # Of what somebody took back, and of what hangs on something that changed.
+    "meme-deletion": "The right answer says that it no longer holds or was taken back, as this does; one that gives "
+    "the old value as if it held is wrong",
+    "meme-absence": "The right answer says that it is no longer certain, as this does; one that gives the old value as "
+    "if it held, or makes up another, is wrong",
 }
 _PROMPT: Final = """\
 Judge an answer to a question about a document that you do not see. You know what the right answer is.
@@ -118,37 +111,24 @@ async def judge_records(
 
 
 async def judge_answer(record: Record, judge: Model) -> AnswerGrade:
-    """Ask the judge about one answer."""
-    if record.judge_prompt:
-        return await _ask_as_published(record, judge)
-    prompt = _PROMPT.format(
-        question=escape_markup(record.question),
-        rule=_find_rule(record),
-        golds=escape_markup("\n".join(record.golds)),
-        answer=escape_markup(record.answer),
+    """Ask the judge about one answer: in words of ours, or in those of the benchmark, and read the reply as it does."""
+    own = (
+        _PROMPT.format(
+            question=escape_markup(record.question),
+            rule=_RULES.get(record.task) or _GOLDS.get(record.metric, "Any one of these is the right answer"),
+            golds=escape_markup("\n".join(record.golds)),
+            answer=escape_markup(record.answer),
+        ),
     )
-    limit = max(_REPLY_TOKENS, judge.plan.answer_tokens)
-    conversation = await converse((Message(role="user", content=prompt),), judge, limit, judge.plan.sampling)
-    return parse_grade(conversation.reply.text)
-
-
-async def _ask_as_published(record: Record, judge: Model) -> AnswerGrade:
-    """Ask in the benchmark's own words, and read the reply as it does."""
-    messages = tuple(
-        Message(role="assistant" if place % 2 else "user", content=text)
-        for place, text in enumerate(record.judge_prompt)
-    )
-    limit = max(_REPLY_TOKENS, judge.plan.answer_tokens)
-    conversation = await converse(messages, judge, limit, replace(judge.plan.sampling, temperature=0.0))
-    reply, spec = conversation.reply.text, find_spec(record.task)
+    turns = enumerate(record.judge_prompt or own)
+    messages = tuple(Message(role="assistant" if place % 2 else "user", content=text) for place, text in turns)
+    limit, sampling = max(_REPLY_TOKENS, judge.plan.answer_tokens), judge.plan.sampling
+    if not record.judge_prompt:
+        return parse_grade((await converse(messages, judge, limit, sampling)).reply.text)
+    reply = (await converse(messages, judge, limit, replace(sampling, temperature=0.0))).reply.text
+    spec = find_spec(record.task)
     score = spec.verdict(reply, record.metric, record.golds) if spec and spec.verdict else None
     return AnswerGrade(score=score, reason=reply.strip() or "the judge said nothing")
-
-
-def _find_rule(record: Record) -> str:
-    if rule := _RULES.get(record.task):
-        return rule
-    return _GOLDS.get(record.metric, "Any one of these is the right answer")
 
 
 def parse_grade(reply: str) -> AnswerGrade:
@@ -185,10 +165,7 @@ class ChoiceEffect:
 
 def summarize_choices(records: Iterable[Record]) -> list[ChoiceEffect]:
     """Return a row for each model, way and task with samples that `choice` judges."""
-    groups: dict[tuple[str, str, str], list[Record]] = {}
-    for record in records:
-        if record.is_counted:
-            groups.setdefault((record.model, record.way, record.task), []).append(record)
+    groups = group_by((one for one in records if one.is_counted), lambda one: (one.model, one.way, one.task))
     effects: list[ChoiceEffect] = []
     for (model, way, task), group in groups.items():
         chosen = [record for record in group if record.metric == "choice"]

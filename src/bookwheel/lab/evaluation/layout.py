@@ -1,9 +1,8 @@
 """The layout of a report: sections of text and tables, and the files that they are written to."""
 
-from __future__ import annotations
-
+import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +11,10 @@ from typing import Final
 from bookwheel.errors import JournalError
 from bookwheel.journal.store import Journal
 from bookwheel.lab.evaluation.judge import ChoiceEffect
-from bookwheel.lab.evaluation.manifest import flatten_manifest, summarize_use
+from bookwheel.lab.evaluation.manifest import summarize_use
 from bookwheel.lab.evaluation.memory_sections import build_memory_sections, list_memory_failures
 from bookwheel.lab.evaluation.plots import draw_plots
+from bookwheel.lab.evaluation.records import flatten
 from bookwheel.lab.evaluation.report import Cell, Contrast, Report, describe_cells, format_seeds
 from bookwheel.lab.evaluation.sections import ReportTable, Section, format_length, format_percent, to_html, to_markdown
 from bookwheel.lab.evaluation.statistics import IntervalEstimate
@@ -312,24 +312,15 @@ def _build_provenance(report: Report) -> Section:
     settings_table = ReportTable(
         caption="What the numbers depend on.",
         header=("setting", "value"),
-        rows=tuple(row for name, value in settings.items() for row in _list_settings(name, value)),
+        rows=tuple((name, str(value)) for name, value in flatten(settings) if value is not None),
     )
     newest = next((run.manifest for run in reversed(runs) if run.manifest), {})
-    used = summarize_use(report.results.records)
+    manifest = {**newest, "used": summarize_use(report.results.records)}
     manifest_table = ReportTable(
         caption="The manifest of the newest run, and what all runs used.",
         header=("what", "value"),
-        rows=tuple(flatten_manifest({**newest, "used": used})),
+        rows=tuple((name, one if isinstance(one, str) else json.dumps(one)) for name, one in flatten(manifest)),
     )
     notes = dict.fromkeys(note for run in runs for note in run.notes)
     paragraphs = (format_seeds(report), *notes)
     return Section(title="How this was made", words=paragraphs, tables=(runs_table, manifest_table, settings_table))
-
-
-def _list_settings(name: str, value: object) -> Iterator[tuple[str, str]]:
-    """Yield name and value of each setting that has one; those of a table have its name before theirs."""
-    if isinstance(value, Mapping):
-        for inner, one in value.items():
-            yield from _list_settings(f"{name}.{inner}", one)
-    elif value is not None:
-        yield name, str(value)

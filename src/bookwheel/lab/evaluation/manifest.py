@@ -4,16 +4,12 @@ Hashes of data, tokenizer and code; commit, Python, system, processor or GPU; ea
 Hashes of samples and prompts, tokens, seconds and money come from the records, when the report is written.
 """
 
-from __future__ import annotations
-
 import hashlib
-import json
 import os
 import platform
 import shutil
 import subprocess
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -21,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import bookwheel
-from bookwheel.lab.evaluation.records import Record
+from bookwheel.lab.evaluation.records import Record, group_by
 from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec, fingerprint
 from bookwheel.lab.evaluation.work import ModelUnderTest
 from bookwheel.lab.tasks.published import SPECS, describe_spec
@@ -167,9 +163,6 @@ def _ask_version(base_url: str) -> str:
 
 def summarize_use(records: Iterable[Record]) -> dict[str, dict[str, Any]]:
     """Return for each model what its readings used, and the hash of the samples that it read."""
-    used = defaultdict[str, list[Record]](list)
-    for record in records:
-        used[record.model].append(record)
     return {
         model: {
             "samples": len(own),
@@ -180,15 +173,5 @@ def summarize_use(records: Iterable[Record]) -> dict[str, dict[str, Any]]:
             "seconds": round(sum(one.seconds for one in own), 1),
             "cost": round(sum(one.cost for one in own), 6),
         }
-        for model, own in used.items()
+        for model, own in group_by(records, lambda one: one.model).items()
     }
-
-
-def flatten_manifest(values: Mapping[str, Any], name: str = "") -> Iterable[tuple[str, str]]:
-    """Yield each value with the names that lead to it."""
-    for inner, one in values.items():
-        place = f"{name}.{inner}" if name else inner
-        if isinstance(one, Mapping):
-            yield from flatten_manifest(one, place)
-        else:
-            yield place, one if isinstance(one, str) else json.dumps(one)

@@ -1,12 +1,10 @@
 """Measure one sample: read it in one way, score the answer, and see what became of its evidence."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -38,7 +36,7 @@ async def measure_sample(job: SampleJob, journal: Journal | None) -> Record:
     """Read one sample and score the answer. Errors that a user must fix are raised; any other is a result."""
     sample = job.sample
     if isinstance(sample, MissingSample):
-        return _build_record(job, SampleOutcome.INFEASIBLE, error=sample.reason, reason="no such sample", metric="none")
+        return _build_record(job, SampleOutcome.INFEASIBLE, error=sample.reason, reason="no such sample")
     began = time.perf_counter()
     facts: dict[str, Any] = {}
     try:
@@ -60,7 +58,7 @@ async def measure_sample(job: SampleJob, journal: Journal | None) -> Record:
         outcome, error = _OUTCOMES.get(reading.status, SampleOutcome.FAILED), reading.error
         facts |= await asyncio.to_thread(_describe_reading, sample, reading, outcome)
     seconds = time.perf_counter() - began
-    return _build_record(job, outcome, error=error, seconds=seconds, **_describe_sample(sample), **facts)
+    return _build_record(job, outcome, error=error, seconds=seconds, **facts)
 
 
 async def _start_reading(job: SampleJob, sample: Sample, session: Session) -> Reading:
@@ -133,24 +131,7 @@ def _find_way(name: str, sample: Sample) -> Way:
     return ask
 
 
-_OUTCOMES: Mapping[Status, SampleOutcome] = {
-    Status.ANSWERED: SampleOutcome.SCORED,
-    Status.STOPPED: SampleOutcome.STOPPED,
-}
-
-
-def _describe_sample(sample: Sample) -> dict[str, Any]:
-    """Return the fields of a record that say what was asked."""
-    return {
-        "metric": sample.metric,
-        "question": sample.question,
-        "golds": sample.golds,
-        "tokens": sample.tokens,
-        "seed": sample.seed,
-        "language": sample.language,
-        "depth": evidence_depth(sample),
-        "document": sample.document_hash,
-    }
+_OUTCOMES: Final = {Status.ANSWERED: SampleOutcome.SCORED, Status.STOPPED: SampleOutcome.STOPPED}
 
 
 def _describe_reading(sample: Sample, reading: Reading, outcome: SampleOutcome) -> dict[str, Any]:
@@ -164,11 +145,13 @@ def _describe_reading(sample: Sample, reading: Reading, outcome: SampleOutcome) 
     # Where a model judges, the score beside it is ours.
     own = score if spec and spec.metric else None
     published = None if answer is None else own if spec else score_as_published(sample.task, answer, sample.golds)
-    return {
+    # The benchmark's own judge.
+    asked = sample.published.judge if sample.published else ()
+    facts = {
         "score": score.score,
         "reason": score.reason,
         "official": None if published is None or answer is None else published.score,
-        **_ask_judge(sample, answer),
+        "judge_prompt": tuple(text.replace(ANSWER, answer) for text in asked) if answer else (),
         "set_f1": set_f1(answer or "", sample.golds).score if sample.metric in _PARTS else None,
         "answer": answer or "",
         "reading": reading.id,
@@ -178,20 +161,20 @@ def _describe_reading(sample: Sample, reading: Reading, outcome: SampleOutcome) 
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "cost": reading.plan.budget.price(usage.prompt_tokens, usage.completion_tokens),
-        **({} if trace is None else {"memory": str(trace.outcome), "memory_step": trace.step}),
-        **({} if trace is None else {"evidence_captured": trace.captured, "evidence_kept": trace.kept}),
     }
-
-
-def _ask_judge(sample: Sample, answer: str | None) -> dict[str, Any]:
-    """Return what the benchmark's own judge is asked about an answer; nothing where no model judges."""
-    asked = sample.published.judge if sample.published else ()
-    return {"judge_prompt": tuple(text.replace(ANSWER, answer) for text in asked)} if asked and answer else {}
+    if trace:
+        facts |= {"memory": str(trace.outcome), "memory_step": trace.step}
+        facts |= {"evidence_captured": trace.captured, "evidence_kept": trace.kept}
+    return facts
 
 
 def _build_record(job: SampleJob, outcome: SampleOutcome, **facts: Any) -> Record:
     """Return the record of a job; without facts about a reading it has no answer."""
     task, length, name, way, label, repeat = job.key
+    facts = {"metric": "none", "score": 0.0, "reason": "no answer", **facts}
+    if isinstance(sample := job.sample, Sample):
+        asked = {name: getattr(sample, name) for name in ("metric", "question", "golds", "tokens", "seed", "language")}
+        facts |= {**asked, "depth": evidence_depth(sample), "document": sample.document_hash}
     return Record(
         fingerprint=job.candidate.fingerprint,
         task=task,
@@ -205,5 +188,5 @@ def _build_record(job: SampleJob, outcome: SampleOutcome, **facts: Any) -> Recor
         model=label,
         repeat=repeat,
         outcome=outcome,
-        **{"score": 0.0, "reason": "no answer", **facts},
+        **facts,
     )

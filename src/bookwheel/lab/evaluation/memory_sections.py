@@ -1,12 +1,10 @@
 """The sections that say where a memory failed: what became of the evidence, and which samples show it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from itertools import islice, zip_longest
 from typing import Final
 
-from bookwheel.lab.evaluation.records import Record
+from bookwheel.lab.evaluation.records import Record, group_by
 from bookwheel.lab.evaluation.report import Cell, Report
 from bookwheel.lab.evaluation.sections import ReportTable, Section, format_length, format_percent
 from bookwheel.lab.tasks.memories import RIGHT, MemoryOutcome
@@ -53,33 +51,21 @@ def build_memory_sections(report: Report, pages: Collection[str] = ()) -> list[S
 def _worth_sections(report: Report) -> list[Section]:
     """Return what the last memories recover, where that was measured: it needs no gold answer and no evidence."""
     rows = []
-    for cell in report.cells:
-        place = (cell.model, cell.way, cell.task, cell.length)
-        measured = [
-            (record.recovered, record.score >= RIGHT)
-            for record in report.records
-            if (record.model, record.way, record.task, record.length) == place and record.recovered is not None
-        ]
-        if measured:
-            parts = [
-                [value for value, _ in measured],
-                *([value for value, is_right in measured if is_right is wanted] for wanted in (True, False)),
-            ]
-            means = (f"{sum(part) / len(part):.2f} ({len(part)})" if part else "" for part in parts)
-            rows.append((*place[:3], format_length(cell.length), *means))
+    measured = [record for record in report.records if record.recovered is not None]
+    for place, group in group_by(measured, lambda one: (one.model, one.way, one.task, one.length)).items():
+        means = []
+        for wanted in ({True, False}, {True}, {False}):
+            part = [one.recovered or 0.0 for one in group if (one.score >= RIGHT) in wanted]
+            means.append(f"{sum(part) / len(part):.2f} ({len(part)})" if part else "")
+        rows.append((*place[:3], format_length(place[3]), *means))
     if not rows:
         return []
     header = ("model", "way", "task", "length", "R (n)", "where right (n)", "where wrong (n)")
     caption = (
         "Mean R of the last memories: 1 tells the question's sentences as well as the document does, 0 not at all."
     )
-    return [
-        Section(
-            title="What the memories recover",
-            words=(),
-            tables=(ReportTable(caption=caption, header=header, rows=tuple(rows)),),
-        )
-    ]
+    table = ReportTable(caption=caption, header=header, rows=tuple(rows))
+    return [Section(title="What the memories recover", tables=(table,))]
 
 
 def _outcome_table(cells: list[Cell]) -> ReportTable:

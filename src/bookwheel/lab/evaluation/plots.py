@@ -1,15 +1,12 @@
 """A report's plots as SVG: accuracy, tokens and seconds against length, and accuracy by depth and length."""
 
-from __future__ import annotations
-
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Final, Literal
 
-from bookwheel.lab.evaluation.records import Record
+from bookwheel.lab.evaluation.records import Record, group_by
 from bookwheel.lab.evaluation.report import ALL, Cell, Report, describe_cells
 from bookwheel.lab.evaluation.sections import format_length
 from bookwheel.text.sanitize import sanitize
@@ -120,15 +117,6 @@ _LEAST_TICKS: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """A number with the ends of its bar."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
     """An axis between two numbers, with its ticks."""
 
@@ -159,27 +147,28 @@ def draw_plots(report: Report) -> dict[str, str]:
     for task in tasks:
         drawn |= draw_heat_maps([record for record in report.records if record.task == task], task)
     drawn["Tokens a sample (prompt and reply, all calls) against length"] = _draw_lines(
-        whole, lambda cell: _plain(cell.prompt_tokens + cell.completion_tokens), "tokens"
+        whole, lambda cell: (cell.prompt_tokens + cell.completion_tokens,) * 3, "tokens"
     )
-    drawn["Seconds a sample against length"] = _draw_lines(whole, lambda cell: _plain(cell.seconds), "seconds")
+    drawn["Seconds a sample against length"] = _draw_lines(whole, lambda cell: (cell.seconds,) * 3, "seconds")
     return drawn
 
 
-def _score(cell: Cell) -> Point:
-    return Point(value=100 * cell.score.mean, low=100 * cell.score.low, high=100 * cell.score.high)
+def _score(cell: Cell) -> tuple[float, float, float]:
+    return 100 * cell.score.mean, 100 * cell.score.low, 100 * cell.score.high
 
 
-def _plain(value: float) -> Point:
-    return Point(value=value, low=value, high=value)
+def _draw_lines(
+    cells: Sequence[Cell], read: Callable[[Cell], tuple[float, float, float]], title: str, axis: Axis | None = None
+) -> str:
+    """Draw a line for each model and way through what is read of a cell: a number, and the ends of its bar.
 
-
-def _draw_lines(cells: Sequence[Cell], read: Callable[[Cell], Point], title: str, axis: Axis | None = None) -> str:
-    """Draw a line for each model and way. Without an axis it is a logarithmic one around the values."""
+    Without an axis it is a logarithmic one around the values.
+    """
     readers = list(dict.fromkeys((cell.model, cell.way) for cell in cells))
     is_alone = len({model for model, _ in readers}) == 1
     labels = [way if is_alone else f"{model} · {way}" for model, way in readers]
     points = {id(cell): read(cell) for cell in cells if cell.is_measured}
-    axis = axis or choose_axis([point.value for point in points.values()])
+    axis = axis or choose_axis([value for value, _, _ in points.values()])
     legend = 40 + max(map(measure_text, labels))
     right = max(_LEAST_WIDTH, _WIDTH - legend)
     svg = Svg(right + legend, max(_HEIGHT, _TOP + _LEGEND_ROW * (len(readers) + 1)))
@@ -193,15 +182,15 @@ def _draw_lines(cells: Sequence[Cell], read: Callable[[Cell], Point], title: str
         row = sorted((c for c in cells if (c.model, c.way) == (model, way) and id(c) in points), key=lambda c: c.length)
         marks = []
         for cell in row:
-            point = points[id(cell)]
-            if axis.is_log and not point.value > 0:
+            value, least, most = points[id(cell)]
+            if axis.is_log and not value > 0:
                 continue
             x = _LEFT + (right - _LEFT) * across.scale(max(cell.length, 1)) + moved
-            marks.append((x, _height(axis, point.value)))
-            if point.low < point.high:
-                low_end, high_end = _height(axis, point.low), _height(axis, point.high)
-                svg.line(x, low_end, x, high_end, color, 0.8)
-                for end in (low_end, high_end):
+            marks.append((x, _height(axis, value)))
+            if least < most:
+                ends = (_height(axis, least), _height(axis, most))
+                svg.line(x, ends[0], x, ends[1], color, 0.8)
+                for end in ends:
                     svg.line(x - _CAP, end, x + _CAP, end, color, 0.8)
         svg.polyline(marks, color)
         for x, y in marks:
@@ -276,9 +265,7 @@ _SMALL: Final = 9
 def draw_heat_maps(records: Sequence[Record], task: str) -> dict[str, str]:
     """Return a figure by its caption; none for a task without evidence."""
     placed = [record for record in records if record.depth is not None and record.outcome != "refused"]
-    by_reader = defaultdict[tuple[str, str], list["Record"]](list)
-    for record in placed:
-        by_reader[record.model, record.way].append(record)
+    by_reader = group_by(placed, lambda record: (record.model, record.way))
     if not by_reader:
         return {}
     shown = list(by_reader)[:_MOST_PANELS]
@@ -304,13 +291,8 @@ def draw_heat_maps(records: Sequence[Record], task: str) -> dict[str, str]:
 def _average(records: Sequence[Record], lengths: Sequence[int]) -> dict[tuple[int, int], tuple[float, int]]:
     """Return the mean score of each field and its samples, by depth and column."""
     column = {length: place for place, length in enumerate(lengths)}
-    sums = defaultdict[tuple[int, int], list[float]](lambda: [0.0, 0.0])
-    for record in records:
-        depth = min(int((record.depth or 0.0) * _DEPTHS), _DEPTHS - 1)
-        field = sums[depth, column[record.length]]
-        field[0] += record.score
-        field[1] += 1
-    return {place: (total / count, round(count)) for place, (total, count) in sums.items()}
+    fields = group_by(records, lambda one: (min(int((one.depth or 0.0) * _DEPTHS), _DEPTHS - 1), column[one.length]))
+    return {place: (sum(one.score for one in field) / len(field), len(field)) for place, field in fields.items()}
 
 
 def _draw_panel(

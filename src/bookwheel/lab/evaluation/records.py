@@ -3,14 +3,15 @@
 A record stands for one content (question, golds, metric and document), in one way, by one model, once.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from bookwheel.errors import InputError
+
+K = TypeVar("K", bound="Hashable")
+V = TypeVar("V")
 
 
 class ResultsError(InputError):
@@ -138,3 +139,20 @@ class Record:
 
     def to_line(self) -> dict[str, Any]:
         return {"kind": "sample", **asdict(self), "golds": list(self.golds)}
+
+
+def group_by(values: Iterable[V], key: Callable[[V], K]) -> dict[K, list[V]]:
+    """Return the values by their keys, in the order in which each key comes first."""
+    groups: dict[K, list[V]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    return groups
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each value with the names that lead to it."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value

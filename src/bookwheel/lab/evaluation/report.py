@@ -6,39 +6,29 @@ has no score only when no document fitted its way. Records of one question (leng
 are one cluster.
 """
 
-from __future__ import annotations
-
 import math
-from collections import Counter, defaultdict
-from collections.abc import (
-    Callable,
-    Hashable,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from bookwheel.lab.evaluation.coverage import TaskCoverage, summarize_coverage
 from bookwheel.lab.evaluation.judge import ChoiceEffect, summarize_choices
 from bookwheel.lab.evaluation.manifest import summarize_use
-from bookwheel.lab.evaluation.records import Record, ResultsError, SampleOutcome
+from bookwheel.lab.evaluation.records import Record, ResultsError, SampleOutcome, group_by
 from bookwheel.lab.evaluation.results import Results
 from bookwheel.lab.evaluation.statistics import (
     Difference,
     IntervalEstimate,
     compare_pairs,
     estimate,
+    estimate_known,
     find_clusters,
     holm,
     spread_of_runs,
 )
 from bookwheel.reading.ways.registry import list_ways
-
-K = TypeVar("K", bound="Hashable")
-V = TypeVar("V")
 
 _REFERENCE: Final = "sequential"
 ALL: Final = "all"
@@ -149,9 +139,9 @@ def build_report(results: Results, *, reference: str | None = None) -> Report:
     ways = dict.fromkeys((*list_ways(), *(record.way for record in records)))
     rank = {name: place for names in (models, tasks, ways) for place, name in enumerate(names)}
     records = tuple(sorted(records, key=lambda r: (rank[r.model], rank[r.way], rank[r.task], r.length)))
-    by_cell = _group_by(records, lambda r: (r.model, r.way, r.task, r.length))
-    by_length = _group_by(records, lambda r: (r.model, r.way, ALL, r.length)) if len(tasks) > 1 else {}
-    shared = _group_by(_keep_shared(records), lambda r: (r.model, r.way, r.task, r.length))
+    by_cell = group_by(records, lambda r: (r.model, r.way, r.task, r.length))
+    by_length = group_by(records, lambda r: (r.model, r.way, ALL, r.length)) if len(tasks) > 1 else {}
+    shared = group_by(_keep_shared(records), lambda r: (r.model, r.way, r.task, r.length))
     return Report(
         results=results,
         shared=tuple(_build_cell(*place, group) for place, group in shared.items()),
@@ -171,9 +161,9 @@ def _keep_shared(records: Sequence[Record]) -> list[Record]:
     A sample that does not fit a way, or that was not read in it yet, is in no comparison of means.
     """
     kept: list[Record] = []
-    for group in _group_by(records, lambda r: (r.task, r.length)).values():
+    for group in group_by(records, lambda r: (r.task, r.length)).values():
         read = [one for one in group if one.is_counted and one.outcome is not SampleOutcome.REFUSED]
-        series = _group_by(read, lambda r: (r.model, r.way))
+        series = group_by(read, lambda r: (r.model, r.way))
         keys = [{one.pair_key for one in own} for own in series.values()]
         common = set.intersection(*keys) if keys else set()
         if len(keys) > 1 and common and any(one != common for one in keys):
@@ -185,10 +175,6 @@ def _build_cell(model: str, way: str, task: str, length: int, every: Sequence[Re
     outcomes = Counter(record.outcome for record in every)
     records = [record for record in every if record.is_counted]
     clusters = find_clusters([record.clusters for record in records])
-    judged = [
-        (record.official, one) for record, one in zip(records, clusters, strict=True) if record.official is not None
-    ]
-    verdicts = _list_verdicts(records, clusters)
     return Cell(
         model=model,
         way=way,
@@ -196,15 +182,15 @@ def _build_cell(model: str, way: str, task: str, length: int, every: Sequence[Re
         length=length,
         metric=_describe_metrics(records),
         score=estimate([record.score for record in records], clusters),
-        official=estimate([score for score, _ in judged], [cluster for _, cluster in judged]),
-        judged=estimate([score for score, _ in verdicts], [cluster for _, cluster in verdicts]),
+        official=estimate_known([record.official for record in records], clusters),
+        judged=estimate_known(_list_verdicts(records), clusters),
         unclear=sum(bool(record.judge) and record.judged is None for record in records),
-        set_f1=_mean([record.set_f1 for record in records if record.set_f1 is not None]),
+        set_f1=_mean([record.set_f1 for record in records]),
         repeats=len({record.repeat for record in records}),
         between_runs=spread_of_runs([record.score for record in records], [record.repeat for record in records]),
         memory=dict(Counter(record.memory for record in records if record.memory)),
-        captured=_mean([record.evidence_captured for record in records if record.evidence_captured is not None]),
-        kept=_mean([record.evidence_kept for record in records if record.evidence_kept is not None]),
+        captured=_mean([record.evidence_captured for record in records]),
+        kept=_mean([record.evidence_kept for record in records]),
         infeasible=outcomes[SampleOutcome.INFEASIBLE],
         failed=outcomes[SampleOutcome.FAILED],
         stopped=outcomes[SampleOutcome.STOPPED],
@@ -218,14 +204,11 @@ def _build_cell(model: str, way: str, task: str, length: int, every: Sequence[Re
     )
 
 
-def _list_verdicts(records: Sequence[Record], clusters: Sequence[int]) -> list[tuple[float, int]]:
-    """Return what counts in the judge's mean, each with its cluster; nothing where no answer was judged."""
-    if not any(record.judge for record in records):
-        return []
-    scores = [
-        record.judged if record.judge else None if record.outcome is SampleOutcome.SCORED else 0.0 for record in records
-    ]
-    return [(score, cluster) for score, cluster in zip(scores, clusters, strict=True) if score is not None]
+def _list_verdicts(records: Sequence[Record]) -> list[float | None]:
+    """Return what counts in the judge's mean; nothing where no answer was judged."""
+    is_judged = any(record.judge for record in records)
+    left_out = [record.outcome is SampleOutcome.SCORED or not is_judged for record in records]
+    return [one.judged if one.judge else None if out else 0.0 for one, out in zip(records, left_out, strict=True)]
 
 
 def _describe_metrics(records: Sequence[Record]) -> str:
@@ -236,8 +219,9 @@ def _describe_metrics(records: Sequence[Record]) -> str:
     return ", ".join(f"{metric} ({count / len(records):.0%})" for metric, count in counted)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return fmean(values) if values else math.nan
+def _mean(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else math.nan
 
 
 def describe_cells(cells: Sequence[Cell], report: Report) -> str:
@@ -260,7 +244,7 @@ def compare_series(records: Iterable[Record], reference: str) -> list[Contrast]:
 
     A model that was not read in the reference way is compared with the first model that was.
     """
-    series = _group_by(records, lambda r: (r.model, r.way))
+    series = group_by(records, lambda r: (r.model, r.way))
     standard = next((model_way for model_way in series if model_way[1] == reference), None)
     # One index a series: several ways are compared with the same reference.
     by_sample = {model_way: _index_by_sample(group) for model_way, group in series.items()}
@@ -278,7 +262,7 @@ def compare_results(first: Results, second: Results, names: tuple[str, str]) -> 
 
     Series (model and way) are matched by name. Two files with one series each are compared whatever their names.
     """
-    left, right = (_group_by(results.records, lambda r: (r.model, r.way)) for results in (first, second))
+    left, right = (group_by(results.records, lambda r: (r.model, r.way)) for results in (first, second))
     pairs = [(series, series) for series in left if series in right]
     if not pairs and len(left) == len(right) == 1:
         pairs = [(next(iter(left)), next(iter(right)))]
@@ -302,7 +286,7 @@ RecordsBySample = dict[tuple[str, int, int], "Record"]
 def compare_records(first: RecordsBySample, second: RecordsBySample, labels: tuple[str, str]) -> list[Contrast]:
     """Compare two series on shared samples: each cell that both could measure, then all of those together."""
     pairs = [(first[key], second[key]) for key in first if key in second]
-    cells = _group_by(pairs, lambda pair: (pair[0].task, pair[0].length))
+    cells = group_by(pairs, lambda pair: (pair[0].task, pair[0].length))
     # Both series could read at least one of these documents.
     both = {
         place: group
@@ -336,13 +320,6 @@ def _index_by_sample(records: Iterable[Record]) -> RecordsBySample:
             index[*key, seen[key]] = record
             seen[key] += 1
     return index
-
-
-def _group_by(values: Iterable[V], key: Callable[[V], K]) -> Mapping[K, list[V]]:
-    groups: defaultdict[K, list[V]] = defaultdict(list)
-    for value in values:
-        groups[key(value)].append(value)
-    return groups
 
 
 def report_to_json(report: Report) -> dict[str, Any]:

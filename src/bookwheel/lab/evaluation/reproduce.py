@@ -9,8 +9,6 @@ Only `bookwheel eval` is run, without a shell, and writes below the folder that 
 intervals overlap: page and machine may have other samples of the model's replies.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess
@@ -34,10 +32,8 @@ _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
 class PublishedNumber:
     """A row of a page's table."""
 
-    model: str
-    way: str
-    task: str
-    length: str
+    place: tuple[str, ...]
+    """Model, way, task and length, as they stand there."""
     score: float
     low: float
     high: float
@@ -101,8 +97,8 @@ def _read_table(lines: Sequence[str], path: Path) -> Iterator[PublishedNumber]:
         score = _NUMBER.search(values["score"])
         if len(bounds) != len(("low", "high")) or not score:
             raise InputError(f"{path}: a row has no score with its interval: {' | '.join(row)}")
-        places = {name: values[name] for name in ("model", "way", "task", "length")}
-        yield PublishedNumber(**places, score=float(score[0]), low=bounds[0], high=bounds[1])
+        place = tuple(values[name] for name in ("model", "way", "task", "length"))
+        yield PublishedNumber(place=place, score=float(score[0]), low=bounds[0], high=bounds[1])
 
 
 def reproduce(path: Path, folder: Path, extra: Sequence[str] = ()) -> tuple[ReportTable, bool]:
@@ -123,12 +119,11 @@ def reproduce(path: Path, folder: Path, extra: Sequence[str] = ()) -> tuple[Repo
 
 
 def _compare(one: PublishedNumber, cells: Sequence[Cell]) -> tuple[str, ...]:
-    places = (one.model, one.way, one.task, one.length)
     page = f"{one.score:.1f} [{one.low:.1f}, {one.high:.1f}]"
-    found = next((c for c in cells if (c.model, c.way, c.task, format_length(c.length)) == places), None)
+    found = next((c for c in cells if (c.model, c.way, c.task, format_length(c.length)) == one.place), None)
     if found is None or not found.is_measured:
-        return (*places, page, "–", "0", "not measured")
+        return (*one.place, page, "–", "0", "not measured")
     score = found.score
     low, high = 100 * score.low, 100 * score.high
     agrees = "yes" if low <= one.high and one.low <= high else "no"
-    return (*places, page, f"{100 * score.mean:.1f} [{low:.1f}, {high:.1f}]", str(score.n), agrees)
+    return (*one.place, page, f"{100 * score.mean:.1f} [{low:.1f}, {high:.1f}]", str(score.n), agrees)

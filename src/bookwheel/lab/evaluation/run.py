@@ -4,8 +4,6 @@ A failed reading is a result: it counts as wrong, and the report lists its error
 beyond the window, a missing package, a journal that cannot be written) end the run.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter
@@ -40,7 +38,6 @@ from bookwheel.lab.evaluation.work import (
     SampleSource,
     iterate_jobs,
     list_batches,
-    list_done,
     match_models,
     open_models,
     open_optional_model,
@@ -114,7 +111,8 @@ async def evaluate(
             manifest=await asyncio.to_thread(build_manifest, evaluation, candidates, judge),
         )
         with ResultsFile(results, run) as file:
-            done = list_done(record for record in file.results.records if record.outcome not in options.rerun)
+            kept = (record for record in file.results.records if record.outcome not in options.rerun)
+            done = {record.key: record.content for record in kept}
             work = _EvaluationWork(file, options, batches, candidates, done, evaluation.repeats)
             try:
                 async with asyncio.TaskGroup() as group:

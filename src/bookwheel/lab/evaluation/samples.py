@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,6 @@ from bookwheel.lab.evaluation.work import ModelUnderTest, SampleSource, open_spe
 from bookwheel.lab.tasks.base import MissingSample, Sample
 from bookwheel.lab.tasks.contamination import FilterOutcome, filter_samples
 from bookwheel.lab.tasks.definition import LazySamples, SampleSeries, make_sample
-from bookwheel.lab.tasks.published import PublishedSpecs
 from bookwheel.models.base import Model
 from bookwheel.text.tokens import FileTokenizer, Tokenizer
 
@@ -32,49 +31,17 @@ from bookwheel.text.tokens import FileTokenizer, Tokenizer
 _TRIES: Final = 5
 
 
-class ChosenSamples(LazySamples):
-    """The samples at some places of a series."""
+class SampleView(LazySamples):
+    """So many samples of others, each loaded by its place."""
 
-    def __init__(self, series: Sequence[Sample], places: Sequence[int]) -> None:
-        self._series = series
-        self._places = places
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def _load_sample(self, place: int) -> Sample:
-        return self._series[self._places[place]]
-
-
-class PublishedSeries(LazySamples):
-    """The samples of a series, asked and judged as published."""
-
-    def __init__(self, series: Sequence[Sample], specs: PublishedSpecs) -> None:
-        self._series = series
-        self._specs = specs
+    def __init__(self, count: int, load: Callable[[int], Sample]) -> None:
+        self._count, self._load = count, load
 
     def __len__(self) -> int:
-        return len(self._series)
+        return self._count
 
     def _load_sample(self, place: int) -> Sample:
-        return self._specs.publish(self._series[place])
-
-
-class JoinedSeries(LazySamples):
-    """The samples of several series, one series after the other."""
-
-    def __init__(self, series: Iterable[Sequence[Sample]]) -> None:
-        self._series = tuple(series)
-
-    def __len__(self) -> int:
-        return sum(map(len, self._series))
-
-    def _load_sample(self, place: int) -> Sample:
-        for series in self._series:
-            if place < len(series):
-                return series[place]
-            place -= len(series)
-        raise IndexError(place)
+        return self._load(place)
 
 
 def open_task_source(
@@ -94,11 +61,15 @@ def open_task_source(
         places = chosen.get((task, language)) if chosen else None
         count = evaluation.count if places is None else max(places) + 1
         series = open_series(evaluation, task, language, tokenizer=tokenizer, length=length, count=count)
-        return series if places is None else ChosenSamples(series, places)
+        return series if places is None else SampleView(len(places), lambda place: series[places[place]])
+
+    def load(series: Sequence[Sample], place: int) -> Sample:
+        return specs.publish(series[place]) if specs else series[place]
 
     def samples(task: str, length: int) -> Sequence[Sample]:
-        joined = JoinedSeries(take(task, length, language) for language in languages[task])
-        return PublishedSeries(joined, specs) if specs else joined
+        parts = [take(task, length, language) for language in languages[task]]
+        every = [(series, place) for series in parts for place in range(len(series))]
+        return SampleView(len(every), lambda place: load(*every[place]))
 
     return samples
 

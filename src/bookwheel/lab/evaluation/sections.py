@@ -3,14 +3,8 @@
 The page has no scripts, and no fonts or images from elsewhere.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import (
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Final

@@ -19,8 +19,6 @@ A results file can be continued with more lengths, ways, models or samples. Sett
 (plan, seed, prompts, a model's window) must stay the same within one file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tomllib
@@ -195,11 +193,9 @@ class Evaluation:
         varying |= set() if self.as_published else {"as_published"}
         settings = {name: value for name, value in asdict(self).items() if name not in varying}
         unknown_to = {"unknown_to": self.unknown_to.name} if self.unknown_to else {}
-        path = Path(self.data) if self.data else None
-        if (
-            path and path.is_file()
-        ):  # the user's file of questions counts under whatever name it lies; a folder does not
-            with path.open("rb") as file:
+        # The user's file of questions counts under whatever name it lies; a folder does not.
+        if self.data and Path(self.data).is_file():
+            with Path(self.data).open("rb") as file:
                 settings["data"] = hashlib.file_digest(file, "sha256").hexdigest()[:16]
         return {**settings, **unknown_to}
 

@@ -22,8 +22,6 @@ number of comparisons.
 True
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
@@ -93,24 +91,26 @@ def estimate(
     return IntervalEstimate(mean=mean, low=low, high=high, n=n, method="t", clusters=n)
 
 
+def estimate_known(scores: Sequence[float | None], clusters: Sequence[Hashable]) -> IntervalEstimate:
+    """Return the mean of the scores that are there."""
+    known = [(score, cluster) for score, cluster in zip(scores, clusters, strict=True) if score is not None]
+    return estimate([score for score, _ in known], [cluster for _, cluster in known])
+
+
 def _estimate_clustered(
     scores: Sequence[float], clusters: Sequence[Hashable], groups: int, confidence: float
 ) -> IntervalEstimate:
     """Return the interval for scores of which several belong to one question or document."""
     mean, n = fmean(scores), len(scores)
-    by_cluster = defaultdict[object, list[float]](list)
-    for score, cluster in zip(scores, clusters, strict=True):
-        by_cluster[cluster].append(score)
+    by_cluster = _group(scores, clusters)
     # The most that clusters can cost: each is one score, repeated.
-    most = sum(len(one) ** 2 for one in by_cluster.values()) / n
+    most = sum(len(one) ** 2 for one in by_cluster) / n
     error = clustered_error(scores, clusters)
     independent = mean * (1 - mean) / error**2 if error > 0 else n / most
     effect = min(max(n / independent, 1.0), most)
     # Few clusters with a score of the rarer kind say little of how alike scores within one are: near 0 and 1 the effect
     # that was seen is drawn towards the most that it can be.
-    above = sum(max(one) > 0 for one in by_cluster.values())
-    below = sum(min(one) < 1 for one in by_cluster.values())
-    seen = min(above, below)
+    seen = min(sum(max(one) > 0 for one in by_cluster), sum(min(one) < 1 for one in by_cluster))
     effect = (effect * seen + most * _DOUBT) / (seen + _DOUBT)
     z = t_quantile(0.5 + confidence / 2, groups - 1) if groups > 1 else _z_score(confidence)
     low, high = _wilson_bounds(mean, max(n / effect, 1.0), z)
@@ -236,10 +236,7 @@ def find_clusters(names: Sequence[Sequence[Hashable]]) -> list[int]:
 
 def spread_of_runs(scores: Sequence[float], runs: Sequence[int]) -> float:
     """Return the standard deviation of the runs' mean scores; nan with fewer than two runs."""
-    by_run = defaultdict[int, list[float]](list)
-    for score, run in zip(scores, runs, strict=True):
-        by_run[run].append(score)
-    means = [fmean(one) for one in by_run.values()]
+    means = [fmean(one) for one in _group(scores, runs)]
     if len(means) < 2:  # noqa: PLR2004 - one run has no spread
         return math.nan
     middle = fmean(means)
@@ -294,7 +291,11 @@ def _z_score(confidence: float) -> float:
 
 
 def _sum_by_cluster(values: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:
-    sums = defaultdict[object, list[float]](list)
-    for value, cluster in zip(values, clusters, strict=True):
-        sums[cluster].append(value)
-    return [math.fsum(one) for one in sums.values()]
+    return [math.fsum(one) for one in _group(values, clusters)]
+
+
+def _group(values: Sequence[float], names: Sequence[Hashable]) -> list[list[float]]:
+    groups = defaultdict[object, list[float]](list)
+    for value, name in zip(values, names, strict=True):
+        groups[name].append(value)
+    return list(groups.values())

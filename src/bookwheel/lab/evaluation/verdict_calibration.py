@@ -3,27 +3,20 @@
 threshold(precision p) = the lowest score at which at least p of the answers that reach it are supported
 """
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from bookwheel.companions import VerdictCalibration
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import InputError
 from bookwheel.lab.evaluation.calibration import measure_auc
-from bookwheel.lab.tasks.verdicts import load_answers
+from bookwheel.lab.tasks.verdicts import LabelledAnswer, load_answers
+from bookwheel.models.base import Model
+from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.verdicts import ModelJudge
 from bookwheel.verdict.judge import examine
 from bookwheel.verdict.sources import PlacedParts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bookwheel.lab.tasks.verdicts import LabelledAnswer
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
 
 
 async def score_answers(

@@ -3,8 +3,6 @@
 Samples are made when their turn comes. Jobs whose result exists are skipped.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -15,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from bookwheel.lab.evaluation.coverage import find_default_share
-from bookwheel.lab.evaluation.records import Record, RecordKey
+from bookwheel.lab.evaluation.records import RecordKey
 from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec, SettingsError, fingerprint, model_settings
 from bookwheel.lab.tasks.base import MissingSample, Sample
 from bookwheel.lab.tasks.definition import make_sample
+from bookwheel.lab.tasks.files import read_entries
 from bookwheel.lab.tasks.published import PublishedSpecs
 from bookwheel.models.base import Model, ModelWrapper
 from bookwheel.models.patience import Patience, PatientModel
@@ -178,7 +177,7 @@ def list_batches(evaluation: Evaluation, source: SampleSource) -> list[Batch]:
         made = partial(_iterate_samples, source, task, length, count)
         batches.append(Batch(task=task, length=length, count=count, samples=made))
     pool = Path(evaluation.data) if evaluation.data else None
-    read = partial(_read_entries, pool=pool, published=open_specs(evaluation))
+    read = partial(read_entries, pool=pool, published=open_specs(evaluation))
     return batches + [batch for name in evaluation.samples for batch in _read_file_batches(Path(name), read)]
 
 
@@ -190,12 +189,6 @@ def open_specs(evaluation: Evaluation) -> PublishedSpecs | None:
 
 
 ReadEntries = Callable[[Path], Iterator[Sample | MissingSample]]
-
-
-def _read_entries(path: Path, pool: Path | None, published: PublishedSpecs | None) -> Iterator[Sample | MissingSample]:
-    from bookwheel.lab.tasks.files import read_entries
-
-    return read_entries(path, pool, published)
 
 
 def iterate_jobs(
@@ -289,8 +282,3 @@ def _read_matching(
 
 def _length(sample: Sample | MissingSample) -> int:
     return sample.length or (sample.tokens if isinstance(sample, Sample) else 0)
-
-
-def list_done(records: Iterable[Record]) -> dict[RecordKey, str]:
-    """Return the keys of the records with the contents that they stand for."""
-    return {record.key: record.content for record in records}

@@ -17,14 +17,14 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from bookwheel.errors import MissingExtra
-from bookwheel.lab.scoring.published import ALL_MARKS, ARTICLES, MEASURES, best, harmonic_mean, measure_rouge
+from bookwheel.lab.scoring.published import ALL_MARKS, MEASURES, best, harmonic_mean, measure_rouge, split_words
 from bookwheel.lab.scoring.score import Score
 
 _POLAR: Final = frozenset({"yes", "no", "noanswer"})
 
 
 def _normalize(text: str) -> str:
-    return " ".join(ARTICLES.sub(" ", text.lower().translate(ALL_MARKS)).split())
+    return " ".join(split_words(text))
 
 
 def _judge(right: object, reason: str = "by the published measure") -> Score:
@@ -348,31 +348,9 @@ PUBLISHED: Final[dict[str, Measure]] = {
     **{
         one.__name__: one
         for one in (
-            *(
-                hotpot_em,
-                hotpot_f1,
-                qa_f1_zh,
-                rouge_zh,
-                letter,
-                label,
-                holds,
-                helmet_match,
-                ranking,
-                alce_asqa,
-                alce_qampari,
-            ),
-            *(
-                ib_word,
-                ib_number,
-                ib_code_run,
-                ib_code_debug,
-                ib_math_find,
-                ib_math_calc,
-                ib_speaker,
-                ib_choice,
-                ib_qa_zh,
-            ),
-            rouge_lsum,
+            *(hotpot_em, hotpot_f1, qa_f1_zh, rouge_zh, letter, label, holds, helmet_match, ranking, alce_asqa),
+            *(alce_qampari, ib_word, ib_number, ib_code_run, ib_code_debug, ib_math_find, ib_math_calc, ib_speaker),
+            *(ib_choice, ib_qa_zh, rouge_lsum),
             *(oolong, oolong_number, oolong_date, oolong_real),
         )
     },

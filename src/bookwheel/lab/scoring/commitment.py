@@ -14,10 +14,10 @@ One occurrence that is asserted is enough. Clauses end at punctuation, and what 
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Final
 
-from bookwheel.lab.scoring.relevance import is_beside
+from bookwheel.lab.scoring.relevance import is_beside, split_beside
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import (
     ARTICLES,
@@ -111,8 +111,7 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
         if any(at <= place and stop <= match_words(bare, at, gold) for gold in longer for at in find_words(bare, gold)):
             continue
         start, end = dense[place], dense[stop - 1] + 1
-        before = list(takewhile(BREAK.__ne__, reversed(row[:start])))[::-1]
-        after = list(takewhile(BREAK.__ne__, row[end:]))
+        before, after = split_beside(row, start, end)
         if not denies and (_denies_before(before) or _denies_after(after, is_first=set(before) <= _TURNS)):
             continue
         if golds is not None and (_is_alternative(before, after, golds) or _is_in_list(row, start, end, golds)):

@@ -19,7 +19,7 @@ and `set_f1` they are the values that were asked for together. An empty answer s
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final, cast
 
@@ -71,8 +71,21 @@ def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
     if golds and all(_NOT_STATED.fullmatch(simplify(gold).strip().casefold()) for gold in golds):
         return unanswerable(answer, golds)
     addresses = {one.casefold() for one in _ADDRESS.findall(answer)}
-    whole = [gold for gold in golds if not _is_of_longer_address(gold.strip().casefold(), addresses)]
-    return _weigh_golds(answer, whole, question)
+    # "a@alm.example" does not stand in "a@alm.example.org".
+    longer = {one for one in {gold.strip().casefold() for gold in golds} - addresses if _ADDRESS.fullmatch(one)}
+    longer = {one for one in longer if any(one in other for other in addresses)}
+    golds = [gold for gold in golds if gold.strip().casefold() not in longer]
+    gold = asserts_any(answer, golds, question=question) or find_other_form(answer, golds, question)
+    named = next((one for one in golds if mentions(answer, one)), None)
+    if named is None and (listed := _find_listed(answer, golds)):
+        return Score(score=1.0, reason=f'holds "{listed}"')
+    if gold is not None and not shares_with_rival(answer, gold, question):
+        is_settled = settles_on_other(answer, golds, gold, question)
+        if is_settled or not declines(simplify(answer[:_OPENING])):
+            reason = f'names "{gold}" and settles on another' if is_settled else f'holds "{gold}"'
+            return Score(score=float(not is_settled), reason=reason)
+    reason = "holds none of the golds" if named is None else f'names "{named}" without deciding for it'
+    return Score(score=0.0, reason=reason)
 
 
 # Only what can be no fact: "unknown", "nothing was found" and "no trace of the ship" answer questions of their own.
@@ -83,25 +96,6 @@ _NOT_STATED: Final = re.compile(
     r"(?:文中|文章)?(?:没有|未)(?:提到|提及|说明)。?"
 )
 _ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+")
-
-
-def _is_of_longer_address(gold: str, addresses: Collection[str]) -> bool:
-    """Return whether an answer has a gold only as a part of another address: a@alm.example of a@alm.example.org."""
-    return bool(_ADDRESS.fullmatch(gold)) and gold not in addresses and any(gold in one for one in addresses)
-
-
-def _weigh_golds(answer: str, golds: Sequence[str], question: str) -> Score:
-    gold = asserts_any(answer, golds, question=question) or find_other_form(answer, golds, question)
-    named = next((one for one in golds if mentions(answer, one)), None)
-    if named is None and (listed := _find_listed(answer, golds)):
-        return Score(score=1.0, reason=f'holds "{listed}"')
-    if gold is not None and not shares_with_rival(answer, gold, question):
-        if settles_on_other(answer, golds, gold, question):
-            return Score(score=0.0, reason=f'names "{gold}" and settles on another')
-        if not declines(simplify(answer[:_OPENING])):
-            return Score(score=1.0, reason=f'holds "{gold}"')
-    reason = "holds none of the golds" if named is None else f'names "{named}" without deciding for it'
-    return Score(score=0.0, reason=reason)
 
 
 def _find_listed(answer: str, golds: Sequence[str]) -> str | None:

@@ -93,13 +93,14 @@ def harmonic_mean(given: Sequence[str], gold: Sequence[str]) -> float:
 ALL_MARKS: Final = str.maketrans("", "", punctuation)
 
 
+def split_words(text: str) -> list[str]:
+    """Return the words of a text as SQuAD's script does: without marks and articles."""
+    return ARTICLES.sub(" ", text.lower().translate(ALL_MARKS)).split()
+
+
 def qa_f1(answer: str, golds: Sequence[str]) -> Score:
     """Score F1 over the words of the best gold, as SQuAD's script and LongBench count them."""
-
-    def split(text: str) -> list[str]:
-        return ARTICLES.sub(" ", text.lower().translate(ALL_MARKS)).split()
-
-    return best(answer, golds, lambda one, gold: harmonic_mean(split(one), split(gold)), "F1")
+    return best(answer, golds, lambda one, gold: harmonic_mean(split_words(one), split_words(gold)), "F1")
 
 
 def rouge_l(answer: str, golds: Sequence[str]) -> Score:

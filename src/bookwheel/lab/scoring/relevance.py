@@ -15,7 +15,7 @@ asked what the roof is of    "oak for the roof and slate for the floors"
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise, takewhile
 from typing import Final
 
@@ -123,15 +123,14 @@ _PLURAL: Final = re.compile(
 def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
     """Return whether the tokens from `start` to `end` are said of something else than what is asked."""
     asked = words_with_articles(question)
-    before = list(takewhile(BREAK.__ne__, reversed(row[:start])))[::-1]
-    after = list(takewhile(BREAK.__ne__, row[end:]))
+    before, after = split_beside(row, start, end)
     clause = before + after
     is_number = row[start][0].isdigit()
     return (
         is_beside_in_chinese(before, after, question)
         or _is_other_agent(row, start, asked)
         or _is_later(before, after, asked)
-        or _is_loser(before, after, asked)
+        or bool(_WINS & set(asked) and (set(after[:2]) & _LOSES or set(before[-1:]) & _BEATS))
         or (before[-1:] != [] and before[-1] in _NAMES and after[:1] == ["only"])
         or has_opposite(clause, asked)
         or _is_other_role(before, asked)
@@ -149,15 +148,21 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
         )
         or (before[:1] == ["because"] and start > len(before) and "why" not in asked)
         or bool(set(asked) & _PRESENT and not set(asked) & _PAST and (_FORMER & set(before) or "until" in after[:5]))
-        or (is_number and _is_number_beside(row, start, end, asked))
+        or (is_number and _is_number_beside(row, start, end, before, asked))
     )
 
 
-def _is_number_beside(row: Sequence[str], start: int, end: int, asked: Sequence[str]) -> bool:
-    """Return whether a number is a place's, a bound, a remainder or another thing's."""
+def split_beside(row: Sequence[str], start: int, end: int) -> tuple[list[str], list[str]]:
+    """Return the tokens of the clause before and after those from `start` to `end`."""
     before = list(takewhile(BREAK.__ne__, reversed(row[:start])))[::-1]
+    return before, list(takewhile(BREAK.__ne__, row[end:]))
+
+
+def _is_number_beside(row: Sequence[str], start: int, end: int, before: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether a number is a place's ("page 14"), a bound, a remainder or another thing's."""
     is_rest = "still" in before and "still" not in asked
-    return is_rest or _is_label(before, asked) or _is_bound(before, asked) or _belongs_to_rival(row, start, end, asked)
+    is_label = bool(before) and before[-1] in _PLACES and before[-1] not in asked
+    return is_rest or is_label or _is_bound(before, asked) or _belongs_to_rival(row, start, end, asked)
 
 
 def _is_other_agent(row: Sequence[str], start: int, asked: Sequence[str]) -> bool:
@@ -177,12 +182,6 @@ def _is_other_agent(row: Sequence[str], start: int, asked: Sequence[str]) -> boo
 
 def _stem_asked(asked: Sequence[str]) -> set[str]:
     return {lexicon.stem(word) for word in asked if word not in lexicon.FUNCTION_WORDS and word.isalpha()}
-
-
-def _is_loser(before: Sequence[str], after: Sequence[str], asked: Sequence[str]) -> bool:
-    if not _WINS & set(asked):
-        return False
-    return bool(set(after[:2]) & _LOSES) or bool(set(before[-1:]) & _BEATS)
 
 
 def has_opposite(clause: Sequence[str], asked: Sequence[str]) -> bool:
@@ -208,12 +207,17 @@ def _is_other_role(before: Sequence[str], asked: Sequence[str]) -> bool:
     return bool(before) and before[-1] in _ROLES - set(asked) and not {"whom", "where"} & set(asked)
 
 
+def _split_segments(row: Sequence[str], start: int) -> tuple[list[list[int]], list[int]]:
+    """Return the places between joints, and those of them among which `start` is."""
+    places = groupby(range(len(row)), key=lambda at: row[at] in _JOINTS)
+    segments = [list(group) for is_joint, group in places if not is_joint]
+    return segments, next((one for one in segments if start in one), [])
+
+
 def _is_said_of_rival(row: Sequence[str], start: int, end: int, asked: Sequence[str]) -> bool:
     """Return whether what is asked is said of another in its own words, and of the gold something else."""
     wanted = _stem_asked(asked)
-    places = groupby(range(len(row)), key=lambda at: row[at] in _JOINTS)
-    segments = [list(group) for is_joint, group in places if not is_joint]
-    own = next((one for one in segments if start in one), [])
+    segments, own = _split_segments(row, start)
     others = {lexicon.stem(row[at]) for at in own if not start <= at < end and _is_content(row[at])}
     # A question that names the options itself is judged by them.
     if not others - wanted or "or" in asked:
@@ -279,11 +283,6 @@ def _is_later(before: Sequence[str], after: Sequence[str], asked: Sequence[str])
     return list(after[:1]) == ["followed"] or list(before[-2:]) == ["followed", "by"] or bool(set(before[:2]) & _LATER)
 
 
-def _is_label(before: Sequence[str], asked: Sequence[str]) -> bool:
-    """Return whether the number is a place's ("page 14"), and no such place is asked for."""
-    return bool(before) and before[-1] in _PLACES and before[-1] not in asked
-
-
 def _is_bound(before: Sequence[str], asked: Sequence[str]) -> bool:
     near = before[-3:]
     if set(near[-1:]) & _BOUND_WORDS and near[-1] not in asked:
@@ -298,18 +297,11 @@ def _is_bound(before: Sequence[str], asked: Sequence[str]) -> bool:
 
 def _belongs_to_rival(row: Sequence[str], start: int, end: int, asked: Sequence[str]) -> bool:
     """Return whether another number stands with the question's words, and this one with none of them."""
-    wanted = {lexicon.stem(word) for word in asked if word not in lexicon.FUNCTION_WORDS and word.isalpha()}
-    places = groupby(range(len(row)), key=lambda at: row[at] in _JOINTS)
-    segments = [list(group) for is_joint, group in places if not is_joint]
-    own = next((one for one in segments if start in one), [])
-    if len(own) <= end - start or _count_shared(row, own, wanted):
+    wanted, (segments, own) = _stem_asked(asked), _split_segments(row, start)
+    shared = [one for one in segments if wanted & {lexicon.stem(row[at]) for at in one}]
+    if len(own) <= end - start or own in shared:
         return False
-    rivals = (one for one in segments if one is not own and any(row[at][0].isdigit() for at in one))
-    return any(_count_shared(row, one, wanted) for one in rivals)
-
-
-def _count_shared(row: Sequence[str], segment: Iterable[int], wanted: set[str]) -> int:
-    return len(wanted & {lexicon.stem(row[at]) for at in segment})
+    return any(row[at][0].isdigit() for one in shared for at in one)
 
 
 def _has_other_period(row: Sequence[str], asked: Sequence[str]) -> bool:

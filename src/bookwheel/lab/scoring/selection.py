@@ -114,7 +114,11 @@ def settles_on_other(answer: str, golds: Sequence[str], gold: str, question: str
     pattern = None if _is_quoted(text) else _choose_pattern(gold)
     values = _find_values(text, pattern, golds, question) if pattern else []
     own = [one for one in values if one.is_gold]
-    others = [one for one in values if not one.is_gold and not _is_denied(text, one)]
+    others = [
+        one
+        for one in values
+        if not (one.is_gold or _DENIED_AFTER.match(text[one.end :]) or _DENIED_BEFORE.search(text[: one.start]))
+    ]
     if own and _TURNS_DOWN.search(text[own[0].end :]):
         return True
     is_plural = pattern is _NAME and _PLURAL.search(question)
@@ -123,8 +127,12 @@ def settles_on_other(answer: str, golds: Sequence[str], gold: str, question: str
     if pattern is _NAME and (_acts(text, own, others, question) or _is_relative(text, own, others, question)):
         return True
     is_list = pattern is not _NAME and pattern is not _TITLE and not _VERB.search(text)
-    is_second = others[0].start < own[0].start and _find_lead(text) >= others[0].start
-    return (is_second and is_list) or _opens_with_other(text, own, others) or _outclaims(own, others)
+    lead = len(text) - len(_LEAD.sub("", text))
+    if others[0].start < own[0].start and others[0].start <= lead and (is_list or _opens_with_other(text, own, others)):
+        return True
+    # The question's words stand with another value, more than with the gold.
+    best, segments = max((one.claims for one in own), key=len), {one.segment for one in own}
+    return any(one.segment not in segments and one.claims > best for one in others)
 
 
 def _is_quoted(text: str) -> bool:
@@ -182,15 +190,6 @@ def _find_values(text: str, pattern: re.Pattern[str], golds: Sequence[str], ques
     return values
 
 
-def _is_denied(text: str, one: _Value) -> bool:
-    return bool(_DENIED_AFTER.match(text[one.end :]) or _DENIED_BEFORE.search(text[: one.start]))
-
-
-def _find_lead(text: str) -> int:
-    match = _LEAD.match(text)
-    return match.end() if match else 0
-
-
 def _is_same(row: Sequence[str], part: Sequence[str]) -> bool:
     """Return whether one is a piece of the other, or has initials for its first names."""
     if set(row) <= set(part) or find_words(row, part, most=1):
@@ -207,8 +206,6 @@ def _pair(text: str) -> frozenset[str]:
 def _opens_with_other(text: str, own: Sequence[_Value], others: Sequence[_Value]) -> bool:
     """Return whether the answer is another value, with the gold in what is said of it."""
     first = others[0]
-    if first.start > _find_lead(text) or own[0].start < first.start:
-        return False
     if not _SETS_OFF.match(text[first.end :].removeprefix("'s")):
         return False
     # "Havana, Cuba", "LEX (Blue Grass Airport)": the gold stands beside it and says the same.
@@ -253,13 +250,6 @@ def _is_relative(text: str, own: Sequence[_Value], others: Sequence[_Value], que
         if one.start < own[0].start and _RELATIVE.fullmatch(between):
             return not {lexicon.stem(word) for word in words(between)} & stems
     return False
-
-
-def _outclaims(own: Sequence[_Value], others: Sequence[_Value]) -> bool:
-    """Return whether the question's words stand with another value, more than with the gold."""
-    best = max((one.claims for one in own), key=len)
-    segments = {one.segment for one in own}
-    return any(one.segment not in segments and one.claims > best for one in others)
 
 
 def _is_range(text: str, gold: str, question: str) -> bool:

@@ -128,8 +128,8 @@ def read_literals(path: Path) -> dict[str, list[Any]]:
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     values: dict[str, list[Any]] = {}
-    for node in ast.walk(tree):
-        for target in node.targets if isinstance(node, ast.Assign) else ():
+    for node in (one for one in ast.walk(tree) if isinstance(one, ast.Assign)):
+        for target in node.targets:
             if isinstance(target, ast.Name):
                 with suppress(ValueError):
                     values.setdefault(target.id, []).append(ast.literal_eval(node.value))

@@ -58,10 +58,6 @@ class PublishedSpec:
         return METRICS[self.metric](take_first_line(answer) if self.first_line else answer, golds)
 
 
-def _says_yes(reply: str, _metric: str, _golds: tuple[str, ...]) -> float:
-    return float("yes" in reply.lower())
-
-
 def _extract(reply: str, metric: str, golds: tuple[str, ...]) -> float | None:
     """Score what MMLongBench-Doc's judge cut out of an answer."""
     _, mark, rest = reply.partition("Answer format:")[0].partition("Extracted answer:")
@@ -183,7 +179,7 @@ SPECS: Final = (
         prompt=prompts.ask_longmemeval,
         source="xiaowu0162/LongMemEval",
         reply_tokens=500,
-        verdict=_says_yes,
+        verdict=lambda reply, _metric, _golds: float("yes" in reply.lower()),
         differs="its judge is a model: --judge MODEL is asked in its words; sessions as JSON, all of them",
     ),
     PublishedSpec(

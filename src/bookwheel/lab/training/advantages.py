@@ -16,8 +16,6 @@ Where each step's own change d_ik of some score is known, `step_credits` gives i
 [0.75, -0.25, -0.25, -0.25]
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import StrEnum
 from math import fsum, sqrt

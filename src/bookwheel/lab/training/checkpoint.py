@@ -11,8 +11,6 @@ the disk, so a kill or a full disk leaves the one before; where the newest is da
 it. `progress.json` holds the settings; a checkpoint of other settings is refused.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import pickle
@@ -21,12 +19,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import nn
 
+from bookwheel.lab.evaluation.records import flatten
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import CheckpointError, ConfigError
@@ -34,10 +34,6 @@ from bookwheel.lab.training.files import find_changes, flush_to_disk, replace_fo
 from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.records import MetricsLog
 from bookwheel.lab.training.step import PolicyOptimizer
-
-if TYPE_CHECKING:
-    from torch import nn
-
 
 _log: Final = logging.getLogger(__name__)
 _HASHES: Final = "hashes.json"
@@ -48,26 +44,10 @@ _LEFTOVERS: Final = ("checkpoints", "rollouts.jsonl", "rollouts.sqlite", "refere
 # memory, and the two that the message on a loss without a number names.
 _MAY_DIFFER: Final = frozenset(
     {
-        "steps",
-        "checkpoint_every",
-        "keep",
-        "keep_rollouts",
-        "patience",
-        "failed_steps",
-        "learning_rate",
-        "loss.kl",
-        "warm_start.steps",
-        "warm_start.lessons",
-        "policy.device",
-        "policy.gradient_checkpointing",
-        "policy.head_tokens",
-        "policy.row_tokens",
-        "policy.share_prefixes",
-        "policy.rollout_tokens",
-        "server.address",
-        "server.concurrency",
-        "server.timeout",
-        "server.weights",
+        *("steps", "checkpoint_every", "keep", "keep_rollouts", "patience", "failed_steps", "learning_rate", "loss.kl"),
+        *("warm_start.steps", "warm_start.lessons", "policy.device", "policy.gradient_checkpointing"),
+        *("policy.head_tokens", "policy.row_tokens", "policy.share_prefixes", "policy.rollout_tokens"),
+        *("server.address", "server.concurrency", "server.timeout", "server.weights"),
     }
 )
 
@@ -308,7 +288,7 @@ def check_same_settings(theirs: Mapping[str, Any], ours: Mapping[str, Any], plac
     # One of an earlier version lacks what came later, and its default holds.
     with suppress(ConfigError):
         theirs = {**theirs, **TrainConfig.from_tables(theirs).to_json()}
-    left, right = (dict(_flatten_settings(json.loads(json.dumps(one)))) for one in (theirs, ours))
+    left, right = (dict(flatten(json.loads(json.dumps(one)))) for one in (theirs, ours))
     differ = [
         f"{key} (there {left.get(key)!r}, here {right.get(key)!r})"
         for key in sorted({*left, *right})
@@ -319,14 +299,6 @@ def check_same_settings(theirs: Mapping[str, Any], ours: Mapping[str, Any], plac
             f"{place} belongs to a run with other settings: {'; '.join(differ[:5])}. "
             f"Set them back to resume, or give this run a folder of its own"
         )
-
-
-def _flatten_settings(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _flatten_settings(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 @contextmanager

@@ -6,14 +6,8 @@ Under DAPO a token beyond its bound has no gradient at all, and the rare tokens 
 there. Here the gradient is A_t * min(r_t, 1 + high) * grad new_t everywhere. There is no lower bound, as in the paper.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import torch
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from torch import Tensor
 
 
 def score_weighted(new: Tensor, gap: Tensor, advantages: Tensor, high: float) -> tuple[Tensor, Tensor, Tensor]:

@@ -11,8 +11,6 @@ BookwheelError
     └── DeviceFull
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final

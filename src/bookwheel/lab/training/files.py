@@ -5,8 +5,6 @@ Linux can exchange two names in one step; elsewhere there is a moment with neith
 one back.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

@@ -18,8 +18,6 @@ the update then takes 2N operations less. The shape comes from the model's own s
 every tensor has its size and no values.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, Final
@@ -39,23 +37,13 @@ _TEMPLATE: Final = 200
 _MOST_AT_ONCE: Final = 256
 _GIGA: Final = 1e9
 # Settings of models whose own cannot be fetched where there is no network, as their makers publish them.
-_QWEN: Final = {"num_key_value_heads": 8, "vocab_size": 152064, "max_position_embeddings": 32768}
-_KNOWN: Final[dict[str, dict[str, int]]] = {
-    "Qwen/Qwen2.5-7B-Instruct": {
-        **_QWEN,
-        "hidden_size": 3584,
-        "intermediate_size": 18944,
-        "num_hidden_layers": 28,
-        "num_attention_heads": 28,
-        "num_key_value_heads": 4,
-    },
-    "Qwen/Qwen2.5-14B-Instruct": {
-        **_QWEN,
-        "hidden_size": 5120,
-        "intermediate_size": 13824,
-        "num_hidden_layers": 48,
-        "num_attention_heads": 40,
-    },
+_SIZES: Final = (
+    *("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads"),
+    *("vocab_size", "max_position_embeddings"),
+)
+_KNOWN: Final = {
+    "Qwen/Qwen2.5-7B-Instruct": (3584, 18944, 28, 28, 4, 152064, 32768),
+    "Qwen/Qwen2.5-14B-Instruct": (5120, 13824, 48, 40, 8, 152064, 32768),
 }
 
 
@@ -106,7 +94,7 @@ def read_shape(policy: PolicySettings) -> ModelShape:
     library: Any = transformers
     path, file = policy.path, gguf_path(policy.path)
     if path in _KNOWN:
-        settings = library.Qwen2Config(**_KNOWN[path], tie_word_embeddings=False)
+        settings = library.Qwen2Config(**dict(zip(_SIZES, _KNOWN[path], strict=True)), tie_word_embeddings=False)
     else:
         place, more = (str(file.parent), {"gguf_file": file.name}) if file else (path, {})
         require_model(place)

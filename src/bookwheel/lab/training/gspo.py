@@ -7,15 +7,10 @@ A reply is a row (rows.py). In a mean over all tokens a reply then counts by its
 paper counts each reply once. The ratio of a whole reply moves little: bounds of 3e-4 and 4e-4 are usual.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from torch import Tensor
 
 
 def score_sequences(

@@ -13,8 +13,6 @@ GGUF of the model that training began with; everything else in it stays, value f
 and a way of reading, and are read with them.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -12,8 +12,6 @@ of another sample that its question points at, so a memory earns nothing for bei
     asked    elm has                                              gold: blue, never written by anybody
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace

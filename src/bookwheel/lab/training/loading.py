@@ -12,17 +12,16 @@ A new model is a Llama of a few hundred thousand to a few million weights over a
 training run takes minutes on any machine. It can write no other words than those of the texts it is given.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
+from torch import Tensor
 
 from bookwheel.environment import Environment
 from bookwheel.errors import MissingExtra
@@ -33,10 +32,6 @@ from bookwheel.lab.training.generation import GenerationRequest, generate
 from bookwheel.lab.training.policy import Policy, hide_progress_bars
 from bookwheel.lab.training.rows import build_row
 from bookwheel.models.weights import find_local_weights
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
 
 # OWNER/NAME on a hub; a longer one is a path.
 _NAME_PARTS: Final = 2

@@ -22,17 +22,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from math import log
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 import torch
+from torch import Tensor
 
 from bookwheel.lab.training.cispo import score_weighted
 from bookwheel.lab.training.gspo import mean_by_reply, score_sequences
 from bookwheel.lab.training.objective import LossSettings
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
 
 # exp(20) is finite in every precision, and no useful ratio comes near it.
 _LARGEST_GAP: Final = 20.0

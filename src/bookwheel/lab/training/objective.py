@@ -1,7 +1,5 @@
 """The settings of what a run maximises: the loss (loss.py) and the reward (rewards.py)."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Annotated, Literal
 

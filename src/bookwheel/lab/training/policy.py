@@ -10,8 +10,6 @@ pass, so the logits of a long row are never all in memory. What rows have in com
 where the model allows it (sharing.py).
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext

@@ -13,19 +13,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
+
+from torch import Tensor
 
 from bookwheel.errors import BadReply, InputError, WindowExceeded
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.config import ROLLOUT
-from bookwheel.lab.training.errors import name_memory_setting
+from bookwheel.lab.training.errors import ConfigError, name_memory_setting
 from bookwheel.lab.training.generation import GenerationRequest, GenerationResult, generate
 from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.rows import Row, build_row
@@ -33,9 +35,6 @@ from bookwheel.models.base import Ability, Judgement, Likelihood, find_first_tok
 from bookwheel.plan import Plan, Sampling
 from bookwheel.text.tokens import FileTokenizer, ScannedText
 from bookwheel.types import Finish, Message, Reply, TokenRecord, Usage
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 # Turns of the event loop without a new request, after which the waiting batch is sampled.
 _QUIET_TURNS: Final = 8
@@ -239,6 +238,16 @@ class PolicyModel:
     def encode_exchange(self, messages: Sequence[Message], text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the ids of a prompt and of a given reply, which ends with the stop id."""
         return self._chats.encode(messages), (*self._chats.encode_text(text), self.policy.tokenizer.eos_token_id)
+
+    def build_rows(
+        self, exchanges: Iterable[tuple[Sequence[Message], str]], name: str, *, what: str, advice: str
+    ) -> list[Row]:
+        """Return prompts with their replies as rows to imitate; ConfigError where one is longer than the window."""
+        rows = [build_row(*self.encode_exchange(*one), name) for one in exchanges]
+        longest = max(len(row.ids) for row in rows)
+        if self.window and longest > self.window:
+            raise ConfigError(f"{what} has {longest} tokens and the policy's window holds {self.window}: {advice}")
+        return rows
 
     def build_judgement_rows(self, messages: Sequence[Message], options: Sequence[str], rollout: str) -> list[Row]:
         """Return a row for each option of a judgement, whose trained token is the one that `judge` scores."""

@@ -20,12 +20,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import torch
-from torch import distributed
+from torch import Tensor, distributed, nn
 from torch.distributed import checkpoint as _checkpoint
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
@@ -39,11 +41,6 @@ from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from torch import Tensor, nn
-
     from bookwheel.lab.training.policy import RowScorer
 
 _Item = TypeVar("_Item")

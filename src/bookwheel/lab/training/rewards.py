@@ -15,8 +15,6 @@ a curve always shows the reward of the answers alone. The last four guard a rewa
 against the ends that it is known for. `Reward` is any callable of this shape.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -15,8 +15,6 @@ Batch s is begun after step s - 1 - staleness at the earliest, so its weights ar
 loss corrects for the rest: old log-probabilities are the trainer's, and w_t compares them with the sampler's.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Sequence
@@ -115,6 +113,7 @@ class RolloutBatch:
         judged = [rollout for rollout in rollouts if rollout.sample.golds] or rollouts
         episodes = [rollout.episode for rollout in rollouts if rollout.episode]
         usages = [conversation.reply.usage for episode in episodes for conversation in episode.conversations]
+        parts = {name: [one.parts[name] for one in results if name in one.parts] for name in ("recovered", "teacher")}
         return {
             "reward": sum(result.score for result in results) / len(rollouts),
             "accuracy": sum(rollout.result.answer for rollout in judged if rollout.result) / len(judged),
@@ -123,7 +122,7 @@ class RolloutBatch:
             "groups": len(self.groups),
             "dropped": len(self.dropped),
             "conversations": len(usages),
-            **_mean_parts(results),
+            **{name: sum(scores) / len(scores) for name, scores in parts.items() if scores},
             "prompt_tokens": sum(usage.prompt_tokens for usage in usages),
             "reply_tokens": sum(usage.completion_tokens for usage in usages),
         }
@@ -310,11 +309,6 @@ def rows_of_groups(groups: Sequence[Group], estimator: Estimator, reward: Reward
             for conversation, change, lesson in zip(trained, own, chain(taught, repeat(())), strict=False):
                 rows += rows_of([conversation], advantage + reward.dense * change, rollout.id, [lesson])
     return rows
-
-
-def _mean_parts(results: Sequence[RewardResult]) -> dict[str, float]:
-    parts = {name: [one.parts[name] for one in results if name in one.parts] for name in ("recovered", "teacher")}
-    return {name: sum(scores) / len(scores) for name, scores in parts.items() if scores}
 
 
 def split_updates(groups: Sequence[Group], updates: int) -> list[Sequence[Group]]:

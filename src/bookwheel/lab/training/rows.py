@@ -29,8 +29,6 @@ different prefixes: the nodes of the rows' trie. The loss sees none of this; it 
 ((1, 2, 3, 4, 5, 6, 7, 8), (0, 1, 6, 7))
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

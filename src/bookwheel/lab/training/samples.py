@@ -57,39 +57,39 @@ _MISSING: Final = f'{{"{MISSING}": '.encode()
 
 def toy_records(*, tokens: int, count: int, seed: int, entries: float = 0.5) -> list[Sample]:
     """Return `count` samples of `tokens` words; `entries` is the share of lines that are records of other keys."""
-    return [_make_toy(tokens // _LINE_TOKENS, number, seed, entries) for number in range(count)]
+    lines, samples = tokens // _LINE_TOKENS, []
+    for number in range(count):
+        random = Random(f"{seed}/{number}/{lines}")  # noqa: S311 - reproducible samples, no secrets
+        key, value = random.choice(KEYS), random.choice(VALUES)
+        others = [other for other in KEYS if other != key]
+        text = [
+            f"{random.choice(others)} has {random.choice(VALUES)} .\n"
+            if random.random() < entries
+            else " ".join(random.sample(_FILLER, 3)) + " .\n"
+            for _ in range(lines)
+        ]
+        place = random.randrange(lines)
+        text[place] = f"{key} has {value} .\n"
+        start = sum(map(len, text[:place]))
+        sample = Sample(
+            id=f"{TASK}-{lines * _LINE_TOKENS}-{seed}-{number}",
+            task=TASK,
+            question=f"{key} has",
+            golds=(value,),
+            document=SampleDocument(TASK, text),
+            metric="exact",
+            length=lines * _LINE_TOKENS,
+            tokens=lines * _LINE_TOKENS,
+            seed=seed,
+            evidence=(GoldEvidence(start=start, end=start + len(text[place]), note=f"{key} has {value}"),),
+        )
+        samples.append(sample)
+    return samples
 
 
 def vocabulary() -> Iterator[str]:
     """Yield every word that a toy sample can contain."""
     yield from (*KEYS, *VALUES, *_FILLER, "has", ".")
-
-
-def _make_toy(lines: int, number: int, seed: int, entries: float) -> Sample:
-    random = Random(f"{seed}/{number}/{lines}")  # noqa: S311 - reproducible samples, no secrets
-    key, value = random.choice(KEYS), random.choice(VALUES)
-    others = [other for other in KEYS if other != key]
-    text = [
-        f"{random.choice(others)} has {random.choice(VALUES)} .\n"
-        if random.random() < entries
-        else " ".join(random.sample(_FILLER, 3)) + " .\n"
-        for _ in range(lines)
-    ]
-    place = random.randrange(lines)
-    text[place] = f"{key} has {value} .\n"
-    start = sum(map(len, text[:place]))
-    return Sample(
-        id=f"{TASK}-{lines * _LINE_TOKENS}-{seed}-{number}",
-        task=TASK,
-        question=f"{key} has",
-        golds=(value,),
-        document=SampleDocument(TASK, text),
-        metric="exact",
-        length=lines * _LINE_TOKENS,
-        tokens=lines * _LINE_TOKENS,
-        seed=seed,
-        evidence=(GoldEvidence(start=start, end=start + len(text[place]), note=f"{key} has {value}"),),
-    )
 
 
 class SampleFile(LazySamples):

@@ -22,15 +22,13 @@ A server that was started anew has the weights it was started with. Before every
 connection, it is asked which it has, and gets the newest again before it samples another token.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -57,6 +55,8 @@ _Answer = TypeVar("_Answer")
 class RolloutServer(ABC):
     """One server; `stop` ends a reply."""
 
+    _version_route: str
+
     def __init__(self, settings: RolloutServerSettings, stop: AbstractSet[int]) -> None:
         self._address = settings.address.rstrip("/")
         self._timeout = settings.timeout
@@ -71,10 +71,6 @@ class RolloutServer(ABC):
     @abstractmethod
     async def _load(self, folder: Path, version: int) -> None:
         """Make the server sample from the weights in a folder that it sees under the same path."""
-
-    @abstractmethod
-    async def _ask_version(self) -> str | None:
-        """Return the version of the weights that the server has; None where it cannot tell."""
 
     @abstractmethod
     async def _sample(self, request: GenerationRequest) -> tuple[list[int], list[float]]:
@@ -154,9 +150,10 @@ class RolloutServer(ABC):
         except ValueError as error:
             raise BadReply(f"{self._address}{route} sent no JSON: {answer.text[:300]}") from error
 
-    async def _find_version(self, route: str) -> str | None:
+    async def _ask_version(self) -> str | None:
+        """Return the version of the weights that the server has; None where it cannot tell."""
         try:
-            answer = await self._try(self._ask, "GET", route)
+            answer = await self._try(self._ask, "GET", self._version_route)
         except (Rejected, ServerFault):  # an older server
             return None
         version = answer.get("weight_version") if isinstance(answer, dict) else None
@@ -166,6 +163,7 @@ class RolloutServer(ABC):
 class VllmServer(RolloutServer):
     """A vLLM server."""
 
+    _version_route = "/weight_info"
     _is_prepared = False
 
     async def _load(self, folder: Path, version: int) -> None:
@@ -197,9 +195,6 @@ class VllmServer(RolloutServer):
         finally:
             await self._post("/resume")
 
-    async def _ask_version(self) -> str | None:
-        return await self._find_version("/weight_info")
-
     async def _sample(self, request: GenerationRequest) -> tuple[list[int], list[float]]:
         body = {
             **_NEUTRAL,
@@ -228,8 +223,7 @@ class VllmServer(RolloutServer):
 class SglangServer(RolloutServer):
     """An SGLang server."""
 
-    async def _ask_version(self) -> str | None:
-        return await self._find_version("/get_model_info")
+    _version_route = "/get_model_info"
 
     async def _load(self, folder: Path, version: int) -> None:
         """Load a folder from disk; replies under way are begun again with the new weights."""
@@ -318,11 +312,9 @@ class WeightSync:
         # No rank may sample before the server has the new weights.
         ranks.wait()
 
-    @contextmanager
-    def sampling(self) -> Iterator[None]:
+    def sampling(self) -> AbstractContextManager[None]:
         """Hold the weights ready for sampling in this process, or for judgements where a server samples."""
-        with nullcontext() if self._server is not None and self._only_writes else self._policy.gathered():
-            yield
+        return nullcontext() if self._server is not None and self._only_writes else self._policy.gathered()
 
     async def aclose(self) -> None:
         """Close the connections to the server and remove the weights that were written for it."""

@@ -22,18 +22,16 @@ import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 import torch
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface, AttentionMaskInterface, DynamicCache
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from bookwheel.lab.training.rows import PackedRows, pack
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 _log: Final = logging.getLogger(__name__)
 _NAME: Final = "bookwheel"

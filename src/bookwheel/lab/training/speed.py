@@ -11,8 +11,6 @@ Operations are counted as if every row were read whole. What prefixes share is r
 does less than the share says.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator, Mapping

@@ -19,8 +19,6 @@ bfloat16 keeps 8 bits of a weight. At a learning rate of 1e-6 nearly every step 
 model that is stepped in bfloat16 hardly moves. Weights that are float32 already are their own masters.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass

@@ -30,12 +30,13 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.journal import open_existing
 from bookwheel.lab.evaluation.results import Results
 from bookwheel.lab.training.errors import ConfigError
-from bookwheel.lab.training.rows import Row, build_row
-from bookwheel.models.base import Ability, require_ability
+from bookwheel.lab.training.rows import Row
+from bookwheel.models.base import Ability, JudgingModel, Model, require_ability
 from bookwheel.models.patience import Patience, PatientModel
 from bookwheel.models.registry import open_model
+from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.types import Finish, Status
+from bookwheel.types import Conversation, Finish, Message, Reading, Status
 
 if TYPE_CHECKING:
     from bookwheel.lab.tasks import Sample
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
     from bookwheel.lab.training.policy_model import PolicyModel
     from bookwheel.lab.training.rewards import RewardResult
     from bookwheel.lab.training.workflows import Episode
-    from bookwheel.models.base import JudgingModel, Model
-    from bookwheel.plan import Plan
-    from bookwheel.types import Conversation, Message, Reading
 
 _JOURNAL: Final = "journal.sqlite"
 _RESULTS: Final = "results.jsonl"
@@ -73,16 +71,12 @@ class TraceFile:
     def draw(self, count: int, step: int) -> list[Row]:
         """Return the rows of `count` readings; seed and step alone decide which."""
         chosen = Random(f"{self._seed}/traces/{step}").choices(self._ids, k=count)  # noqa: S311 - reproducible
-        return [row for id_ in chosen for row in self._build_rows(self._journal.reading(id_, texts=True))]
-
-    def _build_rows(self, reading: Reading) -> list[Row]:
-        rows = [build_row(*self._model.encode_exchange(*one), reading.id) for one in self._list_exchanges(reading)]
-        longest, window = max(len(row.ids) for row in rows), self._model.window
-        if window and longest > window:
-            raise ConfigError(
-                f"a conversation of the teacher's reading {reading.id[:8]} has {longest} tokens and the policy's "
-                f"window holds {window}: let the teacher read with smaller chunks"
-            )
+        rows = []
+        for id_ in chosen:
+            reading = self._journal.reading(id_, texts=True)
+            advice = "let the teacher read with smaller chunks"
+            what = f"a conversation of the teacher's reading {reading.id[:8]}"
+            rows += self._model.build_rows(self._list_exchanges(reading), reading.id, what=what, advice=advice)
         return rows
 
     def _list_exchanges(self, reading: Reading) -> Iterator[tuple[tuple[Message, ...], str]]:

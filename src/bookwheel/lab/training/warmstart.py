@@ -30,15 +30,15 @@ out of the first of `right`. A claim names the passage that it is held against, 
 and whether it is borne out. benchmarks/training/reader_lessons.py writes such a file.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import torch
+from torch import Tensor
 from torch.nn.functional import softplus
 
 from bookwheel.lab.scoring import contains
@@ -54,12 +54,6 @@ from bookwheel.text.chunks import split
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.tokens import Tokenizer
 from bookwheel.types import Chunk, Memory, Message
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from torch import Tensor
-
 
 # The more wrong passages, the harder the choice and the longer the step.
 _WRONG: Final = 3
@@ -84,17 +78,8 @@ def draw_samples(samples: Sequence[Sample], count: int, seed: int, step: int) ->
 
 def ideal_rows(sample: Sample, model: PolicyModel, plan: Plan, oracle: Oracle) -> list[Row]:
     """Return the sample's ideal trace as rows whose replies are trained."""
-    rows = [
-        build_row(*model.encode_exchange(messages, text), sample.id)
-        for messages, text in ideal_trace(sample, model, plan, oracle)
-    ]
-    longest = max(len(row.ids) for row in rows)
-    if model.window and longest > model.window:
-        raise ConfigError(
-            f"an ideal conversation of sample {sample.id} has {longest} tokens and the policy's window holds "
-            f"{model.window}: lower chunk_tokens or memory_tokens in [plan]"
-        )
-    return rows
+    advice, what = "lower chunk_tokens or memory_tokens in [plan]", f"an ideal conversation of sample {sample.id}"
+    return model.build_rows(ideal_trace(sample, model, plan, oracle), sample.id, what=what, advice=advice)
 
 
 def ideal_trace(

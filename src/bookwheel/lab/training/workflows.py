@@ -7,8 +7,6 @@
 A workflow knows nothing of rewards, groups or gradients, and takes any model that keeps the Model protocol.
 """
 
-from __future__ import annotations
-
 import ast
 import operator
 import re

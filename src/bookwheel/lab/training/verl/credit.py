@@ -11,8 +11,6 @@ conversations they took. Its rows are dealt to the ranks evenly to within one ro
 `metrics.jsonl` gets the records that every run has, for the page, the model card and the curves.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise

@@ -8,8 +8,6 @@ On several nodes RUN must be a folder that all of them share: every rank writes 
 counts only the checkpoints that the present process saved, and leaves the folders of what it removed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -230,15 +228,12 @@ def _load_merged(config: TrainConfig, cluster: ClusterSettings, place: Path, mer
     )
     if done.returncode:
         raise CheckpointError(f"verl cannot merge the parts of {place}: {done.stderr.strip().splitlines()[-1:]}")
-    if not config.policy.lora_rank:
-        return load_policy(replace(config.policy, path=str(merged), sharded=False, gradient_checkpointing=False))
-    return _load_adapter(config, merged / "lora_adapter" / "adapter_model.safetensors")
+    has_adapters = config.policy.lora_rank > 0
+    path = config.policy.path if has_adapters else str(merged)
+    policy = load_policy(replace(config.policy, path=path, sharded=False, gradient_checkpointing=False))
+    if has_adapters:
+        from peft import set_peft_model_state_dict
+        from safetensors.torch import load_file
 
-
-def _load_adapter(config: TrainConfig, file: Path) -> Policy:
-    from peft import set_peft_model_state_dict
-    from safetensors.torch import load_file
-
-    policy = load_policy(replace(config.policy, sharded=False, gradient_checkpointing=False))
-    set_peft_model_state_dict(policy.model, load_file(file))
+        set_peft_model_state_dict(policy.model, load_file(merged / "lora_adapter" / "adapter_model.safetensors"))
     return policy

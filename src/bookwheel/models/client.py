@@ -151,6 +151,8 @@ class JsonStream:
 
     def __init__(self, response: httpx2.Response) -> None:
         self.response = response
+        self.is_done = False
+        """The server said that this is all."""
         self._pieces: AsyncGenerator[Any] | None = None
 
     async def close(self) -> None:
@@ -175,6 +177,7 @@ class JsonStream:
             async with aclosing(texts), aclosing(events):  # type: ignore[type-var]
                 async for event in events:
                     if event.data.startswith("[DONE]"):
+                        self.is_done = True
                         await self._drain(events)
                         return
                     body = json.loads(event.data)

@@ -172,12 +172,7 @@ class StreamedReply:
             if self._watch:
                 self._watch("".join(self._texts["content"]))
         if has_choice and finish is None:
-            raise Unreachable(
-                "the connection broke in mid-reply: the stream ended before the reply did. "
-                "Resume when the server and the network work again.",
-                is_charged=True,
-                received=self.received,
-            )
+            raise broken_stream(self.received)
         if has_choice:
             message: dict[str, Any] = {name: "".join(texts) for name, texts in self._texts.items() if texts}
             message |= {"tool_calls": True} if self._calls_tools else {}
@@ -191,6 +186,16 @@ class StreamedReply:
                 self._characters += len(text)
         check_length(self._characters, self._limit)
         self._calls_tools = self._calls_tools or bool(delta.get("tool_calls"))
+
+
+def broken_stream(received: str | None = None) -> Unreachable:
+    """Return what is said of a stream that ends without saying that its reply does."""
+    return Unreachable(
+        "the connection broke in mid-reply: the stream ended before the reply did. "
+        "Resume when the server and the network work again.",
+        is_charged=True,
+        received=received,
+    )
 
 
 def parse_ids(value: object) -> tuple[int, ...] | None:

@@ -10,7 +10,7 @@ import openai
 import pytest
 from openai import OpenAI
 
-from bookwheel.errors import BudgetReached
+from bookwheel.errors import BudgetReached, TimedOut
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.patience import Patience
 from bookwheel.models.scripted import ScriptedModel
@@ -21,7 +21,7 @@ from bookwheel.serve.engine.sharing import Metrics
 from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.serve.openai import pass_through
 from bookwheel.serve.openai.conversation import parse_messages
-from bookwheel.serve.openai.pass_through import PassedCall, check_budget, set_limit, worst_prompt_tokens
+from bookwheel.serve.openai.pass_through import PassedCall, PassThrough, check_budget, set_limit, worst_prompt_tokens
 from bookwheel.serve.openai.requests import ChatShape
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Usage
@@ -328,3 +328,49 @@ def test_a_limited_server_refuses_a_chat_that_could_cost_more(serving, gated) ->
             passed = client.post("/v1/chat/completions", json=body(max_tokens=30))
     assert (refused.status_code, refused.json()["error"]["code"], passed.status_code) == (400, "budget_reached", 200)
     assert behind.model.calls == 1
+
+
+class Chunks:
+    """A stream of an endpoint, up to an error."""
+
+    def __init__(self, *finishes, error=None, is_done=False):
+        self.finishes, self.error, self.is_done = finishes, error, is_done
+
+    async def __aiter__(self):
+        for finish in self.finishes:
+            yield {"choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": finish}]}
+        if self.error:
+            raise self.error
+
+    async def close(self):
+        pass
+
+
+class Uncounted:
+    def observe(self, chunk):
+        pass
+
+    async def close(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("chunks", "said"),
+    [
+        (Chunks(None, "stop"), ""),
+        (Chunks(None, is_done=True), ""),
+        (Chunks(), ""),
+        (Chunks(None), "the stream ended before the reply did"),
+        (Chunks(None, error=TimedOut("sent no whole reply within 20 s")), "sent no whole reply within 20 s"),
+        (Chunks(None, error=OSError(104, "reset")), "broke in mid-reply"),
+    ],
+)
+def test_a_passed_stream_that_breaks_ends_in_an_event_that_says_so(chunks, said) -> None:
+    model = OpenAIModel(name="far", base_url="http://localhost:1/v1", api_key="x")
+
+    async def forward():
+        return [one async for one in PassThrough._forward_chunks(None, chunks, model, Uncounted())]
+
+    *pieces, last = [None, *asyncio.run(forward())]
+    assert said in last["error"]["message"] if said else "error" not in (last or {})
+    assert len(pieces) == len(chunks.finishes) + bool(said)

@@ -18,7 +18,7 @@ from anyio import CancelScope
 
 from bookwheel.errors import BudgetReached, ModelError, WindowExceeded
 from bookwheel.models.base import Model, unwrap
-from bookwheel.models.completion import parse_count
+from bookwheel.models.completion import as_list, as_mapping, broken_stream, parse_count
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.patience import Patience, PatientModel, persist
 from bookwheel.models.server_errors import StatusError, request_errors, translate_error
@@ -205,13 +205,21 @@ class PassThrough:
     async def _forward_chunks(
         self, chunks: Any, model: OpenAIModel, call: PassedCall
     ) -> AsyncGenerator[dict[str, Any]]:
+        is_begun = is_finished = False
+        faults: tuple[type[Exception], ...] = (ModelError, *request_errors())
         try:
             async for chunk in chunks:
                 call.observe(chunk)
+                choices = [*map(as_mapping, as_list(as_mapping(chunk).get("choices")))]
+                is_begun = is_begun or bool(choices)
+                is_finished = is_finished or any(choice.get("finish_reason") for choice in choices)
                 yield chunk
-        except request_errors() as error:
-            bookwheel_error = translate_error(error, model.endpoint, model.name)
-            yield openai_error(str(bookwheel_error), status_of(bookwheel_error), code_of(bookwheel_error))
+            if is_begun and not is_finished and not chunks.is_done:
+                raise broken_stream()
+        except faults as error:
+            # The status has been sent; an event is all that can tell the client.
+            fault = error if isinstance(error, ModelError) else translate_error(error, model.endpoint, model.name)
+            yield openai_error(str(fault), status_of(fault), code_of(fault))
         finally:
             # A cancelled request must still be counted, and give its connection back.
             with CancelScope(shield=True):

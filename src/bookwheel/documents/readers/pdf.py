@@ -21,7 +21,7 @@ from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing
 from bookwheel.documents.readers.pdf_figures import place_figures, set_figures_aside, set_notes_aside
 from bookwheel.documents.readers.pdf_layout import Fragment, TextLine, arrange, mark_headings
 from bookwheel.documents.readers.pdf_sheet import Sheet
-from bookwheel.documents.readers.pdf_words import Hyphens, find_doubts, has_unseen_words, read_fragments
+from bookwheel.documents.readers.pdf_words import Hyphens, find_doubts, has_unseen_words, list_things, read_fragments
 from bookwheel.documents.readers.pictures import WHOLE, Figures, read_picture
 from bookwheel.documents.readers.recognition import Recognition
 from bookwheel.documents.sources import SourceFile, SourceWarnings
@@ -224,7 +224,7 @@ def _read_entry(annotation: Any, key: bytes) -> str:
 
 def _has_pictures(page: Any) -> bool:
     """Return True for a page that may show words without having them: a scan, or letters drawn as curves."""
-    kinds = [raw.FPDFPageObj_GetType(raw.FPDFPage_GetObject(page, at)) for at in range(raw.FPDFPage_CountObjects(page))]
+    kinds = [kind for _, kind in list_things(page)]
     return bool({raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_FORM}.intersection(kinds)) or len(kinds) >= _CURVES
 
 

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from bookwheel.documents.damage import LateModule
 from bookwheel.documents.readers.pdf_layout import Fragment
-from bookwheel.documents.readers.pdf_words import read_bounds
+from bookwheel.documents.readers.pdf_words import is_pale, raw, read_bounds
 
-raw: Final[Any] = LateModule("pypdfium2.raw")
+pypdfium2: Final[Any] = LateModule("pypdfium2")
 
 LARGEST: Final = 0.6
 """The share of a page that a figure among its text has at most; a larger one is the page."""
@@ -45,12 +45,10 @@ _MANY_CURVES: Final = 8
 _ARROWS: Final = 2
 _TICKS: Final = 2
 _LEAST_BARS: Final = 3
-# Channels of 256 above which a colour is white.
+# Channels of 256 from which on a colour is white.
 _WHITE: Final = 250
 # The share of a bar's length that words in it have, if it is what they are written on.
 _FULL: Final = 0.6
-
-_Matrix = tuple[float, float, float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +131,7 @@ def _walk_page(page: Any, x: float, y: float, whole: float) -> Iterator[tuple[_G
     """Yield the shapes of a page, and each form of a figure's size with all of its shapes in it."""
     left = _MOST_OBJECTS
 
-    def walk(count: int, get: Callable[[int], Any], matrix: _Matrix, depth: int) -> Iterator[tuple[_Group, bool]]:
+    def walk(count: int, get: Callable[[int], Any], matrix: Any, depth: int) -> Iterator[tuple[_Group, bool]]:
         nonlocal left
         for at in range(count):
             left -= 1
@@ -145,7 +143,9 @@ def _walk_page(page: Any, x: float, y: float, whole: float) -> Iterator[tuple[_G
                 yield shape, False
             if kind != raw.FPDF_PAGEOBJ_FORM or not (place := _measure(thing, matrix, x, y)):
                 continue
-            inner = _multiply(_read_matrix(thing), matrix)
+            own = raw.FS_MATRIX(1, 0, 0, 1, 0, 0)
+            raw.FPDFPageObj_GetMatrix(thing, own)
+            inner = pypdfium2.PdfMatrix.from_raw(own).multiply(matrix)
             inside = partial(raw.FPDFFormObj_GetObject, thing)
             things = walk(raw.FPDFFormObj_CountObjects(thing), inside, inner, depth + 1) if depth < _DEEPEST else ()
             share = (place.right - place.left) * place.height / whole if whole > 0 else 0.0
@@ -159,10 +159,11 @@ def _walk_page(page: Any, x: float, y: float, whole: float) -> Iterator[tuple[_G
             else:  # a page that was put into another one, or a mark
                 yield from things
 
-    yield from walk(raw.FPDFPage_CountObjects(page), partial(raw.FPDFPage_GetObject, page), (1, 0, 0, 1, 0, 0), 0)
+    get = partial(raw.FPDFPage_GetObject, page)
+    yield from walk(raw.FPDFPage_CountObjects(page), get, pypdfium2.PdfMatrix(), 0)
 
 
-def _read_shape(thing: Any, matrix: _Matrix, x: float, y: float) -> _Group | None:
+def _read_shape(thing: Any, matrix: Any, x: float, y: float) -> _Group | None:
     """Return a path that is seen, as a group of its own."""
     place = _measure(thing, matrix, x, y)
     if place is None or not _is_seen(thing):
@@ -184,9 +185,7 @@ def _is_seen(thing: Any) -> bool:
         return False
     if stroke.value or not fill.value:
         return bool(stroke.value)
-    colour = [ctypes.c_uint() for _ in range(4)]
-    known = raw.FPDFPageObj_GetFillColor(thing, *map(ctypes.byref, colour))
-    return not known or (min(one.value for one in colour[:3]) < _WHITE and colour[3].value > 0)
+    return not is_pale(thing, _WHITE)
 
 
 def _is_curved(thing: Any) -> bool:
@@ -236,27 +235,8 @@ def _are_grounds(bars: Sequence[Fragment], words: Sequence[Fragment]) -> bool:
     return 2 * full > len(bars)
 
 
-def _measure(thing: Any, matrix: _Matrix, x: float, y: float) -> Fragment | None:
+def _measure(thing: Any, matrix: Any, x: float, y: float) -> Fragment | None:
     if (bounds := read_bounds(thing)) is None:
         return None
-    left, bottom, right, top = bounds
-    a, b, c, d, e, f = matrix
-    corners = [(a * px + c * py + e - x, b * px + d * py + f - y) for px in (left, right) for py in (bottom, top)]
-    across, up = zip(*corners, strict=True)
-    return Fragment("", min(across), max(across), min(up), max(up))
-
-
-def _read_matrix(thing: Any) -> _Matrix:
-    found = raw.FS_MATRIX()
-    if not raw.FPDFPageObj_GetMatrix(thing, ctypes.byref(found)):
-        return (1, 0, 0, 1, 0, 0)
-    return found.a, found.b, found.c, found.d, found.e, found.f
-
-
-def _multiply(one: _Matrix, other: _Matrix) -> _Matrix:
-    """Return the matrix that applies one and then the other."""
-    a, b, c, d, e, f = one
-    p, q, r, s, t, u = other
-    return (
-        a * p + b * r, a * q + b * s, c * p + d * r, c * q + d * s, e * p + f * r + t, e * q + f * s + u
-    )  # fmt: skip
+    left, bottom, right, top = matrix.on_rect(*bounds)
+    return Fragment("", left - x, right - x, bottom - y, top - y)

@@ -6,7 +6,6 @@ Called in a child process (`run_in_child`), because PDFium parses what strangers
 from __future__ import annotations
 
 import base64
-import ctypes
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -18,7 +17,7 @@ from bookwheel.documents.damage import LateModule, import_extra
 from bookwheel.documents.readers.pdf_words import read_characters
 from bookwheel.picture import Box
 
-raw: Final[Any] = LateModule("pypdfium2.raw")
+pypdfium2: Final[Any] = LateModule("pypdfium2")
 
 MOST_WIDTH: Final = 2400
 """Pixels."""
@@ -69,14 +68,10 @@ def find_boxes(path: str, number: int, passage: str) -> Iterator[list[float]]:
     with _open(path) as document:
         if not 1 <= number <= len(document):
             return
-        with closing(document[number - 1]) as page:
-            text_page = raw.FPDFText_LoadPage(page)
-            try:
-                text = read_characters(text_page, raw.FPDFText_CountChars(text_page))
-                boxes = (_read_box(page, text_page, at) for at in find_characters(text, passage))
-                yield from ([round(side, 4) for side in box] for box in join_lines(list(filter(None, boxes))))
-            finally:
-                raw.FPDFText_ClosePage(text_page)
+        with closing(document[number - 1]) as page, closing(page.get_textpage()) as text_page:
+            places = find_characters(read_characters(text_page), passage)
+            boxes = [find_place(page, *text_page.get_charbox(at, loose=True)) for at in places]
+            yield from ([round(side, 4) for side in box] for box in join_lines(boxes))
 
 
 def find_characters(text: str, passage: str) -> list[int]:
@@ -102,24 +97,11 @@ def _fold(letter: str) -> str:
     return lower if len(lower) == 1 else letter
 
 
-def _read_box(page: Any, text_page: Any, at: int) -> Box | None:
-    rect = raw.FS_RECTF()
-    if not raw.FPDFText_GetLooseCharBox(text_page, at, ctypes.byref(rect)):
-        return None
-    return find_place(page, (rect.left, rect.top), (rect.right, rect.bottom))
-
-
-def find_place(page: Any, *points: tuple[float, float]) -> Box | None:
-    """Return the box on the page as it is shown that two points of its own space are corners of."""
-    corners = []
-    for x, y in points:
-        across, down = ctypes.c_int(), ctypes.c_int()
-        place = (0, 0, _SIDE, _SIDE, 0, x, y, ctypes.byref(across), ctypes.byref(down))
-        if not raw.FPDF_PageToDevice(page, *place):
-            return None
-        corners.append((across.value / _SIDE, down.value / _SIDE))
-    (left, top), (right, bottom) = corners
-    return min(left, right), min(top, bottom), max(left, right), max(top, bottom)
+def find_place(page: Any, left: float, bottom: float, right: float, top: float) -> Box:
+    """Return a place in the space of a page as shares of the page as it is shown."""
+    shown = pypdfium2.PdfPosConv(page, (0, 0, _SIDE, _SIDE, 0))
+    (x, y), (other_x, other_y) = shown.to_bitmap(left, top), shown.to_bitmap(right, bottom)
+    return min(x, other_x) / _SIDE, min(y, other_y) / _SIDE, max(x, other_x) / _SIDE, max(y, other_y) / _SIDE
 
 
 def join_lines(boxes: Sequence[Box]) -> list[Box]:
@@ -151,6 +133,5 @@ def _turn(box: Box) -> Box:
 
 @contextmanager
 def _open(path: str) -> Iterator[Any]:
-    pypdfium2 = import_extra("pypdfium2", "showing the pages of PDFs")
-    with closing(pypdfium2.PdfDocument(path)) as document:
+    with closing(import_extra("pypdfium2", "showing the pages of PDFs").PdfDocument(path)) as document:
         yield document

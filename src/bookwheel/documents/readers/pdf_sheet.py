@@ -9,7 +9,7 @@ from typing import Any, Final
 from bookwheel.documents.readers.pdf_drawings import Drawing, find_drawings
 from bookwheel.documents.readers.pdf_layout import Fragment
 from bookwheel.documents.readers.pdf_pages import find_place
-from bookwheel.documents.readers.pdf_words import read_bounds
+from bookwheel.documents.readers.pdf_words import list_things, raw, read_bounds
 from bookwheel.documents.readers.pictures import WHOLE
 from bookwheel.picture import Box
 
@@ -56,8 +56,7 @@ class Sheet:
     def find_box(self, place: Fragment) -> Box:
         """Return a place as the shares of the page as it is shown."""
         x, y = self._left, self._bottom
-        box = find_place(self.page, (x + place.left, y + place.top), (x + place.right, y + place.bottom)) or WHOLE
-        return _clamp(box)
+        return _clamp(find_place(self.page, x + place.left, y + place.bottom, x + place.right, y + place.top))
 
     def cut(self, box: Box) -> Any:
         left, top, right, bottom = box
@@ -79,19 +78,11 @@ class Sheet:
 
     def find_pictures(self) -> list[Box]:
         """Return the places of the pictures on it, as it is shown, from above."""
-        from pypdfium2 import raw
-
         boxes: list[Box] = []
-        for at in range(raw.FPDFPage_CountObjects(self.page)):
-            thing = raw.FPDFPage_GetObject(self.page, at)
-            if raw.FPDFPageObj_GetType(thing) != raw.FPDF_PAGEOBJ_IMAGE:
+        for thing, kind in list_things(self.page):
+            if kind != raw.FPDF_PAGEOBJ_IMAGE or not (bounds := read_bounds(thing)):
                 continue
-            if (bounds := read_bounds(thing)) is None:
-                continue
-            near, low, far, high = bounds
-            if (box := find_place(self.page, (near, high), (far, low))) is None:
-                continue
-            inside = _clamp(box)
+            inside = _clamp(find_place(self.page, *bounds))
             if _area(inside) >= _LEAST_AREA:
                 boxes.append(inside)
             if len(boxes) > _MOST_ON_PAGE:

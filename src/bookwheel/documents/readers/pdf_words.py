@@ -11,6 +11,7 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import pairwise
 from statistics import median
 from typing import Any, Final
@@ -51,8 +52,8 @@ _GLUED_SHARE: Final = 0.04
 _UNKNOWN_GLYPHS: Final = re.compile(r"[\x01-\x1f]{3,}")
 _GARBLED_SHARE: Final = 0.02
 _STRANGE: Final = re.compile("[\N{REPLACEMENT CHARACTER}\ue000-\uf8ff]")
-# Channels of 256 above which a colour is white.
-_WHITE: Final = 240
+# Channels of 256 from which on a colour is white.
+_WHITE: Final = 241
 # What is drawn on a page, at most, for its words to be looked at; squares along each side; points of a thin line.
 _MOST_OBJECTS: Final = 20_000
 _SQUARES: Final = 64
@@ -70,10 +71,9 @@ def read_fragments(page: Any, whole: set[str]) -> tuple[list[Fragment], float]:
 
     `whole` is kept for a document: the words that were looked at and have no gap. Most of a text is such words again.
     """
-    text_page = raw.FPDFText_LoadPage(page)
-    try:
-        count = raw.FPDFText_CountChars(text_page)
-        text = read_characters(text_page, count)
+    with closing(page.get_textpage()) as loaded:
+        text_page = loaded.raw
+        text = read_characters(text_page)
         left, bottom, right, top = page.get_mediabox()
         angles = Counter(
             round(raw.FPDFText_GetCharAngle(text_page, at) / (math.pi / 2)) % 4
@@ -84,12 +84,11 @@ def read_fragments(page: Any, whole: set[str]) -> tuple[list[Fragment], float]:
         turn = angles.most_common(1)[0][0] if angles else 0
         read_box = _make_reader(text_page, turn, (left, bottom, right, top))
         return list(_split_lines(text, read_box, whole)), (right - left if turn % 2 else top - bottom)
-    finally:
-        raw.FPDFText_ClosePage(text_page)
 
 
-def read_characters(text_page: Any, count: int) -> str:
+def read_characters(text_page: Any) -> str:
     """Return the page's text with one character for each of PDFium's, so that positions agree."""
+    count = raw.FPDFText_CountChars(text_page)
     buffer = (ctypes.c_ushort * (count + 1))()
     units = max(0, raw.FPDFText_GetText(text_page, 0, count, buffer) - 1)
     text = bytes(buffer)[: 2 * units].decode("utf-16-le", "replace")
@@ -107,20 +106,22 @@ def read_characters(text_page: Any, count: int) -> str:
     return "".join(characters)
 
 
+def list_things(page: Any) -> list[tuple[Any, int]]:
+    """Return what is put on a page, and of which kind each thing is."""
+    things = (raw.FPDFPage_GetObject(page, at) for at in range(raw.FPDFPage_CountObjects(page)))
+    return [(thing, raw.FPDFPageObj_GetType(thing)) for thing in things]
+
+
 def has_unseen_words(page: Any) -> bool:
     """Tell if a page has words that are not drawn, clear or white, where nothing is painted: no picture and no area."""
     # The page is looked at in squares; what stands inside of forms, and a page of very many objects, are not looked at.
-    count = raw.FPDFPage_CountObjects(page)
-    things = [raw.FPDFPage_GetObject(page, at) for at in range(count if count <= _MOST_OBJECTS else 0)]
+    things = list_things(page) if raw.FPDFPage_CountObjects(page) <= _MOST_OBJECTS else []
     frame = page.get_mediabox()
-    words = [
-        _find_squares(thing, frame)
-        for thing in things
-        if raw.FPDFPageObj_GetType(thing) == raw.FPDF_PAGEOBJ_TEXT and _is_unseen(thing)
-    ]
+    text = raw.FPDF_PAGEOBJ_TEXT
+    words = [_find_squares(thing, frame) for thing, kind in things if kind == text and _is_unseen(thing)]
     painted = [0] * _SQUARES
-    for thing in things if any(words) else ():
-        if raw.FPDFPageObj_GetType(thing) != raw.FPDF_PAGEOBJ_TEXT and _is_area(thing):
+    for thing, kind in things if any(words) else ():
+        if kind != text and _is_area(thing):
             for row, across in _find_squares(thing, frame):
                 painted[row] |= across
     return any(squares and not any(painted[row] & across for row, across in squares) for squares in words)
@@ -128,11 +129,16 @@ def has_unseen_words(page: Any) -> bool:
 
 def _is_unseen(text: Any) -> bool:
     mode = raw.FPDFTextObj_GetTextRenderMode(text)
+    is_filled = mode == raw.FPDF_TEXTRENDERMODE_FILL
+    return bool(mode == raw.FPDF_TEXTRENDERMODE_INVISIBLE or (is_filled and is_pale(text, _WHITE)))
+
+
+def is_pale(thing: Any, white: int) -> bool:
+    """Tell if the colour that fills a thing is clear, or has no channel below `white`."""
     channels = [ctypes.c_uint() for _ in range(4)]
-    is_told = raw.FPDFPageObj_GetFillColor(text, *map(ctypes.byref, channels))
+    is_told = raw.FPDFPageObj_GetFillColor(thing, *channels)
     *colour, solid = (channel.value for channel in channels)
-    is_pale = bool(is_told) and (min(colour) > _WHITE or not solid)
-    return mode == raw.FPDF_TEXTRENDERMODE_INVISIBLE or (mode == raw.FPDF_TEXTRENDERMODE_FILL and is_pale)
+    return bool(is_told) and (min(colour) >= white or not solid)
 
 
 def _is_area(thing: Any) -> bool:
@@ -140,15 +146,15 @@ def _is_area(thing: Any) -> bool:
     if raw.FPDFPageObj_GetType(thing) != raw.FPDF_PAGEOBJ_PATH:
         return True
     fill, is_stroked, width = ctypes.c_int(), ctypes.c_int(), ctypes.c_float()
-    is_told = raw.FPDFPath_GetDrawMode(thing, ctypes.byref(fill), ctypes.byref(is_stroked))
-    is_line = is_stroked.value and raw.FPDFPageObj_GetStrokeWidth(thing, ctypes.byref(width)) and width.value <= _THIN
+    is_told = raw.FPDFPath_GetDrawMode(thing, fill, is_stroked)
+    is_line = is_stroked.value and raw.FPDFPageObj_GetStrokeWidth(thing, width) and width.value <= _THIN
     return not is_told or fill.value != raw.FPDF_FILLMODE_NONE or not is_line
 
 
 def read_bounds(thing: Any) -> _Box | None:
     """Return the left, bottom, right and top of a thing on a page."""
     sides = [ctypes.c_float() for _ in range(4)]
-    is_told = raw.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, sides))
+    is_told = raw.FPDFPageObj_GetBounds(thing, *sides)
     return (sides[0].value, sides[1].value, sides[2].value, sides[3].value) if is_told else None
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
@@ -27,7 +28,6 @@ from bookwheel.session import WayRequest, find_way, open_session, refuse_unknown
 from bookwheel.types import Reading, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from bookwheel.models.base import Model

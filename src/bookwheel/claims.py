@@ -8,12 +8,10 @@ The verdict says whether it is true, by the document's words; `answers` whether 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 
 class Verdict(StrEnum):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
@@ -27,8 +28,6 @@ from bookwheel.preset import list_presets
 from bookwheel.schema import check_bounds, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from bookwheel.models.endpoint import Endpoint
     from bookwheel.models.registry import ModelAddress
 

@@ -6,12 +6,10 @@ Models read no variables themselves; their HTTP client, httpx2, reads its own (p
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final, Self
 
 # OpenAI's own names for the account that pays, which its SDK reads too.
 _ACCOUNT: Final = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}

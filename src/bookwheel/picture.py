@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from bookwheel.patterns import compile_late
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Box: TypeAlias = tuple[float, float, float, float]
 """Left, top, right and bottom, as shares of the sides of a page or a picture."""

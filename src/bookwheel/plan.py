@@ -6,18 +6,15 @@ and the reply. The template takes what is left (about 200 tokens with the questi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
 from bookwheel.bounds import Ge, Gt, Le, Lt
 from bookwheel.errors import PlanError
 from bookwheel.schema import FieldSpec, check_bounds, from_plain, list_fields, parse, to_plain
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _PAPER_WINDOW: Final = 8192
 _TOKEN_FIELDS: Final = ("question_tokens", "chunk_tokens", "memory_tokens", "answer_tokens")

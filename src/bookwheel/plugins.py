@@ -6,12 +6,12 @@ every-other = "my_package:every_other"
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from importlib.metadata import EntryPoint, EntryPoints
 
 

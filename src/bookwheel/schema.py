@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
@@ -41,8 +42,6 @@ from bookwheel.bounds import Bound
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-
     from pydantic import GetCoreSchemaHandler, TypeAdapter
     from pydantic_core import CoreSchema, ErrorDetails
 

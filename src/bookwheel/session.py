@@ -13,6 +13,7 @@ begins the readings in the journal, claims them, and reads. `renew` makes one th
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,8 +38,6 @@ from bookwheel.schema import suggest
 from bookwheel.types import Document, DocumentInfo, Reading, Status, Usage, WayChoice
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
-
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
     from bookwheel.models.weights import DownloadProgress

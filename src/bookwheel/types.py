@@ -13,18 +13,16 @@ Three update conversations and one answer conversation, four independent model c
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 # The journal reads the annotations.
 from bookwheel.claims import Claim, Evidence, Fit, Sign, Verdict, choose_sign, sum_up_fits, sum_up_verdicts
 from bookwheel.flags import GAPS, NOT_TAKEN_IN, Flag
 from bookwheel.picture import Picture  # noqa: TC001
-from bookwheel.plan import Plan  # noqa: TC001
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from bookwheel.plan import Plan
 
 
 class Status(StrEnum):

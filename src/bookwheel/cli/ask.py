@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,8 +18,6 @@ from bookwheel.configuration import Configuration, load_configuration
 from bookwheel.errors import InputError, JournalError, QuestionError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from bookwheel.documents.opening import SourceDocument
     from bookwheel.session import Prepared, Session
     from bookwheel.types import Reading

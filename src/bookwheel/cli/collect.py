@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +15,6 @@ from bookwheel.cli.output import EXIT_CODES, print_json, print_line, print_note
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from bookwheel.journal import Journal
     from bookwheel.plan import Plan
     from bookwheel.session import Session

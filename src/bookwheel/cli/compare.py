@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.cli.ask import begin_readings, open_sources
@@ -14,8 +15,6 @@ from bookwheel.errors import InputError, QuestionError
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bookwheel.documents.opening import SourceDocument
     from bookwheel.views.versions import TextChange, VersionPart
 

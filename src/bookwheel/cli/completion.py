@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from bookwheel.cli.arguments import list_arguments
 from bookwheel.cli.commands import Command, CommandGroup, list_commands, load_target
 from bookwheel.cli.help import describe, parse_doc
 from bookwheel.cli.output import print_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
 
 # The cases of both shells fill the array `names`.
 _BASH: Final = """\

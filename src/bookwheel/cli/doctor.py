@@ -7,10 +7,11 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.cli.options import AsJson, ModelOptions, OutputOptions
 from bookwheel.cli.output import print_json, print_line, stdout
@@ -18,9 +19,6 @@ from bookwheel.configuration import find_files, load_configuration, user_file
 from bookwheel.environment import Environment
 from bookwheel.errors import BookwheelError, find_install_command
 from bookwheel.text.sanitize import sanitize
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 _EXTRAS: Final = {
     "local": ("the local model", ("xllamacpp",)),

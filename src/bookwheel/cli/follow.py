@@ -6,10 +6,11 @@ import asyncio
 import json
 import shlex
 import sys
+from collections.abc import Mapping
 from contextlib import aclosing
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from bookwheel.bounds import Gt
 from bookwheel.cli import STDIN
@@ -18,10 +19,6 @@ from bookwheel.cli.options import CallOptions, OutputOptions, Text
 from bookwheel.cli.output import count, print_json, print_line, print_note
 from bookwheel.errors import InputError
 from bookwheel.text.sanitize import sanitize
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 # Seconds that a command or an address may take to be told something.
 _TELL_SECONDS: Final = 30

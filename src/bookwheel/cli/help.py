@@ -6,21 +6,18 @@ Rich draws such tables too, and its import takes longer than all that is done he
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING
 from inspect import getdoc
 from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.cli.arguments import Argument, list_arguments
 from bookwheel.cli.commands import CommandGroup
 from bookwheel.cli.terminal import Terminal, paint
 from bookwheel.schema import read_sentences
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
 
 # Beside a command's own groups, which stand first.
 _GROUP_ORDER: Final = ("Model", "Plan", "Budget", "Output")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.journal.listing import ListedReading, list_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +22,6 @@ from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
-
     from bookwheel.documents.opening import SourceDocument
     from bookwheel.memory.asking import MemoryAnswer
     from bookwheel.memory.opened import OpenMemory

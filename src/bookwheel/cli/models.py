@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,8 +15,6 @@ from bookwheel.preset import ModelFamily, find_family_preset, list_presets, load
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bookwheel.models.offers import Offer
     from bookwheel.plan import Plan
     from bookwheel.reading.ways.registry import OfferedWays

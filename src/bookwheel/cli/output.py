@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
@@ -16,8 +17,6 @@ from bookwheel.errors import BookwheelError, InputError
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from bookwheel.claims import Evidence
     from bookwheel.cli.options import OutputOptions
     from bookwheel.reading.estimate import CostEstimate

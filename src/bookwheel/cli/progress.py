@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Self
 
@@ -16,8 +17,6 @@ from bookwheel.cli.terminal import StyledLine, Terminal
 from bookwheel.cli.watching import StepLines, format_retry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from bookwheel.models.patience import Retry
     from bookwheel.types import Answer, Reading, Step
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -25,7 +26,6 @@ from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Answer, Document, Memory, Reading, Status, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator
     from types import FrameType
 
     from bookwheel.cli.options import OutputOptions

@@ -7,6 +7,7 @@ import logging
 import os
 import secrets
 import sys
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -29,8 +30,6 @@ from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from bookwheel.serve.engine.access import AccessPolicy, KeyRing
     from bookwheel.serve.engine.service import Service
     from bookwheel.serve.engine.settings import ServerSettings

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import sys
 import unicodedata
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import TextIO
 
     from rich.console import Console

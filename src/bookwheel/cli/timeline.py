@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,6 @@ from bookwheel.text.sanitize import sanitize
 from bookwheel.views.verdicts import describe_pages, describe_span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from bookwheel.journal import Journal

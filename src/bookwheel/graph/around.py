@@ -14,14 +14,13 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from math import log
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.text.ranking import QuestionWords, find_stems, weigh_rarity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from bookwheel.graph.facts import FactGraph, GraphFact
     from bookwheel.text.tokens import Tokenizer
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Mapping
 from hashlib import blake2s
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
@@ -21,13 +22,8 @@ from bookwheel.errors import InputError
 from bookwheel.graph.around import rank_facts
 from bookwheel.graph.facts import FactGraph, GraphFact, count_facts
 from bookwheel.tables.files import write_table
-from bookwheel.tables.table import Place
+from bookwheel.tables.table import Place, Table
 from bookwheel.text.sanitize import sanitize
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from bookwheel.tables.table import Table
 
 
 class NodeJson(TypedDict):

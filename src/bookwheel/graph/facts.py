@@ -10,6 +10,7 @@ kept, with its end: where a text says no end itself, only relations that hold fo
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
@@ -17,8 +18,6 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.tables.columns import Column, Kind, TableRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from bookwheel.tables.table import Place, Table, TableRow
 
 NAMES: Final = ("subject", "relation", "object", "since", "until")

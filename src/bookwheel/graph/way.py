@@ -11,6 +11,7 @@ chunk, and the answer.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -29,8 +30,6 @@ from bookwheel.tables.way import Collector, find_room, list_section_calls
 from bookwheel.types import Answer, Chunk, Document, DocumentInfo, Memory, Reading, Step
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.tables.columns import TableRequest

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +30,6 @@ from bookwheel.memory.pieces import MemoryUpdate, cut_piece, read_piece, read_ti
 from bookwheel.memory.searching import keep_index
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
     from bookwheel.memory.opened import OpenMemory

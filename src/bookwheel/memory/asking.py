@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -53,8 +54,6 @@ from bookwheel.types import DocumentInfo, Status, Usage
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-
     from bookwheel.journal.memory_rows import MemoryVersion
     from bookwheel.plan import Plan
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
@@ -26,8 +27,6 @@ from bookwheel.types import Memory
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-
     from bookwheel.memory.opened import OpenMemory
 
 # Sentences that one correction of texts puts right at most: words that more of them have say too little.

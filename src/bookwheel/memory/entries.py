@@ -10,16 +10,13 @@ has grown only what is new is read.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.memory.pieces import read_time
 from bookwheel.types import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
 
 # Characters of a text of talk: a day that has less goes together with the next.
 _LEAST: Final = 500

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -19,8 +20,6 @@ from bookwheel.errors import InputError
 from bookwheel.memory.editing import rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from bookwheel.memory.opened import OpenMemory
 
 _ROOT: Final = "/memories"

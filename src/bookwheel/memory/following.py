@@ -17,6 +17,7 @@ import json
 import os
 import select
 import time
+from collections.abc import AsyncGenerator
 from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
@@ -29,7 +30,6 @@ from bookwheel.memory.record import answer_to_json, changes_to_json, update_to_j
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
     from pathlib import Path
 
     from bookwheel.memory.opened import OpenMemory

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -44,8 +45,6 @@ from bookwheel.types import Chunk
 from bookwheel.views.diff import ChangeKind, LineChange, diff_memories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from bookwheel.memory.opened import OpenMemory
 
 # The number under which the masks of a forgetting hold the words to forget, until it has ended.

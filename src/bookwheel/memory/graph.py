@@ -19,6 +19,7 @@ Lines that say nothing of a known entity, such as notes that were read, are left
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -28,8 +29,6 @@ from bookwheel.errors import InputError
 from bookwheel.memory.editing import rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from bookwheel.memory.opened import OpenMemory
 
 _T = TypeVar("_T")

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from datetime import datetime
@@ -32,8 +33,6 @@ from bookwheel.session import Session, open_session, refuse_unknown
 from bookwheel.views.diff import LineChange, diff_memories
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
-
     from bookwheel.memory.asking import MemoryAnswer
     from bookwheel.models.base import Model
     from bookwheel.types import Document

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,8 +25,6 @@ from bookwheel.session import Session, make_reading
 from bookwheel.types import DocumentInfo
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
     from bookwheel.journal.memories import MemoryTables
     from bookwheel.plan import Budget, Plan
     from bookwheel.reading.loop import Way

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,8 +16,6 @@ from bookwheel.types import Part
 from bookwheel.views.verdicts import describe_pages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from bookwheel.journal.memory_pictures import MemoryPictures
     from bookwheel.journal.memory_rows import MemoryText
     from bookwheel.picture import Box, Picture

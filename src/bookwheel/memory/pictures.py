@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -13,8 +14,6 @@ from bookwheel.models.vision import find_vision
 from bookwheel.reading.pictures import see_pictures
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bookwheel.journal.memory_pictures import MemoryPictures
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.models.base import Model

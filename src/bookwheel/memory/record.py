@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NotRequired, cast
 
 from typing_extensions import TypedDict
@@ -26,8 +27,6 @@ from bookwheel.types import Usage
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from bookwheel.journal.memories import MemoryTables
     from bookwheel.memory.asking import MemoryAnswer
     from bookwheel.memory.forgetting import ForgetPreview

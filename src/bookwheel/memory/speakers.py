@@ -12,6 +12,7 @@ another than the one who is asked about is left out for it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -19,8 +20,6 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.text.matching import parse_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from bookwheel.journal.memory_rows import MemoryText
 
 

@@ -13,6 +13,7 @@ import threading
 import zlib
 from array import array
 from bisect import bisect
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,8 +25,6 @@ from bookwheel.reading.ways.document_index import name_index, pack_blocks, unpac
 from bookwheel.text.ranking import PackedWords, QuestionWords, WordIndex, find_stems
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
-
     from bookwheel.journal.memories import MemoryTables
     from bookwheel.journal.memory_rows import MemoryText
 

@@ -10,7 +10,9 @@ sentence alone has no value: the value often stands in the next one.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
 
 from bookwheel.memory.passages import DatedQuote, MemoryPassage, PassageDocument, is_title
 from bookwheel.memory.speakers import FIRST, TURN, find_turn, is_named
@@ -22,11 +24,6 @@ from bookwheel.text.questions import can_answer
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
 from bookwheel.text.sentences import split_sentences
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
-
 
 # Two sentences are about the same where they share these parts of the words of the shorter and the longer one.
 _SAME: Final = 0.5

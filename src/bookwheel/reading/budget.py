@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.base import (
@@ -25,13 +26,9 @@ from bookwheel.models.base import (
     most_scored_tokens,
     unwrap,
 )
+from bookwheel.plan import Budget, Sampling
 from bookwheel.text.tokens import EstimatingTokenizer, Tokenizer
 from bookwheel.types import Message, Reply, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
-
-    from bookwheel.plan import Budget, Sampling
 
 _T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings, Copies)
 SpendKind: TypeAlias = Literal["reply", "judge", "likelihood", "embed"]

@@ -6,6 +6,7 @@ no exit is taken; at least is the opposite. What calls a way takes is said by th
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil
@@ -14,8 +15,6 @@ from typing import TYPE_CHECKING, Final, Self
 from bookwheel.text.chunks import split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from bookwheel.models.base import Model
     from bookwheel.plan import Layout, Plan
     from bookwheel.reading.prompts import Prompts

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from math import inf
@@ -37,8 +38,6 @@ from bookwheel.types import Answer, Document, Memory, Step, Usage, find_gaps
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way

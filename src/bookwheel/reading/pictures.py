@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
 
@@ -30,8 +31,6 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.types import Document, Message, Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
-
     from bookwheel.plan import Plan, Sampling
     from bookwheel.text.tokens import Tokenizer
 

@@ -8,11 +8,12 @@ document, a memory or a question is ever taken for a part of the prompt.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from bookwheel.errors import PromptError
 from bookwheel.packaged import PACKAGE
@@ -20,10 +21,6 @@ from bookwheel.patterns import compile_late
 from bookwheel.plan import Layout, Plan
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Chunk, Memory, Message
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _PLACE: Final = compile_late(r"\{(question|memory|section)\}")
 _HAN: Final = compile_late("[\u4e00-\u9fff\u3400-\u4dbf]")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import traceback
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -45,8 +46,6 @@ from bookwheel.types import Answer, Document, DocumentInfo, Reading, Status, Ste
 from bookwheel.verdict.citations import assure
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-
     from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way
 

@@ -11,6 +11,7 @@ resumed, edited and deleted by itself.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar
@@ -21,8 +22,6 @@ from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.ways.compose import ComposedWay
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-
     from bookwheel.models.patience import Patience
     from bookwheel.plan import Plan, Sampling
     from bookwheel.reading.loop import Way

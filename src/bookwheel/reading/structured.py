@@ -10,25 +10,22 @@ A reply that does not fit is sent back with the reason, so servers without that 
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import unquote
 
 from bookwheel.errors import InputError, Rejected, UnfitAnswer
 from bookwheel.flags import Flag
+from bookwheel.models.base import Model
+from bookwheel.plan import Plan
 from bookwheel.reading.json_replies import read_values
 from bookwheel.reading.loop import Way, converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Answer, Document, Finish, Message, Step
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Sequence
-    from pathlib import Path
-
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
 
 _TRIES: Final = 3
 _PROMPT: Final = """\

@@ -7,14 +7,12 @@ a resumed reading cuts its other chunks in the same places; the way goes on from
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.models.base import Model, ModelWrapper
+from bookwheel.plan import Plan
 from bookwheel.text.tokens import EstimatingTokenizer, Tokenizer
-
-if TYPE_CHECKING:
-    from bookwheel.plan import Plan
-    from bookwheel.types import Step
+from bookwheel.types import Step
 
 # In a shorter prompt the chat template, which is not estimated, would count too much.
 _LEAST_TOKENS: Final = 1000

@@ -10,8 +10,9 @@ to that (lab/2026-11-24-verdict.md).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.claims import Claim, Evidence, Fit
 from bookwheel.errors import BudgetReached, ModelError
@@ -20,13 +21,9 @@ from bookwheel.models.base import Ability, JudgingModel, Model, find_abilities
 from bookwheel.plan import Plan, Sampling, VerdictMode
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.prompts import Prompts, prompts_for
+from bookwheel.types import Document, Step
 from bookwheel.verdict.judge import Finding, Judgment, examine, judge_answer, weigh, write_claims
 from bookwheel.verdict.sources import PlacedParts, SupportsParts
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bookwheel.types import Document, Step
 
 THRESHOLD: Final = 0.5
 """The probability from which on a judgement is a yes, where the model was not calibrated."""

@@ -16,9 +16,10 @@ learns while it judges itself finds words that only it understands.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import fsum, log
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from bookwheel.errors import BadReply
 from bookwheel.models.base import Ability, JudgingModel, Model, require_ability
@@ -26,10 +27,6 @@ from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.text.ranking import score_texts
 from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Document, Reading, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _BIT: Final = log(2)
 # Tokens of the next section that are scored: enough to see what it is about, few enough to be cheap.

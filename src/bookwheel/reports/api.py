@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bookwheel.arguments import Source, make_blocking, open_source
 from bookwheel.documents.cancellation import run_cancellable
+from bookwheel.models.base import Model
 from bookwheel.reports.matrix import Matrix, list_matrix_blocks, read_matrix
 from bookwheel.reports.outline import Outline, parse_outline, propose_outline
 from bookwheel.reports.output import check_target, list_blocks, write_blocks
 from bookwheel.reports.report import ReportState, WrittenReport, make_report
 from bookwheel.session import WayRequest
 from bookwheel.tables.api import open_python_session
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bookwheel.models.base import Model
 
 
 def find_state(out: str | Path) -> Path:

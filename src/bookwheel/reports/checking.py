@@ -7,22 +7,18 @@ other words than the row's are kept with a mark and the passage to compare, and 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.claims import BORNE_OUT, Verdict
+from bookwheel.models.base import Model
+from bookwheel.plan import Plan
 from bookwheel.reading.loop import converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.sentences import list_sentences
 from bookwheel.verdict.statements import find_nearest, judge_statement
 from bookwheel.views.verdicts import describe_pages
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
-
 
 _CITED: Final = re.compile(r"\s*[\[【]\s*(\d+(?:\s*[,，;、]\s*\d+)*)\s*[\]】]")
 _MARK: Final = re.compile(r"^(?:[-*•·]|#+|\d+[.)、])\s+")

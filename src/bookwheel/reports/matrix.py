@@ -6,6 +6,7 @@ The sentences of a synthesis name the documents that they rest on by number, and
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,8 +23,6 @@ from bookwheel.types import Document, Reading, Status
 from bookwheel.views.verdicts import VERDICT_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from bookwheel.plan import Plan
     from bookwheel.session import Session, WayRequest
 

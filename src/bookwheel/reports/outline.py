@@ -12,19 +12,16 @@ every payment: who, amount, due date
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from bookwheel.errors import InputError
+from bookwheel.models.base import Model
+from bookwheel.plan import Plan
 from bookwheel.reading.loop import converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables.columns import TableRequest, names_columns
 from bookwheel.tables.rows import UnreadableRowsError, parse_object
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
 
 _TURN: Final = "outline"
 _MOST_SECTIONS: Final = 20

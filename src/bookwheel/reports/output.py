@@ -6,6 +6,7 @@ Words of documents and models are text in each of them: nothing becomes a link, 
 from __future__ import annotations
 
 import html
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -18,8 +19,6 @@ from bookwheel.text.sanitize import escape_markdown, sanitize
 from bookwheel.views.verdicts import VERDICT_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from bookwheel.reports.checking import WrittenSentence
     from bookwheel.reports.report import DocumentCoverage, WrittenReport
 

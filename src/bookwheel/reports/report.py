@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +26,6 @@ from bookwheel.types import Document, Reading, Status, find_gaps
 
 if TYPE_CHECKING:
     Spans = list[tuple[int, int]]
-    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from bookwheel.plan import Plan

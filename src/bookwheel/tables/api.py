@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,6 @@ from bookwheel.tables.proposal import CompleteRequest, complete_request
 from bookwheel.tables.way import join_parts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
     from pathlib import Path
 
     from bookwheel.models.base import Model

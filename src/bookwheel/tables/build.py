@@ -6,6 +6,7 @@ beside it in the journal, by the row's id; so it holds for a reading that goes o
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2s
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
@@ -20,8 +21,6 @@ from bookwheel.tables.table import Place, Table, TableRow
 from bookwheel.tables.way import makes_table, parse_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from bookwheel.journal import Journal
     from bookwheel.picture import Picture
     from bookwheel.types import Document, Reading, Step

@@ -10,6 +10,7 @@ is the model's again: what it leaves out of its next memory is gone. What waits 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -18,8 +19,6 @@ from bookwheel.text.ranking import find_stems, weigh_rarity
 from bookwheel.types import Memory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bookwheel.text.tokens import Tokenizer
 
 _SHARE: Final = 0.75

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from bookwheel.errors import InputError
 from bookwheel.text import lexicon
 from bookwheel.text.numbers import find_dates, read_amount, unify_numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 QUOTE: Final = "quote"
 """The key of a row under which a model writes the words that the row rests on."""

@@ -9,14 +9,12 @@ import csv
 import json
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 Row = dict[str, Any]
 FORMATS: Final = (".csv", ".jsonl", ".parquet")

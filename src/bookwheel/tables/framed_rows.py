@@ -18,19 +18,16 @@ such ways the one with the fullest columns and the most different cells.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mode
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.tables.columns import Column, Kind, TableRequest
 from bookwheel.tables.headers import CODES, fits, has_named, is_of, map_columns
 from bookwheel.tables.plain_rows import PlainRow
 from bookwheel.text.cells import TOTAL, read_row, split_cells
 from bookwheel.text.ranking import QuestionWords, find_stems
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _LEAST_COLUMNS: Final = 2
 _SAMPLE: Final = 200

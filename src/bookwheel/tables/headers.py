@@ -12,16 +12,13 @@ The names' own words come first, then what the names stand for, then what the ce
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from bookwheel.tables.columns import Column, Kind
 from bookwheel.text.numbers import place_dates
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import choose_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 OF_PEOPLE: Final = re.compile(
     r"\b(?:who|whom|names?|person|party|owner|responsible|assignee|supplier|vendor|customer|client)\b"

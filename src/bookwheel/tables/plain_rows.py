@@ -13,18 +13,15 @@ asks for a number or a date, or with as many cells as there are columns.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import mode
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.tables.columns import Column, Kind, TableRequest
 from bookwheel.tables.headers import AMOUNT, CURRENCY, IS_NUMBER, OF_COUNTS, fits, is_of, map_columns
 from bookwheel.text.cells import TOTAL, split_cells
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
 
 _LEAST_ROWS: Final = 2
 _LEAST_TEXTS: Final = 3

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import InputError
+from bookwheel.models.base import Model
+from bookwheel.plan import Plan
 from bookwheel.reading.loop import converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables.columns import QUOTE, TableRequest, names_columns
 from bookwheel.tables.rows import UnreadableRowsError, parse_object
 from bookwheel.types import Usage
-
-if TYPE_CHECKING:
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
 
 _TURN: Final = "columns"
 _MOST: Final = 8

@@ -11,23 +11,20 @@ gives other figures, none are named.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from bookwheel.errors import InputError
+from bookwheel.models.base import Model
+from bookwheel.plan import Plan
 from bookwheel.reading.loop import check_question, converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables.rows import UnreadableRowsError, parse_object
 from bookwheel.tables.table import format_grid, name_for_sql
 from bookwheel.text.sanitize import escape_markdown
 from bookwheel.types import Message, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
 
 _TURN: Final = "sql"
 _TRIES: Final = 3

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Self
@@ -33,8 +34,6 @@ from bookwheel.text.ranking import QuestionWords, find_stems, weigh_rarity
 from bookwheel.types import Chunk, Conversation, Document, Memory, Reply, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from bookwheel.reading.ways.spec import ReadingContext
 
 _NEAR: Final = 0.6

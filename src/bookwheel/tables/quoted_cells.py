@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -18,8 +19,6 @@ from bookwheel.text.numbers import place_dates
 from bookwheel.types import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bookwheel.reading.prompts import Prompts
     from bookwheel.tables.units import Unit
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.picture import LABEL, MARK, split_label
 from bookwheel.reading.json_replies import list_values
@@ -25,10 +26,6 @@ from bookwheel.tables.columns import QUOTE, Column
 from bookwheel.text.matching import Passage, find_missing_words, parse_words
 from bookwheel.text.normalization import words_with_articles
 from bookwheel.text.numbers import find_dates, list_amounts, list_days, read_amount
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _MOST_ROWS: Final = 2000
 _MOST_CHARACTERS: Final = 4000

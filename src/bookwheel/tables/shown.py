@@ -9,20 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from bookwheel.tables.build import load_rows, require_table
-from bookwheel.tables.table import MOST_SQL_ROWS, SQL_STEPS, make_sql_error, name_for_sql
+from bookwheel.tables.table import MOST_SQL_ROWS, SQL_STEPS, Table, TableJson, make_sql_error, name_for_sql
 from bookwheel.types import Reading, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from bookwheel.journal import Journal
     from bookwheel.journal.kept_rows import KeptRows
-    from bookwheel.tables.table import Table, TableJson
 
 _LEAST_KEPT: Final = 5_000
 _VERSION: Final = 2

@@ -9,6 +9,7 @@ table.write("rows.csv")
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -29,8 +30,6 @@ from bookwheel.types import Reading, find_gaps
 from bookwheel.views.verdicts import describe_unseen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from bookwheel.picture import Box
 
 

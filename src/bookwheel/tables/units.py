@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -12,8 +13,6 @@ from bookwheel.text.sentences import split_sentences
 from bookwheel.text.structure import Shape, split_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from bookwheel.text.ranking import QuestionWords
     from bookwheel.types import Document
 

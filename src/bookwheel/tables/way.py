@@ -15,13 +15,15 @@ known only within each; `collect+gated` and `collect+cascade` skip sections, whi
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from bookwheel.errors import InputError, PlanError
 from bookwheel.flags import Flag
 from bookwheel.models.base import Model, find_wrapper
+from bookwheel.plan import Plan
 from bookwheel.reading.estimate import CallCost, CostInputs, DocumentSize, measure_document
 from bookwheel.reading.guards import trim
 from bookwheel.reading.loop import check_question, converse
@@ -37,11 +39,6 @@ from bookwheel.tables.quoted_cells import TURN, find_people
 from bookwheel.tables.rows import SectionRows, UnreadableRowsError, parse_rows, place_rows
 from bookwheel.text.sentences import find_ends
 from bookwheel.types import Answer, Chunk, Conversation, Document, Finish, Memory, Message, Reply, Step, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-
-    from bookwheel.plan import Plan
 
 NAME: Final = "collect"
 PARTS: Final = ("parallel", "gated", "cascade")

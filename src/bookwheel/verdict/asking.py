@@ -5,16 +5,13 @@ Nothing here decides, and nothing here asks whether the sentence is true. The ta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.questions import AnswerKind, Style, can_answer, find_counted_word, find_kind, find_style, shows_kind
 from bookwheel.verdict.parsing import CAUSE, NOT, Sentence, Term, parse, share_terms
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
 
 _FIGURES: Final = frozenset(
     {

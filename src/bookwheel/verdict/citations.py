@@ -13,18 +13,15 @@ in many places, and only one of them was named.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.claims import Claim, Fit, Verdict
 from bookwheel.patterns import compile_late
 from bookwheel.text.lines import FILE_HEADER, has_lines
+from bookwheel.types import Part
 from bookwheel.verdict.search import LocatedSentence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from bookwheel.types import Part
 
 _PLACE: Final = (
     r"(?:in (?P<scope>[\w.$]+), )?(?P<source>[^\s:][^:\n]{0,250}):(?P<first>\d{1,7})(?:-(?P<last>\d{1,7}))?:"

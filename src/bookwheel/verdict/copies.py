@@ -11,18 +11,15 @@ invisible characters do not count. It begins and ends where sentences of the doc
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.matching import drop_invisible
 from bookwheel.text.sentences import find_ends
+from bookwheel.types import Part
 from bookwheel.verdict.search import LocatedSentence, list_blocks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from bookwheel.types import Part
 
 # Characters before and after a passage in which the sentences' ends are looked for.
 _MARGIN: Final = 640

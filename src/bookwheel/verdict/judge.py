@@ -22,17 +22,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from math import exp
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.claims import Claim, Evidence, Fit, Verdict
 from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
 from bookwheel.text.remarks import says_absent
 from bookwheel.text.sentences import list_sentences
+from bookwheel.types import Step
 from bookwheel.verdict.asking import is_misfit, measure_fit
 from bookwheel.verdict.citations import find_cited, is_citation, split_citations
 from bookwheel.verdict.copies import find_copies
@@ -40,11 +42,6 @@ from bookwheel.verdict.measure import Surroundings, contradicts, is_vetoed, list
 from bookwheel.verdict.parsing import parse
 from bookwheel.verdict.search import LocatedSentence, Query, make_query, search
 from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bookwheel.types import Step
 
 _BULLETS: Final = compile_late(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")
 _CHOICE: Final = compile_late(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)

@@ -7,9 +7,10 @@ Shares are from 0 to 1; a feature that is named after a fault ("foreign", "not l
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from itertools import combinations, pairwise
 from math import log
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.quantities import same_quantity
@@ -26,9 +27,6 @@ from bookwheel.verdict.parsing import (
     parse,
     share_terms,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
 
 _NUMBER: Final = compile_late(r"-?\d+(?:\.\d+)?")
 # Terms of a short answer, and counts from which on more changes nothing.

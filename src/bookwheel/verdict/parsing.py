@@ -10,10 +10,11 @@ neighbouring signs are a term.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
@@ -22,10 +23,6 @@ from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
 from bookwheel.text.normalization import BREAK, split_clauses
 from bookwheel.text.quantities import UNITS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 NOT: Final = "not"
 HEDGE: Final = "hedge"

@@ -11,21 +11,18 @@ however well the rest of it matches.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Protocol, Self, runtime_checkable
+from typing import Final, Protocol, Self, runtime_checkable
 
 from bookwheel.claims import Evidence
 from bookwheel.flags import Flag
 from bookwheel.text.matching import Passage, Word, find_missing_words, is_claim, parse_words, word_overlap
 from bookwheel.text.sentences import list_sentences
+from bookwheel.types import Step
 from bookwheel.verdict.measure import Surroundings, contradicts, measure
 from bookwheel.verdict.parsing import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
-
-    from bookwheel.types import Step
 
 # Two lines are wordings of one fact when they share half of the shorter one's words.
 _SAME: Final = 0.5

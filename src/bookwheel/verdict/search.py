@@ -7,18 +7,15 @@ is looked at.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.text.lexicon import FORMS, stem
 from bookwheel.text.matching import drop_invisible, parse_words
 from bookwheel.text.sentences import find_ends
+from bookwheel.types import Part
 from bookwheel.verdict.parsing import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from bookwheel.types import Part
 
 # Characters of a block. Larger blocks save little, and smaller ones cost a pass over the queries each.
 _BLOCK: Final = 1 << 16

@@ -6,6 +6,7 @@ A fact that the memory took in at step 20 is cited at step 20, whatever earlier 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.claims import Evidence
@@ -16,8 +17,6 @@ from bookwheel.verdict.parsing import parse, share_terms
 from bookwheel.verdict.provenance import LineOrigin, SupportsSlice, find_origins
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from bookwheel.types import Part, Step
     from bookwheel.verdict.search import LocatedSentence
 

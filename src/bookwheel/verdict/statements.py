@@ -17,7 +17,8 @@ a mark, and a mark comes with the passage to compare.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from bookwheel.claims import BORNE_OUT, Claim, Verdict
 from bookwheel.documents.opening import TextDocument
@@ -28,10 +29,6 @@ from bookwheel.verdict.judge import Finding, examine, weigh, write_claims
 from bookwheel.verdict.measure import contradicts
 from bookwheel.verdict.parsing import CAUSE, HEDGE, NOT, SAID, Sentence, parse
 from bookwheel.verdict.sources import PlacedParts
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _AND: Final = re.compile(r"\s+(?:and|while|whereas|but)\s+|[;；]\s*|，而")
 _STATEMENTS: Final = re.compile(r"\s*[;；]\s*")

@@ -9,14 +9,12 @@ Every view of a reading shows this difference: the HTML, the terminal, MCP and, 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.patterns import compile_late
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 _SCRIPTS_WITHOUT_BLANKS: Final = "\u3040-\u30ff\u3400-\u9fff\U00020000-\U000323af"
 # A number is one piece: 7,850 did not become 8,120 in two places, and 十八 grew no 二.

@@ -5,12 +5,10 @@ The JSON of the command line and of HTTP has the flags themselves.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from bookwheel.flags import Flag
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 # The page has the same words, and Chinese ones: serve/page/words-en.js.
 FLAG_WORDS: Final[Mapping[str, str]] = {

@@ -7,6 +7,7 @@ characters that change the writing direction become U+FFFD.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -20,8 +21,6 @@ from bookwheel.views.flags import describe_flags
 from bookwheel.views.verdicts import describe_claim, describe_pages, describe_span, describe_verdict, list_cautions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from bookwheel.verdict.provenance import LineOrigin
 
 _CONTROLS: Final = re.compile(

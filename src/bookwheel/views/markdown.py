@@ -6,6 +6,7 @@ Text from people, models and documents stands in quotes and fences, so nothing i
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bookwheel.text.sanitize import escape_markdown, sanitize
@@ -14,8 +15,6 @@ from bookwheel.views.flags import describe_flags
 from bookwheel.views.verdicts import describe_claim, describe_pages, describe_place, describe_verdict, list_cautions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from bookwheel.claims import Evidence
     from bookwheel.types import Reading, Step
     from bookwheel.verdict.provenance import LineOrigin

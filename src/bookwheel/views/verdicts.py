@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from bookwheel.claims import Claim, Evidence, Fit, Verdict
 from bookwheel.flags import Flag
 from bookwheel.text.questions import asks_for_list, find_counted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bookwheel.types import Reading
+from bookwheel.types import Reading
 
 
 class CautionKind(StrEnum):

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import InputError
 from bookwheel.text.structure import split_parts
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 # Parts between the common beginning and the common end: the table of the comparison grows with their square.
 _MOST_PARTS: Final = 20_000

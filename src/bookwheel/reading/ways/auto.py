@@ -6,13 +6,15 @@ and the reason. It costs no call. A resumed reading goes on with what was chosen
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import PlanError, PromptError
 from bookwheel.models.accompanied import find_known_gate
 from bookwheel.models.base import Ability, Model, find_abilities, unwrap
+from bookwheel.plan import Plan
 from bookwheel.reading.loop import check
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import build_idle_step
@@ -20,12 +22,6 @@ from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.reading.ways.whole import load_if_fits, text_budget
 from bookwheel.text.questions import asks_for_all
 from bookwheel.types import Answer, Chunk, Document, Memory, Step, WayChoice
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-
-    from bookwheel.plan import Plan
-
 
 # An English token has about four characters; the choice needs no better count.
 _CHARACTERS_PER_TOKEN: Final = 4

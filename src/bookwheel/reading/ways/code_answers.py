@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
 from typing import TYPE_CHECKING, Final
@@ -31,8 +32,6 @@ from bookwheel.text.structure import Shape
 from bookwheel.types import Document, Memory, Step, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.ways.passages import Window

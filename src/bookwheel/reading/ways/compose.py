@@ -7,6 +7,7 @@ provenance need to know nothing of any of this.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -34,8 +35,6 @@ from bookwheel.text.chunks import split_ahead
 from bookwheel.types import Answer, Chunk, Conversation, Document, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Sequence
-
     from bookwheel.reading.estimate import CallCost, CostInputs
 
 

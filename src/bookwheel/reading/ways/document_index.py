@@ -11,6 +11,7 @@ import sys
 import threading
 import zlib
 from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast, runtime_checkable
 
@@ -20,8 +21,6 @@ from bookwheel.text.ranking import WordIndex, list_words
 from bookwheel.types import Chunk, Document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from bookwheel.text.tokens import Tokenizer
 
 Value = TypeVar("Value")

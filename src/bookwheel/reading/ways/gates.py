@@ -23,6 +23,7 @@ that does not fit the small window is judged in halves, and the better half coun
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -38,8 +39,6 @@ from bookwheel.reading.ways.spec import Decision, Gate, ReadingContext, Threshol
 from bookwheel.text.matching import parse_words
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from bookwheel.reading.prompts import Prompts
     from bookwheel.types import Chunk, Memory, Step
 

@@ -13,18 +13,16 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import InputError
 from bookwheel.reading.ways.compose import ComposedWay, build_idle_step
 from bookwheel.reading.ways.spec import Course, Leave, ReadingContext, Write
 from bookwheel.text.chunks import split, split_ahead
 from bookwheel.types import Chunk, Document, Memory, Part, Step
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Sequence
 
 # Eight calls at once is what one GPU batches with little loss; a merge for each more would eat the gain.
 SEGMENTS: Final = 8

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import pairwise
@@ -44,8 +45,6 @@ from bookwheel.text.sentences import split_sentences
 from bookwheel.text.structure import Shape, TextPart, split_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from bookwheel.text.lines import Span
     from bookwheel.text.tokens import Tokenizer
 

@@ -17,11 +17,13 @@ index of its own.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil, inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.flags import Flag
+from bookwheel.plan import Plan
 from bookwheel.reading.estimate import CallCost
 from bookwheel.reading.guards import next_memory
 from bookwheel.reading.loop import converse
@@ -31,11 +33,6 @@ from bookwheel.reading.ways.spec import Preface, ReadingContext, Review
 from bookwheel.text.matching import Passage, parse_words
 from bookwheel.text.ranking import weigh_rarity
 from bookwheel.types import Chunk, Memory, Step
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bookwheel.plan import Plan
 
 _MOST_QUESTIONS: Final = 4
 _MOST_TOKENS: Final = 160

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -39,8 +40,6 @@ from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Chunk, Document, Message, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from bookwheel.plan import Plan
     from bookwheel.reading.prompts import Prompts
 

@@ -6,19 +6,16 @@ again when a reading goes on, for a step keeps it beside its lines.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.flags import Flag
+from bookwheel.models.base import Model
 from bookwheel.reading.ways.passages import overlaps
 from bookwheel.reading.ways.question_scorer import QuestionScorer, ScoredQuote, SecondPassage
 from bookwheel.types import Chunk, Conversation, Memory, Reply, ScoredLine, Step
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from bookwheel.models.base import Model
 
 # Of all windows so far, those with the most gain that are judged.
 _JUDGED: Final = 4

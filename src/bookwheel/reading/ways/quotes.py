@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from math import inf
@@ -66,8 +67,6 @@ from bookwheel.reading.ways.table_answers import ToldAnswer, find_table_answer, 
 from bookwheel.types import Answer, Chunk, Conversation, Document, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-
     from bookwheel.plan import Plan
     from bookwheel.text.ranking import QuestionWords
 

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.claims import BORNE_OUT, Claim, Verdict
 from bookwheel.errors import InputError
@@ -45,10 +46,6 @@ from bookwheel.text.remarks import is_absence
 from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import Answer, Chunk, Document, Memory, Part, Step, Usage
 from bookwheel.verdict.judge import judge_answer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Sequence
-
 
 # Names in the memory lead to the next fact, but most of them are of facts that are known already.
 _MEMORY_SHARE: Final = 0.5

@@ -7,6 +7,7 @@ Parts of ways go together by "+": `gated+edits`.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
@@ -24,8 +25,6 @@ from bookwheel.reading.ways.compose import ComposedWay
 from bookwheel.reading.ways.spec import SEQUENTIAL, Threshold, WaySpec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from bookwheel.reading.loop import Way
     from bookwheel.types import Document
 

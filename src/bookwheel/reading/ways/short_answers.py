@@ -9,6 +9,7 @@ all others        the passage: a list may be all of it, and of other words a mod
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.ways.passages import GAP
@@ -18,8 +19,6 @@ from bookwheel.text.sentences import split_sentences
 from bookwheel.verdict.parsing import NOT, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bookwheel.models.copying import CopiedSpan
 
 # Of the question's words, the share that a sentence must have to say yes or no: then four of five are right; or to have

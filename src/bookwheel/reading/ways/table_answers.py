@@ -7,6 +7,7 @@ names told 12 (lab/2026-11-28-tables.md).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,8 +22,6 @@ from bookwheel.text.selections import asks_bound, select_rows
 from bookwheel.text.structure import Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bookwheel.text.lines import Span
     from bookwheel.types import Document
 

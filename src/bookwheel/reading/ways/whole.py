@@ -6,21 +6,18 @@ The room for text in the window, and the turn itself, are also those of every ot
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final
 
 from bookwheel.errors import DocumentTooLong, PlanError
+from bookwheel.models.base import Model
+from bookwheel.plan import Plan
 from bookwheel.reading.estimate import CallCost, CostInputs, DocumentSize
 from bookwheel.reading.loop import check_question, conclude, converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.text.chunks import split
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
-    from bookwheel.types import Answer, Document, Step
+from bookwheel.types import Answer, Document, Step
 
 _LEAST_ROOM: Final = 8
 

@@ -17,6 +17,7 @@ asked to rewrite the memory after all, and the lines of `heads` are dealt out ag
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -29,8 +30,6 @@ from bookwheel.reading.ways.spec import MemoryWriter, ReadingContext
 from bookwheel.types import Chunk, Conversation, Finish, Memory, Step, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bookwheel.reading.estimate import CallCost, CostInputs
     from bookwheel.text.tokens import Tokenizer
 

@@ -23,7 +23,7 @@ from bookwheel import TextDocument
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.reading.runner import new_reading
-from bookwheel.tables.shown import load_shown
+from bookwheel.tables.build import load_shown
 from bookwheel.types import Chunk, Conversation, Memory, Reply, Status, Step
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from bookwheel.memory.editing import edit
 from bookwheel.memory.forgetting import forget
 from bookwheel.memory.opened import begin_memory, open_memory
 from bookwheel.memory.passages import MemoryPassage, PassageDocument, leave_out_titles
-from bookwheel.memory.searching import rank_passages
+from bookwheel.memory.text_index import rank_passages
 from bookwheel.memory.values import list_newest
 from bookwheel.models.base import Copies
 from bookwheel.models.copying import CopiedSpan

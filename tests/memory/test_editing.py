@@ -9,7 +9,7 @@ from bookwheel.errors import InputError
 from bookwheel.memory.append import append
 from bookwheel.memory.editing import apply_changes, edit
 from bookwheel.memory.forgetting import forget
-from bookwheel.memory.searching import rank_passages
+from bookwheel.memory.text_index import rank_passages
 
 pytestmark = pytest.mark.anyio
 

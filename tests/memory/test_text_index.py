@@ -13,8 +13,7 @@ from bookwheel.memory.append import append
 from bookwheel.memory.asking import ask
 from bookwheel.memory.forgetting import forget
 from bookwheel.memory.opened import open_memory
-from bookwheel.memory.searching import rank_passages
-from bookwheel.memory.text_index import TextIndex, _TextBlock
+from bookwheel.memory.text_index import TextIndex, _TextBlock, rank_passages
 from bookwheel.text.ranking import QuestionWords
 
 pytestmark = pytest.mark.anyio

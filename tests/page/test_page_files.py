@@ -11,7 +11,7 @@ from bookwheel import record
 from bookwheel.flags import Flag
 from bookwheel.reading.ways.registry import list_ways, load_spec
 from bookwheel.types import Status
-from bookwheel.views.flags import FLAG_WORDS
+from bookwheel.views.verdicts import FLAG_WORDS
 
 PACKAGE = Path(record.__file__).parent
 PAGE = PACKAGE / "serve" / "page"

@@ -13,7 +13,7 @@ from bookwheel.errors import InputError
 from bookwheel.journal import Journal
 from bookwheel.tables import shown
 from bookwheel.tables.api import edit_table
-from bookwheel.tables.shown import load_shown
+from bookwheel.tables.build import load_shown
 
 SQL = "select who, amount_number from rows where amount_number > 103 order by 2 desc"
 STOLEN = (

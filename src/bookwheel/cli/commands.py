@@ -52,7 +52,7 @@ COMMANDS = {
         'bookwheel collect last --sql "select who, count(*) from rows group by who"',
     ),
     "graph": Command(
-        "bookwheel.cli.graph:graph",
+        "bookwheel.cli.collect:graph",
         "[SOURCE...]",
         "Make a graph of what documents say: who is related to whom, with quotes.",
         "bookwheel graph minutes/ --out people.graphml",

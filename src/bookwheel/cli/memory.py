@@ -153,7 +153,7 @@ def show(name: str, *, version: int | None = None, output: OutputOptions = Outpu
 @app.command
 def log(name: str, *, output: OutputOptions = OutputOptions()) -> int:
     """List a memory's versions with what each changed and who said it, its answers and what was forgotten."""
-    from bookwheel.views.flags import describe_version_flags
+    from bookwheel.views.verdicts import describe_version_flags
 
     with output.require_journal(name) as journal:
         values = records.log_to_json(journal.memories, journal.memories.find(name))
@@ -341,7 +341,7 @@ def _print(values: Mapping[str, Any] | Sequence[Any], output: OutputOptions, *li
 
 def _print_update(name: str, update: MemoryUpdate, output: OutputOptions) -> int:
     """Print what changed in a memory, and what was not taken in; return the exit code."""
-    from bookwheel.views.flags import describe_flags
+    from bookwheel.views.verdicts import describe_flags
 
     values, gaps = records.update_to_json(name, update), update.gaps
     if not (output.as_json or output.json_events):

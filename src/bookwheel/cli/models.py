@@ -10,13 +10,13 @@ from bookwheel.cli.options import ModelOptions, OutputOptions
 from bookwheel.cli.output import print_json, stdout
 from bookwheel.configuration import load_configuration
 from bookwheel.environment import Environment
+from bookwheel.plan import Plan
 from bookwheel.plugins import require_extra
 from bookwheel.preset import ModelFamily, find_family_preset, list_presets, load_family, load_preset_plan
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
     from bookwheel.models.offers import Offer
-    from bookwheel.plan import Plan
     from bookwheel.reading.ways.registry import OfferedWays
 
 _MARKS: Final = {True: "yes", False: "no", None: "unknown"}

@@ -109,7 +109,7 @@ def print_answer(reading: Reading, output: OutputOptions) -> int:
 
 
 def _print_text(answer: Answer, output: OutputOptions) -> None:
-    from bookwheel.views.flags import describe_flags
+    from bookwheel.views.verdicts import describe_flags
 
     if not output.quiet:
         print_note("\nanswer", style="bold green")
@@ -131,8 +131,7 @@ def find_exit_code(reading: Reading) -> int:
 def _print_gaps(reading: Reading, output: OutputOptions) -> None:
     """List the sections that were not taken in whole, and say what to do about it."""
     from bookwheel.types import find_gaps
-    from bookwheel.views.flags import describe_flags
-    from bookwheel.views.verdicts import list_cautions
+    from bookwheel.views.verdicts import describe_flags, list_cautions
 
     for caution in list_cautions(reading):
         print_note(f"note: {caution.text}")
@@ -254,7 +253,7 @@ def format_place(step: Step) -> str:
 
 def format_flags(step: Step) -> StyledLine:
     """Return what happened at a step, apart from what most steps have."""
-    from bookwheel.views.flags import describe_flags
+    from bookwheel.views.verdicts import describe_flags
 
     words = describe_flags(flag for flag in step.flags if flag != "unchanged")
     return StyledLine("".join(f" · {one}" for one in words), style="yellow")

@@ -27,7 +27,7 @@ from bookwheel.memory import text_index
 from bookwheel.memory.entries import DatedText, NewFile, is_inside, join_words, order_texts, skip_parts, split_file
 from bookwheel.memory.forgetting import go_on_forgetting
 from bookwheel.memory.pieces import MemoryUpdate, cut_piece, read_piece, read_time
-from bookwheel.memory.searching import keep_index
+from bookwheel.memory.text_index import keep_index
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -33,8 +33,8 @@ from bookwheel.memory.passages import (
 )
 from bookwheel.memory.pictures import find_marks, locate, see
 from bookwheel.memory.pieces import read_time
-from bookwheel.memory.searching import rank_passages
 from bookwheel.memory.speakers import is_named
+from bookwheel.memory.text_index import rank_passages
 from bookwheel.memory.values import find_rivals, find_told, list_newest, says_more, tells_change
 from bookwheel.models.base import Ability, find_wrapper, require_ability
 from bookwheel.reading import loop

@@ -36,8 +36,8 @@ from bookwheel.journal.memory_rows import (
 from bookwheel.memory.editing import apply_changes, make_edit
 from bookwheel.memory.entries import is_inside
 from bookwheel.memory.pieces import read_piece
-from bookwheel.memory.searching import rank_passages
 from bookwheel.memory.speakers import list_days
+from bookwheel.memory.text_index import rank_passages
 from bookwheel.reading.guards import trim
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.sentences import list_sentences

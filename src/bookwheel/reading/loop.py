@@ -11,21 +11,18 @@ nothing of journals, budgets or rewards. Other ways of reading are other functio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final, Protocol
 
 from bookwheel.errors import QuestionError
 from bookwheel.flags import Flag
+from bookwheel.models.base import Model
 from bookwheel.patterns import compile_late
+from bookwheel.plan import Plan, Sampling
 from bookwheel.reading.guards import clean, next_memory
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.text.chunks import split_ahead
 from bookwheel.types import Answer, Chunk, Conversation, Document, Finish, Memory, Message, Step
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan, Sampling
 
 _BOX: Final = compile_late(r"\\boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 

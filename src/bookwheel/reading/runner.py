@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from bookwheel.claims import doubt
 from bookwheel.errors import (
@@ -31,23 +31,66 @@ from bookwheel.errors import (
 )
 from bookwheel.flags import Flag
 from bookwheel.models.accompanied import find_gate
-from bookwheel.models.base import Model, find_wrapper
+from bookwheel.models.base import Model, ModelWrapper, find_wrapper
 from bookwheel.models.patience import Patience, PatientModel, Retry, persist
+from bookwheel.plan import Plan
 from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.guards import is_empty
 from bookwheel.reading.pictures import SeeingModel, judge_by_sight, see_pictures
 from bookwheel.reading.prompts import language_of
-from bookwheel.reading.token_scale import ScaledModel, measure_scale
 from bookwheel.reading.verdicts import judge
 from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
+from bookwheel.text.tokens import EstimatingTokenizer, Tokenizer
 from bookwheel.types import Answer, Document, DocumentInfo, Reading, Status, Step, Usage
 from bookwheel.verdict.citations import assure
 
 if TYPE_CHECKING:
-    from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way
+
+
+# In a shorter prompt the chat template, which is not estimated, would count too much.
+_LEAST_TOKENS: Final = 1000
+# The rest of a document can be a little denser than its first chunk.
+_MARGIN: Final = 1.03
+# Outside, the count is not that of the prompt: some servers cut it silently, or count something else.
+_LOWEST: Final = 0.6
+_HIGHEST: Final = 2.0
+
+
+class ScaledModel(ModelWrapper):
+    """A model whose estimated counts are corrected by the plan's scale."""
+
+    def __init__(self, model: Model, plan: Plan) -> None:
+        super().__init__(model)
+        self._tokenizer: Tokenizer = model.tokenizer
+        if plan.token_scale is not None and isinstance(model.tokenizer, EstimatingTokenizer):
+            self._tokenizer = EstimatingTokenizer(plan.token_scale)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The model's tokenizer, or a corrected estimate."""
+        return self._tokenizer
+
+
+def measure_scale(step: Step, model: Model, plan: Plan) -> float | None:
+    """Return the real tokens per estimated token of a first step, or None where they would not help."""
+    usage = step.conversation.reply.usage
+    if plan.token_scale is not None or not isinstance(model.tokenizer, EstimatingTokenizer) or usage.calls != 1:
+        return None
+    estimate = sum(EstimatingTokenizer().count(message.content) for message in step.conversation.messages)
+    # A server that counts nothing leaves our own estimate in the usage.
+    if estimate < _LEAST_TOKENS or usage.prompt_tokens == estimate:
+        return None
+    scale = round(usage.prompt_tokens / estimate * _MARGIN, 3)
+    if not _LOWEST <= scale <= _HIGHEST:
+        return None
+    need = plan.update_tokens(question=plan.question_tokens, template=model.template_tokens)
+    # A denser part of the document, such as a table, must still fit a window that is known.
+    has_room = model.window is None or need + plan.chunk_tokens // 2 <= model.window
+    return scale if scale >= 1 or has_room else None
+
 
 Watch: TypeAlias = "Callable[[Step | Answer], Awaitable[None] | None]"
 """Whoever follows a reading; it may be async."""

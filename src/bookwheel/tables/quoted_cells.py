@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import Copies, Model, copy_spans
 from bookwheel.reading.ways.passages import GAP
-from bookwheel.reading.ways.question_scorer import SURE
-from bookwheel.reading.ways.short_answers import is_label
+from bookwheel.reading.ways.question_scorer import SURE, is_label
 from bookwheel.tables.columns import NUMBER, Column, Kind
 from bookwheel.tables.headers import CURRENCY, OF_COUNTS, OF_PEOPLE, map_columns
 from bookwheel.text import lexicon
@@ -20,7 +19,7 @@ from bookwheel.types import Usage
 
 if TYPE_CHECKING:
     from bookwheel.reading.prompts import Prompts
-    from bookwheel.tables.units import Unit
+    from bookwheel.tables.quoted import Unit
 
 
 TURN: Final = "short"

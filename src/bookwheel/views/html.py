@@ -17,8 +17,14 @@ from bookwheel.flags import Flag
 from bookwheel.packaged import PACKAGE
 from bookwheel.types import Reading, Status, Step
 from bookwheel.views.diff import ChangeKind, changed_share, diff_memories, mark_words
-from bookwheel.views.flags import describe_flags
-from bookwheel.views.verdicts import describe_claim, describe_pages, describe_span, describe_verdict, list_cautions
+from bookwheel.views.verdicts import (
+    describe_claim,
+    describe_flags,
+    describe_pages,
+    describe_span,
+    describe_verdict,
+    list_cautions,
+)
 
 if TYPE_CHECKING:
     from bookwheel.verdict.provenance import LineOrigin

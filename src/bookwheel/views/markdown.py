@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING
 
 from bookwheel.text.sanitize import escape_markdown, sanitize
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
-from bookwheel.views.flags import describe_flags
-from bookwheel.views.verdicts import describe_claim, describe_pages, describe_place, describe_verdict, list_cautions
+from bookwheel.views.verdicts import (
+    describe_claim,
+    describe_flags,
+    describe_pages,
+    describe_place,
+    describe_verdict,
+    list_cautions,
+)
 
 if TYPE_CHECKING:
     from bookwheel.claims import Evidence

@@ -3,7 +3,7 @@
 import pytest
 
 from bookwheel.models.copying import CopiedSpan
-from bookwheel.reading.ways.short_answers import choose_answer, choose_span, find_figure_end, find_polarity, is_label
+from bookwheel.reading.ways.question_scorer import choose_answer, choose_span, find_figure_end, find_polarity, is_label
 from bookwheel.text.ranking import QuestionWords
 
 PASSAGE = "## Customs … A boat came at noon. The customs men counted sixty-four barrels in the cellar."

@@ -19,7 +19,7 @@ measure, their gain: how much of the question they explain (reading/ways/questio
     answer                  if the best window does not answer, by its judgement, or by its gain where there is none,
                             and none joined it: not in the document; so too if it is a row of something else
                             else a cell of its table (table_answers.py), or a short answer out of that window, or of
-                            the one that joined it (short_answers.py), with the passages beside it
+                            the one that joined it (question_scorer.py), with the passages beside it
 
 A small model judges far better than it writes: it can tell which text a question is about, but not repeat it without
 errors. Every line of the memory is the document's own wording, so its place in the document is exact. With a prompt set

@@ -12,8 +12,8 @@ from typing import NoReturn
 from bookwheel.errors import BookwheelError
 from bookwheel.models.base import Ability, Copies, Embeddings, Judgement, Likelihood, Model, ModelWrapper
 from bookwheel.plan import Sampling
+from bookwheel.reading.runner import ScaledModel
 from bookwheel.reading.structured import apply_schema
-from bookwheel.reading.token_scale import ScaledModel
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import (
     CallKind,

@@ -23,9 +23,8 @@ from bookwheel.serve.http.answers import JsonResponse, write_to_bytes
 from bookwheel.serve.http.operations import IDEMPOTENCY, Routes, operation
 from bookwheel.serve.http.readings import start_questions
 from bookwheel.serve.http.requests import Body, Question, SourceShape, parse_body, parse_format, parse_number
-from bookwheel.tables.build import edit_row, load_rows
+from bookwheel.tables.build import edit_row, load_rows, load_shown
 from bookwheel.tables.questions import TableAnswer
-from bookwheel.tables.shown import load_shown
 from bookwheel.tables.table import Table, TableJson
 from bookwheel.tables.way import join_parts
 

@@ -18,8 +18,7 @@ from bookwheel.journal.memory_rows import MemoryLimits
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.mcp.results import ROOM, Json, clean, cut, drop_empty, make_page
 from bookwheel.serve.mcp.tools import LONGEST_WAIT, Cursor, get_key
-from bookwheel.views.flags import describe_flags, describe_version_flags
-from bookwheel.views.verdicts import advise_room
+from bookwheel.views.verdicts import advise_room, describe_flags, describe_version_flags
 
 At = Annotated[str | None, Field(description="Its time, as 2026-11-24T09:30+01:00.")]
 Source = Annotated[str, Field(description="Who says it, such as mail-17; needed to forget it.")]

@@ -21,14 +21,13 @@ from bookwheel.journal.search import SearchHit
 from bookwheel.models.patience import format_duration
 from bookwheel.serve.engine.errors import hide_place
 from bookwheel.serve.engine.running_reading import RunningReading, Waiting
-from bookwheel.tables.shown import ShownTable
+from bookwheel.tables.build import ShownTable
 from bookwheel.tables.way import makes_table
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Reading, Status
 from bookwheel.verdict.provenance import find_origins
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
-from bookwheel.views.flags import describe_flags
-from bookwheel.views.verdicts import describe_claim, describe_place, describe_share, list_cautions
+from bookwheel.views.verdicts import describe_claim, describe_flags, describe_place, describe_share, list_cautions
 
 Json: TypeAlias = dict[str, Any]
 Part: TypeAlias = Literal["changes", "origins", "claims", "evidence", "memory", "answer", "gaps", "notes"]

@@ -25,7 +25,7 @@ from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.engine.tables import ask_rows
 from bookwheel.serve.mcp.results import ROOM, Json, clean, cut, drop_empty, make_page, measure, show_rows
 from bookwheel.serve.mcp.tools import Cursor, ReadingId, WaitSeconds, get_key
-from bookwheel.tables.shown import load_shown
+from bookwheel.tables.build import load_shown
 from bookwheel.tables.way import NAME
 
 _SHOWN_OF_FACTS: Final = ("subject", "relation", "object", "since", "until", "superseded", "quote", "source", "page")

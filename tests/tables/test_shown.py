@@ -11,7 +11,7 @@ from table_model import SENTENCE, make_model, write_document
 from bookwheel import TextDocument, collect
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
-from bookwheel.tables import shown
+from bookwheel.tables import build
 from bookwheel.tables.api import edit_table
 from bookwheel.tables.build import load_shown
 
@@ -42,7 +42,7 @@ STOLEN = (
 
 @pytest.fixture
 def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(shown, "_LEAST_KEPT", 5)
+    monkeypatch.setattr(build, "_LEAST_KEPT", 5)
     with Journal(tmp_path / "j.sqlite") as store:
         yield store
 

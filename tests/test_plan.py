@@ -12,19 +12,8 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from bookwheel.errors import PlanError
-from bookwheel.plan import (
-    Budget,
-    Layout,
-    Plan,
-    describe_setting,
-    find_family_preset,
-    list_presets,
-    load_family,
-    load_preset_plan,
-    merge_tables,
-    nest_settings,
-    renew_budget,
-)
+from bookwheel.plan import Budget, Layout, Plan, describe_setting, merge_tables, nest_settings, renew_budget
+from bookwheel.preset import find_family_preset, list_presets, load_family, load_preset_plan
 
 
 def test_the_defaults_are_the_papers() -> None:

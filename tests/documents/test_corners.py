@@ -149,6 +149,13 @@ def test_a_formula_without_a_saved_value_stands_in_its_cell(tmp_path):
     assert notes == ("formulas without a saved value, whose results are not known: a.xlsx#S (3)",)
 
 
+def test_hours_beyond_a_day_are_hours(tmp_path):
+    def fill(book):
+        book.add_worksheet("S").write_row(0, 0, ["Stunden", 161.5 / 24], book.add_format({"num_format": "[h]:mm"}))
+
+    assert "161:30" in "".join(part.text for part in convert(workbook(tmp_path / "a.xlsx", fill))[0])
+
+
 def test_a_time_is_read_to_the_second(tmp_path):
     def fill(book):
         stamp = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})

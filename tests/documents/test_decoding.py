@@ -60,6 +60,17 @@ def test_a_sign_of_money_is_more_likely_than_a_letter_before_figures():
     assert decode_bytes(rows.encode("cp1252"), "a.csv", SourceWarnings()) == rows
 
 
+@pytest.mark.parametrize("encoding", ["cp437", "cp850"])
+def test_a_list_that_dos_printed_is_no_row_of_signs(encoding):
+    rows = [
+        "Bäckerei Öhlschläger GmbH   OFFENE POSTEN",
+        "Gasthof zum Schwänle  1.240,50",
+        "Straßenfest Komitee   150,00-",
+    ]
+    text = "".join(f"10021  {row}\r\n" for row in rows * 3)
+    assert decode_bytes(text.encode(encoding), "a.lst", SourceWarnings()) == text
+
+
 def test_a_guess_is_told_and_certainty_is_not():
     notes = SourceWarnings()
     decode_bytes(CHINESE.encode("gb18030"), "old.txt", notes)

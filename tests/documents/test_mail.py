@@ -117,3 +117,16 @@ def test_a_mail_of_another_system_is_one_of_its_own_in_a_mailbox(tmp_path):
         assert text.count("===== message") == 3
         assert all(f"Leaf {at}." in text for at in range(3))
         assert notes == ()
+
+
+def test_a_header_in_windows_japanese_under_another_name_is_read(tmp_path):
+    import base64
+
+    def word(text, named):
+        return f"=?{named}?B?{base64.b64encode(text.encode('cp932')).decode()}?="
+
+    head = (
+        f"From: {word('検査係 髙橋﨑', 'Shift_JIS')} <k@b.example>\nSubject: {word('検査結果①', 'iso-2022-jp')}\n\nx\n"
+    )
+    (tmp_path / "a.eml").write_text(head)
+    assert "From: 検査係 髙橋﨑 <k@b.example>\nSubject: 検査結果①" in convert(tmp_path / "a.eml")[0][0].text

@@ -31,6 +31,12 @@ def test_a_mark_in_a_cell_ends_no_row(mark: str) -> None:
     assert rows[2:] == ["| Ada | first second |", "| Bo | third |"]
 
 
+def test_of_two_separators_that_fit_the_one_of_more_columns_counts() -> None:
+    """Amounts with decimal commas, and a comma in a name."""
+    rows = "".join(f"{at},21;S;EUR;3200;Mehl Müller\n" for at in range(9))
+    assert read(f'7;"Bäckerei Öhl, Ost";1,5;x;y\n{rows}'.encode())[3] == "| 0,21 | S | EUR | 3200 | Mehl Müller |"
+
+
 def test_the_line_that_tells_excel_the_separator_is_no_row() -> None:
     assert read(b"sep=;\r\nname;oil\r\nAda;3\r\n")[0] == "| name | oil |"
 

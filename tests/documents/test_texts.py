@@ -86,6 +86,17 @@ def test_a_book_locked_by_its_seller_is_refused(tmp_path):
         open_document([epub(tmp_path / "a.epub", {"META-INF/encryption.xml": lock})])
 
 
+def test_of_a_book_with_a_locked_chapter_the_others_are_read(tmp_path):
+    lock = (
+        '<encryption><EncryptedData><EncryptionMethod Algorithm="http://www.w3.org/2001/04/xmlenc#aes128-cbc"/>'
+        '<CipherData><CipherReference URI="OPS/one.xhtml"/></CipherData></EncryptedData></encryption>'
+    )
+    document = open_document([epub(tmp_path / "a.epub", {"META-INF/encryption.xml": lock})])
+    assert [part.source for part in document.parts()][-1] == "a.epub#Last Light"
+    assert "The Mill" not in "".join(part.source for part in document.parts())
+    assert "chapters left out, encrypted by the seller (DRM): a.epub#OPS/one.xhtml" in document.notes
+
+
 def test_locked_fonts_do_not_matter(tmp_path):
     lock = '<encryption><EncryptedData><EncryptionMethod Algorithm="http://www.idpf.org/2008/embedding"/></EncryptedData></encryption>'
     assert list(open_document([epub(tmp_path / "a.epub", {"META-INF/encryption.xml": lock})]).parts())

@@ -17,12 +17,12 @@ from io import BytesIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.documents.sources import SourceWarnings
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from charset_normalizer import CharsetMatch
-
-    from bookwheel.documents.sources import SourceWarnings
 
 BLOCK: Final = 1 << 20
 SAMPLE: Final = 1 << 16
@@ -141,6 +141,14 @@ def decode(read: Callable[[int], bytes], name: str, warnings: SourceWarnings, ch
 
 def decode_bytes(data: bytes, name: str, warnings: SourceWarnings, charset: str = "") -> str:
     return "".join(decode(BytesIO(data).read, name, warnings, charset))
+
+
+def decode_word(word: str | bytes, charset: str) -> str:
+    """Return a word of a header. Programs of Japan write Windows' characters under the name of another encoding."""
+    if isinstance(word, str):
+        return word
+    is_windows = charset.lower().startswith("iso-2022-jp") and not word.isascii()
+    return decode_bytes(word, "", SourceWarnings(), "cp932" if is_windows else charset)
 
 
 _ESCAPE: Final = re.compile(
@@ -286,17 +294,26 @@ def _is_chinese(sample: bytes) -> bool:
     return 2 * common > len(leads) and 10 * second > len(leads)
 
 
+def _share_letters(match: CharsetMatch) -> float:
+    beyond = [c for c in str(match) if not c.isascii()]
+    return sum(c.isalpha() or c in _LIKELY for c in beyond) / max(1, len(beyond))
+
+
 def _choose_match(matches: list[CharsetMatch], *, western: bool) -> str:
     """Return the match with most letters among those of nearly equal evidence, then the most common encoding."""
     best = matches[0]
-    near = [m for m in matches if m.chaos <= best.chaos + 0.02 and m.coherence >= best.coherence - 0.1]
+    near = [
+        m
+        for m in matches
+        if m.chaos <= best.chaos + 0.02
+        # What looks like no word at all, signs in the place of letters, looks like no language either.
+        and (m.coherence >= best.coherence - 0.1 or _share_letters(m) > _share_letters(best) + 0.5)
+    ]
     order = ("cp1252", *_COMMON) if western else _COMMON
 
     def rank(match: CharsetMatch) -> tuple[float, float, int]:
         place = order.index(match.encoding) if match.encoding in order else len(order)
         likeness = 0.0 if western else -round(match.coherence, 1)
-        beyond = [c for c in str(match) if not c.isascii()]
-        letters = sum(c.isalpha() or c in _LIKELY for c in beyond) / max(1, len(beyond))
-        return -round(letters, 1), likeness, place
+        return -round(_share_letters(match), 1), likeness, place
 
     return min(near, key=rank).encoding

@@ -24,7 +24,7 @@ from pathlib import PurePath
 from typing import Any, BinaryIO, Final
 
 from bookwheel.documents.damage import explain_damage, skip_damage
-from bookwheel.documents.decoding import decode_bytes
+from bookwheel.documents.decoding import decode_bytes, decode_word
 from bookwheel.documents.dispatch import read_parts
 from bookwheel.documents.readers.html import find_charset, parse_html, render_tree
 from bookwheel.documents.readers.unseen import drop_unseen
@@ -173,8 +173,13 @@ def _decode_words(value: Any) -> str:
         text = data.decode()
     except UnicodeDecodeError:  # of a program that encodes no headers
         text = data.decode("cp1252", "replace")
-    with suppress(LookupError, ValueError):  # it declares what it is not
-        text = str(make_header(decode_header(text[:_MOST_HEADER]))) + text[_MOST_HEADER:]
+    head, rest = text[:_MOST_HEADER], text[_MOST_HEADER:]
+    with suppress(ValueError):  # it is broken
+        pieces = decode_header(head)
+        try:
+            text = str(make_header(pieces)) + rest
+        except (LookupError, ValueError):  # it declares what it is not
+            text = "".join(decode_word(piece, charset or "") for piece, charset in pieces) + rest
     return to_printable(" ".join(text.split()))
 
 

@@ -144,16 +144,16 @@ def _parse_rows(
 
 
 def _find_separator(sample: str) -> str:
-    """Return the separator of which most lines have equally many, or an empty string."""
-    best, score = "", 0.5
+    """Return the separator of which most lines have equally many, and the most, or an empty string."""
+    best, score = "", (0.5, 0)
     # Commas that stand in numbers alone are decimal ones.
     for separator in _SEPARATORS if _BARE_COMMA.search(sample) else _SEPARATORS[1:] + _SEPARATORS[0]:
         lines = islice(_iterate_lines(sample, ()), _SAMPLED_LINES)
         rows = [len(row) for row in csv.reader(lines, delimiter=separator) if row]
         width = max(rows, key=rows.count, default=0)
         share = rows.count(width) / len(rows) if width > 1 else 0.0
-        if share > score:
-            best, score = separator, share
+        if (share, width) > score and share > 0.5:  # noqa: PLR2004
+            best, score = separator, (share, width)
     return best
 
 
@@ -389,6 +389,9 @@ def _to_text(value: Any) -> str:
         return f"{value:.15g}" if abs(value) < 1e15 else str(value)  # noqa: PLR2004
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
+    if isinstance(value, dt.timedelta):
+        minutes, seconds = divmod(round(value.total_seconds()), 60)
+        return f"{minutes // 60}:{minutes % 60:02}" + (f":{seconds:02}" if seconds else "")
     if isinstance(value, dt.datetime):
         # A day's fraction has no exact number.
         near = value + dt.timedelta(microseconds=500_000) if value.microsecond else value

@@ -45,12 +45,7 @@ def read_epub(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield a part for every chapter with text. Its source is the book and the chapter: `book.epub#The Mill`."""
     import_extra("lxml.etree", "reading EPUB")
     with open_package(source, "EPUB", "Download or save it again.") as archive:
-        if _ENCRYPTION in archive.NameToInfo:
-            methods = parse_xml(archive.read(_ENCRYPTION), recover=True).iter("{*}EncryptionMethod")
-            if any(method.get("Algorithm") not in _FONT_ENCRYPTION for method in methods):
-                raise SourceError(
-                    f"{source.name} is encrypted by its seller (DRM) and cannot be read: use a copy without DRM"
-                )
+        locked = _list_locked(archive)
         container = parse_xml(archive.read("META-INF/container.xml"), recover=True)
         package = str(container.find(".//{*}rootfile").attrib["full-path"])
         root = parse_xml(archive.read(package), recover=True)
@@ -66,11 +61,18 @@ def read_epub(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
         order = [entry.get("idref") or "" for entry in root.iterfind(".//{*}spine/{*}itemref")]
         # One that the manifest does not know is missing under its own name.
         chapters = dict.fromkeys(_resolve_link(hrefs.get(place) or place, package) for place in order)
+        if locked and locked.issuperset(chapters):
+            raise SourceError(
+                f"{source.name} is encrypted by its seller (DRM) and cannot be read: use a copy without DRM"
+            )
         figures = Figures(source, warnings)
         pictures: set[str] = set()
         for number, path in enumerate(chapters, 1):
             if path not in archive.NameToInfo:
                 warnings.add(f"chapters that {source.name} lists but does not contain", path)
+                continue
+            if path in locked:
+                warnings.add("chapters left out, encrypted by the seller (DRM)", f"{source.name}#{to_printable(path)}")
                 continue
             with skip_damage(warnings, "chapters", f"{source.name}#{to_printable(path)}"):
                 data = archive.read(path)
@@ -86,6 +88,18 @@ def read_epub(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
                     title = titles.get(path) or heading or f"Chapter {number}"
                     yield Part(text=f"{text}\n\n", source=f"{source.name}#{title}", pictures=figures.take())
         name_unread(archive, source.name, warnings, _KNOWN_IN_BOOKS, {*chapters, *listings, package, *pictures})
+
+
+def _list_locked(archive: zipfile.ZipFile) -> set[str]:
+    """Return the paths of a book's encrypted texts."""
+    if _ENCRYPTION not in archive.NameToInfo:
+        return set()
+    locked: set[str] = set()
+    for entry in parse_xml(archive.read(_ENCRYPTION), recover=True).iter("{*}EncryptedData"):
+        if any(one.get("Algorithm") not in _FONT_ENCRYPTION for one in entry.iter("{*}EncryptionMethod")):
+            named = {_resolve_link(one.get("URI", ""), "") for one in entry.iter("{*}CipherReference")}
+            locked |= named or archive.NameToInfo.keys()
+    return locked
 
 
 def _load_picture(archive: zipfile.ZipFile, chapter: str, loaded: set[str], address: str) -> bytes | None:

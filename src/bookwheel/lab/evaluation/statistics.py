@@ -30,8 +30,10 @@ from functools import lru_cache
 from statistics import NormalDist, fmean
 from typing import Final
 
-CONFIDENCE: Final = 0.95
-"""Tables, plots, model cards and the page write it out, as 95 %: published numbers are compared by that name."""
+# The share below the upper end of a 95 % interval. Tables, plots, model cards and the page write 95 % out: published
+# numbers are compared by that name.
+_BELOW: Final = 0.5 + 0.95 / 2
+_Z: Final = NormalDist().inv_cdf(_BELOW)
 # Clusters by which the seen effect of clusters is doubted. Of 0.5, 1, 1.5 and 2 it is the least that holds 93 % of
 # the truths or more in every place of the simulation (benchmarks/quality/interval_coverage.py).
 _DOUBT: Final = 2
@@ -73,20 +75,18 @@ class Difference:
     """The number of clusters behind the pairs."""
 
 
-def estimate(
-    scores: Sequence[float], clusters: Sequence[Hashable] | None = None, *, confidence: float = CONFIDENCE
-) -> IntervalEstimate:
+def estimate(scores: Sequence[float], clusters: Sequence[Hashable] | None = None) -> IntervalEstimate:
     """Return the mean of scores in [0, 1], with its interval. `clusters` names what each score belongs to."""
     n = len(scores)
     if n == 0:
         return IntervalEstimate(mean=math.nan, low=math.nan, high=math.nan, n=0, method="none")
     groups = n if clusters is None else len(set(clusters))
     if groups < n and clusters is not None:
-        return _estimate_clustered(scores, clusters, groups, confidence)
+        return _estimate_clustered(scores, clusters, groups)
     if set(scores) <= {0, 1} or min(scores) == max(scores):
-        return wilson_interval(math.fsum(scores), n, confidence=confidence)
+        return wilson_interval(math.fsum(scores), n)
     mean = fmean(scores)
-    half = t_quantile(0.5 + confidence / 2, n - 1) * clustered_error(scores, range(n))
+    half = t_quantile(_BELOW, n - 1) * clustered_error(scores, range(n))
     low, high = max(0.0, mean - half), min(1.0, mean + half)
     return IntervalEstimate(mean=mean, low=low, high=high, n=n, method="t", clusters=n)
 
@@ -97,9 +97,7 @@ def estimate_known(scores: Sequence[float | None], clusters: Sequence[Hashable])
     return estimate([score for score, _ in known], [cluster for _, cluster in known])
 
 
-def _estimate_clustered(
-    scores: Sequence[float], clusters: Sequence[Hashable], groups: int, confidence: float
-) -> IntervalEstimate:
+def _estimate_clustered(scores: Sequence[float], clusters: Sequence[Hashable], groups: int) -> IntervalEstimate:
     """Return the interval for scores of which several belong to one question or document."""
     mean, n = fmean(scores), len(scores)
     by_cluster = _group(scores, clusters)
@@ -112,14 +110,14 @@ def _estimate_clustered(
     # that was seen is drawn towards the most that it can be.
     seen = min(sum(max(one) > 0 for one in by_cluster), sum(min(one) < 1 for one in by_cluster))
     effect = (effect * seen + most * _DOUBT) / (seen + _DOUBT)
-    z = t_quantile(0.5 + confidence / 2, groups - 1) if groups > 1 else _z_score(confidence)
+    z = t_quantile(_BELOW, groups - 1) if groups > 1 else _Z
     low, high = _wilson_bounds(mean, max(n / effect, 1.0), z)
     return IntervalEstimate(mean=mean, low=low, high=high, n=n, method="clustered Wilson", clusters=groups)
 
 
-def wilson_interval(right: float, n: int, *, confidence: float = CONFIDENCE) -> IntervalEstimate:
+def wilson_interval(right: float, n: int) -> IntervalEstimate:
     """Return Wilson's score interval of a share."""
-    low, high = _wilson_bounds(right / n, n, _z_score(confidence))
+    low, high = _wilson_bounds(right / n, n, _Z)
     return IntervalEstimate(mean=right / n, low=low, high=high, n=n, method="Wilson", clusters=n)
 
 
@@ -144,11 +142,7 @@ def clustered_error(values: Sequence[float], clusters: Sequence[Hashable]) -> fl
 
 
 def compare_pairs(
-    first: Sequence[float],
-    second: Sequence[float],
-    clusters: Sequence[Hashable] | None = None,
-    *,
-    confidence: float = CONFIDENCE,
+    first: Sequence[float], second: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> Difference:
     """Compare the first scores with the second, pair by pair. `clusters` names what each pair belongs to."""
     if len(first) != len(second):
@@ -159,7 +153,7 @@ def compare_pairs(
         none = math.nan
         return Difference(mean=none, low=none, high=none, n=0, ahead=0, behind=0, p=1.0, method="none")
     names: Sequence[Hashable] = range(n) if clusters is None else clusters
-    low, high, method = _difference_interval(differences, names, confidence)
+    low, high, method = _difference_interval(differences, names)
     sums = _sum_by_cluster(differences, names)
     p = sign_test(sum(one > 0 for one in sums), sum(one < 0 for one in sums))
     ahead, behind = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
@@ -176,19 +170,17 @@ def compare_pairs(
     )
 
 
-def _difference_interval(
-    differences: Sequence[float], clusters: Sequence[Hashable], confidence: float
-) -> tuple[float, float, str]:
+def _difference_interval(differences: Sequence[float], clusters: Sequence[Hashable]) -> tuple[float, float, str]:
     """Return low, high and the method for a mean difference."""
     n, groups = len(differences), len(set(clusters))
     signs = Counter(math.copysign(1, one) for one in _sum_by_cluster(differences, clusters) if one)
     if groups == n and set(differences) <= {-1, 0, 1}:
-        return (*_bonett_price(signs[1], signs[-1], n, confidence), "Bonett-Price")
+        return (*_bonett_price(signs[1], signs[-1], n), "Bonett-Price")
     error = clustered_error(differences, clusters)
     if not error > 0:
         # Questions that all differ by the same say no more than one pair each.
-        return (*_bonett_price(signs[1], signs[-1], groups, confidence), "Bonett-Price")
-    mean, half = fmean(differences), t_quantile(0.5 + confidence / 2, groups - 1) * error
+        return (*_bonett_price(signs[1], signs[-1], groups), "Bonett-Price")
+    mean, half = fmean(differences), t_quantile(_BELOW, groups - 1) * error
     return max(-1.0, mean - half), min(1.0, mean + half), "t" if groups == n else "clustered t"
 
 
@@ -276,18 +268,14 @@ def _t_share(t: float, degrees: int) -> float:
     return 0.5 + sine * total / 2
 
 
-def _bonett_price(ahead: int, behind: int, n: int, confidence: float) -> tuple[float, float]:
+def _bonett_price(ahead: int, behind: int, n: int) -> tuple[float, float]:
     """Return an adjusted Wald interval.
 
     One pair more on either side keeps its coverage near the nominal one when few pairs differ.
     """
     won, lost = (ahead + 1) / (n + 2), (behind + 1) / (n + 2)
-    half = _z_score(confidence) * math.sqrt((won + lost - (won - lost) ** 2) / (n + 2))
+    half = _Z * math.sqrt((won + lost - (won - lost) ** 2) / (n + 2))
     return max(-1.0, won - lost - half), min(1.0, won - lost + half)
-
-
-def _z_score(confidence: float) -> float:
-    return NormalDist().inv_cdf(0.5 + confidence / 2)
 
 
 def _sum_by_cluster(values: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:

@@ -99,11 +99,11 @@ _RULES: Final = (
 )
 
 
-def calculator(plan: Plan, *, turns: int = 6, rules: str = _RULES) -> Workflow:
+def calculator(plan: Plan, *, turns: int = 6) -> Workflow:
     """Let the model call a calculator, up to `turns` turns; the last reply that calls nothing is the answer."""
 
     async def run(model: Model, sample: Sample) -> Episode:
-        messages: tuple[Message, ...] = (Message(role="user", content=f"{sample.question}\n{rules}".strip()),)
+        messages: tuple[Message, ...] = (Message(role="user", content=f"{sample.question}\n{_RULES}".strip()),)
         conversations: list[Conversation] = []
         for _ in range(turns):
             reply = await model.reply(messages, limit=plan.answer_tokens, sampling=plan.sampling)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -114,8 +115,7 @@ class ClusterReader:
             tempfile.TemporaryDirectory(prefix="bookwheel-") as folder,
             Journal(Path(folder) / "journal.sqlite") as journal,
         ):
-            model = accompany(await address.open(**settings.connection))
-            try:
+            async with aclosing(accompany(await address.open(**settings.connection))) as model:
                 kept, patience = _KeptModel(model, self._keeper), Patience.from_minutes(settings.patience)
                 session = Session(model=kept, journal=journal, address=address, patience=patience)
                 reader = GroupReader(session=session, journal=journal, settings=settings.batch, record=record)
@@ -124,8 +124,6 @@ class ClusterReader:
                     await reader.read(opened)
                 else:
                     outcomes.update({row.number: opened for row in rows})
-            finally:
-                await model.aclose()
         # The journal is gone with the worker, so its ids lead nowhere.
         return {number: replace(outcome, reading="") for number, outcome in outcomes.items()}
 

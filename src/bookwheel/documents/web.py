@@ -13,7 +13,7 @@ import socket
 import tempfile
 from collections.abc import Coroutine
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from email.message import Message
 from pathlib import PurePosixPath
@@ -103,13 +103,11 @@ def _run(work: Coroutine[Any, Any, SourceFile]) -> SourceFile:
             thread.loop.call_soon_threadsafe(outcome.cancel)
 
     try:
-        with current_scope().on_cancel(cancel):
+        with closing(thread), current_scope().on_cancel(cancel):
             return outcome.result()
     except CancelledError:
         check_cancelled()
         raise
-    finally:
-        thread.close()
 
 
 async def _fetch(url: str, name: str, most_bytes: int, most_seconds: float, *, allow_private: bool) -> SourceFile:

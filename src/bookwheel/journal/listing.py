@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -53,10 +54,8 @@ def list_rows(path: Path, *, limit: int | None = None, search: str | None = None
         except JournalError:  # of another version; migrated if it is an older one, else refused with a reason
             prepare_file(path)
             connection = connect_read_only(path)
-        try:
+        with closing(connection):
             rows = connection.execute(query, (search or "", -1 if limit is None else limit)).fetchall()
-        finally:
-            connection.close()
     return [_parse_row(*row) for row in rows]
 
 

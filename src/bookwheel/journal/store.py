@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Self
@@ -146,15 +146,12 @@ class Journal:
         The row that `find_known` returns for the SHA-256 of the text is taken as it is, with its own name and files.
         Raise JournalFull if the journal would then have more than `most_bytes`.
         """
-        spooled = SpooledDocument(document, self.path, keeps_files=self._keeps_files)
-        try:
+        with closing(SpooledDocument(document, self.path, keeps_files=self._keeps_files)) as spooled:
             if find_known and (known := find_known(spooled.sha256)) is not None:
                 return self.document_at(known)
             what = f"document {spooled.sha256[:12]}"
             row = self._writer.write_now(lambda connection: spooled.insert(connection, most_bytes), what)
             return self.document_at(row)
-        finally:
-            spooled.close()
 
     def document(self, id_: str) -> StoredDocument:
         """Return the text of this SHA-256, with the name and places that it was last stored with."""

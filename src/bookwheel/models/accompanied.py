@@ -6,6 +6,7 @@ settings files or the environment. Which companions a user has is found by `book
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import InputError
@@ -56,10 +57,8 @@ class AccompaniedModel(ModelWrapper):
         embedder = await self.companions.open_embedder()
         if embedder is None:
             return await super().embed(texts)
-        try:
+        async with aclosing(embedder):
             return await embedder.embed(texts)
-        finally:
-            await embedder.aclose()
 
 
 def find_companions(model: Model) -> Companions:

@@ -173,19 +173,16 @@ class JsonStream:
         # What it reads would be left to the collector of garbage, which closes it in the middle of another.
         self.response.aiter_text = lambda: texts  # type: ignore[method-assign,misc,assignment]
         events = httpx2.EventSource(self.response, max_event_size=None).__aiter__()
-        try:
-            async with aclosing(texts), aclosing(events):  # type: ignore[type-var]
-                async for event in events:
-                    if event.data.startswith("[DONE]"):
-                        self.is_done = True
-                        await self._drain(events)
-                        return
-                    body = json.loads(event.data)
-                    if isinstance(body, dict) and body.get("error"):
-                        raise StreamedError(body["error"])
-                    yield body
-        finally:
-            await self.response.aclose()
+        async with aclosing(self.response), aclosing(texts), aclosing(events):  # type: ignore[type-var]
+            async for event in events:
+                if event.data.startswith("[DONE]"):
+                    self.is_done = True
+                    await self._drain(events)
+                    return
+                body = json.loads(event.data)
+                if isinstance(body, dict) and body.get("error"):
+                    raise StreamedError(body["error"])
+                yield body
 
     @staticmethod
     async def _drain(events: Any) -> None:

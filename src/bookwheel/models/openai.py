@@ -14,6 +14,7 @@ import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Required, Self, TypedDict, Unpack
@@ -176,11 +177,8 @@ class OpenAIModel:
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return embeddings of texts by this name, where the server has any."""
-        embedder = ServerEmbedder(self.name, self.endpoint)
-        try:
+        async with aclosing(ServerEmbedder(self.name, self.endpoint)) as embedder:
             return await embedder.embed(texts)
-        finally:
-            await embedder.aclose()
 
     async def aclose(self) -> None:
         await self._client.close()

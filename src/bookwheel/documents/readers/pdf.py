@@ -229,14 +229,11 @@ def _has_pictures(page: Any) -> bool:
 
 
 def _recognise(page: Any, number: int) -> str:
-    bitmap = page.render(scale=_OCR_RESOLUTION / 72, grayscale=True)
-    try:
+    with closing(page.render(scale=_OCR_RESOLUTION / 72, grayscale=True)) as bitmap:
         rows = bytes(bitmap.buffer)
         stride, width, height = bitmap.stride, bitmap.width, bitmap.height
         pixels = b"".join(rows[at * stride : at * stride + width] for at in range(height))
         return read_picture(b"P5 %d %d 255\n" % (width, height) + pixels, f"page {number}", _OCR_RESOLUTION)
-    finally:
-        bitmap.close()
 
 
 # Digits within a word are no page's number.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from functools import cached_property
 from typing import Any, Final
 
@@ -37,11 +38,8 @@ class Sheet:
         """Its RGB picture, at a size at which its words are read well."""
         across, down = self.page.get_size()
         scale = min(_RESOLUTION / 72, _LONGEST_DRAWN / max(across, down, 1))
-        bitmap = self.page.render(scale=scale)
-        try:
+        with closing(self.page.render(scale=scale)) as bitmap:
             return bitmap.to_pil().convert("RGB")
-        finally:
-            bitmap.close()
 
     def find_drawings(self, fragments: Sequence[Fragment], height: float) -> list[Drawing]:
         """Return its drawings; none of a page whose words do not stand upright, and of many figures one."""

@@ -1,5 +1,7 @@
+import bz2
 import gzip
 import io
+import lzma
 import tarfile
 import zipfile
 
@@ -171,3 +173,29 @@ def test_a_file_that_is_not_what_its_name_says_is_read_and_said(tmp_path, data, 
     document = open_document([tmp_path / "report.pdf"])
     assert text in "".join(part.text for part in document.parts())
     assert document.notes == (f"not what the name says, but {said}, and read as such: report.pdf",)
+
+
+@pytest.mark.parametrize(("name", "pack"), [("log.txt.bz2", bz2.compress), ("log.txt.xz", lzma.compress)])
+def test_what_other_programs_pack_is_read_as_what_it_is(tmp_path, name, pack):
+    (tmp_path / name).write_bytes(pack(CHINESE.encode()))
+    assert "".join(part.text for part in open_document([tmp_path / name]).parts()) == CHINESE
+    (tmp_path / name).write_bytes(pack(CHINESE.encode())[:-9])
+    with pytest.raises(SourceError, match=r"is a damaged (?:xz|bzip2) file"):
+        open_document([tmp_path / name])
+    (tmp_path / name).write_bytes(pack(bytes(70 << 20)))
+    with pytest.raises(SourceError, match="unpacks to more than 64 MiB"):
+        open_document([tmp_path / name])
+
+
+def test_an_office_file_with_a_password_is_named_as_one(tmp_path):
+    data = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500) + "EncryptedPackage".encode("utf-16-le") + bytes(500)
+    with pytest.raises(SourceError, match="needs a password"):
+        detect_format(volume(tmp_path, "a.docx", data))
+
+
+def test_a_word_document_in_the_strict_format_is_named_as_one(tmp_path):
+    strict = '<w:document xmlns:w="http://purl.oclc.org/ooxml/wordprocessingml/main"><w:body/></w:document>'
+    with zipfile.ZipFile(tmp_path / "a.docx", "w") as archive:
+        archive.writestr("word/document.xml", strict)
+    with pytest.raises(SourceError, match="in Word's strict format"):
+        open_document([tmp_path / "a.docx"])

@@ -5,7 +5,6 @@ To add a format, write a reader in `documents.readers`, name it in `_READERS`, a
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
@@ -27,6 +26,8 @@ _ZIP_FORMATS: Final = {
     "xl/workbook.bin": Format.SHEETS,
     "ppt/presentation.xml": Format.PPTX,
 }
+_PACKED: Final = {Format.GZIP: "gzip:open", Format.BZIP2: "bz2:open", Format.XZ: "lzma:open"}
+_PACKED_SUFFIXES: Final = frozenset((".gz", ".bz2", ".xz"))
 _JSON_SUFFIXES: Final = frozenset((".json", ".jsonl", ".ndjson"))
 _READERS: Final = {
     Format.PDF: "pdf:read_pdf",
@@ -93,22 +94,23 @@ def read_as(format_: Format, source: SourceFile, warnings: SourceWarnings) -> It
 
 
 def unpack(source: SourceFile) -> tuple[SourceFile, Format]:
-    """Return a file and its format; if it is a gzip file, what it holds. Raise SourceError if that is far too much."""
+    """Return a file and its format; if it is packed, what it holds. Raise SourceError if that is far too much."""
     format_ = detect_format(source)
-    if format_ is not Format.GZIP:
+    if format_ not in _PACKED:
         return source, format_
-    suffix = PurePath(source.name.removesuffix(".gz")).suffix.lower() if source.suffix == ".gz" else ""
-    inside = spool(_iterate_unpacked(source), source.name, charset=source.charset, suffix=suffix)
+    path = PurePath(source.name)
+    suffix = PurePath(path.stem).suffix.lower() if path.suffix.lower() in _PACKED_SUFFIXES else ""
+    inside = spool(_iterate_unpacked(source, format_), source.name, charset=source.charset, suffix=suffix)
     format_ = detect_format(inside)
-    if format_ is Format.GZIP:
+    if format_ in _PACKED:
         raise SourceError(f"{source.name} is packed twice: unpack it first")
     return replace(inside, everything=source.everything, ocr=source.ocr), format_
 
 
-def _iterate_unpacked(source: SourceFile) -> Iterator[bytes]:
+def _iterate_unpacked(source: SourceFile, format_: Format) -> Iterator[bytes]:
     # Here, because whoever stores the blocks takes an OSError for a full disk.
-    damage = explain_damage(source.name, "gzip file", "Download or compress it again.")
-    with damage, source.open() as file, gzip.open(file) as packed:
+    damage = explain_damage(source.name, f"{format_} file", "Download or compress it again.")
+    with damage, source.open() as file, resolve_name(_PACKED[format_])(file) as packed:
         most = left = max_unpacked_size(source.fingerprint.size)
         while block := packed.read(_BLOCK):
             left -= len(block)

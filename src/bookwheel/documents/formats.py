@@ -49,13 +49,18 @@ class Format(StrEnum):
     CAPTIONS = "captions"
     PICTURE = "picture"
     GZIP = "gzip"
+    BZIP2 = "bzip2"
+    XZ = "xz"
     ZIP = "ZIP"
     """An archive: what it holds decides."""
 
 
 _OLD_OFFICE: Final = b"\xd0\xcf\x11\xe0"
+_LOCKED_OFFICE: Final = "EncryptedPackage".encode("utf-16-le")
 _FORMAT_SIGNATURES: Final = (
     (0, b"\x1f\x8b", Format.GZIP),
+    (0, b"BZh", Format.BZIP2),
+    (0, b"\xfd7zXZ", Format.XZ),
     (0, b"PK\x03\x04", Format.ZIP),
     (0, b"{\\rtf", Format.RTF),
     *((at, sign, Format.PICTURE) for at, sign in SIGNS),
@@ -76,11 +81,9 @@ _SIGNATURES: Final = (
     (0, b"PK\x05\x06", "an empty archive"),
     (0, b"7z\xbc\xaf", "a 7z archive; unpack it first"),
     (0, b"Rar!", "a RAR archive; unpack it first"),
-    (0, b"BZh", "a bzip2 file; unpack it first"),
-    (0, b"\xfd7zXZ", "an xz file; unpack it first"),
     (0, b"\x28\xb5\x2f\xfd", "a Zstandard file; unpack it first"),
     (257, b"ustar", "a tar archive; unpack it first and give the folder"),
-    (0, _OLD_OFFICE, "an old Office file; save it as .docx or as text"),
+    (0, _OLD_OFFICE, "an old Office file; save it as .docx, .xlsx or .pptx, or as text"),
 )
 _PDF: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*%PDF-")
 # The standard lets lines stand before it, as a proxy leaves them.
@@ -132,6 +135,8 @@ def look_at(source: SourceFile) -> Format:
             return format_
     if head.startswith(_OLD_OFFICE) and source.suffix in _OLD_SHEETS:
         return Format.SHEETS
+    if head.startswith(_OLD_OFFICE) and _LOCKED_OFFICE in head:
+        raise SourceError(f"{source.name} needs a password: save it without one")
     if kind := describe_binary(head):
         raise SourceError(f"{source.name} is not a text: it looks like {kind}")
     return _look_at_text(source, head)

@@ -33,11 +33,13 @@ from bookwheel.documents.readers.pictures import DRAWINGS, Figures
 from bookwheel.documents.readers.unseen import drop_unseen_runs
 from bookwheel.documents.readers.word_leaves import add_leaves
 from bookwheel.documents.sources import SourceFile, SourceWarnings
+from bookwheel.errors import SourceError
 from bookwheel.types import Part
 
 etree: Final[Any] = LateModule("lxml.etree")
 
 _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_STRICT: Final = "purl.oclc.org/ooxml"
 _MAIN: Final = "word/document.xml"
 _STYLE_SHEET: Final = "word/styles.xml"
 _RELATIONSHIPS: Final = "word/_rels/document.xml.rels"
@@ -127,6 +129,8 @@ def _find_chart_data(archive: zipfile.ZipFile) -> set[str]:
 def _complete(archive: zipfile.ZipFile, source: SourceFile, warnings: SourceWarnings, *, keeps_pictures: bool) -> bytes:
     """Return the package with the words of its other parts in its main text."""
     document = parse_xml(archive.read(_MAIN))
+    if _STRICT in document.tag:
+        raise SourceError(f"{source.name} is in Word's strict format: save it again as the usual .docx")
     body = document.find(f"{_W}body")
     for wrapper in list(body.iter(*_WRAPPERS)):
         _unwrap(wrapper)

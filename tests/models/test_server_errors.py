@@ -380,3 +380,8 @@ def test_an_endpoint_that_redirects_to_itself_is_told_so(server, acts, model, st
     server.plays(acts.sends("", status, location="/v1/chat/completions"), route="/v1/chat/completions")
     # On a busy machine the server may close a connection while the next request is written.
     assert any("redirects" in failure(acts, model, Unreachable) for _ in range(5))
+
+
+def test_a_proxy_that_takes_no_request_this_long_is_told_with_what_to_lower(server, acts, model):
+    server.plays(acts.sends("<html><h1>413 Request Entity Too Large</h1></html>", 413))
+    assert "Lower --chunk-tokens, or raise the limit of the proxy" in failure(acts, model, Rejected)

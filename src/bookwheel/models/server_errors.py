@@ -196,8 +196,10 @@ def _translate_status_error(error: StatusError, endpoint: Endpoint, model: str) 
     if status in _BAD_REQUEST and _TOO_LONG.search(f"{message} {error.code} {error.type}"):
         return window_error(message)
     kind = Rejected if status in _REJECTED else ServerFault
+    is_long = status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE  # for a proxy before the server
+    advice = "Lower --chunk-tokens, or raise the limit of the proxy." if is_long else "Its log may say more."
     return kind(
-        f"{endpoint.display_url} failed with HTTP {status}: {message} Its log may say more.",
+        f"{endpoint.display_url} failed with HTTP {status}: {message} {advice}",
         retry_after=find_retry_after(error.response.headers),
     )
 

@@ -7,6 +7,7 @@ import pytest
 from conversion import convert
 from test_texts import epub
 
+from bookwheel.documents import sources
 from bookwheel.documents.opening import open_document
 from bookwheel.documents.readers import archives
 from bookwheel.errors import SourceError
@@ -102,6 +103,31 @@ def test_depth_and_number_are_bounded(tmp_path, monkeypatch):
     assert "leaf 1" in text
     assert "leaf 2" not in text
     assert "after the first 2: a.zip" in notes
+
+
+def test_files_are_counted_over_all_levels(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "_MOST_FILES", 10)
+    data = pack([(f"{number}.txt", f"leaf {number} ") for number in range(4)])
+    text, notes, _ = read(tmp_path, pack([(f"{number}.zip", data) for number in range(4)]))
+    assert text.count("leaf ") == 8
+    assert "after the first 10: a.zip (2)" in notes
+
+
+def test_a_name_with_many_signs_is_no_depth(tmp_path):
+    (tmp_path / "C# ####### notes.zip").write_bytes(pack([("a.txt", "leaf")]))
+    assert "leaf" in convert(tmp_path / "C# ####### notes.zip")[0][1].text
+
+
+def test_entries_of_the_same_bytes_are_a_bomb(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "_FREE", 1 << 16)
+    data = pack([("a.txt", "the same words " * 20_000)])
+    at = data.index(b"PK\x01\x02")
+    entry, end = data[at : (over := data.index(b"PK\x05\x06"))], data[over:]
+    count = (300).to_bytes(2, "little")
+    size = (300 * len(entry)).to_bytes(4, "little")
+    (tmp_path / "a.zip").write_bytes(data[:at] + entry * 300 + end[:8] + count * 2 + size + end[16:])
+    with pytest.raises(SourceError, match="zip bomb"):
+        convert(tmp_path / "a.zip")
 
 
 def test_an_archive_in_a_folder_or_a_mail_is_read_there(tmp_path):

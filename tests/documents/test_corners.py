@@ -156,6 +156,21 @@ def test_hours_beyond_a_day_are_hours(tmp_path):
     assert "161:30" in "".join(part.text for part in convert(workbook(tmp_path / "a.xlsx", fill))[0])
 
 
+def test_a_formula_whose_result_is_an_empty_text_has_one(tmp_path):
+    def fill(book):
+        sheet = book.add_worksheet("S")
+        sheet.write_row(0, 0, ["name", "paid", "note", "half"])
+        sheet.write_row(1, 0, ["Ann", 5])
+
+    path = workbook(tmp_path / "a.xlsx", fill)
+    cells = b'<c r="C2" t="str"><f>IF(B2&gt;0,"","unpaid")</f><v></v></c><c r="D2"><f t="shared" si="0"/></c></row>'
+    change(path, "xl/worksheets/sheet1.xml", (b"5</v></c></row>", b"5</v></c>" + cells))
+    parts, notes = convert(path)
+    assert "| Ann | 5 |" in parts[0].text
+    assert "=" not in parts[0].text
+    assert notes == ("formulas without a saved value, whose results are not known: a.xlsx#S (1)",)
+
+
 def test_a_time_is_read_to_the_second(tmp_path):
     def fill(book):
         stamp = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})

@@ -199,3 +199,16 @@ def test_escaped_letters_of_json_are_letters_and_signs_stay_escaped(size):
     assert found.count(r"\\u738b and\tß <b>") == 3
     assert found.count(r"\ud83d") == 3
     assert json.loads(found.partition("\n")[0]) == [value] * 3
+
+
+@pytest.mark.parametrize("size", [70_001, 70_004, 70_007])
+def test_an_escape_between_two_pieces_without_blanks_is_one(size):
+    text = json.dumps("\N{WRENCH}字\\u5b57" * 20_000)
+    found = "".join(decoding.resolve_escapes([text[at : at + size] for at in range(0, len(text), size)]))
+    assert json.loads(found) == json.loads(text)
+    assert found.count("\N{WRENCH}字") == 20_000
+
+
+def test_what_cannot_be_printed_stays_escaped():
+    text = json.dumps("\u2028\u202e\u200b\ufeff\ue000")
+    assert "".join(decoding.resolve_escapes([text])) == text

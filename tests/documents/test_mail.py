@@ -1,5 +1,6 @@
 """Mail: the message first, then each attachment under a line with its name."""
 
+import time
 from email.message import EmailMessage
 
 from conversion import convert
@@ -98,6 +99,14 @@ def test_a_paragraph_that_its_program_broke_is_one_line_again(tmp_path):
         assert f"We deliver on {date}\n" in text
         assert ("at most7,000" if delsp else "at most 7,000") in text
         assert "\n>> Oak: 7,400.\n-- \nQuaye" in text
+
+
+def test_a_broken_paragraph_of_a_whole_mail_is_joined_at_once(tmp_path):
+    lines = "words of it \n" * 100_000
+    (tmp_path / "a.eml").write_text(f"From: a@b.example\nContent-Type: text/plain; format=flowed\n\n{lines}end\n")
+    begun = time.process_time()
+    assert "words of it words" in convert(tmp_path / "a.eml")[0][0].text
+    assert time.process_time() - begun < 5
 
 
 def test_a_header_in_the_bytes_of_an_old_program_is_read(tmp_path):

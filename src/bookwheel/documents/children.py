@@ -104,8 +104,8 @@ class _Child:
         # What a parser needs, the import path of this process, and a folder of its own.
         names = [name for name in os.environ if name.upper() in _ENVIRONMENT or name.startswith("LC_")]
         kept = {name: os.environ[name] for name in names}
-        path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
         try:
+            path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
             self._folder = tempfile.mkdtemp(prefix="bookwheel-child-")
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "bookwheel.documents.child"],

@@ -39,7 +39,7 @@ from bookwheel.picture import Picture, PictureLine
 from bookwheel.types import Part
 
 # Raise it when a reader of ours gives another text: older conversions are then left alone, and go as the oldest.
-_VERSION: Final = 17
+_VERSION: Final = 18
 # The libraries whose text a conversion may be. A new release of one may read a file better.
 _CONVERTERS: Final = (
     *("pypdfium2", "lxml", "mammoth", "python-pptx", "python-calamine", "striprtf", "charset-normalizer"),
@@ -296,8 +296,11 @@ def _convert(file: SourceFile, reader: str, store: ConversionStore, show: Callab
 
     The `reader` is what pictures are read with: another one gives another text.
     """
+    digest = hashlib.sha256()
     with file.open() as stream:
-        digest = hashlib.file_digest(stream, "sha256")  # type: ignore[arg-type]
+        while block := stream.read(1 << 20):
+            check_cancelled()
+            digest.update(block)
     facts = [file.name, file.media, file.charset, file.suffix, file.everything, reader]
     digest.update(json.dumps([*facts, _VERSION, *find_releases()]).encode())
     key = digest.hexdigest()

@@ -83,7 +83,8 @@ def open_package(
     with source.open() as file, explain_damage(source.name, kind, advice), zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
         markup = sum(e.file_size for e in entries if e.filename.endswith(_MARKUP_SUFFIXES))
-        packed = sum(e.compress_size for e in entries)
+        # Entries can overlap, so that their sizes add up to more than there is.
+        packed = min(sum(e.compress_size for e in entries), source.fingerprint.size)
         if markup > _MOST_MARKUP or sum(e.file_size for e in entries) > max_unpacked_size(packed):
             raise SourceError(f"{source.name} unpacks to far more than a document holds: it is rejected as a zip bomb")
         if not locked and any(e.flag_bits & 1 for e in entries):

@@ -154,6 +154,7 @@ def decode_word(word: str | bytes, charset: str) -> str:
 _ESCAPE: Final = re.compile(
     r"\\(?:u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|u([0-9a-f]{4})|.)", re.IGNORECASE | re.DOTALL
 )
+_HIGH: Final = re.compile(r"\\u[dD][89abAB]")
 _BETWEEN_ESCAPES: Final = " ,:}\n"
 _FIRST_RESOLVED: Final = 0xA0
 
@@ -163,10 +164,19 @@ def resolve_escapes(pieces: Iterable[str]) -> Iterator[str]:
     rest = ""
     for piece in pieces:
         text = rest + piece
-        end = max(map(text.rfind, _BETWEEN_ESCAPES)) + 1 or len(text) * (len(text) > SAMPLE)
+        end = max(map(text.rfind, _BETWEEN_ESCAPES)) + 1 or _find_end(text) * (len(text) > SAMPLE)
         rest = text[end:]
         yield _ESCAPE.sub(_resolve, text[:end])
     yield _ESCAPE.sub(_resolve, rest)
+
+
+def _find_end(text: str) -> int:
+    """Return a place near the end that is within no escape, whose longest has twelve characters."""
+    end = text.find("\\", max(0, len(text) - 12))
+    if end < 0:
+        return len(text)
+    end -= 6 * bool(_HIGH.match(text, max(0, end - 6)))
+    return len(text[:end].rstrip("\\"))
 
 
 def _resolve(found: re.Match[str]) -> str:
@@ -174,8 +184,7 @@ def _resolve(found: re.Match[str]) -> str:
     letter = chr(int(other, 16)) if other else ""
     if high:
         letter = bytes.fromhex(high + low).decode("utf-16-be")
-    is_letter = letter >= chr(_FIRST_RESOLVED) and not "\ud800" <= letter <= "\udfff"
-    return letter if is_letter else found[0]
+    return letter if letter >= chr(_FIRST_RESOLVED) and letter.isprintable() else found[0]
 
 
 def _find_charset(sample: bytes, declared: str) -> str:

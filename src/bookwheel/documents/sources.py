@@ -17,6 +17,7 @@ import stat
 import tempfile
 import time
 import weakref
+from collections import Counter
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
@@ -45,6 +46,8 @@ class SourceWarnings:
 
     def __init__(self) -> None:
         self._places: dict[str, dict[str, int]] = {}
+        self.archives: Counter[str] = Counter()
+        """How many archives within the document are open at the moment, and how many of their files were read."""
 
     def add(self, what: str, where: str, count: int = 0) -> None:
         """Record that `what` happened at `where`: a file, a page; and how often, which is summed up."""

@@ -85,29 +85,41 @@ class EndpointSettings(TypedDict, total=False):
 class OpenAIModel:
     """A model behind an OpenAI-compatible endpoint. `connect` also asks the server for its window and tokenizer."""
 
-    def __init__(self, *, name: str, tokenizer: Tokenizer | None = None, **settings: Unpack[EndpointSettings]) -> None:
+    def __init__(
+        self,
+        *,
+        name: str,
+        base_url: str,
+        api_key: str | None = None,
+        account: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        deadline: float | None = None,
+        retries: int = DEFAULT_RETRIES,
+        concurrency: int | None = None,
+        plan: Plan | None = None,
+        tokenizer: Tokenizer | None = None,
+        window: int | None = None,
+        vision: str | None = None,
+        record_tokens: bool = False,
+        extra_body: Mapping[str, Any] | None = None,
+        stream: bool = False,
+    ) -> None:
         self.name = name
         self.endpoint = Endpoint.resolve(
-            settings["base_url"],
-            settings.get("api_key"),
-            account=settings.get("account"),
-            timeout=settings.get("timeout"),
-            deadline=settings.get("deadline"),
-            retries=settings.get("retries", DEFAULT_RETRIES),
+            base_url, api_key, account=account, timeout=timeout, deadline=deadline, retries=retries
         )
-        self.plan = settings.get("plan") or Plan()
+        self.plan = plan or Plan()
         self.tokenizer = tokenizer or EstimatingTokenizer()
-        self.window = settings.get("window")
-        self.vision = PictureRule.find(settings.get("vision"), name)
+        self.window = window
+        self.vision = PictureRule.find(vision, name)
         self.template_tokens = _TEMPLATE_TOKENS
         self.unsupported: set[str] = set()
         """The settings that this server has rejected."""
-        self._record = settings.get("record_tokens", False)
-        self._extra = dict(settings.get("extra_body") or {})
-        self._stream = settings.get("stream", False)
+        self._record = record_tokens
+        self._extra = dict(extra_body or {})
+        self._stream = stream
         self._streams_for_watchers = True
         self._software: ServerSoftware | None = None
-        concurrency = settings.get("concurrency")
         self._slots = asyncio.Semaphore(_CONCURRENCY if concurrency is None else concurrency)
         # A try of the client's own would multiply those of the reading, and would pass its budget unseen.
         self._client = replace(self.endpoint, retries=0).open_client()

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from bookwheel.types import Part
 
 _MOST_FILES: Final = 2000
-# Containers in containers: each adds its mark to the name.
 _MOST_LEVELS: Final = 8
 _BLOCK: Final = 1 << 20
 _UTF8_NAME: Final = 0x800
@@ -35,14 +34,25 @@ _SYSTEM: Final = frozenset({"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
 
 def read_archive(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield the text of each file below a line with its path."""
-    if source.name.count("#") >= _MOST_LEVELS:
+    if warnings.archives["open"] >= _MOST_LEVELS:
         raise SourceError(f"{source.name} is nested too deeply: unpack it first and give the folder")
+    warnings.archives["open"] += 1
+    try:
+        yield from _read_files(source, warnings)
+    finally:
+        warnings.archives["open"] -= 1
+
+
+def _read_files(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     named: Counter[str] = Counter()
     with open_package(source, "archive", "Download it again.", locked=True) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-        if len(entries) > _MOST_FILES:
-            warnings.add(f"files of archives left out, after the first {_MOST_FILES:,}", source.name)
-        for entry in entries[:_MOST_FILES]:
+        for at, entry in enumerate(entries):
+            if warnings.archives["files"] >= _MOST_FILES:
+                what = f"files of archives left out, after the first {_MOST_FILES:,}"
+                warnings.add(what, source.name, len(entries) - at)
+                break
+            warnings.archives["files"] += 1
             path = _find_path(entry)
             named[path] += 1
             path += f" ({named[path]})" if named[path] > 1 else ""

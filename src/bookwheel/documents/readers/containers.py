@@ -266,17 +266,19 @@ class _Leaves:
 
 def _join_flowed(text: str, drops_blanks: bool) -> str:
     """Return a text whose paragraphs are lines again: a program broke them behind blanks (RFC 3676)."""
-    lines: list[str] = []
+    paragraphs: list[list[str]] = []
     is_open, before = False, 0
     for line in text.split("\n"):
         depth = len(line) - len(line.lstrip(">"))
         words = line[depth:].removeprefix(" ")
         if is_open and depth == before and words != _SIGNATURE:
-            lines[-1] = lines[-1][:-1] + words if drops_blanks else lines[-1] + words
+            if drops_blanks:
+                paragraphs[-1][-1] = paragraphs[-1][-1][:-1]
+            paragraphs[-1].append(words)
         else:
-            lines.append(line)
+            paragraphs.append([line])
         is_open, before = words.endswith(" ") and words != _SIGNATURE, depth
-    return "\n".join(lines)
+    return "\n".join(map("".join, paragraphs))
 
 
 def _find_words(text: str) -> set[str]:

@@ -188,9 +188,9 @@ _COMMENTS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:comments/|threadedComments/)?
 _SHEETS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:worksheets|chartsheets)/[^/]*\.xml")
 _BOOK: Final = "xl/workbook.xml"
 _RELATIONS: Final = "xl/_rels/workbook.xml.rels"
-# Possessive: a comment or a run of blanks is walked once.
+# Possessive: a comment or a run of blanks is walked once. A result that is an empty text is a saved one (t="str").
 _UNSAVED_FORMULA: Final = re.compile(
-    rb"<c\b(?:[^<>]*?\br=[\"']([A-Z]{1,3})(\d{1,7}))?[^<>]*+>\s*+<f\b[^<>]*+(?:(?<=/)>|>([^<]*+)</f>)\s*+"
+    rb"<c\b(?![^<>]*\bt=[\"']str[\"'])(?:[^<>]*?\br=[\"']([A-Z]{1,3})(\d{1,7}))?[^<>]*+>\s*+<f\b[^<>]*+(?:(?<=/)>|>([^<]*+)</f>)\s*+"
     rb"(?:<v\s*+/>|<v>\s*+</v>)?+\s*+</c>"
 )
 # Rows and columns beyond the last value in which formulas are looked for.
@@ -343,7 +343,7 @@ def _list_formulas(source: SourceFile, warnings: SourceWarnings) -> dict[str, di
                 found[place] = {
                     (int(row) - 1, _count_letters(letters)): f"={html.unescape(text.decode('utf-8', 'replace'))}"
                     for letters, row, text in unsaved
-                    if row
+                    if row and text  # a formula of many cells has its text in the first
                 }
     return found
 

@@ -24,7 +24,7 @@ from bookwheel.documents.readers.pdf_sheet import Sheet
 from bookwheel.documents.readers.pdf_words import Hyphens, find_doubts, has_unseen_words, list_things, read_fragments
 from bookwheel.documents.readers.pictures import WHOLE, Figures, read_picture
 from bookwheel.documents.readers.recognition import Recognition
-from bookwheel.documents.sources import SourceFile, SourceWarnings
+from bookwheel.documents.sources import SourceFile, SourceWarnings, to_printable
 from bookwheel.errors import SourceError
 from bookwheel.picture import Picture
 from bookwheel.types import Part
@@ -62,7 +62,9 @@ def read_pdf(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             if document.get_formtype() in {pypdfium2.raw.FORMTYPE_XFA_FULL, pypdfium2.raw.FORMTYPE_XFA_FOREGROUND}:
                 warnings.add("a form in XFA, whose fields may not be read", name)
             for at in range(document.count_attachments()):
-                warnings.add("embedded files that are not read", f"{name}#{document.get_attachment(at).get_name()}")
+                warnings.add(
+                    "embedded files that are not read", f"{name}#{to_printable(document.get_attachment(at).get_name())}"
+                )
 
 
 def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:

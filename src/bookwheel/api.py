@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from pathlib import Path
+from typing import Any, overload
 
 from bookwheel.arguments import (
     Source,
@@ -21,17 +22,13 @@ from bookwheel.arguments import (
 )
 from bookwheel.configuration import Connection, load_configuration
 from bookwheel.documents.cancellation import run_cancellable
+from bookwheel.models.base import Model
 from bookwheel.plan import LIMITS, Plan
+from bookwheel.reading.loop import Way
 from bookwheel.reading.runner import Watch, ignore_event
 from bookwheel.reading.structured import format_schema
 from bookwheel.session import WayRequest, find_way, open_session, refuse_unknown
 from bookwheel.types import Reading, Status
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bookwheel.models.base import Model
-    from bookwheel.reading.loop import Way
 
 
 @overload

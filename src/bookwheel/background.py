@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 _Work = TypeVar("_Work", bound="asyncio.Future[Any]")

@@ -22,14 +22,18 @@ from typing import TYPE_CHECKING, Any, cast
 from bookwheel.companions import accompany
 from bookwheel.configuration import Configuration, Connection, load_configuration, names_chunks
 from bookwheel.errors import InputError
+from bookwheel.models.base import Model
 from bookwheel.models.patience import Patience, persist
 from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import SETTINGS, Budget, Plan, nest_settings, renew_budget
 from bookwheel.preset import load_preset_plan
 from bookwheel.reading import runner
+from bookwheel.reading.estimate import CostEstimate
 from bookwheel.reading.follow_up import carry_steps, continue_way
+from bookwheel.reading.loop import Way
 from bookwheel.reading.pictures import see_pictures
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.runner import Watch
 from bookwheel.reading.several import run_readings
 from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.ways.auto import choose_way, find_default_way
@@ -39,11 +43,7 @@ from bookwheel.types import Document, DocumentInfo, Reading, Status, Usage, WayC
 
 if TYPE_CHECKING:
     from bookwheel.journal import Journal, StoredDocument
-    from bookwheel.models.base import Model
     from bookwheel.models.weights import DownloadProgress
-    from bookwheel.reading.estimate import CostEstimate
-    from bookwheel.reading.loop import Way
-    from bookwheel.reading.runner import Watch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

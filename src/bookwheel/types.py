@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol, Self
 # The journal reads the annotations.
 from bookwheel.claims import Claim, Evidence, Fit, Sign, Verdict, choose_sign, sum_up_fits, sum_up_verdicts
 from bookwheel.flags import GAPS, NOT_TAKEN_IN, Flag
-from bookwheel.picture import Picture  # noqa: TC001
+from bookwheel.picture import Picture
 from bookwheel.plan import Plan
 
 

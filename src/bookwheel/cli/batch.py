@@ -14,6 +14,7 @@ from bookwheel.cli.options import OutPath, OutputOptions, ReadingOptions, Text, 
 from bookwheel.cli.output import print_json, print_line, print_note, stderr
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError
+from bookwheel.plan import Budget
 from bookwheel.plugins import require_extra
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from bookwheel.batch.run import BatchRun
     from bookwheel.models.base import Model
     from bookwheel.models.patience import Retry
-    from bookwheel.plan import Budget
 
 _SOME_FAILED: Final = 5
 _STOPPED: Final = 4

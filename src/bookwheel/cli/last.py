@@ -11,13 +11,11 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import NotKept
+from bookwheel.journal import Journal
 from bookwheel.journal.files import file_beside
-
-if TYPE_CHECKING:
-    from bookwheel.journal import Journal
 
 _END: Final = ".last"
 # Terminals and projects that are kept, the newest.

@@ -6,13 +6,10 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from bookwheel.journal.listing import ListedReading, list_rows
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 # The columns of a list, and the least width of each.
 _COLUMNS: Final = {"reading": 8, "when": 16, "status": 9, "cost": 4, "document": 8, "question": 8, "answer": 8}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -21,8 +22,6 @@ from bookwheel.plan import LIMITS, describe_setting
 from bookwheel.schema import FieldSpec, list_fields
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
     from bookwheel.journal import Journal
     from bookwheel.models.patience import Patience
     from bookwheel.models.registry import ModelAddress

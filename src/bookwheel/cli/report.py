@@ -9,9 +9,9 @@ from bookwheel.cli.ask import open_sources, read_questions, split_words
 from bookwheel.cli.options import OutPath, OutputOptions, ReadingOptions, define_options
 from bookwheel.cli.output import print_line, print_note
 from bookwheel.errors import InputError
+from bookwheel.plan import Plan
 
 if TYPE_CHECKING:
-    from bookwheel.plan import Plan
     from bookwheel.reports.matrix import Matrix
     from bookwheel.reports.report import ReportState
     from bookwheel.session import Session

@@ -9,11 +9,9 @@ import os
 import sys
 import unicodedata
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 if TYPE_CHECKING:
-    from typing import TextIO
-
     from rich.console import Console
     from rich.text import Text as RichText
 

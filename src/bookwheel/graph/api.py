@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bookwheel.arguments import Source, make_blocking, resolve_journal
 from bookwheel.errors import InputError
 from bookwheel.graph.facts import REQUEST, FactGraph, build_graph, is_graph
 from bookwheel.graph.way import NAME
 from bookwheel.journal import Journal
+from bookwheel.models.base import Model
 from bookwheel.tables.api import acollect
 from bookwheel.tables.build import apply_edits, build_table, load_rows
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bookwheel.models.base import Model
-    from bookwheel.tables.table import Table
-    from bookwheel.types import Reading
+from bookwheel.tables.table import Table
+from bookwheel.types import Reading
 
 
 async def acollect_graph(

@@ -14,11 +14,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import InputError
 from bookwheel.graph.around import find_lines
 from bookwheel.graph.facts import REQUEST, SENTENCE, build_graph
+from bookwheel.models.base import Model
+from bookwheel.plan import Plan
 from bookwheel.reading.estimate import CallCost, CostInputs, DocumentSize, measure_document
 from bookwheel.reading.guards import trim
 from bookwheel.reading.loop import answer, check_question
@@ -26,13 +28,9 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import build_idle_step, read_in_order
 from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.tables.build import build_table
+from bookwheel.tables.columns import TableRequest
 from bookwheel.tables.way import Collector, find_room, list_section_calls
 from bookwheel.types import Answer, Chunk, Document, DocumentInfo, Memory, Reading, Step
-
-if TYPE_CHECKING:
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
-    from bookwheel.tables.columns import TableRequest
 
 NAME: Final = "graph"
 _NOTE: Final = "facts around the question"

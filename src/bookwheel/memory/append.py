@@ -17,6 +17,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
@@ -28,12 +29,10 @@ from bookwheel.memory.entries import DatedText, NewFile, is_inside, join_words, 
 from bookwheel.memory.forgetting import go_on_forgetting
 from bookwheel.memory.pieces import MemoryUpdate, cut_piece, read_piece, read_time
 from bookwheel.memory.text_index import keep_index
+from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from bookwheel.memory.opened import OpenMemory
-    from bookwheel.types import Part
 
 # Characters of one text at most: it is held in memory while it is read.
 _MOST_CHARACTERS: Final = 16 << 20

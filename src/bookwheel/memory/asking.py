@@ -18,11 +18,12 @@ import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.claims import Claim, Fit, Verdict, doubt, mark_seen, sum_up_fits, sum_up_verdicts
 from bookwheel.errors import InputError
 from bookwheel.flags import GAPS, Flag
+from bookwheel.journal.memory_rows import MemoryVersion
 from bookwheel.memory.opened import OpenMemory, find_version
 from bookwheel.memory.passages import (
     DatedQuote,
@@ -37,6 +38,7 @@ from bookwheel.memory.speakers import is_named
 from bookwheel.memory.text_index import rank_passages
 from bookwheel.memory.values import find_rivals, find_told, list_newest, says_more, tells_change
 from bookwheel.models.base import Ability, find_wrapper, require_ability
+from bookwheel.plan import Plan
 from bookwheel.reading import loop
 from bookwheel.reading.follow_up import asks_for_more
 from bookwheel.reading.pictures import SeeingModel
@@ -52,11 +54,6 @@ from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
 from bookwheel.types import DocumentInfo, Status, Usage
 from bookwheel.verdict.judge import judge_answer
-
-if TYPE_CHECKING:
-    from bookwheel.journal.memory_rows import MemoryVersion
-    from bookwheel.plan import Plan
-
 
 _EMPTY: Final = "The memory is empty."
 _UNKNOWN: Final = "Nothing was known then."

@@ -19,20 +19,17 @@ import select
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import asdict, dataclass
-from typing import IO, TYPE_CHECKING, Any, Final, Protocol
+from pathlib import Path
+from typing import IO, Any, Final, Protocol
 
 from bookwheel.background import let_leave
 from bookwheel.errors import BudgetReached, SourceError
 from bookwheel.memory.append import read_waiting
 from bookwheel.memory.asking import ask, keep_answer
+from bookwheel.memory.opened import OpenMemory
 from bookwheel.memory.pieces import read_time
 from bookwheel.memory.record import answer_to_json, changes_to_json, update_to_json
 from bookwheel.types import Status
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bookwheel.memory.opened import OpenMemory
 
 # Bytes that are taken at once: a log of gigabytes is caught up with in blocks.
 _BLOCK: Final = 1 << 18

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bookwheel.arguments import find_own_model, make_blocking, open_source, resolve_journal
 from bookwheel.configuration import Connection
@@ -23,19 +23,17 @@ from bookwheel.errors import InputError
 from bookwheel.journal import Journal
 from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord, MemoryVersion, Tombstone
 from bookwheel.memory import append, asking, editing, forgetting
+from bookwheel.memory.asking import MemoryAnswer
 from bookwheel.memory.entries import NewFile
 from bookwheel.memory.files import FileCommand, run_command
 from bookwheel.memory.opened import WRITTEN_ABOUT, OpenMemory, begin_memory, find_version, open_memory
 from bookwheel.memory.pieces import MemoryUpdate, read_time
+from bookwheel.models.base import Model
 from bookwheel.plan import LIMITS
 from bookwheel.schema import parse
 from bookwheel.session import Session, open_session, refuse_unknown
+from bookwheel.types import Document
 from bookwheel.views.diff import LineChange, diff_memories
-
-if TYPE_CHECKING:
-    from bookwheel.memory.asking import MemoryAnswer
-    from bookwheel.models.base import Model
-    from bookwheel.types import Document
 
 
 class LastingMemory:

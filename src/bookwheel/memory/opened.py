@@ -8,26 +8,24 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import BudgetReached, InputError
 from bookwheel.journal.files import LockTaken
+from bookwheel.journal.memories import MemoryTables
 from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord, MemoryVersion, blank_version
 from bookwheel.memory.text_index import TextIndex
 from bookwheel.models.patience import PatientModel
+from bookwheel.plan import Budget, Plan
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.guards import is_empty
+from bookwheel.reading.loop import Way
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.auto import find_default_way
 from bookwheel.reading.ways.compose import ComposedWay
 from bookwheel.reading.ways.registry import check_abilities, load_way
 from bookwheel.session import Session, make_reading
 from bookwheel.types import DocumentInfo
-
-if TYPE_CHECKING:
-    from bookwheel.journal.memories import MemoryTables
-    from bookwheel.plan import Budget, Plan
-    from bookwheel.reading.loop import Way
 
 _NAME: Final = re.compile(r"[^\W_][\w.@-]{0,63}")
 _NOTE: Final = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.memory.speakers import TURN, find_time, find_turn, keep_spans, list_speakers
-from bookwheel.picture import Box  # noqa: TC001 - pydantic reads the annotations
+from bookwheel.picture import Box, Picture
 from bookwheel.plan import DESCRIBED
 from bookwheel.reading.prompts import language_of
 from bookwheel.text.questions import find_kind, shows_kind
@@ -19,7 +19,6 @@ from bookwheel.views.verdicts import describe_pages
 if TYPE_CHECKING:
     from bookwheel.journal.memory_pictures import MemoryPictures
     from bookwheel.journal.memory_rows import MemoryText
-    from bookwheel.picture import Picture
 
 # Characters of a passage of a text. A sign of Chinese says what several letters say, and is a token of its own.
 _PASSAGE: Final = {"en": 1200, "zh": 400}

@@ -10,14 +10,14 @@ from typing_extensions import TypedDict
 
 from bookwheel.documents.readers.pictures import place_quote
 from bookwheel.memory.passages import DatedQuote
+from bookwheel.models.base import Model
 from bookwheel.models.vision import find_vision
+from bookwheel.picture import Picture
 from bookwheel.reading.pictures import see_pictures
 
 if TYPE_CHECKING:
     from bookwheel.journal.memory_pictures import MemoryPictures
     from bookwheel.memory.opened import OpenMemory
-    from bookwheel.models.base import Model
-    from bookwheel.picture import Picture
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from bookwheel.claims import Claim, choose_sign
 from bookwheel.flags import GAPS
+from bookwheel.journal.memories import MemoryTables
 from bookwheel.journal.memory_rows import (
     BY_HAND,
     ChangedLine,
@@ -22,15 +23,14 @@ from bookwheel.journal.memory_rows import (
 from bookwheel.memory.opened import find_version
 from bookwheel.memory.passages import DatedQuote
 from bookwheel.memory.pictures import MemoryPictureJson, picture_to_json
+from bookwheel.memory.pieces import MemoryUpdate
 from bookwheel.schema import to_plain
 from bookwheel.types import Usage
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:
-    from bookwheel.journal.memories import MemoryTables
     from bookwheel.memory.asking import MemoryAnswer
     from bookwheel.memory.forgetting import ForgetPreview
-    from bookwheel.memory.pieces import MemoryUpdate
 
 
 class LineChangeJson(TypedDict):

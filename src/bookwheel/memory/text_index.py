@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Self
 
+from bookwheel.journal.memories import MemoryTables
 from bookwheel.journal.memory_rows import BY_HAND, MemoryText, MemoryVersion
 from bookwheel.memory.editing import list_written
 from bookwheel.memory.files import split_line
@@ -29,7 +30,6 @@ from bookwheel.reading.ways.document_index import name_index, pack_blocks, unpac
 from bookwheel.text.ranking import PackedWords, QuestionWords, WordIndex, find_stems
 
 if TYPE_CHECKING:
-    from bookwheel.journal.memories import MemoryTables
     from bookwheel.memory.opened import OpenMemory
 
 

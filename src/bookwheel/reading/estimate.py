@@ -12,13 +12,13 @@ from itertools import islice
 from math import ceil
 from typing import TYPE_CHECKING, Final, Self
 
+from bookwheel.plan import Layout, Plan
 from bookwheel.text.chunks import split
+from bookwheel.types import Document, Message
 
 if TYPE_CHECKING:
     from bookwheel.models.base import Model
-    from bookwheel.plan import Layout, Plan
     from bookwheel.reading.prompts import Prompts
-    from bookwheel.types import Document, Message
 
 # Only the first chunks are really cut; the rest of a longer document is taken to be like them.
 _SAMPLED_CHUNKS: Final = 200

@@ -25,22 +25,20 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.claims import Verdict
 from bookwheel.flags import NOT_TAKEN_IN, Flag
+from bookwheel.models.base import Model
 from bookwheel.patterns import compile_late
+from bookwheel.plan import Plan
 from bookwheel.reading import loop
+from bookwheel.reading.loop import Way
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
 from bookwheel.types import Answer, Document, Memory, Step, Usage, find_gaps
 from bookwheel.verdict.judge import judge_answer
-
-if TYPE_CHECKING:
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
-    from bookwheel.reading.loop import Way
 
 
 def find_unread_sections(steps: Sequence[Step]) -> tuple[Step, ...]:

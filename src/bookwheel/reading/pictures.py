@@ -27,11 +27,11 @@ from bookwheel.flags import Flag
 from bookwheel.models.base import Judgement, Model, ModelWrapper, find_wrapper
 from bookwheel.models.vision import PictureRule, find_vision, refuses_pictures
 from bookwheel.picture import MARK, Box, Picture, split_label
+from bookwheel.plan import Plan, Sampling
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.types import Document, Message, Reply
 
 if TYPE_CHECKING:
-    from bookwheel.plan import Plan, Sampling
     from bookwheel.text.tokens import Tokenizer
 
 _T = TypeVar("_T", Reply, Judgement)

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from bookwheel.claims import doubt
 from bookwheel.errors import (
@@ -37,6 +37,7 @@ from bookwheel.plan import Plan
 from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.guards import is_empty
+from bookwheel.reading.loop import Way
 from bookwheel.reading.pictures import SeeingModel, judge_by_sight, see_pictures
 from bookwheel.reading.prompts import language_of
 from bookwheel.reading.verdicts import judge
@@ -45,10 +46,6 @@ from bookwheel.reading.ways.spec import Threshold
 from bookwheel.text.tokens import EstimatingTokenizer, Tokenizer
 from bookwheel.types import Answer, Document, DocumentInfo, Reading, Status, Step, Usage
 from bookwheel.verdict.citations import assure
-
-if TYPE_CHECKING:
-    from bookwheel.reading.loop import Way
-
 
 # In a shorter prompt the chat template, which is not estimated, would count too much.
 _LEAST_TOKENS: Final = 1000

@@ -14,18 +14,16 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from itertools import zip_longest
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from bookwheel.models.base import Judgement, Likelihood, Model, ModelWrapper
+from bookwheel.models.patience import Patience
+from bookwheel.plan import Plan, Sampling
+from bookwheel.reading.loop import Way
 from bookwheel.reading.runner import StepStore, Watch, ignore_event, run_reading
 from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.ways.compose import ComposedWay
-
-if TYPE_CHECKING:
-    from bookwheel.models.patience import Patience
-    from bookwheel.plan import Plan, Sampling
-    from bookwheel.reading.loop import Way
-    from bookwheel.types import Answer, Document, Message, Reading, Reply, Step
+from bookwheel.types import Answer, Document, Message, Reading, Reply, Step
 
 _T = TypeVar("_T")
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.claims import BORNE_OUT, Verdict
+from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reports.checking import SourceLine, WrittenSentence, write_sentences
 from bookwheel.reports.output import Block
@@ -23,7 +24,6 @@ from bookwheel.types import Document, Reading, Status
 from bookwheel.views.verdicts import VERDICT_WORDS
 
 if TYPE_CHECKING:
-    from bookwheel.plan import Plan
     from bookwheel.session import Session, WayRequest
 
 

@@ -13,23 +13,22 @@ import asyncio
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError, NotKept
 from bookwheel.flags import GAPS, Flag
+from bookwheel.plan import Plan
 from bookwheel.reports.checking import SourceLine, WrittenSentence, write_sentences
 from bookwheel.reports.outline import Outline, check_writer, parse_outline
 from bookwheel.session import Session, WayRequest
 from bookwheel.tables.build import load_rows
+from bookwheel.tables.table import Table
 from bookwheel.tables.way import NAME
 from bookwheel.types import Document, Reading, Status, find_gaps
 
 if TYPE_CHECKING:
     Spans = list[tuple[int, int]]
-    from pathlib import Path
-
-    from bookwheel.plan import Plan
-    from bookwheel.tables.table import Table
 
 
 _NOT_READ = GAPS | {Flag.SKIPPED, Flag.UNREAD}

@@ -6,25 +6,22 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bookwheel.arguments import Source, find_own_model, make_blocking, open_source, resolve_journal
 from bookwheel.configuration import Connection, load_configuration
 from bookwheel.documents.cancellation import run_cancellable
 from bookwheel.journal import Journal
+from bookwheel.models.base import Model
+from bookwheel.plan import Plan
 from bookwheel.reading.runner import Watch, ignore_event
 from bookwheel.session import Session, WayRequest, open_session
 from bookwheel.tables.build import check_key, edit_row, load_rows
 from bookwheel.tables.columns import TableRequest
 from bookwheel.tables.proposal import CompleteRequest, complete_request
+from bookwheel.tables.table import Table
 from bookwheel.tables.way import join_parts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
-    from bookwheel.tables.table import Table
 
 
 @asynccontextmanager

@@ -14,10 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2s
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast, runtime_checkable
+from typing import Any, Final, Protocol, cast, runtime_checkable
 
 from bookwheel.documents.readers.pictures import place_quote
 from bookwheel.errors import InputError
+from bookwheel.journal import Journal
+from bookwheel.journal.kept_rows import KeptRows
+from bookwheel.picture import Picture
 from bookwheel.reading.pictures import PicturedDocument
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables.columns import Column, Kind, TableRequest
@@ -34,12 +37,6 @@ from bookwheel.tables.table import (
 )
 from bookwheel.tables.way import makes_table, parse_stored
 from bookwheel.types import Document, Reading, Status, Step
-
-if TYPE_CHECKING:
-    from bookwheel.journal import Journal
-    from bookwheel.journal.kept_rows import KeptRows
-    from bookwheel.picture import Picture
-
 
 _BEYOND: Final = 4000
 """Characters behind a section in which a row that begins in it may end, where no model saw the section alone."""

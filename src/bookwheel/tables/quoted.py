@@ -21,9 +21,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from bookwheel.picture import LABEL, MARK
+from bookwheel.reading.ways.spec import ReadingContext
 from bookwheel.tables.columns import Column, Kind, TableRequest
 from bookwheel.tables.framed_rows import FramedTable, fill_in_order, fill_table
 from bookwheel.tables.headers import has_named
@@ -35,10 +36,6 @@ from bookwheel.text.ranking import QuestionWords, find_stems, weigh_rarity
 from bookwheel.text.sentences import split_sentences
 from bookwheel.text.structure import Shape, split_parts
 from bookwheel.types import Chunk, Conversation, Document, Memory, Reply, Step
-
-if TYPE_CHECKING:
-    from bookwheel.reading.ways.spec import ReadingContext
-
 
 _PIECE: Final = 1 << 18
 """Characters whose structure is looked at together."""

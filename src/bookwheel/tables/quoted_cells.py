@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import Copies, Model, copy_spans
+from bookwheel.reading.prompts import Prompts
 from bookwheel.reading.ways.passages import GAP
 from bookwheel.reading.ways.question_scorer import SURE, is_label
 from bookwheel.tables.columns import NUMBER, Column, Kind
@@ -18,7 +19,6 @@ from bookwheel.text.numbers import place_dates
 from bookwheel.types import Usage
 
 if TYPE_CHECKING:
-    from bookwheel.reading.prompts import Prompts
     from bookwheel.tables.quoted import Unit
 
 

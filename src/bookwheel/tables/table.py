@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from typing_extensions import TypedDict
 
 from bookwheel.errors import InputError
 from bookwheel.flags import Flag
 from bookwheel.journal.kept_rows import run_query
+from bookwheel.picture import Box
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables import files
 from bookwheel.tables.columns import QUOTE, Column, Kind, TableRequest
@@ -28,10 +29,6 @@ from bookwheel.text.sanitize import escape_markdown
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Reading, find_gaps
 from bookwheel.views.verdicts import describe_unseen
-
-if TYPE_CHECKING:
-    from bookwheel.picture import Box
-
 
 _FACTS: Final = (QUOTE, "source", "page", "start", "end", "places", "proven", "contradicts", "by hand", "row")
 """What a record tells of a row besides its cells; `row` is the id by which it is edited."""

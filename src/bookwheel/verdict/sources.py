@@ -13,11 +13,11 @@ from bookwheel.claims import Evidence
 from bookwheel.flags import Flag
 from bookwheel.text.lines import find_lines, has_lines
 from bookwheel.text.matching import find_missing_words, parse_words
+from bookwheel.types import Part, Step
 from bookwheel.verdict.parsing import parse, share_terms
 from bookwheel.verdict.provenance import LineOrigin, SupportsSlice, find_origins
 
 if TYPE_CHECKING:
-    from bookwheel.types import Part, Step
     from bookwheel.verdict.search import LocatedSentence
 
 # Of a sentence's terms, those that a line of the memory must have to be what it rests on.

@@ -9,7 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from bookwheel.claims import Evidence
 from bookwheel.text.sanitize import escape_markdown, sanitize
+from bookwheel.types import Reading, Step
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
 from bookwheel.views.verdicts import (
     describe_claim,
@@ -21,8 +23,6 @@ from bookwheel.views.verdicts import (
 )
 
 if TYPE_CHECKING:
-    from bookwheel.claims import Evidence
-    from bookwheel.types import Reading, Step
     from bookwheel.verdict.provenance import LineOrigin
 
 _SIGNS = {ChangeKind.NEW: "+", ChangeKind.GONE: "-", ChangeKind.REWORDED: "~"}

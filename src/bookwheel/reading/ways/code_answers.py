@@ -18,11 +18,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.flags import Flag
+from bookwheel.models.base import Model
+from bookwheel.plan import Plan
 from bookwheel.reading.ways.compose import list_unread
 from bookwheel.reading.ways.document_index import cut_chunks, index_passages
+from bookwheel.reading.ways.passages import Window
 from bookwheel.reading.ways.spec import Decision
 from bookwheel.reading.ways.table_answers import ToldAnswer
 from bookwheel.text.code import closes, find_name, has_only_imports, is_program, is_remark, is_test
@@ -30,11 +33,6 @@ from bookwheel.text.lines import FILE_HEADER, find_lines, has_lines, skip_file_h
 from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.structure import Shape
 from bookwheel.types import Document, Memory, Step, Usage
-
-if TYPE_CHECKING:
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
-    from bookwheel.reading.ways.passages import Window
 
 _FILES: Final = re.compile(FILE_HEADER.pattern, re.MULTILINE)
 _NAME: Final = re.compile(r"`?(?P<name>(?:[A-Za-z_$][\w$]*(?:\.|::))*[A-Za-z_$][\w$]*)(?:\(\))?`?")

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from bookwheel.errors import InputError
 from bookwheel.flags import Flag
 from bookwheel.models.base import Ability, Model, require_ability
 from bookwheel.plan import Layout, Plan, Rank
 from bookwheel.reading import loop
+from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.spec import (
     Course,
@@ -33,9 +34,6 @@ from bookwheel.reading.ways.spec import (
 )
 from bookwheel.text.chunks import split_ahead
 from bookwheel.types import Answer, Chunk, Conversation, Document, Memory, Reply, Step, Usage
-
-if TYPE_CHECKING:
-    from bookwheel.reading.estimate import CallCost, CostInputs
 
 
 async def rewrite(context: ReadingContext, memory: Memory, chunk: Chunk) -> Step:

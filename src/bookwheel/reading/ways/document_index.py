@@ -13,15 +13,13 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, Final, Protocol, TypeVar, cast, runtime_checkable
 
 from bookwheel.reading.ways.passages import PassageIndex
 from bookwheel.text.chunks import split
 from bookwheel.text.ranking import WordIndex, list_words
+from bookwheel.text.tokens import Tokenizer
 from bookwheel.types import Chunk, Document
-
-if TYPE_CHECKING:
-    from bookwheel.text.tokens import Tokenizer
 
 Value = TypeVar("Value")
 

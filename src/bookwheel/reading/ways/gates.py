@@ -26,7 +26,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import WindowExceeded
 from bookwheel.flags import Flag
@@ -34,13 +34,11 @@ from bookwheel.models.accompanied import find_companions, find_gate, find_known_
 from bookwheel.models.base import Ability, Judgement, JudgingModel, Likelihood, require_ability
 from bookwheel.plan import Scorer
 from bookwheel.reading.estimate import CallCost, CostInputs
+from bookwheel.reading.prompts import Prompts
 from bookwheel.reading.ways.compose import ComposedWay, add_usage, build_idle_step
 from bookwheel.reading.ways.spec import Decision, Gate, ReadingContext, Threshold, Write
 from bookwheel.text.matching import parse_words
-
-if TYPE_CHECKING:
-    from bookwheel.reading.prompts import Prompts
-    from bookwheel.types import Chunk, Memory, Step
+from bookwheel.types import Chunk, Memory, Step
 
 # A score counts as near the threshold from this share of it on.
 _NEAR: Final = 0.5

@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.text.code import has_only_imports, is_test
 from bookwheel.text.lexicon import stem
+from bookwheel.text.lines import Span
 from bookwheel.text.matching import Passage
 from bookwheel.text.questions import AnswerKind, find_kind, shows_kind
 from bookwheel.text.ranking import QuestionWords, WordIndex, find_stems, spell_names, weigh_rarity
@@ -45,7 +46,6 @@ from bookwheel.text.sentences import split_sentences
 from bookwheel.text.structure import Shape, TextPart, split_parts
 
 if TYPE_CHECKING:
-    from bookwheel.text.lines import Span
     from bookwheel.text.tokens import Tokenizer
 
 SENTENCES: Final = 3

@@ -32,6 +32,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bookwheel.models.base import Ability, Copies, JudgingModel, Model, copy_spans, find_abilities
+from bookwheel.plan import Plan
+from bookwheel.reading.prompts import Prompts
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.gates import ask_judgement, score_question
 from bookwheel.reading.ways.passages import GAP, overlaps, split_windows
@@ -43,8 +45,6 @@ from bookwheel.verdict.parsing import NOT, parse
 
 if TYPE_CHECKING:
     from bookwheel.models.copying import CopiedSpan
-    from bookwheel.plan import Plan
-    from bookwheel.reading.prompts import Prompts
 
 
 # Of the question's words, the share that a sentence must have to say yes or no: then four of five are right; or to have

@@ -34,10 +34,11 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.flags import Flag
 from bookwheel.models.base import Ability, Model, require_ability
+from bookwheel.plan import Plan
 from bookwheel.reading import loop
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.prompts import Prompts, prompts_for
@@ -64,11 +65,8 @@ from bookwheel.reading.ways.quoted_memory import (
 )
 from bookwheel.reading.ways.spec import Decision, WaySpec
 from bookwheel.reading.ways.table_answers import ToldAnswer, find_table_answer, names_other_row
+from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Answer, Chunk, Conversation, Document, Memory, Reply, Step, Usage
-
-if TYPE_CHECKING:
-    from bookwheel.plan import Plan
-    from bookwheel.text.ranking import QuestionWords
 
 # Windows are searched in the best chunks only; one more costs seconds and rarely has the answer.
 _CHUNKS: Final = 2

@@ -12,21 +12,19 @@ from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from bookwheel.errors import InputError, Overloaded, TimedOut, Unreachable
 from bookwheel.models.base import Ability, Model, ModelWrapper, find_abilities, missing_ability
 from bookwheel.plan import GatePlan, Plan, Rank
 from bookwheel.plugins import list_names, require_plugin
 from bookwheel.reading.estimate import CostEstimate, CostInputs, add_up, list_loop_calls
+from bookwheel.reading.loop import Way
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.verdicts import list_judge_calls
 from bookwheel.reading.ways.compose import ComposedWay
 from bookwheel.reading.ways.spec import SEQUENTIAL, Threshold, WaySpec
-
-if TYPE_CHECKING:
-    from bookwheel.reading.loop import Way
-    from bookwheel.types import Document
+from bookwheel.types import Document
 
 GROUP: Final = "bookwheel.ways"
 BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(

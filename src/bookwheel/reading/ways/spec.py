@@ -18,21 +18,18 @@ Other ways are put together from parts (reading/ways/compose.py). A part answers
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from bookwheel.models.base import Ability, Model
+from bookwheel.plan import GatePlan, Plan
 from bookwheel.reading import loop
 from bookwheel.reading.estimate import CallCost, CostInputs, DocumentSize, measure_document
+from bookwheel.reading.loop import Way
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.types import Answer, Chunk, Document, Memory, Step, Usage, WayChoice
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from bookwheel.plan import GatePlan, Plan
-    from bookwheel.reading.loop import Way
 
 
 class Threshold(StrEnum):

@@ -9,22 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.passages import GAP, Window
 from bookwheel.text.cells import read_row, split_cells
 from bookwheel.text.comparisons import asks_comparison, compare_rows, find_outermost, list_superlatives, measure
+from bookwheel.text.lines import Span
 from bookwheel.text.questions import COUNTS, AnswerKind, Style, can_answer, find_counted, find_kind, find_style
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import find_cell, list_asked
 from bookwheel.text.selections import asks_bound, select_rows
 from bookwheel.text.structure import Shape
-
-if TYPE_CHECKING:
-    from bookwheel.text.lines import Span
-    from bookwheel.types import Document
-
+from bookwheel.types import Document
 
 _HOW_MANY: Final = re.compile(r"\bhow (?:many|much)\b|多少|几[个位张台]", re.IGNORECASE)
 # With a bound in it, such a question wants something else than the rows beyond the bound.

@@ -20,18 +20,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.flags import Flag
+from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.guards import is_grounded, next_memory
 from bookwheel.reading.loop import converse
 from bookwheel.reading.ways.compose import ComposedWay, add_usage, rewrite_after_all
 from bookwheel.reading.ways.spec import MemoryWriter, ReadingContext
+from bookwheel.text.tokens import Tokenizer
 from bookwheel.types import Chunk, Conversation, Finish, Memory, Step, Usage
-
-if TYPE_CHECKING:
-    from bookwheel.reading.estimate import CallCost, CostInputs
-    from bookwheel.text.tokens import Tokenizer
 
 _EDIT: Final = re.compile(
     r"\s*(?:[-*•]\s+)?(?P<verb>ADD|REPLACE|DROP|添加|替换|删除)\s*(?:LINE\s*|第)?(?P<line>\d{1,4})?\s*行?\s*"

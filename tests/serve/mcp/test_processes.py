@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -117,3 +119,23 @@ async def up(port: int) -> None:
                 await asyncio.sleep(0.02)
             else:
                 return
+
+
+@pytest.mark.slow
+def test_a_server_whose_answers_nobody_reads_ends_without_a_word(tmp_path: Path) -> None:
+    asked = command(tmp_path)
+    process = subprocess.Popen(
+        [asked.command, *asked.args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **asked.env},
+    )
+    process.stdout.close()
+    who = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": who}).encode() + b"\n"
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(line * 20)
+        process.stdin.close()
+    assert process.stderr.read() == b""
+    assert process.wait(60) == 0

@@ -79,8 +79,12 @@ class ProtocolServer(MCPServer):
 
         # The SDK only walks over the lines of its input.
         checked = cast("anyio.AsyncFile[str]", check_lines())
-        async with stdio_server(checked) as (messages, answers):
-            await inner.run(messages, answers, inner.create_initialization_options())
+        try:
+            async with stdio_server(checked) as (messages, answers):
+                await inner.run(messages, answers, inner.create_initialization_options())
+        except* BrokenPipeError:
+            # Nobody reads the answers any more, nor will anybody read what stands in the buffer.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _take_stdin() -> BinaryIO:

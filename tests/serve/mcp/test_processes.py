@@ -123,19 +123,16 @@ async def up(port: int) -> None:
 
 @pytest.mark.slow
 def test_a_server_whose_answers_nobody_reads_ends_without_a_word(tmp_path: Path) -> None:
-    asked = command(tmp_path)
-    process = subprocess.Popen(
-        [asked.command, *asked.args],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, **asked.env},
-    )
-    process.stdout.close()
+    asked, pipe = command(tmp_path), subprocess.PIPE
     who = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": who}).encode() + b"\n"
-    with contextlib.suppress(BrokenPipeError):
-        process.stdin.write(line * 20)
+    environment = {**os.environ, **asked.env}
+    with subprocess.Popen(
+        [asked.command, *asked.args], stdin=pipe, stdout=pipe, stderr=pipe, env=environment, bufsize=0
+    ) as process:
+        process.stdout.close()
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(line * 20)
         process.stdin.close()
-    assert process.stderr.read() == b""
-    assert process.wait(60) == 0
+        assert process.stderr.read() == b""
+    assert process.returncode == 0

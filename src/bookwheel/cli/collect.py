@@ -13,11 +13,11 @@ from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.options import OutPath, OutputOptions, ReadingOptions, Text, Texts, define_options
 from bookwheel.cli.output import EXIT_CODES, find_exit_code, print_json, print_line, print_note
 from bookwheel.errors import InputError
-from bookwheel.journal import Journal
-from bookwheel.plan import Plan
 
 if TYPE_CHECKING:
     from bookwheel.graph.facts import FactGraph
+    from bookwheel.journal import Journal
+    from bookwheel.plan import Plan
     from bookwheel.session import Session
     from bookwheel.tables.build import ShownTable
     from bookwheel.tables.columns import TableRequest

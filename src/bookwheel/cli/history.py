@@ -13,13 +13,13 @@ from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.options import ModelOptions, OutputOptions, PositiveInt, Text
 from bookwheel.cli.output import print_event, print_json, print_line, print_note, stdout
 from bookwheel.errors import BookwheelError, InputError
-from bookwheel.journal import Journal
 from bookwheel.schema import to_plain
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Memory, Reading, Status
 from bookwheel.views.verdicts import describe_span
 
 if TYPE_CHECKING:
+    from bookwheel.journal import Journal
     from bookwheel.reading.worth import ReadingWorth
 
 # Seconds between two looks at the journal for new steps.

@@ -11,11 +11,13 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import NotKept
-from bookwheel.journal import Journal
 from bookwheel.journal.files import file_beside
+
+if TYPE_CHECKING:
+    from bookwheel.journal import Journal
 
 _END: Final = ".last"
 # Terminals and projects that are kept, the newest.

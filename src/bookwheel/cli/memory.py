@@ -16,16 +16,16 @@ from bookwheel.cli.commands import CommandGroup
 from bookwheel.cli.options import CallOptions, ModelOptions, OutputOptions, PlanOptions, PositiveInt, Text, Words
 from bookwheel.cli.output import EXIT_CODES, count, print_json, print_line, print_note
 from bookwheel.cli.resume import choose_memory
-from bookwheel.documents.opening import SourceDocument
 from bookwheel.errors import InputError
 from bookwheel.memory import record as records
-from bookwheel.memory.opened import OpenMemory
-from bookwheel.memory.pieces import MemoryUpdate
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
+    from bookwheel.documents.opening import SourceDocument
     from bookwheel.memory.asking import MemoryAnswer
+    from bookwheel.memory.opened import OpenMemory
+    from bookwheel.memory.pieces import MemoryUpdate
 
 GAPS_CODE: Final = 5
 _SIGNS: Final = {"new": "+", "gone": "-", "reworded": "~"}

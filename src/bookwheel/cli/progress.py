@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from rich.console import Group
 from rich.live import Live
@@ -15,8 +15,10 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColum
 from bookwheel.cli.output import format_flags, format_place, memory_diff, stderr
 from bookwheel.cli.runner import StepLines, format_retry
 from bookwheel.cli.terminal import StyledLine, Terminal
-from bookwheel.models.patience import Retry
-from bookwheel.types import Answer, Reading, Step
+
+if TYPE_CHECKING:
+    from bookwheel.models.patience import Retry
+    from bookwheel.types import Answer, Reading, Step
 
 # The end of a longer memory is shown, so that it fits the terminal.
 _MEMORY_LINES: Final = 16

@@ -8,15 +8,18 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bookwheel.cli import STDIN
 from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.options import CallOptions, Words
 from bookwheel.errors import InputError
-from bookwheel.journal import Journal
-from bookwheel.reading.loop import Way
 from bookwheel.session import find_way
 from bookwheel.types import Memory, Reading, Status
+
+if TYPE_CHECKING:
+    from bookwheel.journal import Journal
+    from bookwheel.reading.loop import Way
 
 
 async def resume(

@@ -7,7 +7,6 @@ import signal
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from bookwheel.cli.last import remember_last
@@ -24,7 +23,6 @@ from bookwheel.cli.output import (
 from bookwheel.cli.terminal import StyledLine, Terminal
 from bookwheel.errors import WorkCancelled
 from bookwheel.flags import Flag
-from bookwheel.models.base import Model
 from bookwheel.models.patience import Retry, format_duration
 from bookwheel.reading.follow_up import count_carried
 from bookwheel.record import reading_to_json, step_to_json, summary_to_json
@@ -32,8 +30,11 @@ from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Answer, Document, Memory, Reading, Status, Step
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from bookwheel.cli.options import OutputOptions
     from bookwheel.documents.conversions import OpeningProgress
+    from bookwheel.models.base import Model
     from bookwheel.session import Prepared, Session
 
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.output import format_step_title, format_usage, memory_diff, print_verdict, stdout
 from bookwheel.cli.terminal import StyledLine, Terminal
-from bookwheel.journal import Journal
 from bookwheel.journal.files import journal_path
 from bookwheel.plugins import list_plugins, load_plugin
 from bookwheel.text.sanitize import sanitize
-from bookwheel.types import Reading, Step
 from bookwheel.views.verdicts import describe_pages, describe_span
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bookwheel.journal import Journal
     from bookwheel.reading.worth import ReadingWorth, Worth
+    from bookwheel.types import Reading, Step
     from bookwheel.verdict.provenance import LineOrigin
 
 GROUP: Final = "bookwheel.notes"

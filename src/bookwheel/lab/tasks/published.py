@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import bookwheel.lab.tasks.published_helmet as helmet
+import bookwheel.lab.tasks.published_prompts as prompts
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring import METRICS, Score
-from bookwheel.lab.tasks import published_helmet as helmet
-from bookwheel.lab.tasks import published_prompts as prompts
 from bookwheel.lab.tasks.base import PublishedCall, Sample, take_first_line
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.cli.runner import WaitLines, format_retry
+from bookwheel.cli.watching import WaitLines, format_retry
 from bookwheel.errors import Overloaded, ServerFault
 from bookwheel.models import registry
 from bookwheel.models.patience import Retry

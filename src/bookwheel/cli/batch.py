@@ -161,7 +161,7 @@ class BatchWatcher:
     def __init__(self, batch: BatchRun, *, is_silent: bool) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        from bookwheel.cli.runner import WaitLines
+        from bookwheel.cli.watching import WaitLines
 
         self._console = stderr()
         self._is_silent = is_silent

@@ -13,8 +13,8 @@ from rich.panel import Panel
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from bookwheel.cli.output import format_flags, format_place, memory_diff, stderr
-from bookwheel.cli.runner import StepLines, format_retry
 from bookwheel.cli.terminal import StyledLine, Terminal
+from bookwheel.cli.watching import StepLines, format_retry
 
 if TYPE_CHECKING:
     from bookwheel.models.patience import Retry

@@ -97,7 +97,8 @@ async def edit(
 async def _read_on(old: Reading, journal: Journal, options: CallOptions, way: Way) -> int:
     """Read on with the model that began, unless the options name another."""
     from bookwheel.cli.output import stderr
-    from bookwheel.cli.runner import WaitLines, read_to_end
+    from bookwheel.cli.runner import read_to_end
+    from bookwheel.cli.watching import WaitLines
     from bookwheel.configuration import load_configuration
     from bookwheel.models.patience import Patience
 

@@ -1,4 +1,4 @@
-"""Run a command's coroutine, and readings with their progress: a live view, lines of each step, or lines of JSON."""
+"""Run a command's coroutine, and readings with their progress: a live view, lines in a log, or lines of JSON."""
 
 from __future__ import annotations
 
@@ -7,24 +7,20 @@ import signal
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bookwheel.cli.last import remember_last
 from bookwheel.cli.output import (
     find_exit_code,
-    format_step_title,
-    memory_diff,
     print_answer,
     print_event,
     print_json,
     print_note,
     stderr,
 )
-from bookwheel.cli.terminal import StyledLine, Terminal
+from bookwheel.cli.terminal import StyledLine
+from bookwheel.cli.watching import StepLines, WaitLines
 from bookwheel.errors import WorkCancelled
-from bookwheel.flags import Flag
-from bookwheel.models.patience import Retry, format_duration
-from bookwheel.reading.follow_up import count_carried
 from bookwheel.record import reading_to_json, step_to_json, summary_to_json
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Answer, Document, Memory, Reading, Status, Step
@@ -35,64 +31,8 @@ if TYPE_CHECKING:
     from bookwheel.cli.options import OutputOptions
     from bookwheel.documents.conversions import OpeningProgress
     from bookwheel.models.base import Model
+    from bookwheel.models.patience import Retry
     from bookwheel.session import Prepared, Session
-
-
-# Of an outage, in a log.
-_SECONDS_BETWEEN_LINES: Final = 60.0
-
-
-class WaitLines:
-    """Shows no progress, but says that a reading waits: when a call begins to fail, then once a minute."""
-
-    def __init__(self, console: Terminal) -> None:
-        self._console = console
-        self._due = 0.0
-
-    def __call__(self, event: Step | Answer) -> None:
-        """Say nothing."""
-
-    def report_retry(self, retry: Retry) -> None:
-        """Print a line if one is due."""
-        if retry.wait and (retry.tries == 1 or retry.seconds >= self._due):
-            self._due = retry.seconds + _SECONDS_BETWEEN_LINES
-            self._console.print(StyledLine(format_retry(retry), style="yellow"))
-
-
-def format_retry(retry: Retry) -> str:
-    """Return a failed call as one line: the reason, and when it is tried again."""
-    when = f"in {retry.wait:.0f} s" if retry.wait else "now"
-    since = f", {format_duration(retry.seconds)} after the first" if retry.seconds >= 1 else ""
-    reason = sanitize(str(retry.error)).partition(". ")[0].rstrip(".")  # the advice is for when patience is over
-    return f"waiting for the model: {reason}. Try {retry.tries + 1} comes {when}{since}."
-
-
-class StepLines(WaitLines):
-    """Shows the progress of a reading in a few lines for each step."""
-
-    def __init__(self, reading: Reading, console: Terminal) -> None:
-        super().__init__(console)
-        self._length = max(reading.document.length, 1)
-        # What an earlier reading has read says nothing of how far this one is.
-        own = reading.steps[count_carried(reading.steps) :]
-        self._lengths = [_measure(step) for step in own if Flag.UNREAD not in step.flags]
-
-    def __call__(self, event: Step | Answer) -> None:
-        if isinstance(event, Step) and Flag.UNREAD not in event.flags:
-            # A step of no chunk says nothing about how many there are.
-            self._lengths += [_measure(event)] if _measure(event) else []
-            number = event.chunk.index + 1
-            self._show(event, max(number, round(self._length * len(self._lengths) / max(sum(self._lengths), 1))))
-
-    def _show(self, step: Step, chunks: int) -> None:
-        self._console.print(format_step_title(step, of=f" of about {chunks}"))
-        for line in memory_diff(step.before.text, step.after.text, unchanged=False):
-            self._console.print(StyledLine("  ") + line)
-
-
-def _measure(step: Step) -> int:
-    return step.chunk.end - step.chunk.start
-
 
 _T = TypeVar("_T")
 

@@ -52,7 +52,6 @@ _SHARE: Final = 0.5
 _MOST_BLOCKS: Final = 40
 _BETWEEN: Final = "\n\n"
 
-
 OpeningProgress = Callable[[str, int, int, int | None], None]
 """Called while files are converted with a file's name, how many are done, how many there are, and the page it is at."""
 

@@ -36,6 +36,7 @@ from bookwheel.documents.opening import open_document
         (["ask", "{book}", "{question}", "--chunk-tokns", "9"], "chunk-tokens"),
         (["ask", "", "{question}"], "SOURCE is empty"),
         (["ask", "{question}", "{dir}"], "comes last"),
+        (["ask", "{dir}/my notes.txt", "{dir}"], "does not exist"),
         (["ask", "{book}", "{question}", "--model", ""], "--model"),
         (["ask", "{book}", "{question}", "--preset", ""], "--preset"),
         (["ask", "{book}", "{question}", "--prompts", ""], "--prompts"),

@@ -156,13 +156,17 @@ def _find_sources(words: Sequence[str], question: str, usage: str = _USAGE) -> l
             file = question if is_there else "FILE"
             raise InputError(f"{missing} {shorten(question, 80)!r}: {usage.replace('FILE', file)}")
         return ["-"]
-    # A word can be asked about though a folder has its name, but not of what has blanks and is not there.
-    if _is_path(question) and (Path(question).is_file() or any(" " in one and not _is_path(one) for one in sources)):
+    # A word can be asked about though a folder has its name, but not of a sentence in the place of a file.
+    if _is_path(question) and (Path(question).is_file() or any(map(_is_question, sources))):
         raise InputError(f"{shorten(question, 80)!r} is a file or a folder, and what is asked comes last: {usage}")
     if not all(source.strip() for source in sources):
         # An empty path is the current folder; a shell makes one of an unset variable in quotes.
         raise InputError('a SOURCE is empty; name a file, a folder, a URL or "-"')
     return sources
+
+
+def _is_question(word: str) -> bool:
+    return word.strip().endswith(("?", "？")) and not _is_path(word)
 
 
 def _is_path(word: str) -> bool:

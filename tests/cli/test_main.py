@@ -27,6 +27,10 @@ def test_the_import_is_light() -> None:
     assert not loaded & {"openai", "rich", "tokenizers", "xllamacpp", "torch", "numpy", "argparse", "pydantic"}
 
 
+def test_what_scripts_and_commands_begin_with_loads_no_library_of_http() -> None:
+    assert "httpx2" not in loaded_after("import bookwheel.api, bookwheel.models.server_models")
+
+
 def test_the_help_imports_no_command() -> None:
     main = "from bookwheel.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass"
     loaded = loaded_after(main)

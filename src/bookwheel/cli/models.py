@@ -70,7 +70,6 @@ async def models(
     """
     from bookwheel.cli.runner import show_download
     from bookwheel.models import weights
-    from bookwheel.models.server_models import list_served_models
 
     environment = Environment.load()
     if fetch:
@@ -91,6 +90,8 @@ async def models(
     ]
     served: list[_ModelRow] = []
     if connection.url:
+        from bookwheel.models.server_models import list_served_models
+
         endpoint = connection.resolve_endpoint(connection.timeout)
         listed = await list_served_models(endpoint)
         served = [_ModelRow(name=model.name, where=endpoint.display_url, ready="yes") for model in listed]

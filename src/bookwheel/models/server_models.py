@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import UnknownModel
-from bookwheel.models.client import Client
 from bookwheel.models.completion import parse_count
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.server_errors import StatusError, is_html, request_errors, translate_error, wrong_address_error
+
+if TYPE_CHECKING:
+    from bookwheel.models.client import Client
 
 _WINDOWS: Final = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx")
 _MOST_NAMES: Final = 20

@@ -47,6 +47,11 @@ def test_a_runnable_reads_and_composes(book: Path, options: dict) -> None:
     assert "Gulls" in what
 
 
+def test_a_runnable_tells_what_comes_out() -> None:
+    schema = reading_runnable().get_output_schema().model_json_schema()
+    assert {"answer", "claims", "evidence"} <= schema["$defs"]["Reading"]["properties"].keys()
+
+
 def test_langchains_documents_are_read_as_one_text(options: dict) -> None:
     halves = [Document(TEXT[:900], metadata={"source": "harbour.md"}), Document(TEXT[900:])]
     reading = reading_runnable(**options).invoke({"source": halves, "question": QUESTION})

@@ -33,11 +33,14 @@ class Question(TypedDict):
 def reading_runnable(**options: Any) -> Runnable[Question, Reading]:
     """Return a Runnable from {"source", "question"} to a Reading."""
 
-    def run(inputs: Question) -> Any:
-        return read(_convert_source(inputs["source"]), inputs["question"], **options)
+    # LangChain makes the schema of the output by these annotations.
+    def run(inputs: Question) -> Reading:
+        reading: Reading = read(_convert_source(inputs["source"]), inputs["question"], **options)
+        return reading
 
-    async def arun(inputs: Question) -> Any:
-        return await aread(_convert_source(inputs["source"]), inputs["question"], **options)
+    async def arun(inputs: Question) -> Reading:
+        reading: Reading = await aread(_convert_source(inputs["source"]), inputs["question"], **options)
+        return reading
 
     return RunnableLambda(run, arun, name="bookwheel")
 

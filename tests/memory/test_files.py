@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from bookwheel import LastingMemory
@@ -88,6 +90,14 @@ def test_what_cannot_be_done_is_said_in_the_tools_words(say, command, more, word
     say("create", file_text="a\nb\na")
     with pytest.raises(InputError, match=words):
         say(command, **more)
+
+
+def test_what_repeats_itself_is_looked_for_as_fast_as_anything() -> None:
+    files, began = MemoryFiles({"/memories/a": "x" * 200_000}), time.process_time()
+    command = FileCommand(command="str_replace", path="/memories/a", old_str="x" * 100_000 + "y", new_str="")
+    with pytest.raises(InputError, match="did not appear"):
+        files.run(command)
+    assert time.process_time() - began < 2
 
 
 def test_lines_of_others_are_left_alone() -> None:

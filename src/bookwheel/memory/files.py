@@ -128,8 +128,7 @@ class MemoryFiles:
         shown, old, new = (command.require(name) for name in ("path", "old_str", "new_str"))
         path = self._find_file(shown)
         text = self.files[path]
-        # Overlapping ones too.
-        places = [found.start() for found in re.finditer(f"(?={re.escape(old)})", text)]
+        places = _find_all(text, old)
         if not places:
             raise InputError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {shown}.")
         lines = [text.count("\n", 0, place) for place in places]
@@ -240,6 +239,15 @@ def _resolve(path: str) -> str:
 
 def _is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
+
+
+def _find_all(text: str, words: str) -> list[int]:
+    """Return all places of some words, overlapping ones too."""
+    places, at = list[int](), text.find(words)
+    while at >= 0:
+        places.append(at)
+        at = text.find(words, at + 1)
+    return places
 
 
 def _number(lines: list[str], first: int) -> str:

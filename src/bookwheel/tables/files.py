@@ -21,7 +21,6 @@ FORMATS: Final = (".csv", ".jsonl", ".parquet")
 TARGETS: Final = (*FORMATS, ".xlsx")
 # Spreadsheets and some editors write a mark of their own at the beginning of a file.
 _ENCODING: Final = "utf-8-sig"
-_MOST_SHEET_ROWS: Final = 1_048_575
 # What a spreadsheet shows as it is, though it begins with a sign.
 _NUMBER: Final = re.compile(r"-\d+(?:[.,]\d+)*")
 
@@ -139,30 +138,17 @@ def _write_parquet(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> N
     import pyarrow as pa
     from pyarrow import parquet
 
-    whole = [{name: _to_printable(row.get(name)) for name in columns} for row in rows]
-    parquet.write_table(pa.Table.from_pylist(whole), path)
+    parquet.write_table(pa.Table.from_pylist(_make_printable(rows, columns)), path)
 
 
 def _write_workbook(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> None:
-    import xlsxwriter
+    from bookwheel.tables.workbooks import write_workbook
 
-    if len(rows) > _MOST_SHEET_ROWS:
-        raise InputError(f"a sheet holds {_MOST_SHEET_ROWS:,} rows and there are {len(rows):,}: write .csv or .parquet")
-    # Texts stay texts, whatever sign they begin with: none is a formula or a link.
-    settings = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
-    book = xlsxwriter.Workbook(path, settings)
-    sheet = book.add_worksheet("rows")
-    for number, row in enumerate([dict(zip(columns, columns, strict=True)), *rows]):
-        for at, name in enumerate(columns):
-            value = _to_printable(row.get(name))
-            if isinstance(value, bool | int | float):
-                sheet.write(number, at, value)
-            elif value is not None:
-                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-                if sheet.write_string(number, at, text):
-                    raise InputError(f"{name!r} of row {number} is too long for a cell: write .csv or .jsonl")
-    sheet.freeze_panes(1, 0)
-    book.close()
+    write_workbook(path, _make_printable(rows, columns), columns)
+
+
+def _make_printable(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:
+    return [{name: _to_printable(row.get(name)) for name in columns} for row in rows]
 
 
 def _to_printable(value: Any) -> Any:

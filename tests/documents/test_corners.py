@@ -1,5 +1,6 @@
 """What stands in a corner of a container is read or named, and one bad leaf costs none of the others."""
 
+import datetime as dt
 import json
 import time
 import zipfile
@@ -12,6 +13,8 @@ from pptx.chart.data import CategoryChartData, XyChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 from test_leaves import lose
+
+from bookwheel.documents.readers import tables
 
 DEEP = "<div>" * 3000 + "leafdeep" + "</div>" * 3000
 BRACKETS = "(" * 3000
@@ -171,13 +174,36 @@ def test_a_formula_whose_result_is_an_empty_text_has_one(tmp_path):
     assert notes == ("formulas without a saved value, whose results are not known: a.xlsx#S (1)",)
 
 
-def test_a_time_is_read_to_the_second(tmp_path):
+def test_a_time_is_read_to_the_thousandth_of_a_second_and_keeps_its_day(tmp_path):
     def fill(book):
-        stamp = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
-        book.add_worksheet("S").write_row(0, 0, ["Run on", 45931.520833333], stamp)
+        stamp = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss.000"})
+        book.add_worksheet("S").write_row(0, 0, ["Run on", 45931.520833333, 45657.999998], stamp)
 
     parts, _ = convert(workbook(tmp_path / "a.xlsx", fill))
-    assert "2025-10-01 12:30:00" in "".join(part.text for part in parts)
+    assert "2025-10-01 12:30:00 | 2024-12-31 23:59:59.827" in "".join(part.text for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (dt.datetime.fromisoformat("2025-10-01 12:29:59.999999"), "2025-10-01 12:30:00"),
+        (dt.datetime.fromisoformat("9999-12-31 23:59:59.999999"), "9999-12-31 23:59:59.999"),
+        (dt.datetime.fromisoformat("2025-10-01"), "2025-10-01"),
+        (dt.timedelta(seconds=83.45), "0:01:23.450"),
+        (dt.timedelta(hours=161, minutes=29, seconds=59, microseconds=999_999), "161:30"),
+        (dt.timedelta(hours=-1.5), "-1:30"),
+        (dt.timedelta(seconds=-30), "-0:00:30"),
+    ],
+)
+def test_a_moment_and_a_duration_of_any_sign_are_what_they_are(value, shown):
+    assert tables._to_text(value) == shown
+
+
+@pytest.mark.parametrize("attribute", [b'r="A1" ', b"t=' "])
+def test_a_tag_of_any_length_is_walked_once(attribute):
+    began = time.process_time()
+    assert not tables._UNSAVED_FORMULA.findall(b"<c " + attribute * 60_000 + b">")
+    assert time.process_time() - began < 2
 
 
 def test_an_empty_cell_and_a_formula_with_its_value_are_no_formulas_without(tmp_path):

@@ -51,8 +51,7 @@ def read_csv(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield the rows as a Markdown table. A file that is no table comes as it is, and so does what follows damage."""
     with source.open() as file:
         pieces = decode(file.read, source.name, warnings, source.charset)
-        head = next(pieces, "")
-        head = _EXCEL_SEPARATOR.sub("", head)
+        head = _EXCEL_SEPARATOR.sub("", next(pieces, ""))
         separator = _find_separator(head[:_SAMPLE])
         if not separator:
             yield from (Part(text=text, source=source.name) for text in chain((head,), pieces) if text)
@@ -188,11 +187,12 @@ _COMMENTS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:comments/|threadedComments/)?
 _SHEETS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:worksheets|chartsheets)/[^/]*\.xml")
 _BOOK: Final = "xl/workbook.xml"
 _RELATIONS: Final = "xl/_rels/workbook.xml.rels"
-# Possessive: a comment or a run of blanks is walked once. A result that is an empty text is a saved one (t="str").
+# Possessive: a tag or a run of blanks is walked once. A result that is an empty text is a saved one (t="str").
 _UNSAVED_FORMULA: Final = re.compile(
-    rb"<c\b(?![^<>]*\bt=[\"']str[\"'])(?:[^<>]*?\br=[\"']([A-Z]{1,3})(\d{1,7}))?[^<>]*+>\s*+<f\b[^<>]*+(?:(?<=/)>|>([^<]*+)</f>)\s*+"
-    rb"(?:<v\s*+/>|<v>\s*+</v>)?+\s*+</c>"
+    rb"<c\b([^<>]*+)>\s*+<f\b[^<>]*+(?:(?<=/)>|>([^<]*+)</f>)\s*+(?:<v\s*+/>|<v>\s*+</v>)?+\s*+</c>"
 )
+_EMPTY_TEXT: Final = re.compile(rb"\bt=[\"']str[\"']")
+_CELL_PLACE: Final = re.compile(rb"\br=[\"']([A-Z]{1,3})(\d{1,7})")
 # Rows and columns beyond the last value in which formulas are looked for.
 _BEYOND: Final = 100
 _HIDDEN: Final = re.compile(rb"\b(?:hidden=[\"'](?:1|true)|visibility=[\"'](?:collapse|filter))")
@@ -336,14 +336,14 @@ def _list_formulas(source: SourceFile, warnings: SourceWarnings) -> dict[str, di
         for path in filter(_SHEETS_IN_WORKBOOKS.fullmatch, archive.namelist()):
             place = names.get(path) or to_printable(PurePath(path).name)
             with skip_damage(warnings, "formulas", f"{source.name}#{place}"):
-                unsaved = _UNSAVED_FORMULA.findall(archive.read(path))
-                if unsaved:
+                cells = _UNSAVED_FORMULA.findall(archive.read(path))
+                if unsaved := [cell for cell in cells if not _EMPTY_TEXT.search(cell[0])]:
                     what = "formulas without a saved value, whose results are not known"
                     warnings.add(what, f"{source.name}#{place} ({len(unsaved)})")
                 found[place] = {
-                    (int(row) - 1, _count_letters(letters)): f"={html.unescape(text.decode('utf-8', 'replace'))}"
-                    for letters, row, text in unsaved
-                    if row and text  # a formula of many cells has its text in the first
+                    (int(at[2]) - 1, _count_letters(at[1])): f"={html.unescape(text.decode('utf-8', 'replace'))}"
+                    for cell, text in unsaved
+                    if text and (at := _CELL_PLACE.search(cell))  # a formula of many cells has its text in the first
                 }
     return found
 
@@ -370,10 +370,9 @@ def _show_formulas(
 def _find_spans(sheet: Any) -> list[Span]:
     """Return the merged cells of a sheet, whose first row and column with a value count as 0."""
     top, left = sheet.start or (0, 0)
-    merged = sheet.merged_cell_ranges or ()
     return [
         Span(first[0] - top, first[1] - left, last[0] - first[0] + 1, last[1] - first[1] + 1)
-        for first, last in merged
+        for first, last in sheet.merged_cell_ranges or ()
         if first >= (top, left) and first[1] >= left
     ]
 
@@ -390,10 +389,12 @@ def _to_text(value: Any) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, dt.timedelta):
-        minutes, seconds = divmod(round(value.total_seconds()), 60)
-        return f"{minutes // 60}:{minutes % 60:02}" + (f":{seconds:02}" if seconds else "")
+        thousandths = round(value / dt.timedelta(milliseconds=1))
+        hours, rest = divmod(abs(thousandths), 3_600_000)
+        clock = f"{hours}:{rest // 60_000:02}:{rest % 60_000 / 1000:06.3f}"
+        return "-" * (thousandths < 0) + clock.removesuffix(".000").removesuffix(":00")
     if isinstance(value, dt.datetime):
         # A day's fraction has no exact number.
-        near = value + dt.timedelta(microseconds=500_000) if value.microsecond else value
-        return near.replace(microsecond=0).isoformat(" ").removesuffix(" 00:00:00")
+        near = value + min(dt.timedelta(microseconds=500), dt.datetime.max - value)  # noqa: DTZ901
+        return near.isoformat(" ", "milliseconds").removesuffix(".000").removesuffix(" 00:00:00")
     return str(value)

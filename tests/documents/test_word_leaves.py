@@ -1,9 +1,13 @@
 """What a Word document's converter passes over is read or named."""
 
+import re
+import zipfile
+
 from conversion import convert
 from docx import Document
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
+from test_corners import change
 
 SPACES = nsdecls("w", "wp", "a", "r")
 
@@ -34,6 +38,37 @@ def test_an_answer_to_a_comment_is_read(tmp_path):
     text, _ = read(tmp_path, document)
     assert "Capped at 3%?" in text
     assert "Comment of Dev: No less than 4%." in text
+
+
+def test_paragraphs_and_lines_of_an_answer_stay_apart(tmp_path):
+    document = Document()
+    answer = document.add_comment(document.add_paragraph("The rent.").runs[0], text="Yes.", author="Bob")
+    answer.add_paragraph("Paid in May").add_run().add_break()
+    answer.paragraphs[-1].add_run("by Cy\tand Di")
+    (reference,) = document.element.body.xpath("//w:commentReference")
+    reference.getparent().remove(reference)
+    assert "Comment of Bob: Yes. Paid in May by Cy and Di" in read(tmp_path, document)[0]
+
+
+def test_a_comment_in_a_footnote_is_read_once(tmp_path):
+    document = Document()
+    run = document.add_paragraph("The rent is reviewed.").runs[0]
+    document.add_comment(run, text="Capped at 3%?", author="Orla")
+    document.save(tmp_path / "a.docx")
+    mark, word = "<w:footnoteReference w:id='2'/>", "application/vnd.openxmlformats-officedocument.wordprocessingml"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    with zipfile.ZipFile(tmp_path / "a.docx") as archive:
+        (comment,) = re.findall(rb"<w:commentReference[^>]*>", archive.read("word/document.xml"))
+    note = f"<w:footnote w:id='2'><w:p><w:r><w:t>in June</w:t></w:r><w:r>{comment.decode()}</w:r></w:p></w:footnote>"
+    notes = f"<w:footnotes {SPACES}>{note}</w:footnotes>"
+    kind = f"<Override PartName='/word/footnotes.xml' ContentType='{word}.footnotes+xml'/></Types>"
+    link = f"<Relationship Id='n' Type='{office}/footnotes' Target='footnotes.xml'/></Relationships>"
+    change(tmp_path / "a.docx", "word/document.xml", (comment, mark.encode()), **{"word/footnotes.xml": notes})
+    change(tmp_path / "a.docx", "[Content_Types].xml", (b"</Types>", kind.encode()))
+    change(tmp_path / "a.docx", "word/_rels/document.xml.rels", (b"</Relationships>", link.encode()))
+    text = "".join(part.text for part in convert(tmp_path / "a.docx")[0])
+    assert "in June" in text
+    assert text.count("Capped at 3%?") == 1
 
 
 def test_a_description_without_its_picture_is_read(tmp_path):

@@ -18,6 +18,9 @@ etree: Final[Any] = LateModule("lxml.etree")
 _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _R: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _COMMENTS: Final = "word/comments.xml"
+_NOTES: Final = ("word/footnotes.xml", "word/endnotes.xml")
+# What parts words: it has no text of its own.
+_GAPS: Final = tuple(f"{_W}{kind}" for kind in ("p", "br", "cr", "tab"))
 _MOST_COLUMNS: Final = 100
 
 
@@ -37,7 +40,8 @@ def add_leaves(body: Any, archive: zipfile.ZipFile, name: str, warnings: SourceW
             text.text = f" [{words}] "
             drawing.addprevious(text)
     if _COMMENTS in archive.NameToInfo:
-        body.extend(_list_loose_comments(body, parse_xml(archive.read(_COMMENTS))))
+        notes = [parse_xml(archive.read(path)) for path in _NOTES if path in archive.NameToInfo]
+        body.extend(_list_loose_comments([body, *notes], parse_xml(archive.read(_COMMENTS))))
 
 
 def _shift_row(row: Any) -> None:
@@ -52,11 +56,12 @@ def _shift_row(row: Any) -> None:
             first.addprevious(cell)
 
 
-def _list_loose_comments(body: Any, comments: Any) -> Iterator[Any]:
-    """Yield a paragraph for each comment that the text does not refer to: an answer to another one."""
-    referred = {one.get(f"{_W}id") for one in body.iter(f"{_W}commentReference")}
+def _list_loose_comments(texts: list[Any], comments: Any) -> Iterator[Any]:
+    """Yield a paragraph for each comment that no text refers to: an answer to another one."""
+    referred = {one.get(f"{_W}id") for text in texts for one in text.iter(f"{_W}commentReference")}
     for comment in comments.iter(f"{_W}comment"):
-        words = " ".join("".join(text.text or "" for text in comment.iter(f"{_W}t")).split())
+        pieces = (" " if one.tag in _GAPS else one.text or "" for one in comment.iter(f"{_W}t", *_GAPS))
+        words = " ".join("".join(pieces).split())
         if words and comment.get(f"{_W}id") not in referred:
             paragraph = etree.Element(f"{_W}p")
             text = etree.SubElement(etree.SubElement(paragraph, f"{_W}r"), f"{_W}t")

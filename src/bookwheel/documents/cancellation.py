@@ -74,6 +74,7 @@ class CancelScope:
             callback()
 
     def check(self) -> None:
+        """Raise WorkCancelled after `cancel`."""
         if self.is_cancelled:
             raise WorkCancelled("the work was cancelled")
 
@@ -105,9 +106,10 @@ def check_cancelled() -> None:
 
 
 async def run_cancellable(function: Callable[..., _T], *arguments: Any, limits: ChildLimits | None = None) -> _T:
-    """Return `function(*arguments)`, run in a thread. `limits` hold for each child process that it starts."""
-    # Callers bound how many run at once: every call has a thread of its own, so that slow ones never fill a shared
-    # pool.
+    """Return `function(*arguments)`, run in a thread. `limits` hold for each child process that it starts.
+
+    Callers bound how many run at once: every call has a thread of its own, so that slow ones never fill a shared pool.
+    """
     scope, outcome = CancelScope(limits or current_scope().limits), Future[_T]()
 
     def run() -> None:

@@ -32,6 +32,7 @@ _DAMAGES: Final = (
 
 
 def import_extra(module: str, purpose: str) -> Any:
+    """Import a package that reading needs. Raise MissingExtra if it is not installed."""
     try:
         return import_module(module)
     except ImportError as error:

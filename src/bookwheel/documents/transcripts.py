@@ -80,9 +80,11 @@ def find_transcript(suffix: str, head: bytes) -> str:
 
 
 def find_heads(lines: Sequence[str]) -> dict[int, re.Match[str]]:
-    """Return the lines above messages by their places; none where it is not certain that lines are a chat."""
-    # It is where the first line has a time and a name, every other line with a time below an empty one has too, words
-    # stand right below each, and somebody speaks again after another.
+    """Return the lines above messages by their places; none where it is not certain that lines are a chat.
+
+    It is where the first line has a time and a name, every other line with a time below an empty one has too, words
+    stand right below each, and somebody speaks again after another.
+    """
     above = [at for at, line in enumerate(lines[:-1]) if not (at and lines[at - 1].strip()) and _ANY_TIME.search(line)]
     heads = {at: found for at in above if (found := match_head(lines[at])) and lines[at + 1].strip()}
     turns = [name for name, _ in groupby(found["rest"] for found in heads.values())]

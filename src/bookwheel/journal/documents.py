@@ -311,8 +311,10 @@ def _damage_error(what: str, path: Path) -> JournalError:
 
 
 def delete_unread(connection: sqlite3.Connection, document: int = 0, *, all_: bool = False) -> None:
-    """Delete this document if no reading refers to it, and old documents that were never read; `all_` of any age."""
-    # Those that somebody starred, named or put into a collection stay.
+    """Delete this document if no reading refers to it, and old documents that were never read; `all_` of any age.
+
+    Those that somebody starred, named or put into a collection stay.
+    """
     unread = "NOT EXISTS (SELECT 1 FROM readings WHERE readings.document = documents.id)"
     labelled = "SELECT id FROM labels WHERE kind = 'document' AND (starred OR name <> '')"
     wanted = f"sha256 IN ({labelled}) OR sha256 IN (SELECT sha256 FROM collections)"

@@ -113,8 +113,10 @@ def prepare_file(path: Path) -> None:
 
 
 def check_commits(path: Path, noted: Sequence[str], connection: sqlite3.Connection) -> None:
-    """Raise LostWrites if the journal has fewer transactions than were noted when each was on disk."""
-    # The notes must have been read before the journal was opened: another process may add to both.
+    """Raise LostWrites if the journal has fewer transactions than were noted when each was on disk.
+
+    The notes must have been read before the journal was opened: another process may add to both.
+    """
     lost = [line for line in noted if int(line.partition(" ")[0]) > count_commits(connection)]
     if lost:
         writes = [what for line in lost for what in line.partition(" ")[2].split("; ") if what]

@@ -37,8 +37,10 @@ class MemoryIndexes:
         self._name = name
 
     def list_all(self) -> tuple[list[int], list[MemoryText]]:
-        """Return the numbers of the indexes, and the texts in order of arrival that none is of."""
-        # An index that is made anew has another number.
+        """Return the numbers of the indexes, and the texts in order of arrival that none is of.
+
+        An index that is made anew has another number.
+        """
         rows = self._reader.fetch_all(_STATE, (self._memory, self._name))
         loose = [TEXTS.from_row(row[1:], {}) for row in rows if row[0] is None]
         return [row[0] for row in rows if row[0] is not None], sorted(loose, key=lambda text: text.number)

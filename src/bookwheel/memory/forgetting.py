@@ -116,7 +116,7 @@ async def forget(
     source: str | None = None,
     before: str | None = None,
     text: str | None = None,
-    watch: Callable[[MemoryVersion], object] = bool,
+    watch: Callable[[MemoryVersion], None] = lambda _version: None,
 ) -> Tombstone:
     """Forget one source, what is from before a time, or some words, with all that came of them."""
     async with opened.hold():
@@ -128,7 +128,7 @@ async def forget(
         return opened.tables.list_tombstones(opened.record.number)[-1]
 
 
-async def go_on_forgetting(opened: OpenMemory, watch: Callable[[MemoryVersion], object] = bool) -> None:
+async def go_on_forgetting(opened: OpenMemory, watch: Callable[[MemoryVersion], None] = lambda _version: None) -> None:
     """End the forgettings that were begun. Whoever calls holds the memory."""
     memory = opened.record.number
     for tombstone in opened.tables.list_tombstones(memory):
@@ -144,7 +144,7 @@ class _Replay:
 
     opened: OpenMemory
     tombstone: Tombstone
-    watch: Callable[[MemoryVersion], object]
+    watch: Callable[[MemoryVersion], None]
     replays: list[MemoryVersion] = field(default_factory=list)
     dropped: list[int] = field(default_factory=list)
     told: set[str] = field(default_factory=set)

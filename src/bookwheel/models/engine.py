@@ -160,8 +160,10 @@ class Engine:
         raise ServerFault("llama.cpp stopped in mid-reply; report this with the prompt")
 
     async def judge(self, prompt: Sequence[int], options: Sequence[int]) -> tuple[float, ...]:
-        """Return the log-probability of each option as the next token."""
-        # An option that is not among the likeliest 256 gets the last one's, which is an upper bound.
+        """Return the log-probability of each option as the next token.
+
+        An option that is not among the likeliest 256 gets the last one's, which is an upper bound.
+        """
         body = await self._score(prompt, {"n_predict": 1, "n_probs": _LISTED})
         listed = {entry["id"]: float(entry["logprob"]) for entry in body["completion_probabilities"][0]["top_logprobs"]}
         least = min(listed.values())
@@ -173,9 +175,11 @@ class Engine:
         return [(int(token["id"]), isinstance(token["piece"], str)) for token in tokens]
 
     async def score(self, prompt: Sequence[int], pieces: Sequence[tuple[int, bool]]) -> tuple[float, ...]:
-        """Return the log-probability of each token of a continuation, given as `split_pieces` returns it."""
-        # Tokens that are parts of a character are read and not scored: llama.cpp neither forces nor reports them. Most
-        # Chinese characters have several.
+        """Return the model's own log-probability of each token of a continuation, given as `split_pieces` returns it.
+
+        Tokens that are parts of a character are read and not scored: llama.cpp neither forces nor reports them. Most
+        Chinese characters have several.
+        """
         ids = [id_ for id_, _ in pieces]
         logprobs: list[float] = []
         for start, end in find_runs([is_whole for _, is_whole in pieces]):
@@ -189,6 +193,7 @@ class Engine:
         return _parse_response(await self._replies.post("/completion", json=request))
 
     async def aclose(self) -> None:
+        """Stop the server and free the weights."""
         await self._replies.aclose()
         self._calls.close()
         self._stop()
@@ -207,9 +212,11 @@ def find_runs(are_whole: Sequence[bool]) -> list[tuple[int, int]]:
 
 
 def force_tokens(ids: Sequence[int]) -> dict[str, Any]:
-    """Return the settings by which llama.cpp generates exactly these tokens and reports their log-probabilities."""
-    # llama.cpp has no route that scores a given text. A grammar of one sentence leaves it no choice, and the
-    # log-probabilities that it reports are those before the grammar.
+    """Return the settings by which llama.cpp generates exactly these tokens and reports their log-probabilities.
+
+    llama.cpp has no route that scores a given text. A grammar of one sentence leaves it no choice, and the
+    log-probabilities that it reports are those before the grammar.
+    """
     return {"n_predict": len(ids), "n_probs": 1, "grammar": "root ::= " + " ".join(f"<[{id_}]>" for id_ in ids)}
 
 

@@ -176,8 +176,7 @@ class Llama:
         """Return how many of the first ids were computed before, and a state that begins with them."""
         with self._lock:
             known = [(key, state) for key, state in self._known.items() if key[0] == is_judgement]
-        pairs = ((zip(ids, key[1], strict=False), state) for key, state in known)
-        shared = [(sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], both)), state) for both, state in pairs]
+        shared = [(_count_shared(ids, key[1]), state) for key, state in known]
         return max(shared, key=lambda one: one[0], default=(0, None))
 
     def _keep(self, ids: Sequence[int], state: _State, *, is_judgement: bool) -> None:
@@ -241,6 +240,11 @@ def _attend(q: Floats, keys: Floats, values: Floats, seen: Floats | None = None)
     return np.concatenate(parts, axis=1).transpose(1, 0, 2).reshape(tokens, -1)
 
 
+def _count_shared(ids: Sequence[int], others: Sequence[int]) -> int:
+    """Return the number of ids with which both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ids, others, strict=False)))
+
+
 class ForwardScorer:
     """A small Llama and an adapter that judges: in a thread, with as many cores as it may use, and cancellable.
 
@@ -256,13 +260,16 @@ class ForwardScorer:
         self._llama: Llama | None = None
 
     async def score(self, prompt: Sequence[int], pieces: Sequence[tuple[int, bool]]) -> tuple[float, ...]:
+        """Return the log-probability of each token of a prompt's continuation, without the adapter."""
         continuation = [id_ for id_, _ in pieces]
         return await self._run(lambda llama, stop: llama.score(prompt, continuation, stop))
 
     async def judge(self, prompt: Sequence[int], options: Sequence[int]) -> tuple[float, ...]:
+        """Return the log-probability of each option as the next token, with the adapter."""
         return await self._run(lambda llama, stop: llama.judge(prompt, options, stop))
 
     async def copy(self, prompt: Sequence[int], openings: Sequence[Opening]) -> list[CopiedSpan]:
+        """Return the likeliest spans as the reply, with the adapter."""
         return await self._run(lambda llama, stop: llama.copy(prompt, openings, stop))
 
     async def _run(self, compute: Callable[[Llama, Stop], _T]) -> _T:

@@ -202,9 +202,11 @@ def _dequantize(content: mmap.mmap, offset: int, sizes: tuple[int, ...], kind: i
 
 
 def requantize(source: Path, target: Path) -> None:
-    """Copy `source` to `target` with every quantised tensor in Q8_0. Unquantised tensors stay as they are."""
-    # llama.cpp has fast kernels for 8-bit blocks and none for Q4_1, the format of our download. A prompt takes 1.7
-    # times less time and 1.5 times the memory. Nothing is lost: four bits fit into eight.
+    """Copy `source` to `target` with every quantised tensor in Q8_0. Unquantised tensors stay as they are.
+
+    llama.cpp has fast kernels for 8-bit blocks and none for Q4_1, the format of our download. A prompt takes 1.7 times
+    less time and 1.5 times the memory. Nothing is lost: four bits fit into eight.
+    """
     reader = open_gguf(source)
     writer = copy_fields(reader, target)
     from gguf import GGML_QUANT_VERSION, LlamaFileType, dequantize, quantize
@@ -255,9 +257,11 @@ def write_gguf(writer: Any) -> None:
 
 
 def load_tokenizer(path: Path, name: str) -> FastTokenizer | None:
-    """Return the tokenizer of these weights in this process, or None where only llama.cpp knows it."""
-    # A file has the vocabulary and the merges of a byte-level BPE, and names the rule by which texts are split first.
-    # Only rules whose tokens were compared with llama.cpp's are known here.
+    """Return the tokenizer of these weights in this process, or None where only llama.cpp knows it.
+
+    A file has the vocabulary and the merges of a byte-level BPE, and names the rule by which texts are split first.
+    Only rules whose tokens were compared with llama.cpp's are known here.
+    """
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     fields, lists = read_lists(path, (_VOCABULARY, _MERGES, _KINDS))

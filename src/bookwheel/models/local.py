@@ -237,8 +237,10 @@ class LocalModel:
         return Judgement(options=tuple(options), logprobs=logprobs, usage=_count_usage(prompt, 1, started))
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
-        """Return the log-probabilities of the tokens of `continuation` as the reply."""
-        # llama.cpp leaves out tokens that are parts of a character.
+        """Return the log-probabilities of the tokens of `continuation` as the reply.
+
+        llama.cpp leaves out tokens that are parts of a character.
+        """
         prompt, pieces = self._prompt(messages), self._split_pieces(continuation)
         if not pieces:
             raise InputError("an empty text has no likelihood: give likelihood() a text of at least one token")

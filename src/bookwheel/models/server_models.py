@@ -82,6 +82,7 @@ async def list_served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
 
 
 async def _check_chat_route(client: Client, endpoint: Endpoint) -> None:
+    """Raise a ModelError if the server has no chat route."""
     try:
         # Every server rejects an empty request; only a missing route gives 404.
         await client.post("/chat/completions", {})
@@ -94,9 +95,11 @@ async def _check_chat_route(client: Client, endpoint: Endpoint) -> None:
 
 
 def find_model(served: Sequence[ServedModel], name: str, endpoint: Endpoint) -> ServedModel:
-    """Return the listed model of this name, or one with nothing but the name."""
-    # A missing entry proves nothing: gateways accept names that they do not list, and llama.cpp accepts any. Only vLLM
-    # accepts no other than those it lists.
+    """Return the listed model of this name, or one with nothing but the name.
+
+    A missing entry proves nothing: gateways accept names that they do not list, and llama.cpp accepts any. Only vLLM
+    accepts no other than those it lists.
+    """
     for model in served:
         if name == model.name or name in model.aliases:
             return replace(model, name=name)

@@ -82,8 +82,10 @@ class ServerScores:
         return self._abilities
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
-        """Return the log-probability of each option's first token."""
-        # An option that is not among the likeliest 20 tokens gets the last one's, which is an upper bound.
+        """Return the log-probability of each option's first token.
+
+        An option that is not among the likeliest 20 tokens gets the last one's, which is an upper bound.
+        """
         started = time.perf_counter()
         settings = {"max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": _LISTED, **self._extra}
         body = await self._post("/chat/completions", {"messages": to_json(messages), **settings})

@@ -230,9 +230,11 @@ class _ServerScan:
 
 
 def _find_ends(text: str, pieces: Sequence[Any]) -> list[int] | None:
-    """Return the byte where each token's text ends, or None if together they are not the text."""
-    # llama.cpp sends the text, or bytes where it is part of a character. vLLM sends the vocabulary's entries: of
-    # byte-level tokenizers these have one character for each byte.
+    """Return the byte where each token's text ends, or None if together they are not the text.
+
+    llama.cpp sends the text, or bytes where it is part of a character. vLLM sends the vocabulary's entries: of
+    byte-level tokenizers these have one character for each byte.
+    """
     if all(isinstance(piece, str) for piece in pieces):
         is_text = "".join(pieces) == text
         sizes = [len(piece.encode()) if is_text else len(piece) for piece in pieces]

@@ -188,8 +188,7 @@ class SeeingModel(ModelWrapper):
 
     async def _show(self, messages: Sequence[Message], call: Callable[[Sequence[Message]], Awaitable[_T]]) -> _T:
         """Make a call with the pictures; without them where the server refuses it."""
-        attached = lambda: [self._attach_to(message) for message in messages]  # noqa: E731
-        shown = messages if self._is_refused else await asyncio.to_thread(attached)
+        shown = messages if self._is_refused else await asyncio.to_thread(self._attach, messages)
         self._shown = ()
         if not any(message.pictures for message in shown):
             if self._is_refused and any(self._find(message.content) for message in messages):
@@ -207,6 +206,9 @@ class SeeingModel(ModelWrapper):
         else:
             self._shown = tuple(replace(one, content=b"") for message in shown for one in message.pictures)
         return result
+
+    def _attach(self, messages: Sequence[Message]) -> Sequence[Message]:
+        return [self._attach_to(message) for message in messages]
 
     def _attach_to(self, message: Message) -> Message:
         pictures = []

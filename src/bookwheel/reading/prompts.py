@@ -128,19 +128,21 @@ class Prompts:
         share = table.get("least_gain_share", 1.0)
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < inf:
             raise PromptError(f"least_gain_share of the prompt set {name} must be a number from 0 on, not {share!r}")
-        words: Any = {key: str(table.get(key, "")) for key in ("blank", "unchanged", "system", "not_found")}
         return cls(
             name=name,
             language=str(table.get("language", "en")),
             updates=updates,
             answer_template=answer,
+            blank=str(table.get("blank", "")),
+            unchanged=str(table.get("unchanged", "")),
             quotes=bool(table.get("quotes", False)),
+            system=str(table.get("system", "")),
             baselines={key: str(template) for key, template in table.get("baselines", {}).items()},
             turns={key: str(template) for key, template in table.get("turns", {}).items()},
             options=(str(table.get("yes", "")), str(table.get("no", ""))),
+            not_found=str(table.get("not_found", "")),
             unrelated=str(table.get("unrelated", "")).strip(),
             least_gain_share=float(share),
-            **words,
         )
 
 

@@ -177,7 +177,7 @@ class ReadingWorth:
 
 
 async def measure_reading(reading: Reading, document: Document, model: Model) -> ReadingWorth:
-    """Return what the memories of a reading are worth."""
+    """Return what the memories of a reading are worth. Raise MissingAbility where the model gives no likelihoods."""
     scorer = await MemoryScorer.open(reading, model)
     answer: Target | None = None
     if reading.answer and (text := reading.answer.text.strip()):

@@ -119,8 +119,10 @@ def find_words(row: Sequence[str], part: Sequence[str], *, most: int | None = No
 
 
 def match_words(row: Sequence[str], at: int, part: Sequence[str]) -> int:
-    """Return where the tokens of `part` end that begin at a place of the row; 0 where they do not stand there."""
-    # A quantity may stand in another unit, or without its unit where no other word follows the number.
+    """Return where the tokens of `part` end that begin at a place of the row; 0 where they do not stand there.
+
+    A quantity may stand in another unit, or without its unit where no other word follows the number.
+    """
     for here, token in enumerate(part):
         unit = part[here + 1] if here + 1 < len(part) and part[here + 1] in UNITS and token[0].isdigit() else ""
         following = row[at + 1] if at + 1 < len(row) else BREAK

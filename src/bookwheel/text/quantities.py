@@ -20,18 +20,38 @@ from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.numbers import compose_numbers, find_dates, parse_cjk_number
 
-# Each with its other forms; a second alone is an ordinal.
-_FORMS: Final = (
-    "usd dollar dollars|eur euro euros|gbp pound pounds|jpy yen|cny rmb yuan|percent|celsius centigrade|fahrenheit|"
-    "km kilometre kilometres kilometer kilometers|m metre metres meter meters|cm centimetre centimetres centimeter "
-    "centimeters|mm millimetre millimetres millimeter millimeters|mile miles|foot feet ft|t tonne tonnes ton tons|"
-    "kg kilogram kilograms kilo kilos|g gram grams gramme grammes|mg milligram milligrams|l litre litres liter liters|"
-    "ml millilitre millilitres milliliter milliliters|year years yr yrs|month months mth mths|week weeks wk wks|"
-    "day days|hour hours hr hrs|minute minutes min mins|second seconds sec secs"
-)
-_CANONICAL: Final = {form: forms.split()[0] for forms in _FORMS.split("|") for form in forms.split()}
-del _CANONICAL["second"]
-UNITS: Final = frozenset(_CANONICAL.values())
+_FORMS: Final = {
+    "usd": "usd dollar dollars",
+    "eur": "eur euro euros",
+    "gbp": "gbp pound pounds",
+    "jpy": "jpy yen",
+    "cny": "cny rmb yuan",
+    "percent": "percent",
+    "celsius": "celsius centigrade",
+    "fahrenheit": "fahrenheit",
+    "km": "km kilometre kilometres kilometer kilometers",
+    "m": "m metre metres meter meters",
+    "cm": "cm centimetre centimetres centimeter centimeters",
+    "mm": "mm millimetre millimetres millimeter millimeters",
+    "mile": "mile miles",
+    "foot": "foot feet ft",
+    "t": "t tonne tonnes ton tons",
+    "kg": "kg kilogram kilograms kilo kilos",
+    "g": "g gram grams gramme grammes",
+    "mg": "mg milligram milligrams",
+    "l": "l litre litres liter liters",
+    "ml": "ml millilitre millilitres milliliter milliliters",
+    "year": "year years yr yrs",
+    "month": "month months mth mths",
+    "week": "week weeks wk wks",
+    "day": "day days",
+    "hour": "hour hours hr hrs",
+    "minute": "minute minutes min mins",
+    # A second alone is an ordinal.
+    "second": "seconds sec secs",
+}
+_CANONICAL: Final = {form: unit for unit, forms in _FORMS.items() for form in forms.split()}
+UNITS: Final = frozenset(_FORMS)
 """The tokens of units."""
 _NUMBER: Final = compile_late(r"\d+(?:\.\d+)?")
 _SMALLER: Final[dict[str, tuple[int | str, str]]] = {
@@ -89,11 +109,23 @@ _HALF: Final = compile_late(
 _DOZEN: Final = compile_late(r"\b(half a|a half|a|one|two|three|four|five|six|\d++)\s?dozen\b")
 _HAN_SCALES: Final = {"千": 1000, "万": 10_000, "百万": 1_000_000, "千万": 10_000_000, "亿": 100_000_000}
 _HAN_NUMBER: Final = compile_late(r"(?<![\d.,])(\d++(?:,\d{3})*+(?:\.\d++)?+)\s?(百万|千万|[千万亿])(?!克|米|瓦)")
-_HAN_FORMS: Final = (
-    "usd 美元|eur 欧元|gbp 英镑|jpy 日元|cny 人民币 元 块钱|km 公里 千米|cm 厘米|m 米|t 吨|kg 公斤 千克|mg 毫克|g 克|"
-    "l 升|celsius 摄氏度"
-)
-_HAN_UNITS: Final = {form: forms.split()[0] for forms in _HAN_FORMS.split("|") for form in forms.split()[1:]}
+_HAN_FORMS: Final = {
+    "usd": "美元",
+    "eur": "欧元",
+    "gbp": "英镑",
+    "jpy": "日元",
+    "cny": "人民币 元 块钱",
+    "km": "公里 千米",
+    "cm": "厘米",
+    "m": "米",
+    "t": "吨",
+    "kg": "公斤 千克",
+    "mg": "毫克",
+    "g": "克",
+    "l": "升",
+    "celsius": "摄氏度",
+}
+_HAN_UNITS: Final = {form: unit for unit, forms in _HAN_FORMS.items() for form in forms.split()}
 _HAN_UNIT: Final = compile_late(rf"(?<=\d)\s?({'|'.join(sorted(_HAN_UNITS, key=len, reverse=True))})")
 # 18号 is a house, but a day behind a month.
 _HAN_DAY: Final = compile_late(r"(?<=月\d)号|(?<=月\d\d)号")

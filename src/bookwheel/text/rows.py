@@ -106,8 +106,10 @@ def _find_counted(question: str, cells: Sequence[str], able: Collection[int]) ->
 def choose_columns(
     question: str, names: Sequence[str], able: Collection[int], *, beside: Collection[str] = (), by_kind: bool = True
 ) -> list[int]:
-    """Return the able column whose name has the question's words, save those beside; else those of the kind."""
-    # Of several of a kind the first is the likeliest: a price stands before what is added to it.
+    """Return the able column whose name has the question's words, save those beside; else those of the kind.
+
+    Of several of a kind the first is the likeliest: a price stands before what is added to it.
+    """
     stems = {at: _list_stems(names[at], question) for at in able}
     said = QuestionWords(question).stems | {letter.casefold() for letter in _LETTER.findall(question)}
     # "Day" only asks in most questions.
@@ -141,8 +143,10 @@ def _mend(asked: set[str], names: Iterable[set[str]]) -> set[str]:
 
 
 def _list_stems(name: str, question: str) -> set[str]:
-    """Return the stems of a column's name without its unit, and of the question's words that it is short for."""
-    # One sign of a longer Chinese word tells nothing.
+    """Return the stems of a column's name without its unit, and of the question's words that it is short for.
+
+    One sign of a longer Chinese word tells nothing.
+    """
     bare = BRACKETS.sub("", name) or name
     stems = find_stems(bare)
     stems = {_PERIODS.get(stem, stem) for stem in stems - _LIGHT if stem.isascii() or len(stem) > 1} or stems

@@ -345,9 +345,10 @@ def _split_turns(block: Sequence[Line], test: re.Pattern[str], earlier: Sequence
 
 
 def _is_title(line: str, below: str) -> bool:
-    """Return whether a numbered line is the title of what stands below it."""
-    # That is clauses ("3. Payment" over "3.1 The fee is due …"), or items with a dash ("4. Actions." over "- Ada to
-    # …").
+    """Return whether a numbered line is the title of what stands below it.
+
+    That is clauses ("3. Payment" over "3.1 The fee is due …"), or items with a dash ("4. Actions." over "- Ada to …").
+    """
     words = line.strip()
     if len(words) > _LONGEST_HEADING or not _CLAUSE_NUMBER.match(words):
         return False

@@ -170,7 +170,6 @@ def weigh(finding: Finding) -> Judgment:
     """Decide on a sentence by the fitted tables."""
     supported, answers = load_weights("supported"), load_weights("answers")
     score, fit = supported.weigh(finding.features), answers.weigh(finding.fit)
-    may = Fit.YES if fit >= answers.threshold else Fit.DOUBTFUL
     is_denied = (
         score < _MOST_CONTRADICTED
         and finding.features["in all"] >= _LEAST_CONTRADICTED
@@ -180,8 +179,15 @@ def weigh(finding: Finding) -> Judgment:
         score=score,
         is_supported=score >= supported.threshold and not is_vetoed(finding.features),
         is_denied=is_denied,
-        answers=Fit.NO if is_misfit(finding.fit) or fit < answers.doubtful else may,
+        answers=Fit.NO if is_misfit(finding.fit) else _choose_fit(fit, answers),
     )
+
+
+def _choose_fit(probability: float, table: WeightTable) -> Fit:
+    """Return whether a sentence answers, by its probability."""
+    if probability < table.doubtful:
+        return Fit.NO
+    return Fit.YES if probability >= table.threshold else Fit.DOUBTFUL
 
 
 def write_claims(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import Evidence, choose_sign
 from bookwheel.flags import Flag
@@ -257,5 +257,6 @@ def _render_diff(before: str, after: str) -> Iterator[str]:
             yield from lines
             yield "</details>" if is_long else ""
         else:
-            marks: tuple[Any, ...] = "<del>{}</del>", "<ins>{}</ins>", _escape
-            yield from (f'<div class="{kind}" dir="auto">{mark_words(one, *marks)}</div>' for one in run)
+            for change in run:
+                words = mark_words(change, gone="<del>{}</del>", new="<ins>{}</ins>", escape=_escape)
+                yield f'<div class="{kind}" dir="auto">{words}</div>'

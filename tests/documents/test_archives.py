@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from email.message import EmailMessage
 
 import pytest
 from conversion import convert
@@ -111,6 +112,19 @@ def test_files_are_counted_over_all_levels(tmp_path, monkeypatch):
     text, notes, _ = read(tmp_path, pack([(f"{number}.zip", data) for number in range(4)]))
     assert text.count("leaf ") == 8
     assert "after the first 10: a.zip (2)" in notes
+
+
+def test_files_of_one_archive_count_for_no_other_beside_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "_MOST_FILES", 5)
+    message = EmailMessage()
+    message.set_content("Three archives.\n")
+    for number in range(3):
+        data = pack([(f"{one}.txt", f"leaf {one} ") for one in range(4)])
+        message.add_attachment(data, maintype="application", subtype="zip", filename=f"{number}.zip")
+    (tmp_path / "a.eml").write_bytes(bytes(message))
+    parts, notes = convert(tmp_path / "a.eml")
+    assert "".join(part.text for part in parts).count("leaf ") == 12
+    assert notes == ()
 
 
 def test_a_name_with_many_signs_is_no_depth(tmp_path):

@@ -47,7 +47,7 @@ class SourceWarnings:
     def __init__(self) -> None:
         self._places: dict[str, dict[str, int]] = {}
         self.archives: Counter[str] = Counter()
-        """How many archives within the document are open at the moment, and how many of their files were read."""
+        """How many archives are open at the moment, one within the other, and how many files of them were read."""
 
     def add(self, what: str, where: str, count: int = 0) -> None:
         """Record that `what` happened at `where`: a file, a page; and how often, which is summed up."""

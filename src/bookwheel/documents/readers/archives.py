@@ -33,7 +33,7 @@ _SYSTEM: Final = frozenset({"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
 
 
 def read_archive(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield the text of each file below a line with its path."""
+    """Yield the text of each file below a line with its path. Files are counted by the outermost archive."""
     if warnings.archives["open"] >= _MOST_LEVELS:
         raise SourceError(f"{source.name} is nested too deeply: unpack it first and give the folder")
     warnings.archives["open"] += 1
@@ -41,6 +41,8 @@ def read_archive(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]
         yield from _read_files(source, warnings)
     finally:
         warnings.archives["open"] -= 1
+        if not warnings.archives["open"]:
+            warnings.archives.clear()
 
 
 def _read_files(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:

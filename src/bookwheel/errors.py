@@ -4,7 +4,8 @@
     ├── InputError        2        the input cannot be read or used
     │   ├── SourceError            a file, folder, URL or stream that is not a readable document
     │   │   ├── ConversionLimit    its conversion takes more time, memory or text than it may
-    │   │   └── ConverterCrash     its converter broke
+    │   │   ├── ConverterCrash     its converter broke
+    │   │   └── NotStored          there is no room to store it while it is read
     │   ├── QuestionError          an empty question, or one over its token limit
     │   ├── PlanError              token budgets that do not fit the model's window
     │   │   └── DocumentTooLong    the way needs the whole document in the window, and it does not fit
@@ -79,6 +80,10 @@ class ConversionLimit(SourceError):
 
 class ConverterCrash(SourceError):
     """The converter of a document broke."""
+
+
+class NotStored(SourceError):
+    """A document, or a file in it, cannot be stored while it is read: the machine's fault, not damage."""
 
 
 class QuestionError(InputError):

@@ -1,6 +1,7 @@
 """A zip archive is read file by file; what of it is not read is named, and nothing is written where it says."""
 
 import io
+import tempfile
 import zipfile
 from email.message import EmailMessage
 
@@ -11,7 +12,9 @@ from test_texts import epub
 from bookwheel.documents import sources
 from bookwheel.documents.opening import open_document
 from bookwheel.documents.readers import archives
-from bookwheel.errors import SourceError
+from bookwheel.errors import NotStored, SourceError
+
+STAMP = b"From keeper@example.org Tue Mar  4 09:00:00 2025\n"
 
 
 def pack(files, **settings):
@@ -125,6 +128,21 @@ def test_files_of_one_archive_count_for_no_other_beside_it(tmp_path, monkeypatch
     parts, notes = convert(tmp_path / "a.eml")
     assert "".join(part.text for part in parts).count("leaf ") == 12
     assert notes == ()
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.eml", "a.mbox"])
+def test_a_disk_without_room_is_an_error_and_never_a_file_that_is_left_out(tmp_path, monkeypatch, name):
+    message = EmailMessage()
+    message["Subject"] = "Rent"
+    message.set_content("The rent is attached.\n")
+    message.add_attachment("£64,000 a year", filename="rent.txt")
+    letter = bytes(message)
+    held = {"a.zip": pack([("rent.txt", "£64,000 a year")]), "a.eml": letter, "a.mbox": STAMP + letter}
+    (tmp_path / name).write_bytes(held[name])
+    assert "£64,000" in "".join(part.text for part in convert(tmp_path / name)[0])
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(NotStored, match=r"rent\.txt cannot be stored"):
+        convert(tmp_path / name)
 
 
 def test_a_name_with_many_signs_is_no_depth(tmp_path):

@@ -1,5 +1,6 @@
 """Files keep their bytes; a folder's come in order, without those that its rules leave out, in bounded time."""
 
+import errno
 import gc
 import os
 import shutil
@@ -22,7 +23,7 @@ from bookwheel.documents.sources import (
     spool,
     take_fingerprint,
 )
-from bookwheel.errors import SourceError
+from bookwheel.errors import NotStored, SourceError
 
 
 def test_notes_say_each_thing_once_and_count_what_is_too_much_to_list():
@@ -71,6 +72,16 @@ def test_a_stream_that_finds_no_room_is_an_error_with_advice(tmp_path, monkeypat
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     with pytest.raises(SourceError, match="TMPDIR"):
         spool(iter([b"x"]), "-")
+
+
+def test_a_file_over_the_limit_of_its_size_is_no_fault_of_the_disk():
+    def endless():
+        yield b"some"
+        raise OSError(errno.EFBIG, "File too large")
+
+    with pytest.raises(SourceError) as caught:
+        spool(endless(), "-")
+    assert not isinstance(caught.value, NotStored)
 
 
 def test_a_file_that_changed_since_it_was_opened_is_refused(tmp_path):

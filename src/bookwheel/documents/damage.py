@@ -16,7 +16,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from bookwheel.documents.sources import SourceFile, SourceWarnings, max_unpacked_size, to_printable
-from bookwheel.errors import BookwheelError, MissingExtra, SourceError
+from bookwheel.errors import BookwheelError, MissingExtra, NotStored, SourceError
 from bookwheel.text.lexicon import words
 
 _MARKUP_SUFFIXES: Final = (".xml", ".rels", "html", ".htm", ".opf", ".ncx")
@@ -72,6 +72,8 @@ def skip_damage(warnings: SourceWarnings, what: str, place: str) -> Iterator[Non
     try:
         with explain_damage(place, "part"):
             yield
+    except NotStored:
+        raise
     except SourceError:
         warnings.add(f"{what} left out, damaged or too deep", place)
 

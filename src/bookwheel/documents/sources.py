@@ -10,6 +10,7 @@ folder may be a stranger's: its depth is not bounded by Python's stack, and patt
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import select
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.documents.cancellation import check_cancelled
-from bookwheel.errors import SourceError
+from bookwheel.errors import NotStored, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -147,7 +148,9 @@ class TempFile:
                 for block in blocks:
                     file.write(block)
         except OSError as error:
-            raise SourceError(
+            # A file over the limit of its own size has no room anywhere.
+            kind = SourceError if error.errno == errno.EFBIG else NotStored
+            raise kind(
                 f"{name} cannot be stored in {tempfile.gettempdir()} while it is read: {error.strerror or error}. "
                 f"Free some space there, or name another folder in TMPDIR."
             ) from error

@@ -30,7 +30,7 @@ from bookwheel.documents.readers.html import find_charset, parse_html, render_tr
 from bookwheel.documents.readers.unseen import drop_unseen
 from bookwheel.documents.sources import SourceFile, SourceWarnings, spool, to_printable
 from bookwheel.documents.transcripts import get_object, name_turn, parse_sent
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, NotStored
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Part
 
@@ -320,6 +320,8 @@ def read_inside(unpack: Callable[[], SourceFile], name: str, what: str, warnings
     found: list[Part] = []
     try:
         found.extend(read_parts(unpack(), warnings))
+    except NotStored:
+        raise
     except InputError as error:
         fault = "read in part" if found else "left out"
         warnings.add(f"{what} {fault}, {str(error).removeprefix(name).strip()}", name)

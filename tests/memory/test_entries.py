@@ -144,3 +144,11 @@ def test_words_that_were_forgotten_do_not_come_back_with_the_rest_of_their_file(
     assert read_chat(rowing, tmp_path).is_known
     read_chat(rowing, tmp_path, CHAT + "16.06.26, 07:00 - Joel: The keys are with Petra.\n")
     assert b"240 euros" not in read_bytes(tmp_path)
+
+
+def test_the_form_for_scripts_calls_that_of_a_class_of_ones_own() -> None:
+    class Own(LastingMemory):
+        async def aread(self, source_or_text, **_options):
+            return source_or_text
+
+    assert Own("ada").read("mine") == "mine"

@@ -144,3 +144,16 @@ def test_no_more_than_so_many_are_left_behind(monkeypatch):
             await end_within(0.05, wait_for_a_task())
 
     run(leave())
+
+
+def test_what_another_loop_left_behind_is_none_of_this_one(monkeypatch):
+    async def reply():
+        return "reply"
+
+    other = asyncio.new_event_loop()
+    task = other.create_task(reply())
+    monkeypatch.setattr(deadline, "_MOST_LEFT", 1)
+    monkeypatch.setattr(deadline, "_left", {task})
+    assert asyncio.run(end_within(1, reply())) == "reply"
+    other.run_until_complete(task)
+    other.close()

@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bookwheel.arguments import find_own_model, make_blocking, open_source, resolve_journal
+from bookwheel.arguments import find_own_model, open_source, resolve_journal, run_now
 from bookwheel.configuration import Connection
 from bookwheel.documents.cancellation import run_cancellable
 from bookwheel.errors import InputError
@@ -135,11 +135,29 @@ class LastingMemory:
         async with self._open(is_written=True) as opened:
             return await run_command(opened, parsed)
 
-    read = make_blocking(aread, "read")
-    ask = make_blocking(aask, "ask")
-    edit = make_blocking(aedit, "edit")
-    forget = make_blocking(aforget, "forget")
-    run_command = make_blocking(arun_command, "run_command")
+    def read(
+        self, source_or_text: str | Path | Document, *, source: str = "", at: datetime | str | None = None
+    ) -> MemoryUpdate:
+        """Read what is new; see `aread`."""
+        return run_now(self.aread(source_or_text, source=source, at=at))
+
+    def ask(self, question: str, *, as_of: datetime | str | None = None) -> MemoryAnswer:
+        """Answer a question; see `aask`."""
+        return run_now(self.aask(question, as_of=as_of))
+
+    def edit(self, old: str, new: str) -> MemoryUpdate:
+        """Correct the newest memory; see `aedit`."""
+        return run_now(self.aedit(old, new))
+
+    def forget(
+        self, *, source: str | None = None, before: datetime | str | None = None, text: str | None = None
+    ) -> Tombstone:
+        """Forget; see `aforget`."""
+        return run_now(self.aforget(source=source, before=before, text=text))
+
+    def run_command(self, command: Mapping[str, Any]) -> str:
+        """Run a command on the files of an agent; see `arun_command`."""
+        return run_now(self.arun_command(command))
 
     def export(self, path: str | Path) -> None:
         """Write the memory to a journal of its own, which opens elsewhere."""

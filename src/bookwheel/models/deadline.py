@@ -30,9 +30,12 @@ async def end_within(
     seconds: float, call: Coroutine[Any, Any, _T], discard: Callable[[_T], Coroutine[Any, Any, None]] | None = None
 ) -> _T:
     """Return what a call returns. Raise TimeoutError where it takes longer; discard what nobody gets any more."""
-    if len(_left) >= _MOST_LEFT:
+    loop = asyncio.get_running_loop()
+    # Those of a loop that has ended hold up nobody.
+    left = sum(task.get_loop() is loop for task in tuple(_left))
+    if left >= _MOST_LEFT:
         call.close()
-        raise ModelError(f"{len(_left)} calls to the model's server never ended. Start the program again.")
+        raise ModelError(f"{left} calls to the model's server never ended. Start the program again.")
     task = asyncio.create_task(call)
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)

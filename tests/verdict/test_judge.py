@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.claims import BORNE_OUT, Sign, Verdict, choose_sign, sum_up_fits, sum_up_verdicts
+from bookwheel.claims import BORNE_OUT, Fit, Sign, Verdict, choose_sign, sum_up_fits, sum_up_verdicts
 from bookwheel.documents.opening import TextDocument
 from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel
@@ -348,3 +348,11 @@ def test_a_figure_of_another_sentence_under_the_same_heading_is_not_called_found
     _, (wrong,) = judge("seven years", question, text)
     assert wrong.verdict not in BORNE_OUT
     assert verdict_of("28 days", question, text) in BORNE_OUT
+
+
+def test_a_count_of_something_in_each_is_none_of_what_it_is_in():
+    text = "Hens may be kept, at most six a plot. Each plot has two taps."
+    _, (six,) = judge("six", "How many hens may I keep?", text)
+    assert six.answers is not Fit.NO
+    _, (two,) = judge("two", "How many hens may I keep?", text)
+    assert two.answers is Fit.NO

@@ -116,7 +116,7 @@ def _is_money(passage: Sentence, number: Term) -> bool:
     beside = {*before, *after}
     if _MONEY & set(passage.tokens):
         return bool(_MONEY & beside)
-    is_year = _YEAR.fullmatch(number.key) and _BEFORE_YEAR & {*before} and not _RATE & {*after}
+    is_year = _YEAR.fullmatch(number.key) and _BEFORE_YEAR & {*before} and not _is_rate(passage, number)
     return number.key.replace(".", "").isdigit() and not (is_year or passage.find_unit(number) or _DATED & beside)
 
 
@@ -129,5 +129,10 @@ def _lacks_counted(claim: Sentence, question: Sentence, passages: Sequence[Sente
         return False
     own = {number.key for number in claim.numbers}
     numbers = [(one, number) for one in (claim, *passages) for number in one.numbers if number.key in own]
-    beside = {key for one, number in numbers for key in one.find_counted(number)}
+    # "six a plot" counts no plots.
+    beside = {key for one, number in numbers if not _is_rate(one, number) for key in one.find_counted(number)}
     return bool(beside) and not counted & beside
+
+
+def _is_rate(sentence: Sentence, number: Term) -> bool:
+    return not _RATE.isdisjoint(sentence.tokens[number.at + 1 : number.at + 2])

@@ -139,19 +139,25 @@ _TABLE: Final = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _DRAW: Final = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
 _PRESENTATION: Final = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}"
 _DRAWINGS: Final = ("{http://www.w3.org/2000/svg}", "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}")
-# What HTML calls the elements of each space.
-_HTML_NAMES: Final = (
-    ((TEXT,), "p=p list=ul list-header=li list-item=li line-break=br note-body=div"),
-    ((_TABLE,), "table=table table-header-rows=thead table-rows=tbody table-row-group=tbody table-row=tr"),
-    ((_TABLE,), "table-cell=td covered-table-cell=td"),
-    ((_DRAW,), "text-box=div"),
-    ((_PRESENTATION,), "notes=div"),
-    (_DRAWINGS, "title=p desc=p"),
-)
-_PAIRS: Final = (
-    (space, pair.split("=")) for spaces, pairs in _HTML_NAMES for space in spaces for pair in pairs.split()
-)
-_NAMES: Final = {f"{space}{own}": name for space, (own, name) in _PAIRS}
+# What HTML calls the elements.
+_NAMES: Final = {
+    f"{TEXT}p": "p",
+    f"{TEXT}list": "ul",
+    f"{TEXT}list-header": "li",
+    f"{TEXT}list-item": "li",
+    f"{TEXT}line-break": "br",
+    f"{TEXT}note-body": "div",
+    f"{_TABLE}table": "table",
+    f"{_TABLE}table-header-rows": "thead",
+    f"{_TABLE}table-rows": "tbody",
+    f"{_TABLE}table-row-group": "tbody",
+    f"{_TABLE}table-row": "tr",
+    f"{_TABLE}table-cell": "td",
+    f"{_TABLE}covered-table-cell": "td",
+    f"{_DRAW}text-box": "div",
+    f"{_PRESENTATION}notes": "div",
+    **dict.fromkeys((f"{space}{name}" for space in _DRAWINGS for name in ("title", "desc")), "p"),
+}
 # Text that the document does not show: what was deleted, and what its styles are called.
 _UNSEEN: Final = (
     *(f"{TEXT}{name}" for name in ("tracked-changes", "sequence-decls", "variable-decls", "user-field-decls")),

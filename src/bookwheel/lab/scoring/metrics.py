@@ -26,6 +26,7 @@ from typing import Final, cast
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring.benchmarks import PUBLISHED
 from bookwheel.lab.scoring.choices import is_polar, list_options, picks_gold, picks_option, read_polar, says_yes
+from bookwheel.lab.scoring.claims import answers_otherwise
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
 from bookwheel.lab.scoring.forms import find_other_form
 from bookwheel.lab.scoring.relevance import shares_with_rival
@@ -80,7 +81,7 @@ def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
     if named is None and (listed := _find_listed(answer, golds)):
         return Score(score=1.0, reason=f'holds "{listed}"')
     if gold is not None and not shares_with_rival(answer, gold, question):
-        is_settled = settles_on_other(answer, golds, gold, question)
+        is_settled = settles_on_other(answer, golds, gold, question) or answers_otherwise(answer, gold, question)
         if is_settled or not declines(simplify(answer[:_OPENING])):
             reason = f'names "{gold}" and settles on another' if is_settled else f'holds "{gold}"'
             return Score(score=float(not is_settled), reason=reason)

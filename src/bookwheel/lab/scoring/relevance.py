@@ -21,7 +21,7 @@ from typing import Final
 
 from bookwheel.lab.scoring.chinese import is_beside_in_chinese
 from bookwheel.text import lexicon
-from bookwheel.text.normalization import BREAK, words_with_articles
+from bookwheel.text.normalization import ARTICLES, BREAK, words_with_articles
 from bookwheel.text.quantities import UNITS
 
 _BOUNDS: Final = frozenset(
@@ -62,6 +62,8 @@ _WORKS: Final = lexicon.words(
 _AFTERWARDS: Final = lexicon.words("afterwards afterward thereafter later")
 _SINCE: Final = lexicon.words("in since from")
 _ROLES: Final = lexicon.words("to in at for under against opposite alongside beside")
+_ASKED: Final = lexicon.words("who whom which what whose")
+_GIVERS: Final = lexicon.words("to from for with against")
 _PAYS: Final = lexicon.words("paid pays asked hired ordered told commissioned employed wanted let had got")
 _COPULAS: Final = lexicon.words("is was are were")
 _LOSES: Final = lexicon.words("lost loses lose beaten defeated")
@@ -134,6 +136,7 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
         or (before[-1:] != [] and before[-1] in _NAMES and after[:1] == ["only"])
         or has_opposite(clause, asked)
         or _is_other_role(before, asked)
+        or _is_asked_of_other(clause, asked)
         or _is_said_of_rival(row, start, end, asked)
         or _is_acted_on(after, asked)
         or _has_other_event(clause, asked, is_number=is_number)
@@ -204,7 +207,25 @@ def _is_other_role(before: Sequence[str], asked: Sequence[str]) -> bool:
         return len(before) > 1 and before[-2] not in _WORKS | set(asked)
     if set(before[-3:]) & _LOSES:  # "Sund lost to Norvik"
         return False
-    return bool(before) and before[-1] in _ROLES - set(asked) and not {"whom", "where"} & set(asked)
+    free = set(asked) if _COPULAS & set(asked[1:2]) else _find_dangling(asked)
+    return bool(before) and before[-1] in _ROLES - free and not {"whom", "where"} & set(asked)
+
+
+def _find_dangling(asked: Sequence[str]) -> set[str]:
+    """Return the prepositions behind which the question asks for the gold: "from whom …", "who … to?"."""
+    return {word for word, after in pairwise([*asked, "whom"]) if word in _GIVERS and after in _ASKED}
+
+
+def _is_asked_of_other(row: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether the preposition behind which the gold is asked for stands before what the question names."""
+    wanted = _stem_asked(asked)
+    row = [word for word in row if word not in ARTICLES]
+    return any(
+        word in dangling and lexicon.stem(after) in wanted
+        for dangling in [_find_dangling(asked)]
+        if dangling
+        for word, after in pairwise(row)
+    )
 
 
 def _split_segments(row: Sequence[str], start: int) -> tuple[list[list[int]], list[int]]:

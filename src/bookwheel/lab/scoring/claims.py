@@ -1,0 +1,140 @@
+"""Tell whether an answer says what is asked of another thing than the gold, which it only mentions.
+
+An answer is clauses. Each claims those words of the question that it repeats, and says something new:
+
+    asked when the auction begins
+    "Viewing is from 10:30, the auction starts at noon."   the second clause claims auction and start, the first nothing
+
+A clause with nothing new beside the gold is the answer and claims all ("10:30", "It is at 10:30"). So does a first
+sentence that is only a name or a thing: "A vestry. The porch is older." The gold counts unless another clause claims
+all that the clauses with the gold claim, and more.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from bookwheel.text import lexicon
+from bookwheel.text.normalization import ARTICLES, BREAK, find_words, split_clauses, words
+
+_OPENERS: Final = lexicon.words(
+    "and but while whereas although though which who whom whose where so because since when after before until then"
+)
+_PRONOUNS: Final = lexicon.words("it he she they this that which who")
+# What a clause may say besides without saying anything new.
+_REMARKS: Final = (
+    frozenset(
+        map(
+            lexicon.stem,
+            lexicon.words(
+                "okay ok yes no none well sure therefore hence based certainly actually first finally given let think "
+                "specific precise exact more would could may might probably perhaps likely end"
+            ),
+        )
+    )
+    | lexicon.LIGHT
+)
+_MEASURES: Final = frozenset(map(lexicon.stem, lexicon.words("many much long old name")))
+# What is so no more, or never came to be.
+_PLANS: Final = frozenset(
+    map(
+        lexicon.stem,
+        lexicon.words(
+            "meant planned wanted intended hoped supposed expected tried offered proposed estimated quotation budget "
+            "originally initially formerly previously 以前 原来 原本 原定 起初 最初 本来 打算 计划"
+        ),
+    )
+)
+_LONGEST_LEAD: Final = 4
+# A gold of so many words is a statement, which other clauses explain.
+_STATEMENT: Final = 6
+_LEAD: Final = re.compile(
+    r"[\W_]*([^.;。；\n!?！？]+?)(?:[;。；\n]|(?<=\w{4})\.\s|,? (?:so|but|though|although|while|whereas)\b)"
+)
+_VERBS: Final = lexicon.AUXILIARIES | lexicon.words("would could may might not im")
+_PREPOSITIONS: Final = lexicon.POSITIONS | lexicon.DIRECTIONS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Clause:
+    """What a clause of an answer says."""
+
+    claims: frozenset[str]
+    """The question's words that it repeats; a pronoun stands for those of the clause before."""
+    is_new: bool
+    """Whether it says anything beside these and the gold."""
+    has_gold: bool
+    is_plan: bool
+    """Whether it says what was meant, tried or so before."""
+
+
+def answers_otherwise(answer: str, gold: str, question: str) -> bool:
+    """Return whether another clause claims more of the question than those in which the gold stands."""
+    part = words(gold)
+    if len(part) >= _STATEMENT:
+        return False
+    if _leads_with_other(answer, part, question):
+        return True
+    clauses = _read_clauses(answer, part, question)
+    own = [one for one in clauses if one.has_gold]
+    if not own or not all(one.is_new for one in own):
+        return False
+    others = [one for one in clauses if one.is_new and not one.has_gold]
+    if all(one.is_plan for one in own) and any(not one.is_plan for one in others):
+        return True
+    return any(all(other.claims > one.claims for one in own) for other in others)
+
+
+def _read_clauses(answer: str, gold: Sequence[str], question: str) -> list[_Clause]:
+    asked = _find_content(words(question)) - _MEASURES
+    named = _find_content(gold) | set(gold)
+    clauses: list[_Clause] = []
+    claims: frozenset[str] = frozenset()
+    for row in _split(answer):
+        said = _find_content(row) - _REMARKS
+        follows = bool(_PRONOUNS & set(row[:2]))
+        own = frozenset(said & asked) | (claims if follows else frozenset())
+        claims = own or claims
+        is_new = bool(said - asked - named)
+        has_gold, is_plan = bool(find_words(row, gold, most=1)), bool(_PLANS & said - asked)
+        clauses.append(_Clause(claims=own, is_new=is_new, has_gold=has_gold, is_plan=is_plan))
+    return clauses
+
+
+def _leads_with_other(answer: str, gold: Sequence[str], question: str) -> bool:
+    """Return whether the first sentence is only a name, a thing or a number that is not the gold: "A vestry. …"."""
+    lead = _LEAD.match(answer)
+    row = words(lead[1]) if lead else []
+    if not lead or not row or len(row) > _LONGEST_LEAD or _VERBS & set(row) or row[0] in _PREPOSITIONS:
+        return False
+    said = _find_content(row) - _REMARKS
+    if not said or said & (_find_content(words(question)) | _find_content(gold)) or find_words(row, gold, most=1):
+        return False
+    is_number = gold[0][:1].isdigit()
+    if is_number != any(word[:1].isdigit() for word in row):
+        return False
+    return bool(find_words(words(answer[lead.end() :]), gold, most=1))
+
+
+def _split(answer: str) -> Iterable[list[str]]:
+    """Yield the clauses of an answer: between punctuation, and from each word that opens one."""
+    row: list[str] = []
+    for token in [*split_clauses(answer), BREAK]:
+        if token in _OPENERS | {BREAK}:
+            if row:
+                yield row
+            row = [] if token == BREAK else [token]
+        elif token not in ARTICLES:
+            row.append(token)
+
+
+def _find_content(row: Sequence[str]) -> set[str]:
+    """Return the stems of the words that say something, and the pairs of Chinese characters."""
+    stems = {lexicon.stem(word) for word in row if word not in lexicon.FUNCTION_WORDS and not _is_han(word)}
+    return stems | {a + b for a, b in pairwise(row) if _is_han(a) and _is_han(b)}
+
+
+def _is_han(word: str) -> bool:
+    return len(word) == 1 and "\u3400" <= word <= "\u9fff"

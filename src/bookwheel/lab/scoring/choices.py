@@ -23,6 +23,10 @@ _CHINESE_YES: Final = re.compile(
 )
 _CHINESE_NO: Final = re.compile(r"^(?:答案[是为]?[:：“\"]?)?(?:不是|不|否|不对|错|没有|并非|不会|不能|不可以)")
 _CHINESE_BARE_NO: Final = re.compile(_CHINESE_NO.pattern + r"(?:的)?(?:[，,。.!！；;”\"]|$)")
+_ASKS_WHETHER: Final = re.compile(
+    r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|must)\b(?!.*\bor\b)|.*(?:吗|是否)",
+    re.IGNORECASE,
+)
 _LEADS: Final = re.compile(
     r"^(?:\W|(?:the|final|short|my|answer|is|was|would|be|to|question|this|so|well|thus|therefore|it|s)\b)*",
     re.IGNORECASE,
@@ -142,9 +146,10 @@ def picks_option(answer: str, golds: Sequence[str], options: Mapping[str, str]) 
     return chosen is not None and not any(mentions(answer, text) for text in others if text not in chosen)
 
 
-def is_polar(golds: Sequence[str]) -> bool:
-    """Return whether all golds are a yes, or all a no."""
-    return {read_polar(gold) for gold in golds} in ({True}, {False})
+def is_polar(golds: Sequence[str], question: str = "") -> bool:
+    """Return whether all golds are a yes, or all a no; a yes/no question may have golds in other words beside them."""
+    sides = {read_polar(gold) for gold in golds}
+    return sides - ({None} if _ASKS_WHETHER.match(question) else set()) in ({True}, {False})
 
 
 def read_polar(gold: str) -> bool | None:

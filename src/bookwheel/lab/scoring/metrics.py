@@ -67,7 +67,7 @@ def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
     """
     if not words_with_articles(answer):
         return NOTHING
-    if is_polar(golds):
+    if is_polar(golds, question):
         return choice(answer, golds, question)
     if golds and all(_NOT_STATED.fullmatch(simplify(gold).strip().casefold()) for gold in golds):
         return unanswerable(answer, golds)
@@ -120,7 +120,7 @@ def choice(answer: str, golds: Sequence[str], question: str = "") -> Score:
     if options and set(golds) & options.keys():
         right = picks_option(answer, golds, options)
         return Score(score=float(right), reason="picks the right option" if right else "does not pick the right option")
-    if is_polar(golds):
+    if is_polar(golds, question):
         verdict = says_yes(answer, question)
         right = verdict is not None and verdict in map(read_polar, golds)
         return Score(score=float(right), reason={True: "says yes", False: "says no", None: "says neither"}[verdict])

@@ -88,6 +88,7 @@ _OPPOSITES: Final = tuple(
         ("longest", "shortest"),
         ("earliest", "latest"),
         ("most", "least fewest"),
+        ("before", "after"),
     )
 )
 _YEAR: Final = re.compile(r"1[5-9]\d\d|20\d\d")

@@ -25,7 +25,7 @@ from bookwheel.text.normalization import ARTICLES, BREAK, words_with_articles
 from bookwheel.text.quantities import UNITS
 
 _BOUNDS: Final = frozenset(
-    {("more", "than"), ("less", "than"), ("fewer", "than"), ("at", "least"), ("at", "most"), ("up", "to")}
+    {("more", "than"), ("less", "than"), ("fewer", "than"), ("at", "least"), ("at", "most"), ("up", "to"), ("older", "than")}
 )
 _BOUND_WORDS: Final = frozenset({"over", "under", "above", "below", "exceeding", "between", "before", "after"})
 _PERIODS: Final = {
@@ -52,6 +52,7 @@ _LATER: Final = frozenset({"then", "afterwards", "later"})
 _PLACES: Final = lexicon.words("day page chapter section table figure plate line paragraph step part article clause no")
 _CALLED: Final = lexicon.words("named called christened titled")
 _NAMES: Final = lexicon.words("mention mentions mentioned names")
+_NOBODY: Final = lexicon.words("nobody no none not")
 _MOST: Final = {"most": lexicon.words("maximum max most limit"), "least": lexicon.words("minimum min least")}
 _PREPOSITIONS: Final = lexicon.words("by in at to from for on")
 # "It was the work of Ada" names her; "by a student of Ada" does not.
@@ -89,6 +90,7 @@ _OPPOSITES: Final = tuple(
         ("earliest", "latest"),
         ("most", "least fewest"),
         ("before", "after"),
+        ("minimum", "maximum"),
     )
 )
 _YEAR: Final = re.compile(r"1[5-9]\d\d|20\d\d")
@@ -308,13 +310,13 @@ def _is_later(before: Sequence[str], after: Sequence[str], asked: Sequence[str])
 def _is_bound(before: Sequence[str], asked: Sequence[str]) -> bool:
     near = before[-3:]
     if set(near[-1:]) & _BOUND_WORDS and near[-1] not in asked:
-        return True
+        return not _NOBODY & set(near)
     if "between" in before[-4:] and "between" not in asked and before[-1] == "and":
         return True
     pair = tuple(near[-2:])
     if set(asked) & _MOST.get(near[-1] if near else "", frozenset()):
         return False
-    return pair in _BOUNDS and near[:1] != ["no"] and pair not in set(pairwise(asked))
+    return pair in _BOUNDS and near[:1] not in (["no"], ["not"]) and pair not in set(pairwise(asked))
 
 
 def _belongs_to_rival(row: Sequence[str], start: int, end: int, asked: Sequence[str]) -> bool:

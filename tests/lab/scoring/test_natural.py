@@ -31,11 +31,9 @@ def test_scoring_does_not_fall_behind_what_it_reached_on_harder_answers(path):
 
 @pytest.mark.parametrize(
     ("name", "accuracy", "precision"),
-    [("g", 0.87, 0.88), ("l", 0.75, 0.68), ("m", 0.89, 0.94), ("n", 0.68, 0.68)],
+    [("g", 0.89, 0.93), ("l", 0.87, 0.83), ("m", 0.91, 0.94), ("n", 0.83, 0.9), ("o", 0.98, 0.99)],
 )
-def test_scoring_does_not_fall_behind_what_it_reached_on_answers_that_it_was_hardly_changed_on(
-    name, accuracy, precision
-):
+def test_scoring_does_not_fall_behind_what_it_reached_on_answers_that_it_was_changed_on_last(name, accuracy, precision):
     reached = measure(load_answers(FOLDER / f"natural_{name}.txt"))
     assert reached[0] >= accuracy
     assert reached[1] >= precision
@@ -127,6 +125,21 @@ def test_an_option_is_picked_by_its_letter_or_its_text(answer, right):
         ("What became of the search?", "no trace of the ship was found", "The text does not say."),
         ("How old?", "41", "Forty-one? No: he was born in May.\n\nAnswer: 40"),
         ("Did he pay?", "Yes", "He did not, yet."),
+        ("When does the sale begin?", "10:30 am", "Viewing is from 10:30 am; the sale itself starts at noon."),
+        ("Who is the heir according to the will?", "Voss", "Voss contests the will, which names Maas as heir."),
+        ("Where did he work with Maas?", "Bo", "He worked with him in Karr before moving to Bo."),
+        ("What is the late fee?", "45 euros", "Early registration is 45 euros, the late fee 60."),
+        ("这批药材最后卖给了谁？", "广和堂", "最后卖给了济生药房，广和堂没有买。"),
+        ("What did they find?", "a bronze bell", "An anchor. (The bronze bell was found later by divers.)"),
+        ("Who wrote it?", "Voss", "Probably the clerk, though Voss can't be ruled out."),
+        ("Where did they spend the winter?", "Bo", "They meant to winter at Bo but had to go on to Karr."),
+        ("谁负责看管钥匙？", "刘师傅", "以前是刘师傅，现在是小梁。"),
+        ("Who wrote the letter to the duke?", "Ada Quill", "The duke wrote to Ada Quill."),
+        ("From whom did the gallery buy it?", "the Weir family", "The Weir family bought it from the gallery."),
+        ("What is the minimum age?", "18", "You must be older than 18."),
+        ("What is the minimum age?", "18", "18 is the maximum age of cadets."),
+        ("Who owned the dog?", "the owner of the inn", "the inn of the owner"),
+        ("What did he see?", "the dog bit the man", "the man bit the dog"),
         ("谁把钥匙交给了守塔人？", "林阿婆", "守塔人把钥匙交给了林阿婆。"),
         ("谁交出了钥匙？", "林阿婆", "是老郑，他从林阿婆那里拿到钥匙。"),
     ],
@@ -188,10 +201,17 @@ def test_a_gold_that_is_said_of_something_else_does_not_count(question, gold, an
         ("Which address?", "ada_quill@alm.example", r"It is ada\_quill@alm.example."),
         ("Which account?", "@adaquill", "adaquill"),
         ("How old?", "40", "Forty-one? No: he was born in May.\n\nAnswer: 40"),
+        ("What came with it?", "a hopper lid", "A lid for the hopper."),
+        ("Who did it?", "the miller's youngest son", "the youngest son of the miller"),
+        ("Why was it cancelled?", "the singer was ill", "due to the singer being ill"),
+        ("How much notice must be given?", "90 days", "They must give not less than ninety days' notice."),
+        ("What is the minimum age?", "18", "Nobody under eighteen is taken on."),
+        ("Is it open to cyclists?", "No | not open to cyclists", "Cyclists are not permitted."),
+        ("Was it finished before the war?", "No", "It was completed in 1947, two years after the war."),
     ],
 )
 def test_a_gold_counts_in_another_form(question, gold, answer):
-    assert score_answer("contains", answer, [gold], question).score == 1
+    assert score_answer("contains", answer, gold.split(" | "), question).score == 1
 
 
 def test_a_name_that_is_also_a_no_is_a_name():
@@ -220,6 +240,10 @@ def test_a_polite_refusal_is_one():
 def test_a_concession_is_no_refusal():
     assert unanswerable("Although not explicitly stated, the heir appears to be Ada.", ["not given"]).score == 0
     assert unanswerable("Although the will names Ada, the heir is not stated.", ["not given"]).score == 1
+    assert unanswerable("It does not say so outright, but it was because of fog.", ["not given"]).score == 0
+    assert unanswerable("The guide doesn't name the architect.", ["not given"]).score == 1
+    assert unanswerable("The text mentions the bucket and does not define it.", ["not given"]).score == 1
+    assert unanswerable("None is given. Open systems let it out.", ["not given"]).score == 1
 
 
 def test_a_list_with_more_than_was_asked_for_is_not_all_of_it():
@@ -227,6 +251,10 @@ def test_a_list_with_more_than_was_asked_for_is_not_all_of_it():
     assert all_of("Linz, Graz and Salzburg", ["Linz", "Graz"]).score == 0
     assert all_of("Linz, but not Graz", ["Linz", "Graz"]).score == 0
     assert all_of("Linz; Graz keeps its hall", ["Linz", "Graz"]).score == 0
+    assert all_of("It comes with a belt, a lid and a set of burrs.", ["belt", "lid"]).score == 0
+    assert all_of("Linz lost, and Graz won its place.", ["Linz", "Graz"], "Which towns lost?").score == 0
+    assert all_of("1. Linz 2. Graz", ["Linz", "Graz"], "Which towns lost?").score == 1
+    assert all_of("A lid for the hopper and a belt.", ["a hopper lid", "a belt"]).score == 1
     assert all_of("Linz lost its hall; Graz lost its pool", ["Linz", "Graz"]).score == 1
     assert all_of("The Gazette says 12, the parish register 40.", ["12", "40"]).score == 1
 

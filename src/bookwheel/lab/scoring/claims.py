@@ -47,6 +47,7 @@ _PLANS: Final = frozenset(
         ),
     )
 )
+_HAN_JOINTS: Final = frozenset("和与及、")
 _LONGEST_LEAD: Final = 4
 # A gold of so many words is a statement, which other clauses explain.
 _STATEMENT: Final = 6
@@ -87,9 +88,24 @@ def answers_otherwise(answer: str, gold: str, question: str) -> bool:
     return any(all(other.claims > one.claims for one in own) for other in others)
 
 
-def _read_clauses(answer: str, gold: Sequence[str], question: str) -> list[_Clause]:
+def is_said_of_some(answer: str, golds: Sequence[str], question: str) -> bool:
+    """Return whether what is asked is said of some golds, and something else of another: "Ada signed, Bram watched"."""
+    parts = [words(gold) for gold in golds]
+    # With the numbers of a numbered list.
+    named = [*(word for part in parts for word in part), *map(str, range(1, len(golds) + 1))]
+    rows = [_read_clauses(answer, part, question, named) for part in parts]
+    own = [[one for one in clauses if one.has_gold] for clauses in rows]
+    return any(
+        all(one.is_new and other.claims > one.claims for one in some for other in others)
+        for some in own
+        for others in own
+        if some and others and some is not others
+    )
+
+
+def _read_clauses(answer: str, gold: Sequence[str], question: str, golds: Sequence[str] = ()) -> list[_Clause]:
     asked = _find_content(words(question)) - _MEASURES
-    named = _find_content(gold) | set(gold)
+    named = _find_content(gold) | {*gold, *golds, *map(lexicon.stem, golds)}
     clauses: list[_Clause] = []
     claims: frozenset[str] = frozenset()
     for row in _split(answer):
@@ -133,7 +149,7 @@ def _split(answer: str) -> Iterable[list[str]]:
 def _find_content(row: Sequence[str]) -> set[str]:
     """Return the stems of the words that say something, and the pairs of Chinese characters."""
     stems = {lexicon.stem(word) for word in row if word not in lexicon.FUNCTION_WORDS and not _is_han(word)}
-    return stems | {a + b for a, b in pairwise(row) if _is_han(a) and _is_han(b)}
+    return stems | {a + b for a, b in pairwise(row) if _is_han(a) and _is_han(b) and not {a, b} & _HAN_JOINTS}
 
 
 def _is_han(word: str) -> bool:

@@ -21,12 +21,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import takewhile
 from typing import Final, cast
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring.benchmarks import PUBLISHED
 from bookwheel.lab.scoring.choices import is_polar, list_options, picks_gold, picks_option, read_polar, says_yes
-from bookwheel.lab.scoring.claims import answers_otherwise
+from bookwheel.lab.scoring.claims import answers_otherwise, is_said_of_some
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
 from bookwheel.lab.scoring.forms import find_other_form, find_reordered
 from bookwheel.lab.scoring.relevance import shares_with_rival
@@ -34,11 +35,15 @@ from bookwheel.lab.scoring.score import NOTHING, Metric, QuestionMetric, Score
 from bookwheel.lab.scoring.selection import settles_on_other
 from bookwheel.lab.scoring.visual import VISUAL, slidevqa_em, slidevqa_f1
 from bookwheel.plugins import list_names, require_plugin
+from bookwheel.text import lexicon
 from bookwheel.text.normalization import (
     ARTICLES,
+    BREAK,
     contains_words,
+    find_words,
     match_words,
     simplify,
+    split_clauses,
     words,
     words_with_articles,
 )
@@ -168,14 +173,14 @@ def _find_said(answer: str, gold: str) -> str:
     return find_reordered(answer, gold) or gold
 
 
-def all_of(answer: str, golds: Sequence[str]) -> Score:
-    """Score 1 when every gold stands in the answer."""
+def all_of(answer: str, golds: Sequence[str], question: str = "") -> Score:
+    """Score 1 when every gold stands in the answer, as what is asked for, and nothing else is listed with them."""
     share = share_of(answer, golds)
     golds = [_find_said(answer, gold) for gold in golds]
     extra = _find_extra(answer, [words(gold) for gold in golds]) if share.score == 1 and len(golds) > 1 else ""
     only = _ONLY.search(answer)
     is_one = len(golds) > 1 and only is not None and sum(mentions(only[0], gold) for gold in golds) == 1
-    if share.score == 1 and (is_one or _lists_some(answer, golds)):
+    if share.score == 1 and (is_one or _lists_some(answer, golds) or is_said_of_some(answer, golds, question)):
         return Score(score=0.0, reason=f"{share.reason}, and says it of some only", parts=share.parts)
     reason = f'{share.reason}, and names "{extra}" too' if extra else share.reason
     return Score(score=float(share.score == 1 and not extra), reason=reason, parts=share.parts)
@@ -203,10 +208,23 @@ def _find_extra(answer: str, golds: Sequence[list[str]]) -> str:
         body = _CHINESE_AND.sub("、", body)
     items = [words(_BULLET.sub("", piece)) for piece in _SEPARATOR.split(body)]
     if any(len(item) > longest + 1 for item in items):
-        return ""
+        return _find_tail(body, golds)
     return next((" ".join(item) for item in items if item and not any(contains_words(item, one) for one in golds)), "")
 
 
+def _find_tail(answer: str, golds: Sequence[list[str]]) -> str:
+    """Return the item that an "and" adds to the last gold of a sentence; empty where it opens a clause of its own."""
+    row = [word for word in split_clauses(answer) if word not in ARTICLES]
+    ends = (match_words(row, at, gold) for gold in golds for at in find_words(row, gold))
+    tails = (list(takewhile(BREAK.__ne__, row[end + 1 :])) for end in ends if row[end : end + 1] in (["and"], ["plus"]))
+    for tail in tails:
+        is_clause = _CLAUSE_WORDS & set(tail) or any(word.endswith("ed") for word in tail)
+        if tail and not is_clause and not any(contains_words(tail, gold) for gold in golds):
+            return " ".join(tail)
+    return ""
+
+
+_CLAUSE_WORDS: Final = lexicon.AUXILIARIES - {"as"}
 _SEPARATOR: Final = re.compile(
     r"[\n;；、，|]|(?<!\d),|,(?!\d{3}(?!\d))|(?<=\d),\s|\s(?:and|or|&|plus)\s|以及|还有|\s[-–—]\s|(?<=[^\W\d_])[.。](?:\s|$)"
 )
@@ -316,6 +334,7 @@ _OURS: Final = METRICS.keys() - PUBLISHED.keys() - VISUAL.keys()
 _WITH_QUESTION: Final[Mapping[str, QuestionMetric]] = {
     "contains": contains,
     "choice": choice,
+    "all_of": all_of,
     "slidevqa_f1": slidevqa_f1,
     "slidevqa_em": slidevqa_em,
 }

@@ -25,7 +25,15 @@ from bookwheel.text.normalization import ARTICLES, BREAK, words_with_articles
 from bookwheel.text.quantities import UNITS
 
 _BOUNDS: Final = frozenset(
-    {("more", "than"), ("less", "than"), ("fewer", "than"), ("at", "least"), ("at", "most"), ("up", "to"), ("older", "than")}
+    {
+        ("more", "than"),
+        ("less", "than"),
+        ("fewer", "than"),
+        ("at", "least"),
+        ("at", "most"),
+        ("up", "to"),
+        ("older", "than"),
+    }
 )
 _BOUND_WORDS: Final = frozenset({"over", "under", "above", "below", "exceeding", "between", "before", "after"})
 _PERIODS: Final = {

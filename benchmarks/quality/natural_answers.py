@@ -3,7 +3,7 @@
     python benchmarks/quality/natural_answers.py [FILE…] [--wrong]
 
 The answers stand in tests/lab/scoring/data, each with the judgement of a person. `--wrong` lists those that our scoring
-gets wrong. natural_g.txt was scored once, when the rules were done; whoever changes them writes another such file.
+gets wrong. All have been read while the rules were made; whoever changes these lets another hand write a new file.
 """
 
 from __future__ import annotations

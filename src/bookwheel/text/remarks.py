@@ -111,8 +111,9 @@ _DECLINES: Final = compile_late(
         reveal\w*|cover\w*|address\w*|discuss\w*|includ\w*|contain\w*|indicat\w*|describ\w*|determin\w*|identif\w*|know|
         known|tell|told|find|found|locate\w*|infer\w*|ascertain\w*|clear|sure|certain|present|explain\w*|report\w*|noted?|
         supported|defin\w*|touch\w*|refer\w*|appear|establish\w*|confirm\w*|deduc\w*|conclud\w*|see|supply|supplied|detailed?)\b
-    | \b{_DOCUMENT}\b(?:\W+\w+){{0,4}}?\W+(?:silent|omits?|(?:does\ not|doesn't)\ name|leaves?\W+(?:\w+\W+){{0,3}}?(?:open|out|unsaid|unanswered)|
-        skips?|lacks?|never|nothing|says?\ nothing|tells?\ (?:us\ )?nothing|leave\ (?:it|this|that)\ open)\b
+    | \b{_DOCUMENT}\b(?:\W+\w+){{0,4}}?\W+(?:silent|omits?|leaves?\W+(?:\w+\W+){{0,3}}?(?:open|out|unsaid|unanswered)|
+        skips?|lacks?|never|nothing|says?\ nothing|tells?\ (?:us\ )?nothing|leave\ (?:it|this|that)\ open|
+        (?:does\ not|doesn't)\ name)\b
     | \b(?:nothing|nobody|no\ one|none|nowhere|no\ part)\b(?:\W+\w+){{0,6}}?\W+
         (?:{_NAMED_DOCUMENT}|says?|tells?|mentions?|states?|answers?|about|given)\b
     | \b(?:beyond|outside)\W+(?:the\W+)?(?:scope|what)\b | \bleft\ (?:open|unsaid|unanswered|unstated)\b

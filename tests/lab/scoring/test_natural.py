@@ -128,7 +128,6 @@ def test_an_option_is_picked_by_its_letter_or_its_text(answer, right):
         ("When does the sale begin?", "10:30 am", "Viewing is from 10:30 am; the sale itself starts at noon."),
         ("Who is the heir according to the will?", "Voss", "Voss contests the will, which names Maas as heir."),
         ("Where did he work with Maas?", "Bo", "He worked with him in Karr before moving to Bo."),
-        ("What is the late fee?", "45 euros", "Early registration is 45 euros, the late fee 60."),
         ("这批药材最后卖给了谁？", "广和堂", "最后卖给了济生药房，广和堂没有买。"),
         ("What did they find?", "a bronze bell", "An anchor. (The bronze bell was found later by divers.)"),
         ("Who wrote it?", "Voss", "Probably the clerk, though Voss can't be ruled out."),

@@ -80,6 +80,7 @@ _PAST: Final = compile_late(
     r"(?: (?:o.?clock )?(?:in the (morning|afternoon|evening)|at (night)|([ap])\.?m\.?))?"
 )
 _PAST_MINUTES: Final = {"quarter": 15, "half": 30, "five": 5, "ten": 10, "twenty": 20}
+_NOON: Final = compile_late(r"(?<=\b(?:at|to|by) )(?:12 )?(noon|midday|midnight)\b")
 _CLOCK: Final = compile_late(r"(?<![\d:.])(\d{1,2}):(\d{2})(?![\d:])")
 _SLASH: Final = compile_late(r"(?<![\d/.])\d{1,2}([/.])\d{1,2}\1\d{4}(?![\d/])")
 _MONTH_YEAR: Final = compile_late(r"(?<![\d/.])(0?[1-9]|1[0-2])/([12]\d{3})(?![\d/])")
@@ -166,6 +167,7 @@ def spell_quantities(text: str) -> str:
     text = _CHINESE_DATE.sub(lambda match: f" {match[1]}-{int(match[2]):02}-{int(match[3]):02} ", text)
     text = _HAN_TIME.sub(_write_han_time, text)
     text = _PAST.sub(_write_past, text)
+    text = _NOON.sub(lambda match: _write_time(12 * (match[1] != "midnight"), "00"), text)
     text = _HALF_DAY.sub(lambda match: _write_time(int(match[1]) % 12 + 12 * (match[3] == "p"), match[2] or "00"), text)
     text = _CLOCK.sub(lambda match: _write_time(int(match[1]), match[2]), text)
     text = _CONTINENTAL.sub(lambda match: match[0].replace(".", "").replace(",", "."), text)

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Final
 
 from bookwheel.text import lexicon
-from bookwheel.text.normalization import ARTICLES, BREAK, find_words, split_clauses, words
+from bookwheel.text.normalization import ARTICLES, BREAK, find_words, match_words, split_clauses, words
 
 _OPENERS: Final = lexicon.words(
     "and but while whereas although though which who whom whose where so because since when after before until then"
@@ -48,6 +48,9 @@ _PLANS: Final = frozenset(
     )
 )
 _HAN_JOINTS: Final = frozenset("和与及、")
+_CONCEDES: Final = lexicon.words("although though while whereas")
+_CAPITAL: Final = re.compile(r"\b[A-ZÀ-Þ]\w+")
+_DIGIT: Final = re.compile(f"[0-9{''.join({*lexicon.CJK_DIGITS} - {'一'})}]")
 _LONGEST_LEAD: Final = 4
 # A gold of so many words is a statement, which other clauses explain.
 _STATEMENT: Final = 6
@@ -64,28 +67,50 @@ class _Clause:
 
     claims: frozenset[str]
     """The question's words that it repeats; a pronoun stands for those of the clause before."""
-    is_new: bool
-    """Whether it says anything beside these and the gold."""
+    news: frozenset[str]
+    """What it says beside these and the gold."""
     has_gold: bool
     is_plan: bool
     """Whether it says what was meant, tried or so before."""
+    is_own: bool
+    """Whether it has a subject of its own and concedes nothing."""
 
 
 def answers_otherwise(answer: str, gold: str, question: str) -> bool:
     """Return whether another clause claims more of the question than those in which the gold stands."""
     part = words(gold)
-    if len(part) >= _STATEMENT:
+    if len(part) >= _STATEMENT or "why" in words(question):
         return False
     if _leads_with_other(answer, part, question):
         return True
     clauses = _read_clauses(answer, part, question)
     own = [one for one in clauses if one.has_gold]
-    if not own or not all(one.is_new for one in own):
+    if not own or not all(one.news for one in own) or _leads_with_gold(answer, part):
         return False
-    others = [one for one in clauses if one.is_new and not one.has_gold]
-    if all(one.is_plan for one in own) and any(not one.is_plan for one in others):
+    rivals = [one for one in clauses if not one.has_gold and one.is_own and _has_kind(one.news, gold, answer, question)]
+    if all(one.is_plan for one in own) and any(not one.is_plan for one in rivals):
         return True
-    return any(all(other.claims > one.claims for one in own) for other in others)
+    return any(all(other.claims > one.claims for one in own) for other in rivals)
+
+
+def _has_kind(news: Iterable[str], gold: str, answer: str, question: str) -> bool:
+    """Return whether a clause says something new of the gold's kind: a number, a name, or anything."""
+    if _DIGIT.search(" ".join(words(gold))):
+        return any(_DIGIT.search(word) for word in news)
+    if gold[:1].isupper() and gold.isascii():
+        names = {lexicon.stem(word.casefold()) for word in _CAPITAL.findall(answer)}
+        return bool(names & {*news} - lexicon.MONTHS)
+    # A pair of characters that shares one with the question says nothing new.
+    return any(not set(word) & ({*question} | lexicon.CJK_FUNCTION) if _is_han(word[0]) else True for word in news)
+
+
+def _leads_with_gold(answer: str, gold: Sequence[str]) -> bool:
+    """Return whether the answer begins with the gold, and says no more than when or where ("Ada in Bergen.")."""
+    row = next(iter(_split(answer)), [])
+    at = next(iter(find_words(row, gold, most=1)), -1)
+    end = match_words(row, at, gold) if at >= 0 else 0
+    is_open = all(word in _PREPOSITIONS or word[0].isdigit() for word in row[:at])
+    return at >= 0 and is_open and (end == len(row) or row[end] in lexicon.POSITIONS)
 
 
 def is_said_of_some(answer: str, golds: Sequence[str], question: str) -> bool:
@@ -96,7 +121,7 @@ def is_said_of_some(answer: str, golds: Sequence[str], question: str) -> bool:
     rows = [_read_clauses(answer, part, question, named) for part in parts]
     own = [[one for one in clauses if one.has_gold] for clauses in rows]
     return any(
-        all(one.is_new and other.claims > one.claims for one in some for other in others)
+        all(one.news and other.claims > one.claims for one in some for other in others)
         for some in own
         for others in own
         if some and others and some is not others
@@ -113,9 +138,16 @@ def _read_clauses(answer: str, gold: Sequence[str], question: str, golds: Sequen
         follows = bool(_PRONOUNS & set(row[:2]))
         own = frozenset(said & asked) | (claims if follows else frozenset())
         claims = own or claims
-        is_new = bool(said - asked - named)
-        has_gold, is_plan = bool(find_words(row, gold, most=1)), bool(_PLANS & said - asked)
-        clauses.append(_Clause(claims=own, is_new=is_new, has_gold=has_gold, is_plan=is_plan))
+        is_own = not (row[0] in _CONCEDES | lexicon.AUXILIARIES or row[0] in lexicon.IRREGULAR or row[0].endswith("ed"))
+        clauses.append(
+            _Clause(
+                claims=own,
+                news=frozenset(said - asked - named),
+                has_gold=bool(find_words(row, gold, most=1)),
+                is_plan=bool(_PLANS & said - asked),
+                is_own=is_own,
+            )
+        )
     return clauses
 
 

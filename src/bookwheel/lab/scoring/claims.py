@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from bookwheel.lab.scoring.selection import is_quoted
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import ARTICLES, BREAK, find_words, match_words, split_clauses, words
 
@@ -79,7 +80,7 @@ class _Clause:
 def answers_otherwise(answer: str, gold: str, question: str) -> bool:
     """Return whether another clause claims more of the question than those in which the gold stands."""
     part = words(gold)
-    if len(part) >= _STATEMENT or "why" in words(question):
+    if len(part) >= _STATEMENT or "why" in words(question) or is_quoted(answer):
         return False
     if _leads_with_other(answer, part, question):
         return True
@@ -90,7 +91,8 @@ def answers_otherwise(answer: str, gold: str, question: str) -> bool:
     rivals = [one for one in clauses if not one.has_gold and one.is_own and _has_kind(one.news, gold, answer, question)]
     if all(one.is_plan for one in own) and any(not one.is_plan for one in rivals):
         return True
-    return any(all(other.claims > one.claims for one in own) for other in rivals)
+    held = {one.claims for one in own}
+    return any(all(claims > one for one in held) for claims in {one.claims for one in rivals})
 
 
 def _has_kind(news: Iterable[str], gold: str, answer: str, question: str) -> bool:
@@ -135,7 +137,7 @@ def _read_clauses(answer: str, gold: Sequence[str], question: str, golds: Sequen
     claims: frozenset[str] = frozenset()
     for row in _split(answer):
         said = _find_content(row) - _REMARKS
-        follows = bool(_PRONOUNS & set(row[:2]))
+        follows = bool(_PRONOUNS & set(row[:3])) or _drops_subject(row)
         own = frozenset(said & asked) | (claims if follows else frozenset())
         claims = own or claims
         is_own = not (row[0] in _CONCEDES | lexicon.AUXILIARIES or row[0] in lexicon.IRREGULAR or row[0].endswith("ed"))
@@ -176,6 +178,11 @@ def _split(answer: str) -> Iterable[list[str]]:
             row = [] if token == BREAK else [token]
         elif token not in ARTICLES:
             row.append(token)
+
+
+def _drops_subject(row: Sequence[str]) -> bool:
+    """Return whether a Chinese clause speaks of what the one before speaks of: "…建于1923年，1956年重修"."""
+    return row[0] in "于在并后至从由到直是" or (row[0][0].isdigit() and any(map(_is_han, row)))
 
 
 def _find_content(row: Sequence[str]) -> set[str]:

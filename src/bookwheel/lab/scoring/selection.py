@@ -4,28 +4,24 @@ An answer that holds the gold may give another value and only mention the gold:
 
     "Jenna Coleman, who was followed by Pearl Mackie."      opens with another name
     "Charlton Heston played the king opposite Yul Brynner." does what was asked
-    "It was a province then; it became a border in 1871."   the question's words stand with another date
     "1347–1349", "50 % Ost, 48 % West"                      a range, a list of parts
 
-Values are runs of names, numbers and dates, or what stands in 《》. Each stands in a segment, a piece of a sentence
-between contrasts. The gold counts unless another value, which the question does not name, has a better claim.
+Values are runs of names, numbers and dates, or what stands in 《》. What several clauses claim is weighed in `claims`.
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 from bookwheel.text import lexicon
-from bookwheel.text.normalization import ARTICLES, find_words, simplify, words
+from bookwheel.text.normalization import ARTICLES, find_words, words
 
 _CONTRAST: Final = re.compile(
     r"(?<=[.!?])\s+|[;\n。！？；]+|[,，]?\s*\b(?:but|while|whereas|although|though|and not)\b|，|"
     r"(?<=\w),\s(?=(?:it|he|she|they)\b)"
 )
-_ASIDE: Final = re.compile(r"[(（\[][^()（）\[\]]*[)）\]]")
 # A point after up to three letters is an abbreviation's, after more the sentence's.
 _REST: Final = r"(?:[\w'’&-]|(?:(?<=\b\w)|(?<=\b\w\w)|(?<=\b\w\w\w))\.)*"
 _NAME: Final = re.compile(
@@ -70,8 +66,6 @@ _CONCLUDES: Final = re.compile(
 )
 _AGENT: Final = re.compile(r"\b[Tt]he (\w{2,})(?:er|or) (?:is|was) (?:the )?$")
 _RELATIVE: Final = re.compile(r",\s+(?:who|whom|which|that)\b[^,;.]*$")
-_PRONOUN: Final = re.compile(r"^\W*(?:and\s+)?(?:only\s+)?(?:it|he|she|they|this|that|with \w+ it)\b", re.IGNORECASE)
-_DROPS_SUBJECT: Final = re.compile(r"，(?:\d|[于在并后至从由到直是])")
 _TURNS_DOWN: Final = re.compile(
     r"^[^.;]*\b(?:but|and) (?:\w+ )?(?:declin|refus|turned (?:it|them|him|her) down)", re.IGNORECASE
 )
@@ -88,7 +82,6 @@ _DENIED_AFTER: Final = re.compile(
     r"\W*(?:(?:is|was|did|does|do|has|had|were|are|could|would)(?:\snot\b|n['’]t)|never\b)"
 )
 _DENIED_BEFORE: Final = re.compile(r"(?:\bnot|\brather than|\binstead of|\bunlike|n['’]t|不是|并非|而非)\s*(?:the\s)?$")
-_HAN: Final = re.compile("[\u3400-\u9fff]+")
 _SHORT: Final = 6
 _STATEMENT: Final = 6
 _LONGEST: Final = 4000
@@ -101,9 +94,6 @@ class _Value:
     start: int
     end: int
     is_gold: bool
-    segment: int
-    claims: frozenset[str]
-    """The question's words that stand in its segment."""
 
 
 def settles_on_other(answer: str, golds: Sequence[str], gold: str, question: str) -> bool:
@@ -111,7 +101,7 @@ def settles_on_other(answer: str, golds: Sequence[str], gold: str, question: str
     text = answer[:_LONGEST].replace("**", "").replace("__", "").strip()
     if _is_range(text, gold, question):
         return True
-    pattern = None if _is_quoted(text) else _choose_pattern(gold)
+    pattern = None if is_quoted(text) else _choose_pattern(gold)
     values = _find_values(text, pattern, golds, question) if pattern else []
     own = [one for one in values if one.is_gold]
     others = [
@@ -128,14 +118,11 @@ def settles_on_other(answer: str, golds: Sequence[str], gold: str, question: str
         return True
     is_list = pattern is not _NAME and pattern is not _TITLE and not _VERB.search(text)
     lead = len(text) - len(_LEAD.sub("", text))
-    if others[0].start < own[0].start and others[0].start <= lead and (is_list or _opens_with_other(text, own, others)):
-        return True
-    # The question's words stand with another value, more than with the gold.
-    best, segments = max((one.claims for one in own), key=len), {one.segment for one in own}
-    return any(one.segment not in segments and one.claims > best for one in others)
+    leads = others[0].start < own[0].start and others[0].start <= lead
+    return leads and (is_list or _opens_with_other(text, own, others))
 
 
-def _is_quoted(text: str) -> bool:
+def is_quoted(text: str) -> bool:
     """Return whether an answer is sentences of a document, a line each: they speak of more than what was asked."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return len(lines) > 1 and all(line.endswith((".", "。")) and len(words(line)) > _SHORT // 2 for line in lines)
@@ -161,20 +148,6 @@ def _find_values(text: str, pattern: re.Pattern[str], golds: Sequence[str], ques
     """Return the values of a kind that the question does not name, in the order of the text."""
     asked = words(question)
     wanted = [words(gold) for gold in golds]
-    stems = {
-        lexicon.stem(one) for one in asked if one not in lexicon.FUNCTION_WORDS and one.isascii() and one.isalpha()
-    }
-    pairs = _pair(question)
-    asides = [match.span() for match in _ASIDE.finditer(text)]
-    cuts = [0, *(match.end() for match in _CONTRAST.finditer(text)), len(text) + 1]
-    claims: list[frozenset[str]] = []
-    for start, end in pairwise(cuts):
-        said = frozenset(lexicon.stem(word) for word in words(text[start:end])) & stems | (
-            _pair(text[start:end]) & pairs
-        )
-        # A pronoun stands for what the piece before speaks of; so does a Chinese clause without a subject.
-        follows = claims and (_PRONOUN.search(text[start:end]) or _DROPS_SUBJECT.match(text[start - 1 : end]))
-        claims.append(said | claims[-1] if follows else said)
     values = []
     for match in pattern.finditer(text):
         row = words(match[0].rstrip(".,'’"))
@@ -183,10 +156,7 @@ def _find_values(text: str, pattern: re.Pattern[str], golds: Sequence[str], ques
         if len(row) > 1 and row[0] in _DISCOURSE:
             row = row[1:]
         is_gold = any(_is_same(row, part) for part in wanted)
-        at = bisect_right(cuts, match.start()) - 1
-        inside = any(start < match.start() < end for start, end in asides)
-        said = frozenset() if inside and not is_gold else claims[at]
-        values.append(_Value(start=match.start(), end=match.end(), is_gold=is_gold, segment=at, claims=said))
+        values.append(_Value(start=match.start(), end=match.end(), is_gold=is_gold))
     return values
 
 
@@ -196,11 +166,6 @@ def _is_same(row: Sequence[str], part: Sequence[str]) -> bool:
         return True
     initials = [word for word in row[:-1] if len(word) == 1]
     return bool(initials) and row[-1] == part[-1] and initials[0] == part[0][0]
-
-
-def _pair(text: str) -> frozenset[str]:
-    """Return the pairs of Chinese characters that stand side by side."""
-    return frozenset(a + b for run in _HAN.findall(simplify(text)) for a, b in pairwise(run))
 
 
 def _opens_with_other(text: str, own: Sequence[_Value], others: Sequence[_Value]) -> bool:
@@ -228,8 +193,9 @@ def _acts(text: str, own: Sequence[_Value], others: Sequence[_Value], question: 
     passive = {lexicon.stem(word) for be, word in pairwise(asked) if be in _BE}
     stems = {lexicon.stem(word) for word in asked if word not in lexicon.FUNCTION_WORDS} - passive
     is_who = "who" in asked or re.search(r"\bwhich (?:\w+ )?(?:team|author|player)", question.lower())
+    first = own[0].start
     for one in others:
-        if one.start > own[0].start or not text[own[0].start].isupper() or one.segment != own[0].segment:
+        if one.start > first or not text[first].isupper() or _CONTRAST.search(text, one.end, first):
             continue
         verb = next(iter(words(text[one.end : one.end + 40])), "")
         between = text[one.end : own[0].start]

@@ -87,7 +87,7 @@ _MONTH_YEAR: Final = compile_late(r"(?<![\d/.])(0?[1-9]|1[0-2])/([12]\d{3})(?![\
 _CHINESE_DATE: Final = compile_late(r"(\d{4})年(\d{1,2})月(\d{1,2})[日号]")
 _MONTH: Final = rf"(?:{'|'.join(lexicon.MONTH_NAMES)})"
 _OF_MONTH: Final = compile_late(rf"(\d(?:st|nd|rd|th)?) of (?={_MONTH}\b)")
-_MONTH_COMMA: Final = compile_late(rf"\b({_MONTH}),\s+(?=\d{{4}}\b)")
+_MONTH_COMMA: Final = compile_late(rf"\b({_MONTH}(?: \d{{1,2}})?),\s+(?=\d{{4}}\b)")
 _SHORT_MONTHS: Final = {name[:3]: name for name in lexicon.MONTH_NAMES if name != "may"} | {"sept": "september"}
 _SHORT_MONTH: Final = compile_late(rf"\b({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?(?=\s+\d)")
 _SHORT_AFTER: Final = compile_late(rf"(?<=\d)\s+({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?")

@@ -137,7 +137,7 @@ def _read_clauses(answer: str, gold: Sequence[str], question: str, golds: Sequen
     claims: frozenset[str] = frozenset()
     for row in _split(answer):
         said = _find_content(row) - _REMARKS
-        follows = bool(_PRONOUNS & set(row[:3])) or _drops_subject(row)
+        follows = bool(_PRONOUNS & set(row[:2])) or _drops_subject(row)
         own = frozenset(said & asked) | (claims if follows else frozenset())
         claims = own or claims
         is_own = not (row[0] in _CONCEDES | lexicon.AUXILIARIES or row[0] in lexicon.IRREGULAR or row[0].endswith("ed"))

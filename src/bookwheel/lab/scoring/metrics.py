@@ -178,9 +178,7 @@ def all_of(answer: str, golds: Sequence[str], question: str = "") -> Score:
     share = share_of(answer, golds)
     golds = [_find_said(answer, gold) for gold in golds]
     extra = _find_extra(answer, [words(gold) for gold in golds]) if share.score == 1 and len(golds) > 1 else ""
-    only = _ONLY.search(answer)
-    is_one = len(golds) > 1 and only is not None and sum(mentions(only[0], gold) for gold in golds) == 1
-    if share.score == 1 and (is_one or _lists_some(answer, golds) or is_said_of_some(answer, golds, question)):
+    if share.score == 1 and (_lists_some(answer, golds) or is_said_of_some(answer, golds, question)):
         return Score(score=0.0, reason=f"{share.reason}, and says it of some only", parts=share.parts)
     reason = f'{share.reason}, and names "{extra}" too' if extra else share.reason
     return Score(score=float(share.score == 1 and not extra), reason=reason, parts=share.parts)
@@ -229,7 +227,6 @@ _SEPARATOR: Final = re.compile(
     r"[\n;；、，|]|(?<!\d),|,(?!\d{3}(?!\d))|(?<=\d),\s|\s(?:and|or|&|plus)\s|以及|还有|\s[-–—]\s|(?<=[^\W\d_])[.。](?:\s|$)"
 )
 _CHINESE_AND: Final = re.compile("(?<=[\u4e00-\u9fff])[和及与](?=[\u4e00-\u9fff])")
-_ONLY: Final = re.compile(r"^\W*(?:only|just)\b[^.;,\n]*", re.IGNORECASE)
 _BULLET: Final = re.compile(r"^\s*(?:[-*•·]|\(?\d{1,2}[.):]|\d{1,2}\.\s)\s*")
 _INTRODUCTION: Final = re.compile(r"^[^:：\n]{0,200}[:：]\s*")
 # An item without a gold that has so many words more than the longest gold is a sentence, and no item.

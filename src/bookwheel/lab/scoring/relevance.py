@@ -141,7 +141,6 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
     is_number = row[start][0].isdigit()
     return (
         is_beside_in_chinese(before, after, question)
-        or _is_other_agent(row, start, asked)
         or _is_later(before, after, asked)
         or bool(_WINS & set(asked) and (set(after[:2]) & _LOSES or set(before[-1:]) & _BEATS))
         or (before[-1:] != [] and before[-1] in _NAMES and after[:1] == ["only"])
@@ -162,7 +161,7 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
         )
         or (before[:1] == ["because"] and start > len(before) and "why" not in asked)
         or bool(set(asked) & _PRESENT and not set(asked) & _PAST and (_FORMER & set(before) or "until" in after[:5]))
-        or (is_number and _is_number_beside(row, start, end, before, asked))
+        or (is_number and (_is_bound(before, asked) or bool({*before[-1:]} & _PLACES - set(asked))))
     )
 
 
@@ -170,28 +169,6 @@ def split_beside(row: Sequence[str], start: int, end: int) -> tuple[list[str], l
     """Return the tokens of the clause before and after those from `start` to `end`."""
     before = list(takewhile(BREAK.__ne__, reversed(row[:start])))[::-1]
     return before, list(takewhile(BREAK.__ne__, row[end:]))
-
-
-def _is_number_beside(row: Sequence[str], start: int, end: int, before: Sequence[str], asked: Sequence[str]) -> bool:
-    """Return whether a number is a place's ("page 14"), a bound, a remainder or another thing's."""
-    is_rest = "still" in before and "still" not in asked
-    is_label = bool(before) and before[-1] in _PLACES and before[-1] not in asked
-    return is_rest or is_label or _is_bound(before, asked) or _belongs_to_rival(row, start, end, asked)
-
-
-def _is_other_agent(row: Sequence[str], start: int, asked: Sequence[str]) -> bool:
-    """Return whether the gold did something else ("written by"), and another what is asked ("translated by").
-
-    So for places: "ratified in" and "signed in".
-    """
-    joint = row[start - 1] if start > 1 else ""
-    if joint not in _PREPOSITIONS:
-        return False
-    wanted = _stem_asked(asked)
-    places = [at for at, (verb, word) in enumerate(pairwise(row)) if word == joint and lexicon.stem(verb) in wanted]
-    if lexicon.stem(row[start - 2]) in wanted:
-        return False
-    return any(_BESIDE & set(row[min(at, start) : max(at, start)]) for at in places)
 
 
 def _stem_asked(asked: Sequence[str]) -> set[str]:
@@ -325,15 +302,6 @@ def _is_bound(before: Sequence[str], asked: Sequence[str]) -> bool:
     if set(asked) & _MOST.get(near[-1] if near else "", frozenset()):
         return False
     return pair in _BOUNDS and near[:1] not in (["no"], ["not"]) and pair not in set(pairwise(asked))
-
-
-def _belongs_to_rival(row: Sequence[str], start: int, end: int, asked: Sequence[str]) -> bool:
-    """Return whether another number stands with the question's words, and this one with none of them."""
-    wanted, (segments, own) = _stem_asked(asked), _split_segments(row, start)
-    shared = [one for one in segments if wanted & {lexicon.stem(row[at]) for at in one}]
-    if len(own) <= end - start or own in shared:
-        return False
-    return any(row[at][0].isdigit() for one in shared for at in one)
 
 
 def _has_other_period(row: Sequence[str], asked: Sequence[str]) -> bool:

@@ -49,7 +49,8 @@ _PLANS: Final = frozenset(
     )
 )
 _HAN_JOINTS: Final = frozenset("和与及、")
-_CONCEDES: Final = lexicon.words("although though while whereas")
+_CONCEDES: Final = lexicon.words("although though")
+_CONTRASTS: Final = _CONCEDES | lexicon.words("while whereas")
 _CAPITAL: Final = re.compile(r"\b[A-ZÀ-Þ]\w+")
 _DIGIT: Final = re.compile(f"[0-9{''.join({*lexicon.CJK_DIGITS} - {'一'})}]")
 _LONGEST_LEAD: Final = 4
@@ -137,15 +138,16 @@ def _read_clauses(answer: str, gold: Sequence[str], question: str, golds: Sequen
     claims: frozenset[str] = frozenset()
     for row in _split(answer):
         said = _find_content(row) - _REMARKS
-        follows = bool(_PRONOUNS & set(row[:2])) or _drops_subject(row)
+        has_gold = bool(find_words(row, gold, most=1))
+        follows = bool(_PRONOUNS & set(row[:2])) or (not has_gold and _drops_subject(row))
         own = frozenset(said & asked) | (claims if follows else frozenset())
         claims = own or claims
-        is_own = not (row[0] in _CONCEDES | lexicon.AUXILIARIES or row[0] in lexicon.IRREGULAR or row[0].endswith("ed"))
+        is_own = row[0] not in (_CONCEDES if clauses else _CONTRASTS) and not _is_verb(row[0])
         clauses.append(
             _Clause(
                 claims=own,
                 news=frozenset(said - asked - named),
-                has_gold=bool(find_words(row, gold, most=1)),
+                has_gold=has_gold,
                 is_plan=bool(_PLANS & said - asked),
                 is_own=is_own,
             )
@@ -181,8 +183,14 @@ def _split(answer: str) -> Iterable[list[str]]:
 
 
 def _drops_subject(row: Sequence[str]) -> bool:
-    """Return whether a Chinese clause speaks of what the one before speaks of: "…建于1923年，1956年重修"."""
+    """Return whether a clause speaks of what the one before speaks of: "… and opened in 1932", "…，1956年重修"."""
+    if row[0] in {"and", "but"}:
+        return len(row) > 1 and _is_verb(row[1])
     return row[0] in "于在并后至从由到直是" or (row[0][0].isdigit() and any(map(_is_han, row)))
+
+
+def _is_verb(word: str) -> bool:
+    return word in lexicon.AUXILIARIES or word in lexicon.IRREGULAR or word.endswith("ed")
 
 
 def _find_content(row: Sequence[str]) -> set[str]:

@@ -16,7 +16,7 @@ asked what the roof is of    "oak for the roof and slate for the floors"
 
 import re
 from collections.abc import Sequence
-from itertools import groupby, pairwise, takewhile
+from itertools import pairwise, takewhile
 from typing import Final
 
 from bookwheel.lab.scoring.chinese import is_beside_in_chinese
@@ -59,7 +59,6 @@ _FORMER: Final = frozenset({"former", "formerly", "previous", "previously"})
 _LATER: Final = frozenset({"then", "afterwards", "later"})
 _PLACES: Final = lexicon.words("day page chapter section table figure plate line paragraph step part article clause no")
 _CALLED: Final = lexicon.words("named called christened titled")
-_NAMES: Final = lexicon.words("mention mentions mentioned names")
 _NOBODY: Final = lexicon.words("nobody no none not")
 _MOST: Final = {"most": lexicon.words("maximum max most limit"), "least": lexicon.words("minimum min least")}
 _PREPOSITIONS: Final = lexicon.words("by in at to from for on")
@@ -126,8 +125,6 @@ _EVENTS: Final[dict[str, set[int]]] = {}
 for _at, _group in enumerate(_EVENT_GROUPS):
     for _word in _group.split():
         _EVENTS.setdefault(lexicon.stem(_word), set()).add(_at)
-_BESIDE: Final = frozenset({"and", "but", "while", "whereas"})
-_JOINTS: Final = frozenset({BREAK, "and", "but", "while", "whereas"})
 _PLURAL: Final = re.compile(
     r"\b(?:who|which|what)\b[^?]*?\b(?:are|were|both|all|names)\b|\b(?:two|three)\b", re.IGNORECASE
 )
@@ -143,11 +140,9 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
         is_beside_in_chinese(before, after, question)
         or _is_later(before, after, asked)
         or bool(_WINS & set(asked) and (set(after[:2]) & _LOSES or set(before[-1:]) & _BEATS))
-        or (before[-1:] != [] and before[-1] in _NAMES and after[:1] == ["only"])
         or has_opposite(clause, asked)
         or _is_other_role(before, asked)
         or _is_asked_of_other(clause, asked)
-        or _is_said_of_rival(row, start, end, asked)
         or _is_acted_on(after, asked)
         or _has_other_event(clause, asked, is_number=is_number)
         or _has_other_year(row, start, end, clause, asked)
@@ -214,39 +209,6 @@ def _is_asked_of_other(row: Sequence[str], asked: Sequence[str]) -> bool:
         if dangling
         for word, after in pairwise(row)
     )
-
-
-def _split_segments(row: Sequence[str], start: int) -> tuple[list[list[int]], list[int]]:
-    """Return the places between joints, and those of them among which `start` is."""
-    places = groupby(range(len(row)), key=lambda at: row[at] in _JOINTS)
-    segments = [list(group) for is_joint, group in places if not is_joint]
-    return segments, next((one for one in segments if start in one), [])
-
-
-def _is_said_of_rival(row: Sequence[str], start: int, end: int, asked: Sequence[str]) -> bool:
-    """Return whether what is asked is said of another in its own words, and of the gold something else."""
-    wanted = _stem_asked(asked)
-    segments, own = _split_segments(row, start)
-    others = {lexicon.stem(row[at]) for at in own if not start <= at < end and _is_content(row[at])}
-    # A question that names the options itself is judged by them.
-    if not others - wanted or "or" in asked:
-        return False
-    for one in segments:
-        stems = {lexicon.stem(row[at]) for at in one}
-        names = [at for at in one if _is_content(row[at]) and lexicon.stem(row[at]) not in wanted]
-        between = row[min(one[-1], own[-1]) + 1 : max(one[0], own[0])]
-        # Sentences may be the steps of an answer; only what "and" or "but" sets beside the gold is another's.
-        if one is own or not names or not (wanted & stems) - others or not _BESIDE & set(between):
-            continue
-        # "The dog is called Pip and the cat Merry": what is asked about stands with the other.
-        if others & wanted:
-            return one[0] > start
-        # "the capital is Lenz"; or "oak for the roof" before "slate for the floors".
-        says_so = one[0] > start and ("but" in between or any(row[at] in _COPULAS for at in one))
-        is_parallel = one[-1] < start and bool({row[at] for at in one} & {row[at] for at in own} & _PREPOSITIONS)
-        if says_so or is_parallel:
-            return True
-    return False
 
 
 def _is_content(word: str) -> bool:

@@ -49,15 +49,13 @@ _PLANS: Final = frozenset(
     )
 )
 _HAN_JOINTS: Final = frozenset("和与及、")
-_CONCEDES: Final = lexicon.words("although though")
-_CONTRASTS: Final = _CONCEDES | lexicon.words("while whereas")
 _CAPITAL: Final = re.compile(r"\b[A-ZÀ-Þ]\w+")
 _DIGIT: Final = re.compile(f"[0-9{''.join({*lexicon.CJK_DIGITS} - {'一'})}]")
 _LONGEST_LEAD: Final = 4
 # A gold of so many words is a statement, which other clauses explain.
 _STATEMENT: Final = 6
 _LEAD: Final = re.compile(
-    r"[\W_]*([^.;。；\n!?！？]+?)(?:[;。；\n]|(?<=\w{4})\.\s|,? (?:so|but|though|although|while|whereas)\b)"
+    r"[\W_]*([^.;。；\n!?！？]+?)(?:[;。；\n]|(?<=\w{4})\.\s|,? (?:so|but|though|although|while|whereas|because)\b)"
 )
 _VERBS: Final = lexicon.AUXILIARIES | lexicon.words("would could may might not im")
 _PREPOSITIONS: Final = lexicon.POSITIONS | lexicon.DIRECTIONS
@@ -75,7 +73,7 @@ class _Clause:
     is_plan: bool
     """Whether it says what was meant, tried or so before."""
     is_own: bool
-    """Whether it has a subject of its own and concedes nothing."""
+    """Whether it has a subject of its own."""
 
 
 def answers_otherwise(answer: str, gold: str, question: str) -> bool:
@@ -142,14 +140,13 @@ def _read_clauses(answer: str, gold: Sequence[str], question: str, golds: Sequen
         follows = bool(_PRONOUNS & set(row[:2])) or (not has_gold and _drops_subject(row))
         own = frozenset(said & asked) | (claims if follows else frozenset())
         claims = own or claims
-        is_own = row[0] not in (_CONCEDES if clauses else _CONTRASTS) and not _is_verb(row[0])
         clauses.append(
             _Clause(
                 claims=own,
                 news=frozenset(said - asked - named),
                 has_gold=has_gold,
                 is_plan=bool(_PLANS & said - asked),
-                is_own=is_own,
+                is_own=not _is_verb(row[0]),
             )
         )
     return clauses

@@ -154,7 +154,6 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
             and not {*before[-1:], "or"} & set(asked)
             and not _CALLED & set(before)
         )
-        or (before[:1] == ["because"] and start > len(before) and "why" not in asked)
         or bool(set(asked) & _PRESENT and not set(asked) & _PAST and (_FORMER & set(before) or "until" in after[:5]))
         or (is_number and (_is_bound(before, asked) or bool({*before[-1:]} & _PLACES - set(asked))))
     )

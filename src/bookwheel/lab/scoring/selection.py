@@ -12,16 +12,11 @@ Values are runs of names, numbers and dates, or what stands in 《》. What seve
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import ARTICLES, find_words, words
 
-_CONTRAST: Final = re.compile(
-    r"(?<=[.!?])\s+|[;\n。！？；]+|[,，]?\s*\b(?:but|while|whereas|although|though|and not)\b|，|"
-    r"(?<=\w),\s(?=(?:it|he|she|they)\b)"
-)
 # A point after up to three letters is an abbreviation's, after more the sentence's.
 _REST: Final = r"(?:[\w'’&-]|(?:(?<=\b\w)|(?<=\b\w\w)|(?<=\b\w\w\w))\.)*"
 _NAME: Final = re.compile(
@@ -66,10 +61,6 @@ _CONCLUDES: Final = re.compile(
 )
 _AGENT: Final = re.compile(r"\b[Tt]he (\w{2,})(?:er|or) (?:is|was) (?:the )?$")
 _RELATIVE: Final = re.compile(r",\s+(?:who|whom|which|that)\b[^,;.]*$")
-_TURNS_DOWN: Final = re.compile(
-    r"^[^.;]*\b(?:but|and) (?:\w+ )?(?:declin|refus|turned (?:it|them|him|her) down)", re.IGNORECASE
-)
-_BE: Final = lexicon.words("is was are were")
 _PLURAL: Final = re.compile(
     r"\b(?:who|which|what)\b[^?]*?\b(?:are|were|both|all(?!-)|names)\b|\b(?:two|three|four)\b|哪些|哪几", re.IGNORECASE
 )
@@ -109,12 +100,10 @@ def settles_on_other(answer: str, golds: Sequence[str], gold: str, question: str
         for one in values
         if not (one.is_gold or _DENIED_AFTER.match(text[one.end :]) or _DENIED_BEFORE.search(text[: one.start]))
     ]
-    if own and _TURNS_DOWN.search(text[own[0].end :]):
-        return True
     is_plural = pattern is _NAME and _PLURAL.search(question)
     if not own or not others or is_plural or _CONCLUDES.search(text[max(0, own[-1].start - 60) : own[-1].start]):
         return False
-    if pattern is _NAME and (_acts(text, own, others, question) or _is_relative(text, own, others, question)):
+    if pattern is _NAME and (_has_agent(text, others, question) or _is_relative(text, own, others, question)):
         return True
     is_list = pattern is not _NAME and pattern is not _TITLE and not _VERB.search(text)
     lead = len(text) - len(_LEAD.sub("", text))
@@ -179,33 +168,11 @@ def _opens_with_other(text: str, own: Sequence[_Value], others: Sequence[_Value]
     return not (between in {",", "(", "（", "—", "–", "-", ", the", "(the"} and follows)
 
 
-def _acts(text: str, own: Sequence[_Value], others: Sequence[_Value], question: str) -> bool:
-    """Return whether another name is the subject of what the question asks who did, or the gold qualifies it."""
-    asked = [word for word in words(question) if word not in ARTICLES]
-    for one in others:
-        # "The mover was another": the question's verb as a noun.
-        noun = _AGENT.search(text[: one.start])
-        if noun and any(lexicon.stem(noun[1] + end) in {*map(lexicon.stem, asked)} for end in ("", "e", "ed")):
-            return True
-    if {"whom", "does", "did", "do"} & set(asked):
-        return False
-    # "Which drug was withdrawn?" asks for what was done to; there the subject is no answer.
-    passive = {lexicon.stem(word) for be, word in pairwise(asked) if be in _BE}
-    stems = {lexicon.stem(word) for word in asked if word not in lexicon.FUNCTION_WORDS} - passive
-    is_who = "who" in asked or re.search(r"\bwhich (?:\w+ )?(?:team|author|player)", question.lower())
-    first = own[0].start
-    for one in others:
-        if one.start > first or not text[first].isupper() or _CONTRAST.search(text, one.end, first):
-            continue
-        verb = next(iter(words(text[one.end : one.end + 40])), "")
-        between = text[one.end : own[0].start]
-        if verb in _BE:
-            says_so = bool(is_who) and len(words(between)) > 1 and not between.rstrip().endswith(" by")
-        else:
-            says_so = bool(verb) and lexicon.stem(verb) in stems
-        if says_so:
-            return True
-    return False
+def _has_agent(text: str, others: Sequence[_Value], question: str) -> bool:
+    """Return whether another is said to have done what is asked, with the verb as a noun: "the mover was Bram"."""
+    asked = {lexicon.stem(word) for word in words(question)}
+    nouns = filter(None, (_AGENT.search(text[: one.start]) for one in others))
+    return any(lexicon.stem(noun[1] + end) in asked for noun in nouns for end in ("", "e", "ed"))
 
 
 def _is_relative(text: str, own: Sequence[_Value], others: Sequence[_Value], question: str) -> bool:

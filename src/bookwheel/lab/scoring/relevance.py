@@ -72,7 +72,6 @@ _SINCE: Final = lexicon.words("in since from")
 _ROLES: Final = lexicon.words("to in at for under against opposite alongside beside")
 _ASKED: Final = lexicon.words("who whom which what whose")
 _GIVERS: Final = lexicon.words("to from for with against")
-_PAYS: Final = lexicon.words("paid pays asked hired ordered told commissioned employed wanted let had got")
 _COPULAS: Final = lexicon.words("is was are were")
 _LOSES: Final = lexicon.words("lost loses lose beaten defeated")
 _BEATS: Final = lexicon.words("beat beats defeated")
@@ -143,7 +142,6 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
         or has_opposite(clause, asked)
         or _is_other_role(before, asked)
         or _is_asked_of_other(clause, asked)
-        or _is_acted_on(after, asked)
         or _has_other_event(clause, asked, is_number=is_number)
         or _has_other_year(row, start, end, clause, asked)
         or _has_other_period(row, asked)
@@ -212,16 +210,6 @@ def _is_asked_of_other(row: Sequence[str], asked: Sequence[str]) -> bool:
 
 def _is_content(word: str) -> bool:
     return word not in lexicon.FUNCTION_WORDS and word not in _PREPOSITIONS and word not in _COPULAS
-
-
-def _is_acted_on(after: Sequence[str], asked: Sequence[str]) -> bool:
-    """Return whether the gold suffers what is asked who did it: "Ware was sacked by Newton"."""
-    if "who" not in asked[:1] or _COPULAS & set(asked[1:2]):
-        return False
-    if after[:1] and after[0] in _PAYS and "to" in after:  # "Ivo paid Lene to repair it"
-        return after[0] not in asked
-    verb = after[1:2]
-    return after[:1] != [] and after[0] in _COPULAS and "by" in after[2:4] and lexicon.stem(*verb) in _stem_asked(asked)
 
 
 def _has_other_event(clause: Sequence[str], asked: Sequence[str], *, is_number: bool) -> bool:

@@ -34,7 +34,7 @@ from bookwheel.lab.training.config import FreshSettings
 from bookwheel.lab.training.loading import build_fresh_policy
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.rows import Row, rows_of
-from bookwheel.lab.training.samples import toy_records, vocabulary
+from bookwheel.lab.training.toys import toy_samples, vocabulary
 from bookwheel.lab.training.warmstart import ideal_rows
 from bookwheel.lab.training.workflows import Episode, reading
 from bookwheel.plan import Plan, Sampling
@@ -113,8 +113,8 @@ def main() -> None:
     parser.add_argument("--warm", type=int, default=1500)
     parser.add_argument("--steps", type=int, default=100)
     options = parser.parse_args()
-    samples = toy_records(tokens=64, count=4096, seed=0)
-    held_out = toy_records(tokens=64, count=HELD_OUT, seed=7919)
+    samples = toy_samples(tokens=64, count=4096, seed=0)
+    held_out = toy_samples(tokens=64, count=HELD_OUT, seed=7919)
     dice = Random(0)  # noqa: S311 - no secrets
     model, optimizer = build_policy(seed=0)
     for number in range(1, options.warm + 1):

@@ -26,7 +26,7 @@ from bookwheel.lab.training.objective import RewardSettings
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.rewards import build_reward
 from bookwheel.lab.training.rollouts import RolloutSettings, roll_group
-from bookwheel.lab.training.samples import toy_records, vocabulary
+from bookwheel.lab.training.toys import toy_samples, vocabulary
 from bookwheel.lab.training.workflows import reading
 from bookwheel.plan import Layout, Plan
 
@@ -154,7 +154,7 @@ def measure(layout: Layout, given: argparse.Namespace) -> dict[str, Any]:
     )
     shape = FreshSettings(hidden=64, layers=1, heads=2, window=2048)
     policy = build_fresh_policy([*vocabulary(), WORDS], shape, seed=0)
-    samples = toy_records(tokens=768 * given.chunks, count=given.samples, seed=0)
+    samples = toy_samples(tokens=768 * given.chunks, count=given.samples, seed=0)
     with TemporaryDirectory() as folder:
         engine = VllmEngine(policy, Path(folder), given.block) if given.engine == "vllm" else Engine(policy)
         how = RolloutSettings(

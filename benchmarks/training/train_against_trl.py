@@ -26,7 +26,7 @@ from bookwheel.lab.training.config import FreshSettings, TrainConfig
 from bookwheel.lab.training.launch import build_policy
 from bookwheel.lab.training.records import load_records
 from bookwheel.lab.training.rewards import RewardResult
-from bookwheel.lab.training.samples import toy_records
+from bookwheel.lab.training.toys import toy_samples
 from bookwheel.lab.training.trainer import Trainer
 from bookwheel.plan import Plan
 
@@ -65,7 +65,7 @@ def length(episode: Episode, _: object) -> RewardResult:
 def ours(steps: int) -> list[float]:
     """Seconds of each of our steps."""
     config = replace(settings(), steps=steps)
-    samples = [replace(one, question=one.text) for one in toy_records(tokens=64, count=256, seed=1)]
+    samples = [replace(one, question=one.text) for one in toy_samples(tokens=64, count=256, seed=1)]
     with TemporaryDirectory() as folder:
         Trainer(build_policy(config), samples, length, config, folder=Path(folder) / "run").train()
         return [one["clock"]["seconds"] for one in load_records(Path(folder) / "run") if one["kind"] == "step"]
@@ -90,7 +90,7 @@ class Clock(TrainerCallback):  # type: ignore[misc]
 def theirs(steps: int) -> list[float]:
     """Seconds of each of TRL's steps."""
     policy, clock = build_policy(settings()), Clock()
-    prompts = [[{"role": "user", "content": one.text}] for one in toy_records(tokens=64, count=256, seed=1)]
+    prompts = [[{"role": "user", "content": one.text}] for one in toy_samples(tokens=64, count=256, seed=1)]
 
     def reward(completion_ids: list[list[int]], **_: Any) -> list[float]:
         return [len(ids) / LIMIT for ids in completion_ids]

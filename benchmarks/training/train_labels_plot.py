@@ -1,49 +1,48 @@
-"""One picture of what benchmarks/training/train_labels.py found: rollouts answered right, and what memories recover.
+"""One picture of what benchmarks/training/train_labels.py found: held-out answers before and after, by reward and task.
 
-python benchmarks/training/train_labels_plot.py runs/labels lab/labels.svg
+python benchmarks/training/train_labels_plot.py lab/labels.svg runs/labels/results.jsonl [MORE…]
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from itertools import groupby
 from pathlib import Path
+from typing import Any, Final
 
 from matplotlib.figure import Figure
 
-COLOURS = {
-    "labels": "tab:blue",
-    "recovered": "tab:green",
-    "dense": "tab:olive",
-    "cloze": "tab:purple",
-    "both": "tab:brown",
-    "random": "tab:grey",
-}
-WIDTH = 5
+REWARDS: Final = ("labels", "recovered", "dense", "cloze", "both", "random")
+MARKS: Final = "osD^v"
 
 
-def smooth(values: list[float]) -> list[float]:
-    """Return means of each value and up to four before it."""
-    return [sum(part) / len(part) for at in range(len(values)) if (part := values[max(0, at + 1 - WIDTH) : at + 1])]
+def cell(result: dict[str, Any]) -> tuple[str, str]:
+    """Return the panel of a result."""
+    return result["task"], result["warm"]
 
 
 def main() -> None:
-    """Draw every result of a folder."""
-    root, target = Path(sys.argv[1]), Path(sys.argv[2])
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(root.glob("result-*.json"))]
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    right, recovered = figure.subplots(1, 2)
-    for result in sorted(found, key=lambda one: list(COLOURS).index(one["reward"])):
-        style = {"color": COLOURS[result["reward"]], "linestyle": "-" if result["seed"] else "--"}
-        label = f"{result['reward']}, seed {result['seed']}"
-        right.plot([100 * one for one in smooth(result["accuracy"])], label=label, **style)
-        if result["recovered"]:
-            recovered.plot(smooth(result["recovered"]), **style)
-    right.set(xlabel="step", ylabel="rollouts answered right, % (mean of 5 steps)", ylim=(0, 102))
-    recovered.set(xlabel="step", ylabel="R of the last memories (mean of 5 steps)")
-    right.legend(fontsize="small")
-    for axes in (right, recovered):
+    """Draw a panel for each task and warm start."""
+    target, *files = map(Path, sys.argv[1:])
+    found = [json.loads(line) for path in files for line in path.read_text(encoding="utf-8").splitlines()]
+    found = sorted((one for one in found if one["labelled"] == 1), key=lambda one: (*cell(one), one["seed"]))
+    panels = [(name, list(results)) for name, results in groupby(found, cell)]
+    figure = Figure(figsize=(3.4 * len(panels), 3.6), layout="constrained")
+    all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, ((task, warm), results) in zip(all_axes, panels, strict=True):
+        for result in results:
+            at = REWARDS.index(result["reward"]) + 0.14 * (result["seed"] - 1)
+            before, after = result["before"][0], result["after"][0]
+            mark, colour = MARKS[result["seed"] % len(MARKS)], f"C{result['seed']}"
+            axes.plot([at, at], [100 * before["accuracy"], 100 * after["accuracy"]], color=colour, alpha=0.4)
+            axes.plot(at, 100 * before["accuracy"], "_", color=colour)
+            axes.plot(at, 100 * after["accuracy"], mark, color=colour)
+        axes.set_title(f"{task.removeprefix('toy-')}, warm start by {warm}", fontsize="small")
+        axes.set_xticks(range(len(REWARDS)), REWARDS, rotation=60)
+        axes.set_ylim(0, 102)
         axes.grid(alpha=0.3)
+    all_axes[0].set_ylabel("held-out answers right, %\n(dash: before; marks: seeds)")
     figure.savefig(target, metadata={"Date": None})
 
 

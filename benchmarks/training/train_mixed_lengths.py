@@ -37,7 +37,7 @@ from bookwheel.lab.training.objective import RewardSettings
 from bookwheel.lab.training.records import load_records
 from bookwheel.lab.training.rewards import build_reward
 from bookwheel.lab.training.rollouts import rows_of_groups
-from bookwheel.lab.training.samples import toy_records
+from bookwheel.lab.training.toys import toy_samples
 from bookwheel.lab.training.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ WARM_CHUNKS = (4,)
 def mixed_samples(config: TrainConfig, lengths: Sequence[int], count: int, seed: int) -> list[Sample]:
     """Return samples of these numbers of chunks, in turn."""
     each = -(-count // len(lengths))
-    columns = [toy_records(tokens=chunks * config.plan.chunk_tokens, count=each, seed=seed) for chunks in lengths]
+    columns = [toy_samples(tokens=chunks * config.plan.chunk_tokens, count=each, seed=seed) for chunks in lengths]
     return [sample for row in zip(*columns, strict=True) for sample in row][:count]
 
 

@@ -51,7 +51,7 @@ def test_the_loop_of_one_file_takes_the_trainers_step(loop) -> None:
     from bookwheel.plan import Sampling
 
     model, optimizer = loop.build_policy(0)
-    samples = loop.toy_records(tokens=32, count=2, seed=1)
+    samples = loop.toy_samples(tokens=32, count=2, seed=1)
     groups = asyncio.run(loop.roll_out(model, samples, 3, Sampling(temperature=1.0, top_p=1.0, seed=1)))
     rows = [
         row

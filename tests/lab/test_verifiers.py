@@ -11,7 +11,7 @@ vf = pytest.importorskip("verifiers")
 datasets = pytest.importorskip("datasets")
 
 from bookwheel.lab.training.errors import ConfigError  # noqa: E402
-from bookwheel.lab.training.samples import toy_records  # noqa: E402
+from bookwheel.lab.training.toys import toy_samples  # noqa: E402
 from bookwheel.lab.training.workflows import Episode  # noqa: E402
 from bookwheel.lab.verifiers import (  # noqa: E402
     PolicyClient,
@@ -111,7 +111,7 @@ def test_an_episode_of_another_workflow_has_no_reward_here():
 
 def test_a_reading_is_an_environment_whose_steps_are_its_conversations():
     plan = Plan(prompts="tiny", language="en", chunk_tokens=16, memory_tokens=8, answer_tokens=9)
-    samples = toy_records(tokens=48, count=2, seed=1)
+    samples = toy_samples(tokens=48, count=2, seed=1)
     environment = ReadingEnvironment(samples, plan, WordTokenizer())
     limits = []
 
@@ -147,7 +147,7 @@ def test_an_environment_is_loaded_by_its_name():
 
 def test_a_reading_that_fails_ends_its_rollout_with_the_reason():
     plan = Plan(prompts="tiny", language="en", question_tokens=8, chunk_tokens=16, memory_tokens=8, answer_tokens=8)
-    (sample,) = toy_records(tokens=16, count=1, seed=1)
+    (sample,) = toy_samples(tokens=16, count=1, seed=1)
     environment = ReadingEnvironment([replace(sample, question="oak has " * 9)], plan, WordTokenizer())
     client = PolicyClient(ScriptedModel(lambda messages: "same"), 64)
     state = asyncio.run(environment.rollout(environment.get_dataset()[0], client, "policy", {}))

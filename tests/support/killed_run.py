@@ -28,7 +28,7 @@ from bookwheel.lab.training.config import TrainConfig, WarmStart
 from bookwheel.lab.training.loading import build_fresh_policy
 from bookwheel.lab.training.objective import LossSettings, RewardSettings
 from bookwheel.lab.training.rewards import RewardResult, build_reward
-from bookwheel.lab.training.samples import toy_records, vocabulary
+from bookwheel.lab.training.toys import toy_samples, vocabulary
 from bookwheel.lab.training.trainer import Trainer
 from bookwheel.plan import Layout
 
@@ -83,12 +83,12 @@ def trainer(folder, *, config=CONFIG, **more):
     words = [*vocabulary(), "none same notes section question answer"]
     return Trainer(
         build_fresh_policy(words, config.fresh, config.seed, share_prefixes=config.policy.share_prefixes),
-        toy_records(tokens=48, count=10, seed=1),
+        toy_samples(tokens=48, count=10, seed=1),
         # A model that knows nothing earns by short replies, which it learns in a few steps.
         more.pop("reward", luck if config.reward == RewardSettings() else build_reward(config.reward)),
         config,
         folder=folder,
-        held_out=toy_records(tokens=48, count=6, seed=2),
+        held_out=toy_samples(tokens=48, count=6, seed=2),
         oracle=ideal_memories,
         **more,
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from way_runs import Text, make_pages, run_way
@@ -11,7 +12,7 @@ from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.registry import load_way
+from bookwheel.reading.ways.registry import load_spec, load_way
 from bookwheel.types import Answer, Message, Reply, Step
 
 QUESTION = "What is the colour of Ramelli's wheel?"
@@ -129,6 +130,15 @@ def test_whole_shows_the_whole_document_untouched():
     document = pages(8)
     events("whole", document, model)
     assert document.text in heard[0]
+
+
+@pytest.mark.parametrize("way", ["closed-book", "middle-cut", "bm25", "dense", "hybrid"])
+def test_a_way_of_one_call_cuts_no_chunks_so_their_size_need_not_fit(way):
+    model = ScriptedModel(keyword_reader, window=900)
+    spec = load_spec(way)
+    spec.check(QUESTION, model, replace(PLAN, chunk_tokens=5000))
+    with pytest.raises(QuestionError):
+        spec.check(" ", model, PLAN)
 
 
 def test_middle_cut_is_the_whole_document_where_that_fits():

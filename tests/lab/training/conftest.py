@@ -27,7 +27,7 @@ def small_policy(seed=0, **shape):
     torch.set_num_threads(1)
     from bookwheel.lab.training.config import FreshSettings
     from bookwheel.lab.training.loading import build_fresh_policy
-    from bookwheel.lab.training.samples import vocabulary
+    from bookwheel.lab.training.toys import vocabulary
 
     words = [*vocabulary(), "none same notes section question answer", r"calc ( ) 1 2 3 = \ boxed { }"]
     shape = {"hidden": 32, "layers": 2, "heads": 2, "window": 256} | shape

@@ -166,10 +166,10 @@ samples = 3
 @pytest.fixture
 def own(tmp_path, make_policy):
     from bookwheel.lab.tasks import write_samples
-    from bookwheel.lab.training.samples import toy_records
+    from bookwheel.lab.training.toys import toy_samples
 
     make_policy().save(tmp_path / "model")
-    write_samples(toy_records(tokens=32, count=9, seed=3), tmp_path / "mine.jsonl")
+    write_samples(toy_samples(tokens=32, count=9, seed=3), tmp_path / "mine.jsonl")
     file = tmp_path / "mine.toml"
     file.write_text(OWN.format(path=tmp_path / "model", file=tmp_path / "mine.jsonl"), encoding="utf-8")
     return file

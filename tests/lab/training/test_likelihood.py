@@ -241,9 +241,9 @@ def test_settings_that_cannot_work_are_refused(changes):
 
 
 def test_a_run_without_labels_goes_on_after_a_kill_with_the_same_metrics(make_policy, tmp_path):
-    from bookwheel.lab.training.samples import toy_records
+    from bookwheel.lab.training.toys import toy_samples
 
-    samples = toy_records(tokens=32, count=6, seed=0)
+    samples = toy_samples(tokens=32, count=6, seed=0)
     config = TrainConfig.from_tables(
         {
             "plan": {

@@ -12,7 +12,7 @@ from bookwheel.lab.training import policy_model as readers
 from bookwheel.lab.training.generation import GenerationResult
 from bookwheel.lab.training.policy_model import ChatCodec, PolicyModel, export_tokenizer
 from bookwheel.lab.training.rows import rows_of
-from bookwheel.lab.training.samples import toy_records
+from bookwheel.lab.training.toys import toy_samples
 from bookwheel.plan import Plan, Sampling
 from bookwheel.reading.loop import read
 from bookwheel.text.tokens import FileTokenizer
@@ -32,7 +32,7 @@ async def events(model, sample):
 
 
 def test_the_common_reading_loop_reads_with_a_policy(still_policy):
-    (sample,) = toy_records(tokens=64, count=1, seed=3)
+    (sample,) = toy_samples(tokens=64, count=1, seed=3)
     *steps, answer = asyncio.run(events(PolicyModel(still_policy).for_rollout(1), sample))
     assert len(steps) == 4
     assert isinstance(answer, Answer)
@@ -54,7 +54,7 @@ def test_conversations_in_flight_are_sampled_together(still_policy, monkeypatch)
 
     async def all_of():
         await asyncio.gather(
-            *(events(reader.for_rollout(i), sample) for i, sample in enumerate(toy_records(tokens=48, count=5, seed=1)))
+            *(events(reader.for_rollout(i), sample) for i, sample in enumerate(toy_samples(tokens=48, count=5, seed=1)))
         )
 
     asyncio.run(all_of())

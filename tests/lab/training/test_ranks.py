@@ -61,7 +61,7 @@ def test_each_of_two_ranks_holds_half_of_weights_and_moments(whole, shared):
 def test_the_best_policy_is_whole_and_can_be_loaded_by_one_process(shared, whole):
     from bookwheel.lab.training import checkpoint
     from bookwheel.lab.training.loading import build_fresh_policy
-    from bookwheel.lab.training.samples import vocabulary
+    from bookwheel.lab.training.toys import vocabulary
 
     config = killed_run.CONFIG
     policy = build_fresh_policy([*vocabulary(), "none same notes section question answer"], config.fresh, config.seed)

@@ -26,7 +26,7 @@ from bookwheel.lab.training.records import (
 )
 from bookwheel.lab.training.rewards import RewardResult
 from bookwheel.lab.training.rollouts import RolloutBatch, RolloutSettings, roll_group
-from bookwheel.lab.training.samples import toy_records
+from bookwheel.lab.training.toys import toy_samples
 from bookwheel.lab.training.workflows import reading
 from bookwheel.plan import Plan
 
@@ -168,7 +168,7 @@ def rolled(policy, *, names="abc"):
         return RewardResult(score=score, answer=score, parts={"answer": score})
 
     how = RolloutSettings(model=PolicyModel(policy), workflow=reading(PLAN), reward=judge, sampling=ROLLOUT, seed=3)
-    (sample,) = toy_records(tokens=48, count=1, seed=1)
+    (sample,) = toy_samples(tokens=48, count=1, seed=1)
     return asyncio.run(roll_group(sample, list(names), how))
 
 

@@ -18,8 +18,8 @@ from bookwheel.lab.training.launch import build_trainer
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.rewards import RewardResult, build_reward
 from bookwheel.lab.training.rows import rows_of
-from bookwheel.lab.training.samples import toy_records
 from bookwheel.lab.training.teacher import Teacher, TraceFile, compare_tokens
+from bookwheel.lab.training.toys import toy_samples
 from bookwheel.lab.training.trainer import Trainer
 from bookwheel.lab.training.workflows import Episode
 from bookwheel.models.scripted import ScriptedModel
@@ -57,7 +57,7 @@ def journal(tmp_path):
         model = ScriptedModel(teach, plan=TEACHER)
         with Journal(path) as journal:
             async with open_session(Connection(), journal, model=model) as session:
-                for sample in toy_records(tokens=32, count=3, seed=0):
+                for sample in toy_samples(tokens=32, count=3, seed=0):
                     kept = await session.keep(sample.document)
                     request = WayRequest(way="sequential")
                     prepared = await session.prepare(kept, [sample.question], TEACHER, request)
@@ -145,7 +145,7 @@ def test_a_policy_comes_nearer_to_a_teacher_by_its_own_replies(make_policy, tmp_
         }
     )
     records = []
-    samples = toy_records(tokens=32, count=8, seed=0)
+    samples = toy_samples(tokens=32, count=8, seed=0)
     run = Trainer(
         make_policy(), samples, build_reward(config.reward), config, folder=tmp_path / "run", observe=records.append
     )

@@ -32,8 +32,9 @@ from bookwheel.lab.training.errors import (  # noqa: E402
 from bookwheel.lab.training.loading import build_fresh_policy  # noqa: E402
 from bookwheel.lab.training.objective import RewardSettings  # noqa: E402
 from bookwheel.lab.training.rewards import RewardResult, build_reward  # noqa: E402
-from bookwheel.lab.training.samples import SampleOrder, toy_records, vocabulary  # noqa: E402
+from bookwheel.lab.training.samples import SampleOrder  # noqa: E402
 from bookwheel.lab.training.speed import SpeedMeter  # noqa: E402
+from bookwheel.lab.training.toys import toy_samples, vocabulary  # noqa: E402
 from bookwheel.lab.training.trainer import Trainer  # noqa: E402
 
 
@@ -379,7 +380,7 @@ def test_a_plan_beyond_the_window_is_an_error_not_a_failed_rollout(tmp_path):
 
 
 def test_what_cannot_be_trained_is_refused_before_it_begins(policy, tmp_path):
-    samples = toy_records(tokens=48, count=3, seed=1)
+    samples = toy_samples(tokens=48, count=3, seed=1)
     judge = build_reward(RewardSettings())
 
     def begin(samples, config):
@@ -406,7 +407,7 @@ def test_imitation_learns(tmp_path):
     )
     policy = build_fresh_policy([*vocabulary(), "none same notes section question answer"], config.fresh, 0)
     judge = build_reward(config.reward)
-    samples = toy_records(tokens=48, count=10, seed=1)
+    samples = toy_samples(tokens=48, count=10, seed=1)
     Trainer(policy, samples, judge, config, folder=tmp_path / "run", oracle=ideal_memories).train()
     losses = [one["loss"] for one in records(tmp_path / "run")]
     assert losses[-1] < losses[0] / 2
@@ -463,7 +464,7 @@ def test_reinforcement_learns(tmp_path):
             "plan": {"answer_tokens": 8},
         }
     )
-    wanted = [replace(one, golds=("red",), metric="contains") for one in toy_records(tokens=16, count=32, seed=1)]
+    wanted = [replace(one, golds=("red",), metric="contains") for one in toy_samples(tokens=16, count=32, seed=1)]
     policy = build_fresh_policy(vocabulary(), config.fresh, 0)
     run = Trainer(policy, wanted, build_reward(config.reward), config, folder=tmp_path / "run", held_out=wanted)
     trained = run.train()

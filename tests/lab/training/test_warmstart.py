@@ -18,8 +18,8 @@ from bookwheel.lab.tasks.memories import ideal_memories
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.policy_model import PolicyModel
-from bookwheel.lab.training.samples import KEYS, toy_records
 from bookwheel.lab.training.step import PolicyOptimizer
+from bookwheel.lab.training.toys import KEYS, toy_samples
 from bookwheel.lab.training.warmstart import (
     ClaimOption,
     Lesson,
@@ -50,7 +50,7 @@ def rows_of_loop(sample, policy, oracle):
 
 def test_who_replies_like_the_ideal_trace_answers_right(still_policy):
     """The prompts of the trace are, message for message, those of the reading loop."""
-    for sample in toy_records(tokens=96, count=8, seed=5):
+    for sample in toy_samples(tokens=96, count=8, seed=5):
         reader = PolicyModel(still_policy)
         replies = dict(ideal_trace(sample, reader, PLAN, ideal_memories))
         model = ScriptedModel(lambda messages, told=replies: told[tuple(messages)], tokenizer=reader.tokenizer)
@@ -60,7 +60,7 @@ def test_who_replies_like_the_ideal_trace_answers_right(still_policy):
 
 
 def test_rows_train_the_reply_and_its_end_alone(still_policy):
-    (sample,) = toy_records(tokens=64, count=1, seed=5)
+    (sample,) = toy_samples(tokens=64, count=1, seed=5)
     rows = rows_of_loop(sample, still_policy, ideal_memories)
     tokenizer = still_policy.tokenizer
     said = [tokenizer.decode([i for i, own in zip(row.ids, row.trained, strict=True) if own]) for row in rows]
@@ -71,7 +71,7 @@ def test_rows_train_the_reply_and_its_end_alone(still_policy):
 
 
 def test_an_ideal_memory_over_the_limit_says_so(still_policy):
-    (sample,) = toy_records(tokens=64, count=1, seed=5)
+    (sample,) = toy_samples(tokens=64, count=1, seed=5)
 
     def wordy(sample, chunks):
         return ["oak has red " * 9 for _ in chunks]
@@ -191,7 +191,7 @@ def test_a_choice_is_right_by_the_best_verdict_or_by_taking_none() -> None:
 
 
 def test_log_odds_are_those_of_the_way_of_reading(still_policy, plan) -> None:
-    (sample,) = toy_records(tokens=96, count=1, seed=5)
+    (sample,) = toy_samples(tokens=96, count=1, seed=5)
     model = PolicyModel(still_policy)
     lesson = build_lesson(sample, model.tokenizer, plan)
     log_odds = compute_log_odds(still_policy.score_frozen(build_rows([lesson], model, plan, "one").rows))
@@ -232,7 +232,7 @@ def test_training_makes_right_choices_answers_and_claims_likelier(make_policy, p
     config = replace(TrainConfig(), samples=4)
     optimizer = PolicyOptimizer(policy, config, lambda _: 3e-3)
     model = PolicyModel(policy)
-    lessons = [build_lesson(sample, model.tokenizer, plan) for sample in toy_records(tokens=96, count=6, seed=5)]
+    lessons = [build_lesson(sample, model.tokenizer, plan) for sample in toy_samples(tokens=96, count=6, seed=5)]
     posed = [build_rows([one], model, plan, f"lesson {at}") for at, one in enumerate((*lessons, FULL))]
     first = optimizer.learn(posed)
     for _ in range(60):

@@ -226,8 +226,9 @@ def _list_embedding_calls(given: CostInputs) -> list[CallCost]:
     return [embedding, *_count_one_call("passages")(given)]
 
 
-CLOSED_BOOK = WaySpec(run=closed_book, list_calls=_count_one_call("closed-book", has_text=False))
-MIDDLE_CUT = WaySpec(run=middle_cut, list_calls=_count_one_call("whole"))
-BM25 = WaySpec(run=bm25, list_calls=_count_one_call("passages"))
-DENSE = WaySpec(run=dense, embeds=lambda _plan: True, list_calls=_list_embedding_calls)
+# Only the question is checked: no chunks are cut by the plan, so their size need not fit the window.
+CLOSED_BOOK = WaySpec(run=closed_book, list_calls=_count_one_call("closed-book", has_text=False), check=check_question)
+MIDDLE_CUT = WaySpec(run=middle_cut, list_calls=_count_one_call("whole"), check=check_question)
+BM25 = WaySpec(run=bm25, list_calls=_count_one_call("passages"), check=check_question)
+DENSE = WaySpec(run=dense, embeds=lambda _plan: True, list_calls=_list_embedding_calls, check=check_question)
 HYBRID = replace(DENSE, run=hybrid)

@@ -34,8 +34,9 @@ from bookwheel.lab.training.records import RolloutStore, build_card, load_record
 from bookwheel.lab.training.rewards import build_reward
 from bookwheel.lab.training.rollouts import Group
 from bookwheel.lab.training.rows import Row
-from bookwheel.lab.training.samples import TASK, SampleFile, check_sources, toy_records, vocabulary
+from bookwheel.lab.training.samples import SampleFile, check_sources
 from bookwheel.lab.training.servers import open_server
+from bookwheel.lab.training.toys import TOYS, toy_samples, vocabulary
 from bookwheel.lab.training.trainer import Trainer
 from bookwheel.models.gguf import PLAN_FIELD, TURNS_FIELD, WAY_FIELD, copy_fields, load_gguf, open_gguf, write_gguf
 from bookwheel.models.local import READER
@@ -83,14 +84,20 @@ def build_trainer(
 
 
 def build_policy(config: TrainConfig) -> Policy:
-    """Return the model that the settings name, or a new one over the words of the toy-records task."""
+    """Return the model that the settings name, or a new one over the words of its toy task."""
     if config.policy.path:
         policy = load_policy(config.policy)
         if config.policy.adapter:
             load_adapter(policy, READER if config.policy.adapter == "reader" else Path(config.policy.adapter))
         return policy
     prompts = prompts_for(config.plan, "")
-    words = [*vocabulary(), prompts.blank, prompts.unchanged, prompts.answer_template, *prompts.updates.values()]
+    words = [
+        *vocabulary(config.task.name),
+        prompts.blank,
+        prompts.unchanged,
+        prompts.answer_template,
+        *prompts.updates.values(),
+    ]
     return build_fresh_policy(words, config.fresh, config.seed, share_prefixes=config.policy.share_prefixes)
 
 
@@ -124,8 +131,8 @@ def build_samples(
     """Return `count` samples of the settings' task, of the training length or another."""
     task = config.task
     length, seed = tokens or task.tokens, task.seed + _HELD_OUT_OFFSET * held_out
-    if task.name == TASK:
-        return toy_records(tokens=length, count=count, seed=seed, **task.options)
+    if task.name in TOYS:
+        return toy_samples(task.name, tokens=length, count=count, seed=seed, **task.options)
     # Made when they are drawn: a large task would take hours and gigabytes to make at once.
     return sample_series(
         task.name,

@@ -1,22 +1,14 @@
 """The samples of a run, and what can be told about them before torch is imported and weights are loaded.
 
-    toy_records      a task for new models: a list of short records, and a question about one of them
-    SampleFile       a JSON Lines file, each sample read when it is drawn: the file may be larger than memory
-    SampleOrder      the order in which a run draws them: every epoch has one of its own, made of the seed alone
-    check_sources    misspelt tasks, options, files and paths
-
-A toy record stands once, anywhere; other keys have records too. Every line is four words long, so a chunk of 4n tokens
-is n lines. The same arguments give the same samples:
-
-    oak has red .          a record
-    wind blew over .       a filler line
-    What does oak have?    "oak has" -> red
+SampleFile       a JSON Lines file, each sample read when it is drawn: the file may be larger than memory
+SampleOrder      the order in which a run draws them: every epoch has one of its own, made of the seed alone
+check_sources    misspelt tasks, options, files and paths
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from functools import partial
 from inspect import signature
@@ -26,11 +18,12 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks import SampleSeries, sample_series
-from bookwheel.lab.tasks.base import MISSING, GoldEvidence, MemoryRule, Sample, SampleDocument
+from bookwheel.lab.tasks.base import MISSING, MemoryRule, Sample
 from bookwheel.lab.tasks.definition import LazySamples
 from bookwheel.lab.tasks.files import parse_sample
 from bookwheel.lab.training.config import TaskSettings, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.toys import TOYS, toy_samples
 from bookwheel.text.tokens import WordTokenizer
 
 if TYPE_CHECKING:
@@ -39,57 +32,8 @@ if TYPE_CHECKING:
 
 _log: Final = logging.getLogger(__name__)
 
-TASK: Final = "toy-records"
-"""The name of the task for new models in `[train.task]`."""
-
-# fmt: off
-KEYS: Final = ("oak", "elm", "ash", "fir", "yew", "bay", "fig", "ivy", "palm", "pine", "plum", "pear",
-               "lime", "rose", "reed", "moss", "fern", "sage", "mint", "rue")
-VALUES: Final = ("red", "blue", "green", "gold", "grey", "pink", "white", "black", "brown", "amber",
-                 "coral", "ivory", "jade", "lilac", "olive", "ruby", "teal", "rust", "sand", "wine")
-_FILLER: Final = ("the", "wind", "blew", "over", "hill", "field", "river", "road", "and",
-                  "house", "while", "rain", "fell", "on", "stone", "wall")
-# fmt: on
-_LINE_TOKENS: Final = 4
 # A sample that could not be made has its reason first in the line.
 _MISSING: Final = f'{{"{MISSING}": '.encode()
-
-
-def toy_records(*, tokens: int, count: int, seed: int, entries: float = 0.5) -> list[Sample]:
-    """Return `count` samples of `tokens` words; `entries` is the share of lines that are records of other keys."""
-    lines, samples = tokens // _LINE_TOKENS, []
-    for number in range(count):
-        random = Random(f"{seed}/{number}/{lines}")  # noqa: S311 - reproducible samples, no secrets
-        key, value = random.choice(KEYS), random.choice(VALUES)
-        others = [other for other in KEYS if other != key]
-        text = [
-            f"{random.choice(others)} has {random.choice(VALUES)} .\n"
-            if random.random() < entries
-            else " ".join(random.sample(_FILLER, 3)) + " .\n"
-            for _ in range(lines)
-        ]
-        place = random.randrange(lines)
-        text[place] = f"{key} has {value} .\n"
-        start = sum(map(len, text[:place]))
-        sample = Sample(
-            id=f"{TASK}-{lines * _LINE_TOKENS}-{seed}-{number}",
-            task=TASK,
-            question=f"{key} has",
-            golds=(value,),
-            document=SampleDocument(TASK, text),
-            metric="exact",
-            length=lines * _LINE_TOKENS,
-            tokens=lines * _LINE_TOKENS,
-            seed=seed,
-            evidence=(GoldEvidence(start=start, end=start + len(text[place]), note=f"{key} has {value}"),),
-        )
-        samples.append(sample)
-    return samples
-
-
-def vocabulary() -> Iterator[str]:
-    """Yield every word that a toy sample can contain."""
-    yield from (*KEYS, *VALUES, *_FILLER, "has", ".")
 
 
 class SampleFile(LazySamples):
@@ -216,13 +160,13 @@ def check_sources(config: TrainConfig, data: Path | None = None) -> None:
     for file in filter(None, (task.file, task.held_out)):
         # All of them now: one that cannot be read would end the run when it is drawn, days later.
         SampleFile(Path(file), needs_evidence=config.warm_start.needs_evidence and file == task.file).check()
-    known = signature(toy_records).parameters.keys() - {"tokens", "count", "seed"}
-    if task.name == TASK and (unknown := sorted(task.options.keys() - known)):
-        raise ConfigError(f"the task {TASK} has no option {unknown[0]!r}; it takes: {', '.join(sorted(known))}")
-    made = [] if task.file or task.name == TASK else _open_series(task, data)
-    if not path and task.name != TASK:
+    known = signature(toy_samples).parameters.keys() - {"task", "tokens", "count", "seed"}
+    if task.name in TOYS and (unknown := sorted(task.options.keys() - known)):
+        raise ConfigError(f"the task {task.name} has no option {unknown[0]!r}; it takes: {', '.join(sorted(known))}")
+    made = [] if task.file or task.name in TOYS else _open_series(task, data)
+    if not path and task.name not in TOYS:
         raise ConfigError(
-            f"a new model knows only the words of the {TASK} task, and [train.task] names "
+            f"a new model knows only the words of {', '.join(TOYS)}, and [train.task] names "
             f"{task.file or task.name!r}: set train.policy.path to a model"
         )
     for series in made:
@@ -236,7 +180,7 @@ def _open_series(task: TaskSettings, data: Path | None) -> list[SampleSeries]:
     try:
         return [made(tokens=tokens, split="train", **task.options) for tokens in lengths]
     except InputError as error:
-        if near := get_close_matches(task.name, [TASK], n=1, cutoff=0.7):
+        if near := get_close_matches(task.name, TOYS, n=1, cutoff=0.7):
             raise ConfigError(f"train.task: no task {task.name!r}; did you mean {near[0]!r}?") from error
         raise ConfigError(f"train.task: {error}") from error
 

@@ -20,7 +20,7 @@ from bookwheel.lab.tasks.files import write_samples
 from bookwheel.lab.training.config import PolicySettings
 from bookwheel.lab.training.loading import load_policy
 from bookwheel.lab.training.records import load_records
-from bookwheel.lab.training.samples import toy_records
+from bookwheel.lab.training.toys import toy_samples
 
 # Each run starts a dozen processes, which import PyTorch and verl; Ray's own part warns.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -90,7 +90,7 @@ def test_a_run_whose_worker_was_killed_goes_on_learns_and_leaves_what_any_run_le
 
 
 def test_neither_lengths_nor_failed_readings_change_the_number_of_optimizer_steps(bed):
-    samples = [sample for chunks in CHUNKS for sample in toy_records(tokens=16 * chunks, count=6, seed=chunks)]
+    samples = [sample for chunks in CHUNKS for sample in toy_samples(tokens=16 * chunks, count=6, seed=chunks)]
     data = bed.folder / "mixed.jsonl"
     write_samples(samples, data)
     task = {"file": str(data)}

@@ -21,8 +21,8 @@ from stand_ins import stand_ins
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.rewards import RewardResult
 from bookwheel.lab.training.rollouts import Group, Rollout, RolloutOutcome, rows_of_groups
-from bookwheel.lab.training.samples import toy_records
 from bookwheel.lab.training.step import PolicyOptimizer
+from bookwheel.lab.training.toys import toy_samples
 from bookwheel.lab.training.verl.credit import row_advantages, split_by_sample
 from bookwheel.lab.training.verl.reader import build_rows
 from bookwheel.lab.training.verl.settings import ClusterSettings, translate
@@ -63,7 +63,7 @@ def make_groups(vocabulary):
     """Return four samples, each read four times, in 1 to 5 conversations; one reading of the second sample failed."""
     draw = random.Random(5)
     groups = []
-    for sample, name in zip(toy_records(tokens=32, count=4, seed=0), "abcd", strict=True):
+    for sample, name in zip(toy_samples(tokens=32, count=4, seed=0), "abcd", strict=True):
         rollouts = []
         for session in range(4):
             conversations = tuple(_make_conversation(draw, vocabulary) for _ in range(draw.randint(1, 5)))

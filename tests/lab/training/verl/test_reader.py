@@ -13,7 +13,7 @@ from bookwheel.lab.tasks import write_samples
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.generation import generate
-from bookwheel.lab.training.samples import toy_records
+from bookwheel.lab.training.toys import toy_samples
 from bookwheel.lab.training.verl.reader import Reader, SampleNumbers, ServedPolicy, SessionSampler, build_rows
 from bookwheel.lab.training.verl.settings import HELD_OUT, TRAIN
 from bookwheel.lab.training.workflows import Episode
@@ -133,7 +133,7 @@ def test_an_entry_names_a_sample_and_holds_no_document(files, count):
 
 def test_a_file_brings_its_own_number_of_samples(tmp_path):
     file = tmp_path / "mine.jsonl"
-    write_samples(toy_records(tokens=16, count=9, seed=0), file)
+    write_samples(toy_samples(tokens=16, count=9, seed=0), file)
     task = {"file": str(file)}
     assert len(open_numbers(TRAIN, task=task)) + len(open_numbers(HELD_OUT, task=task)) == 9
     assert open_numbers(TRAIN, task=task)[0]["data_source"] == "mine"
@@ -152,7 +152,7 @@ def test_a_rollout_of_every_so_many_steps_is_kept_as_a_reading(still_policy, tmp
         reader = Reader(json.dumps(settings), served)
         sampler = SessionSampler(Servers(still_policy), "a", {}, served.stop_ids)
         session = asyncio.run(reader.read(2, sampler, is_held_out=False))
-        assert session.sample == toy_records(tokens=48, count=8, seed=0)[2].id
+        assert session.sample == toy_samples(tokens=48, count=8, seed=0)[2].id
         kept[keep] = session.reading
     assert kept[5] is None, "the servers had the weights of step 7"
     with Journal(tmp_path / "rollouts.sqlite") as journal:

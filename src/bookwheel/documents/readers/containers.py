@@ -324,7 +324,7 @@ def read_inside(unpack: Callable[[], SourceFile], name: str, what: str, warnings
         raise
     except InputError as error:
         fault = "read in part" if found else "left out"
-        warnings.add(f"{what} {fault}, {str(error).removeprefix(name).strip()}", name)
+        warnings.add(f"{what} {fault}, {str(error).replace(name, 'as the file', 1)}", name)
         if not found:
             return
     if any(piece.text.strip() for piece in found):

@@ -49,6 +49,8 @@ _PLANS: Final = frozenset(
     )
 )
 _HAN_JOINTS: Final = frozenset("和与及、")
+_PREPOSITIONS: Final = lexicon.POSITIONS | lexicon.DIRECTIONS
+_BESIDE: Final = lexicon.words("and but while whereas")
 _CAPITAL: Final = re.compile(r"\b[A-ZÀ-Þ]\w+")
 _DIGIT: Final = re.compile(f"[0-9{''.join({*lexicon.CJK_DIGITS} - {'一'})}]")
 _LONGEST_LEAD: Final = 4
@@ -58,7 +60,6 @@ _LEAD: Final = re.compile(
     r"[\W_]*([^.;。；\n!?！？]+?)(?:[;。；\n]|(?<=\w{4})\.\s|,? (?:so|but|though|although|while|whereas|because)\b)"
 )
 _VERBS: Final = lexicon.AUXILIARIES | lexicon.words("would could may might not im")
-_PREPOSITIONS: Final = lexicon.POSITIONS | lexicon.DIRECTIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,8 @@ class _Clause:
     """Whether it says what was meant, tried or so before."""
     is_own: bool
     """Whether it has a subject of its own."""
+    is_beside: bool
+    """Whether a word sets it beside another clause."""
 
 
 def answers_otherwise(answer: str, gold: str, question: str) -> bool:
@@ -87,22 +90,27 @@ def answers_otherwise(answer: str, gold: str, question: str) -> bool:
     own = [one for one in clauses if one.has_gold]
     if not own or not all(one.news for one in own) or _leads_with_gold(answer, part):
         return False
-    rivals = [one for one in clauses if not one.has_gold and one.is_own and _has_kind(one.news, gold, answer, question)]
+    rivals = [one for one in clauses if not one.has_gold and one.is_own and _has_kind(one.news, gold, answer)]
     if all(one.is_plan for one in own) and any(not one.is_plan for one in rivals):
         return True
+    if not (_DIGIT.search(" ".join(part)) or _is_name(gold) or any(one.is_beside for one in own)):
+        rivals = [one for one in rivals if one.is_beside]
     held = {one.claims for one in own}
     return any(all(claims > one for one in held) for claims in {one.claims for one in rivals})
 
 
-def _has_kind(news: Iterable[str], gold: str, answer: str, question: str) -> bool:
+def _has_kind(news: Iterable[str], gold: str, answer: str) -> bool:
     """Return whether a clause says something new of the gold's kind: a number, a name, or anything."""
     if _DIGIT.search(" ".join(words(gold))):
         return any(_DIGIT.search(word) for word in news)
-    if gold[:1].isupper() and gold.isascii():
+    if _is_name(gold):
         names = {lexicon.stem(word.casefold()) for word in _CAPITAL.findall(answer)}
         return bool(names & {*news} - lexicon.MONTHS)
-    # A pair of characters that shares one with the question says nothing new.
-    return any(not set(word) & ({*question} | lexicon.CJK_FUNCTION) if _is_han(word[0]) else True for word in news)
+    return bool(news)
+
+
+def _is_name(gold: str) -> bool:
+    return gold.strip('"“”《')[:1].isupper() and gold.isascii()
 
 
 def _leads_with_gold(answer: str, gold: Sequence[str]) -> bool:
@@ -147,6 +155,7 @@ def _read_clauses(answer: str, gold: Sequence[str], question: str, golds: Sequen
                 has_gold=has_gold,
                 is_plan=bool(_PLANS & said - asked),
                 is_own=not _is_verb(row[0]),
+                is_beside=row[0] in _BESIDE,
             )
         )
     return clauses

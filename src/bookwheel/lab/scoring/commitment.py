@@ -152,9 +152,12 @@ def _denies_after(after: Sequence[str], *, is_first: bool) -> bool:
     if after[0] in _COPULAS_DENIED:
         return True
     second = after[1] if len(after) > 1 else ""
+    joined = "".join(after[:2])
     if is_first and (after[0] in _VERBS_DENIED or (after[0] in _AUXILIARIES and second in {"not", "never"})):
         return True
-    return (after[0] in _COPULAS and second in _WRONG | {"not", "never"}) or "".join(after[:2]).startswith("不是")
+    if is_first and joined in {"没有", "并未", "并没"}:
+        return True
+    return (after[0] in _COPULAS and second in _WRONG | {"not", "never"}) or joined == "不是"
 
 
 def _is_alternative(before: list[str], after: list[str], golds: Sequence[list[str]]) -> bool:

@@ -140,7 +140,8 @@ def _find_values(text: str, pattern: re.Pattern[str], golds: Sequence[str], ques
     values = []
     for match in pattern.finditer(text):
         row = words(match[0].rstrip(".,'’"))
-        if not row or set(row) <= _DISCOURSE | ARTICLES or (find_words(asked, row, most=1) and row not in wanted):
+        nothing = _DISCOURSE | ARTICLES | (lexicon.MONTHS if pattern is _NAME else frozenset())
+        if {word for word in row if pattern is not _NAME or not word.isdigit()} <= nothing or (find_words(asked, row, most=1) and row not in wanted):
             continue
         if len(row) > 1 and row[0] in _DISCOURSE:
             row = row[1:]

@@ -91,7 +91,9 @@ def answers_otherwise(answer: str, gold: str, question: str) -> bool:
     if not own or not all(one.news for one in own) or _leads_with_gold(answer, part):
         return False
     rivals = [one for one in clauses if not one.has_gold and one.is_own and _has_kind(one.news, gold, answer)]
-    if all(one.is_plan for one in own) and any(not one.is_plan for one in rivals):
+    if all(one.is_plan for one in own) and any(
+        not one.is_plan and (one.is_beside or not gold.isascii()) for one in rivals
+    ):
         return True
     if not (_DIGIT.search(" ".join(part)) or _is_name(gold) or any(one.is_beside for one in own)):
         rivals = [one for one in rivals if one.is_beside]

@@ -21,7 +21,7 @@ from typing import Final
 
 from bookwheel.lab.scoring.chinese import is_beside_in_chinese
 from bookwheel.text import lexicon
-from bookwheel.text.normalization import ARTICLES, BREAK, words_with_articles
+from bookwheel.text.normalization import BREAK, words_with_articles
 from bookwheel.text.quantities import UNITS
 
 _BOUNDS: Final = frozenset(
@@ -141,8 +141,7 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
         or bool(_WINS & set(asked) and (set(after[:2]) & _LOSES or set(before[-1:]) & _BEATS))
         or has_opposite(clause, asked)
         or _is_other_role(before, asked)
-        or _is_asked_of_other(clause, asked)
-        or _has_other_event(clause, asked, is_number=is_number)
+        or (is_number and _has_other_event(clause, asked))
         or _has_other_year(row, start, end, clause, asked)
         or _has_other_period(row, asked)
         or _has_other_rank(clause, asked)
@@ -196,31 +195,19 @@ def _find_dangling(asked: Sequence[str]) -> set[str]:
     return {word for word, after in pairwise([*asked, "whom"]) if word in _GIVERS and after in _ASKED}
 
 
-def _is_asked_of_other(row: Sequence[str], asked: Sequence[str]) -> bool:
-    """Return whether the preposition behind which the gold is asked for stands before what the question names."""
-    wanted = _stem_asked(asked)
-    row = [word for word in row if word not in ARTICLES]
-    return any(
-        word in dangling and lexicon.stem(after) in wanted
-        for dangling in [_find_dangling(asked)]
-        if dangling
-        for word, after in pairwise(row)
-    )
-
-
 def _is_content(word: str) -> bool:
     return word not in lexicon.FUNCTION_WORDS and word not in _PREPOSITIONS and word not in _COPULAS
 
 
-def _has_other_event(clause: Sequence[str], asked: Sequence[str], *, is_number: bool) -> bool:
+def _has_other_event(clause: Sequence[str], asked: Sequence[str]) -> bool:
     """Return whether the clause speaks of another event than the question: built, where asked when it was automated."""
     wanted, given = (
         {group for word in words for group in _EVENTS.get(lexicon.stem(word), ())} for words in (asked, clause)
     )
-    if not given or given & wanted:
+    if not given or given & wanted or not {"when", "year", "date"} & set(asked):
         return False
     shared = {lexicon.stem(word) for word in clause if _is_content(word)} & _stem_asked(asked)
-    return bool(wanted) or (is_number and not shared and bool({"when", "year", "date"} & set(asked)))
+    return bool(wanted) or not shared
 
 
 def _has_other_year(row: Sequence[str], start: int, end: int, clause: Sequence[str], asked: Sequence[str]) -> bool:

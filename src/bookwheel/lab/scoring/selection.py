@@ -137,11 +137,12 @@ def _find_values(text: str, pattern: re.Pattern[str], golds: Sequence[str], ques
     """Return the values of a kind that the question does not name, in the order of the text."""
     asked = words(question)
     wanted = [words(gold) for gold in golds]
+    nothing = _DISCOURSE | ARTICLES | (lexicon.MONTHS if pattern is _NAME else frozenset())
     values = []
     for match in pattern.finditer(text):
         row = words(match[0].rstrip(".,'’"))
-        nothing = _DISCOURSE | ARTICLES | (lexicon.MONTHS if pattern is _NAME else frozenset())
-        if {word for word in row if pattern is not _NAME or not word.isdigit()} <= nothing or (find_words(asked, row, most=1) and row not in wanted):
+        is_named = find_words(asked, row, most=1) and row not in wanted
+        if not row or is_named or all(word in nothing or (pattern is _NAME and word.isdigit()) for word in row):
             continue
         if len(row) > 1 and row[0] in _DISCOURSE:
             row = row[1:]

@@ -51,6 +51,7 @@ _PLANS: Final = frozenset(
 _HAN_JOINTS: Final = frozenset("和与及、")
 _PREPOSITIONS: Final = lexicon.POSITIONS | lexicon.DIRECTIONS
 _BESIDE: Final = lexicon.words("and but while whereas")
+_NOW: Final = _BESIDE | frozenset("现后但最")
 _CAPITAL: Final = re.compile(r"\b[A-ZÀ-Þ]\w+")
 _DIGIT: Final = re.compile(f"[0-9{''.join({*lexicon.CJK_DIGITS} - {'一'})}]")
 _LONGEST_LEAD: Final = 4
@@ -75,8 +76,8 @@ class _Clause:
     """Whether it says what was meant, tried or so before."""
     is_own: bool
     """Whether it has a subject of its own."""
-    is_beside: bool
-    """Whether a word sets it beside another clause."""
+    opener: str
+    """Its first word."""
 
 
 def answers_otherwise(answer: str, gold: str, question: str) -> bool:
@@ -91,12 +92,10 @@ def answers_otherwise(answer: str, gold: str, question: str) -> bool:
     if not own or not all(one.news for one in own) or _leads_with_gold(answer, part):
         return False
     rivals = [one for one in clauses if not one.has_gold and one.is_own and _has_kind(one.news, gold, answer)]
-    if all(one.is_plan for one in own) and any(
-        not one.is_plan and (one.is_beside or not gold.isascii()) for one in rivals
-    ):
+    if all(one.is_plan for one in own) and any(not one.is_plan and one.opener in _NOW for one in rivals):
         return True
-    if not (_DIGIT.search(" ".join(part)) or _is_name(gold) or any(one.is_beside for one in own)):
-        rivals = [one for one in rivals if one.is_beside]
+    if not (_DIGIT.search(" ".join(part)) or _is_name(gold) or any(one.opener in _BESIDE for one in own)):
+        rivals = [one for one in rivals if one.opener in _BESIDE]
     held = {one.claims for one in own}
     return any(all(claims > one for one in held) for claims in {one.claims for one in rivals})
 
@@ -121,7 +120,8 @@ def _leads_with_gold(answer: str, gold: Sequence[str]) -> bool:
     at = next(iter(find_words(row, gold, most=1)), -1)
     end = match_words(row, at, gold) if at >= 0 else 0
     is_open = all(word in _PREPOSITIONS or word[0].isdigit() for word in row[:at])
-    return at >= 0 and is_open and (end == len(row) or row[end] in lexicon.POSITIONS)
+    is_date = all(word[0].isdigit() or word in "年月日" for word in row[end:])
+    return at >= 0 and is_open and (is_date or row[end] in lexicon.POSITIONS)
 
 
 def is_said_of_some(answer: str, golds: Sequence[str], question: str) -> bool:
@@ -157,7 +157,7 @@ def _read_clauses(answer: str, gold: Sequence[str], question: str, golds: Sequen
                 has_gold=has_gold,
                 is_plan=bool(_PLANS & said - asked),
                 is_own=not _is_verb(row[0]),
-                is_beside=row[0] in _BESIDE,
+                opener=row[0],
             )
         )
     return clauses

@@ -83,7 +83,7 @@ _EQUAL: Final = (
     "build construct erect|buy purchase acquire|begin start commence|end finish conclude|die decease|write author|"
     "locate situate|receive get obtain|show display|large big|little small|show exhibit|need require|use employ|"
     "make manufacture produce|appoint name|arrive reach|keep retain|entire whole|movie film|doctor physician|"
-    "metre meter|kilometre kilometer km|percent %|kilogram kg|harbour harbor|colour color|centre center|"
+    "metre meter|kilometre kilometer km|percent %|kilogram kg|harbour harbor|colour color|grey gray|centre center|"
     "deliver bring|sign subscribe|cost price|live reside dwell|occur happen"
 )
 

@@ -106,14 +106,16 @@ _ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+")
 
 def _find_listed(answer: str, golds: Sequence[str]) -> str | None:
     """Return the gold whose parts are all that an answer lists: "1. Dunmuir 2. Corrie" for "Corrie and Dunmuir"."""
-    if {"or", "或"} & set(words(answer)):
-        return None
-    listed = _split_parts(answer)
+    listed, offers = _split_parts(answer), {"or", "或"} & set(words(answer))
+    golds = [gold for gold in golds if not offers or offers & set(words(gold))]
     return next((gold for gold in golds if len(listed) > 1 and listed == _split_parts(gold)), None)
 
 
 def _split_parts(text: str) -> set[tuple[str, ...]]:
-    items = (tuple(words(_BULLET.sub("", piece))) for piece in _SEPARATOR.split(_CHINESE_AND.sub("、", text)))
+    items = (
+        tuple(map(lexicon.stem, words(_BULLET.sub("", piece))))
+        for piece in _SEPARATOR.split(_CHINESE_AND.sub("、", text))
+    )
     return {item for item in items if item}
 
 
@@ -224,7 +226,7 @@ def _find_tail(answer: str, golds: Sequence[list[str]]) -> str:
 
 _CLAUSE_WORDS: Final = lexicon.AUXILIARIES - {"as"}
 _SEPARATOR: Final = re.compile(
-    r"[\n;；、，|]|(?<!\d),|,(?!\d{3}(?!\d))|(?<=\d),\s|\s(?:and|or|&|plus)\s|以及|还有|\s[-–—]\s|(?<=[^\W\d_])[.。](?:\s|$)"
+    r"[\n;；、，|]|(?<!\d),|,(?!\d{3}(?!\d))|(?<=\d),\s|\s(?:and|or|&|plus)\s|以及|还有|\s[-–—/]\s|(?<=[^\W\d_])[.。](?:\s|$)"
 )
 _CHINESE_AND: Final = re.compile("(?<=[\u4e00-\u9fff])[和及与](?=[\u4e00-\u9fff])")
 _BULLET: Final = re.compile(r"^\s*(?:[-*•·]|\(?\d{1,2}[.):]|\d{1,2}\.\s)\s*")

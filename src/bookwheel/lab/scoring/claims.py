@@ -170,7 +170,7 @@ def _leads_with_other(answer: str, gold: Sequence[str], question: str) -> bool:
     if not lead or not row or len(row) > _LONGEST_LEAD or _VERBS & set(row) or row[0] in _PREPOSITIONS:
         return False
     said = _find_content(row) - _REMARKS
-    if not said or said & (_find_content(words(question)) | _find_content(gold)) or find_words(row, gold, most=1):
+    if not said - _find_content(words(question)) - _find_content(gold) or find_words(row, gold, most=1):
         return False
     is_number = gold[0][:1].isdigit()
     if is_number != any(word[:1].isdigit() for word in row):

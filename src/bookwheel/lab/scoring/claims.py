@@ -5,9 +5,10 @@ An answer is clauses. Each claims those words of the question that it repeats, a
     asked when the auction begins
     "Viewing is from 10:30, the auction starts at noon."   the second clause claims auction and start, the first nothing
 
-A clause with nothing new beside the gold is the answer and claims all ("10:30", "It is at 10:30"). So does a first
-sentence that is only a name or a thing: "A vestry. The porch is older." The gold counts unless another clause claims
-all that the clauses with the gold claim, and more.
+A clause with nothing new beside the gold is the answer ("10:30", "It is at 10:30"). The gold counts unless another
+clause claims all that the clauses with the gold claim, and more, and offers a number or a name like the gold, or
+is set beside the gold by "and" or "but". It does not count either where the first sentence is only another thing ("A
+vestry. The porch is older."), or where the gold was only meant or so before ("They meant to stay at Bo, but …").
 """
 
 import re

@@ -161,6 +161,8 @@ _HAN_TIME: Final = compile_late(
     "(凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上)([一二三四五六七八九十两]{1,3}|1?\\d|2[0-4])"
     "(?:[点时](?:(半)|([0-5]?\\d)分|([0-5]\\d)(?![\\d\u4e00-\u9fff]))?整?|[:：]([0-5]\\d)(?!\\d))"
 )
+# Without a part of the day only the later hours are sure.
+_HAN_CLOCK: Final = compile_late(r"(?<!\d)(1[3-9]|2[0-4])[点时]([0-5]\d)分")
 _DEGREES: Final = compile_late(
     r"(?<=\d)\s?(?:°\s?|degrees?\s)(c(?:elsius|entigrade)?|f(?:ahrenheit)?)\b|(?<=\d) (c|f)\b"
 )
@@ -177,7 +179,7 @@ def spell_quantities(text: str) -> str:
     text = _SLASH.sub(lambda match: next(iter(find_dates(match[0])), match[0]), text)
     text = _MONTH_YEAR.sub(lambda match: f"{lexicon.MONTH_NAMES[int(match[1]) - 1]} {match[2]}", text)
     text = _CHINESE_DATE.sub(lambda match: f" {match[1]}-{int(match[2]):02}-{int(match[3]):02} ", text)
-    text = _HAN_TIME.sub(_write_han_time, text)
+    text = _HAN_CLOCK.sub(lambda match: _write_time(int(match[1]), match[2]), _HAN_TIME.sub(_write_han_time, text))
     text = _OCLOCK.sub(_write_oclock, _PAST.sub(_write_past, text))
     text = _NOON.sub(lambda match: _write_time(12 * (match[1] != "midnight"), "00"), text)
     text = _HALF_DAY.sub(lambda match: _write_time(int(match[1]) % 12 + 12 * (match[3] == "p"), match[2] or "00"), text)

@@ -143,7 +143,7 @@ def picks_option(answer: str, golds: Sequence[str], options: Mapping[str, str]) 
     right = [options[letter] for letter in letters] + [gold for gold in golds if gold not in options]
     others = [text for letter, text in options.items() if letter not in letters]
     chosen = asserts_any(answer, right)
-    return chosen is not None and not any(mentions(answer, text) for text in others if text not in chosen)
+    return chosen is not None and not asserts_any(answer, [text for text in others if text not in chosen], alone=False)
 
 
 def is_polar(golds: Sequence[str], question: str = "") -> bool:

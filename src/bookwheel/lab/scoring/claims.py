@@ -77,6 +77,7 @@ class _Clause:
     """Whether it says what was meant, tried or so before."""
     is_own: bool
     """Whether it has a subject of its own."""
+    has_verb: bool
     opener: str
     """Its first word."""
 
@@ -133,7 +134,7 @@ def is_said_of_some(answer: str, golds: Sequence[str], question: str) -> bool:
     rows = [_read_clauses(answer, part, question, named) for part in parts]
     own = [[one for one in clauses if one.has_gold] for clauses in rows]
     return any(
-        all(one.news and other.claims > one.claims for one in some for other in others)
+        all(one.news and one.has_verb and other.claims > one.claims for one in some for other in others)
         for some in own
         for others in own
         if some and others and some is not others
@@ -158,6 +159,7 @@ def _read_clauses(answer: str, gold: Sequence[str], question: str, golds: Sequen
                 has_gold=has_gold,
                 is_plan=bool(_PLANS & said - asked),
                 is_own=not _is_verb(row[0]),
+                has_verb=any(map(_is_verb, row)),
                 opener=row[0],
             )
         )

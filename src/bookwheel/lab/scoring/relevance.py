@@ -60,7 +60,8 @@ _LATER: Final = frozenset({"then", "afterwards", "later"})
 _PLACES: Final = lexicon.words("day page chapter section table figure plate line paragraph step part article clause no")
 _CALLED: Final = lexicon.words("named called christened titled")
 _NOBODY: Final = lexicon.words("nobody no none not")
-_MOST: Final = {"most": lexicon.words("maximum max most limit"), "least": lexicon.words("minimum min least")}
+_LIMIT: Final = lexicon.words("maximum max most limit")
+_MOST: Final = {"most": _LIMIT, "to": _LIMIT, "least": lexicon.words("minimum min least")}
 _PREPOSITIONS: Final = lexicon.words("by in at to from for on")
 # "It was the work of Ada" names her; "by a student of Ada" does not.
 _WORKS: Final = lexicon.words(

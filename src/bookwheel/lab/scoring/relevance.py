@@ -24,6 +24,7 @@ from bookwheel.text import lexicon
 from bookwheel.text.normalization import BREAK, words_with_articles
 from bookwheel.text.quantities import UNITS
 
+_CHANGES: Final = frozenset(map(lexicon.stem, lexicon.words("rise fall increase decrease grow drop decline reduce")))
 _BOUNDS: Final = frozenset(
     {
         ("more", "than"),
@@ -143,6 +144,7 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
         or has_opposite(clause, asked)
         or _is_other_role(before, asked)
         or (is_number and _has_other_event(clause, asked))
+        or (is_number and _is_other_measure(before, asked))
         or _has_other_year(row, start, end, clause, asked)
         or _has_other_period(row, asked)
         or _has_other_rank(clause, asked)
@@ -198,6 +200,12 @@ def _find_dangling(asked: Sequence[str]) -> set[str]:
 
 def _is_content(word: str) -> bool:
     return word not in lexicon.FUNCTION_WORDS and word not in _PREPOSITIONS and word not in _COPULAS
+
+
+def _is_other_measure(before: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether a number says by how much something changed and not what it is then, or the other way round."""
+    said, wanted = (_CHANGES & {lexicon.stem(word) for word in row} for row in (before, asked))
+    return bool(said) and before[-1:] == (["to"] if "by" in asked else ["by"]) and ("by" in asked or not wanted)
 
 
 def _has_other_event(clause: Sequence[str], asked: Sequence[str]) -> bool:

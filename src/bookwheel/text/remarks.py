@@ -82,7 +82,9 @@ _ASKS: Final = compile_late(r"[?？]\s*$")
 _OPENING: Final = compile_late(
     r"^\W*(?:(?:the|this|your|you)\s+(?:question|query|user)?\s*(?:asks?|asked|wants?|is asking|is about|concerns)\b|"
     r"(?:let me|i (?:have |'ve )?(?:read|checked|searched|looked|reviewed|went)|after (?:reading|reviewing|checking))\b"
-    r"(?!.*\b(?:no|not|nothing|n't)\b)|sorry\W*$|i(?:'m| am) sorry\W*$|unfortunately\W*$|hm+\W*$|based on the[^,]*\W*$|"
+    r"(?!.*\b(?:no|not|nothing|n't)\b)|"
+    r"(?:it|(?:the|this) \w+) only (?:says?|mentions?|calls?|tells?|gives?)\b|"
+    r"sorry\W*$|i(?:'m| am) sorry\W*$|unfortunately\W*$|hm+\W*$|based on the[^,]*\W*$|"
     r"抱歉\W*$|对不起\W*$)"
 )
 _NAMED_DOCUMENT: Final = (
@@ -140,7 +142,7 @@ _GUESS: Final = compile_late(
     r"\b(?:but|however|though|although|still|nevertheless|yet|that said|even so|"
     r"i(?:'d| would)?\s+(?:guess|say|assume|think|believe)|my (?:best )?guess|presumably|probably|likely|perhaps)\b"
     r"[^.!?\n]*?\b(?:is|was|were|are|be|been|in|by|on|"
-    r"guess|say|believe|think|assume|probably|likely|suggests?|points? to|impl(?:y|ies))\b\s+(?P<answer>[^.!?\n]+)"
+    r"guess|say|believe|think|assume|probably|likely|suggests?|points? to|impl(?:y|ies)|so)\b\s+(?P<answer>[^.!?\n]+)"
 )
 # "It does not say so outright, but …" concedes only the wording.
 _OUTRIGHT: Final = compile_late(

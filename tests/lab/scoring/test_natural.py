@@ -136,6 +136,8 @@ def test_an_option_is_picked_by_its_letter_or_its_text(answer, right):
         ("What was the turnover?", "€4.2 million", "It rose by €4.2 million."),
         ("Which bridge was closed?", "Tollgate Bridge", "Mill Bridge, so traffic went over Tollgate Bridge."),
         ("Where did they spend the winter?", "Bo", "They meant to winter at Bo but had to go on to Karr."),
+        ("几点关门？", "下午五点", "下午五点开门"),
+        ("一共多少箱？", "240箱", "240公斤"),
         ("谁负责看管钥匙？", "刘师傅", "以前是刘师傅，现在是小梁。"),
         ("Who wrote the letter to the duke?", "Ada Quill", "The duke wrote to Ada Quill."),
         ("What is the minimum age?", "18", "You must be older than 18."),
@@ -214,6 +216,8 @@ def test_a_gold_that_is_said_of_something_else_does_not_count(question, gold, an
         ("What is the maximum load?", "630 kg", "It can carry up to 630 kg."),
         ("How many may use it?", "8 persons", "8 people"),
         ("会议什么时候开始？", "14:30", "14点30分"),
+        ("Who took the chair?", "Councillor Okoro", "Cllr Okoro took the chair."),
+        ("一共多少箱？", "240箱", "240"),
         ("What came with it?", "a hopper lid", "A lid for the hopper."),
         ("Who did it?", "the miller's youngest son", "the youngest son of the miller"),
         ("Why was it cancelled?", "the singer was ill", "due to the singer being ill"),
@@ -258,6 +262,9 @@ def test_an_answer_that_is_not_clear_is_no_no():
     assert choice("It isn't clear.", ["no"], "Is it open?").score == 0
     assert choice("Lorries may not use it.", ["no"], "May lorries use it?").score == 1
     assert choice("The board accepted the plan.", ["yes"], "Did the board accept the plan?").score == 1
+    assert choice("It's refundable.", ["yes"], "Is the deposit refundable?").score == 1
+    assert choice("The ticket is refundable.", ["yes"], "Can the ticket be refunded?").score == 1
+    assert choice("The ticket.", ["yes"], "Can the ticket be refunded?").score == 0
     assert choice("The board rejected the plan.", ["no"], "Did the board approve the plan?").score == 1
 
 
@@ -273,6 +280,8 @@ def test_a_concession_is_no_refusal():
     assert unanswerable("It does not say so outright, but it was because of fog.", ["not given"]).score == 0
     assert unanswerable("The guide doesn't name the architect.", ["not given"]).score == 1
     assert unanswerable("The text mentions the bucket and does not define it.", ["not given"]).score == 1
+    assert unanswerable("It only says that many work there; no figure is given.", ["not given"]).score == 1
+    assert unanswerable("It doesn't say, but others employ 350, so 350.", ["not given"]).score == 0
     assert unanswerable("None is given. Open systems let it out.", ["not given"]).score == 1
 
 

@@ -41,11 +41,13 @@ _KINDS: Final = frozenset({"inc", "ltd", "city", "company", "corporation"})
 _CHINESE_KIND: Final = re.compile(r"^(.{2,}?)(公司|集团|大学|中学|大道|车站|站|县|市|省|区|镇|村|河|湖|山|岛|寺|人)$")
 # What may stand between the words of a gold that are said in another order.
 _LINKS: Final = lexicon.words("of for on from in at with made by is was are were being be the a an")
+_COUNTED: Final = re.compile(r"([\d.,]+)\s?([\u3400-\u9fff]{1,2})")
 _DIGITS_OF_CODE: Final = 7
 _TITLES: Final = lexicon.words(
-    "mr mrs ms miss dr prof professor doctor sir dame lord lady major captain colonel general sergeant count countess "
-    "king queen prince princess duke duchess father sister president judge"
+    "mr mrs ms miss professor doctor sir dame lord lady major captain colonel general sergeant count countess "
+    "king queen prince princess duke duchess father sister president judge councillor canon reverend"
 )
+_SHORT_TITLES: Final = {"dr": "doctor", "prof": "professor", "cllr": "councillor", "rev": "reverend", "capt": "captain"}
 _WHO: Final = re.compile(
     r"\b(?:who|whom|whose|(?:what|which)(?: \w+){0,3} (?:actor|actress|author|role|character|singer|player|person|"
     r"artist|writer|director|king|queen|president|officer|politician|comedian|novelist|composer))\b",
@@ -66,6 +68,10 @@ def find_other_form(answer: str, golds: Sequence[str], question: str) -> str | N
             return gold
         same = find_reordered(answer, gold)
         if same and asserts_any(answer, [same], question=question):
+            return gold
+        # "240" to "how many crates?", where the gold is 240 crates in Chinese.
+        counted = _COUNTED.fullmatch(gold)
+        if counted and counted[2] in question and words(answer) == words(counted[1]):
             return gold
         groups = re.findall(r"[^\W_]+", gold)
         is_long = sum(map(str.isdigit, gold)) >= _DIGITS_OF_CODE and not re.search(r"[.,/:]", gold)
@@ -151,7 +157,7 @@ def _write_number(number: Sequence[str]) -> Iterator[str]:
 def names_person(answer: str, gold: str, question: str) -> str | None:
     """Return the shorter name by which an answer names a person: "Adair" or "Mr. Adair" for Major Adair."""
     parts = gold.split()
-    titles = [part for part in parts if part.strip(".").casefold() in _TITLES]
+    titles = [part for part in parts if _read_title(part) in _TITLES]
     bare = [part for part in parts if part not in titles]
     is_name = all(part[:1].isupper() for part in parts) and all(part.strip(".").isalpha() for part in parts)
     if not (is_name and bare and len(parts) > 1 and (titles or _WHO.search(question))):
@@ -168,11 +174,16 @@ def names_person(answer: str, gold: str, question: str) -> str | None:
     return gold if re.search(rf"\b{re.escape(family)},\s*{re.escape(bare[0])}\b", answer) and len(bare) > 1 else None
 
 
+def _read_title(word: str) -> str:
+    plain = word.strip(".").casefold()
+    return _SHORT_TITLES.get(plain, plain)
+
+
 def _may_precede(word: str, bare: Sequence[str], titles: Sequence[str]) -> bool:
     """Return whether a word before a family name leaves open that it is this person."""
-    plain = word.strip(".").casefold()
+    plain = _read_title(word)
     if plain in _TITLES:
-        return not titles or plain in {title.strip(".").casefold() for title in titles}
+        return not titles or plain in map(_read_title, titles)
     if not word[:1].isupper():
         return plain != "the"
     return word == bare[0] or (len(plain) == 1 and plain == bare[0][:1].casefold())

@@ -220,9 +220,7 @@ def test_the_gguf_holds_the_trained_weights_and_the_others_fields(policy, tmp_pa
     read = transformers.AutoModelForCausalLM.from_pretrained(
         tmp_path, gguf_file="policy.gguf", dtype=torch.float32, **more
     )
-    found, own = logits(read), logits(policy.model)
-    # Sixteen bits keep three digits of a weight.
-    assert torch.allclose(found, own, atol=5e-3 * float(own.abs().max()))
+    assert torch.allclose(logits(read), logits(policy.model), atol=2e-3)
 
 
 def test_a_gguf_of_another_model_is_refused(policy, make_policy, tmp_path):

@@ -125,6 +125,9 @@ class Folder:
 
 def test_a_policy_comes_nearer_to_a_teacher_by_its_own_replies(make_policy, tmp_path, monkeypatch):
     large = make_policy(seed=7)
+    # So that it has an opinion: a fresh policy finds everything equally likely.
+    for weight in large.trainable:
+        weight.data.mul_(3)
     monkeypatch.setattr("bookwheel.lab.training.teacher.open_model", Folder(large))
     config = TrainConfig.from_tables(
         {

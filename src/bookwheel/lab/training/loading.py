@@ -265,8 +265,6 @@ def build_fresh_policy(texts: Iterable[str], shape: FreshSettings, seed: int, *,
         num_attention_heads=shape.heads,
         num_key_value_heads=shape.heads,
         max_position_embeddings=shape.window,
-        # transformers' 0.02 is for thousands of dimensions; with a hundred, heads that match words are slow to form.
-        initializer_range=shape.hidden**-0.5,
         tie_word_embeddings=True,
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,

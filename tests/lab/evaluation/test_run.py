@@ -17,7 +17,7 @@ from bookwheel.lab.evaluation.memory_sections import build_memory_sections
 from bookwheel.lab.evaluation.records import ResultsError, SampleOutcome
 from bookwheel.lab.evaluation.report import build_report, compare_results
 from bookwheel.lab.evaluation.results import Results
-from bookwheel.lab.evaluation.run import RunOptions, evaluate
+from bookwheel.lab.evaluation.run import RunOptions, TimeLeft, evaluate
 from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec, SettingsError
 from bookwheel.lab.tasks import InfeasibleSample
 from bookwheel.lab.tasks.files import write_samples
@@ -253,6 +253,20 @@ def test_progress_reaches_its_total_and_its_time_left_ends_at_nothing(tmp_path, 
     assert seen[-1].seconds_left == 0
     assert all(progress.seconds_left >= 0 for progress in seen)
     assert seen[-1].failed == 5
+
+
+def test_the_time_left_is_told_by_how_the_samples_have_grown():
+    left = TimeLeft({1000: 2, 4000: 1, 16000: 1})
+    left.add(1000, 2.0)
+    # From one length alone: linear.
+    assert left.estimate(2.0) == pytest.approx(2 + 8 + 32)
+    left.add(1000, 2.0)
+    left.add(4000, 4.0)
+    assert left.estimate(8.0) == pytest.approx(8)
+    # Two samples at a time.
+    assert left.estimate(4.0) == pytest.approx(4)
+    left.add(16000, 0.0)
+    assert left.estimate(4.0) == 0
 
 
 def test_no_more_samples_are_under_way_than_asked_for(tmp_path, settings, source):

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from math import log
 from pathlib import Path
+from statistics import fmean
 
 from bookwheel.errors import BookwheelError
 from bookwheel.journal import Journal
@@ -55,6 +57,43 @@ class EvaluationProgress:
     seconds_left: float | None
     """None until a sample is done."""
     newest: Record | None = None
+
+
+class TimeLeft:
+    """How long a run goes on: by the seconds of a sample of each length, of other lengths by how these have grown.
+
+    From the first length alone the cost is taken to be linear, as it is where every section is read.
+
+    >>> left = TimeLeft({1000: 2, 2000: 2, 8000: 4})
+    >>> [left.add(length, seconds) for length, seconds in ((1000, 3.0), (1000, 3.0), (2000, 3.0))]
+    [None, None, None]
+    >>> left.estimate(elapsed=9.0)
+    15.0
+    """
+
+    def __init__(self, samples: Mapping[int, int]) -> None:
+        self._left = Counter(samples)
+        self._seconds: dict[int, list[float]] = {}
+
+    def add(self, length: int, seconds: float) -> None:
+        """Take the seconds of a sample that is done."""
+        self._left[length] -= 1
+        self._seconds.setdefault(length, []).append(seconds)
+
+    def estimate(self, elapsed: float) -> float:
+        """Return the seconds that are left, after some of them: several samples are under way at once."""
+        means = {length: fmean(seconds) for length, seconds in sorted(self._seconds.items())}
+        (first, least), (last, most) = next(iter(means.items())), next(reversed(means.items()))
+        growth = log(most / least) / log(last / first) if last > first and least and most else 1.0
+
+        def guess(length: int) -> float:
+            near = max((one for one in means if one <= length), default=first)
+            return means[near] * float((length / near) ** min(1.0, max(0.0, growth)))
+
+        spent = sum(map(sum, self._seconds.values()))
+        return (
+            sum(count * guess(length) for length, count in self._left.items() if count > 0) * elapsed / (spent or 1.0)
+        )
 
 
 def ignore_progress(_progress: EvaluationProgress) -> None:
@@ -168,8 +207,10 @@ class _EvaluationWork:
         self._total = sum(size.values())
         self._done = finished.total()
         self._failed = 0
-        self._weight_left = sum((size[cell] - finished[cell]) * max(b.length, 1) for cell, b in cells.items())
-        self._weight_done = 0
+        left = Counter[int]()
+        for cell, batch in cells.items():
+            left[max(batch.length, 1)] += size[cell] - finished[cell]
+        self._time_left = TimeLeft(left)
 
     async def run(self) -> None:
         """Take jobs until there are none."""
@@ -186,15 +227,13 @@ class _EvaluationWork:
     def _report(self, job: SampleJob, record: Record) -> None:
         self._done += 1
         self._failed += record.outcome not in {SampleOutcome.SCORED, SampleOutcome.INFEASIBLE}
-        self._weight_done += job.weight
-        self._weight_left = max(0, self._weight_left - job.weight)
-        rate = self._weight_done / max(time.monotonic() - self._began, 1e-9)
+        self._time_left.add(max(job.length, 1), record.seconds)
         self._options.on_progress(
             EvaluationProgress(
                 done=self._done,
                 total=self._total,
                 failed=self._failed,
-                seconds_left=self._weight_left / rate,
+                seconds_left=self._time_left.estimate(time.monotonic() - self._began),
                 newest=record,
             )
         )

@@ -161,11 +161,6 @@ class SampleJob:
     def key(self) -> RecordKey:
         return (self.sample.task, self.length, self.sample.id, self.way, self.candidate.label, self.repeat)
 
-    @property
-    def weight(self) -> int:
-        """The amount of work, relative to other jobs."""
-        return max(self.length, 1)
-
 
 def list_batches(evaluation: Evaluation, source: SampleSource) -> list[Batch]:
     """Return a batch for each task and length, then those of the files of samples."""

@@ -21,13 +21,12 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import takewhile
 from typing import Final, cast
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring.benchmarks import PUBLISHED
 from bookwheel.lab.scoring.choices import is_polar, list_options, picks_gold, picks_option, read_polar, says_yes
-from bookwheel.lab.scoring.claims import answers_otherwise, is_said_of_some
+from bookwheel.lab.scoring.claims import answers_otherwise
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
 from bookwheel.lab.scoring.forms import find_other_form, find_reordered
 from bookwheel.lab.scoring.relevance import shares_with_rival
@@ -38,12 +37,9 @@ from bookwheel.plugins import list_names, require_plugin
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import (
     ARTICLES,
-    BREAK,
     contains_words,
-    find_words,
     match_words,
     simplify,
-    split_clauses,
     words,
     words_with_articles,
 )
@@ -172,15 +168,17 @@ def share_of(answer: str, golds: Sequence[str]) -> Score:
 
 def _find_said(answer: str, gold: str) -> str:
     """Return a gold in the order of words in which the answer says it."""
-    return find_reordered(answer, gold) or gold
+    return gold if mentions(answer, gold) else find_reordered(answer, gold) or gold
 
 
-def all_of(answer: str, golds: Sequence[str], question: str = "") -> Score:
-    """Score 1 when every gold stands in the answer, as what is asked for, and nothing else is listed with them."""
+def all_of(answer: str, golds: Sequence[str]) -> Score:
+    """Score 1 when every gold stands in the answer, and a bare list names nothing else."""
     share = share_of(answer, golds)
     golds = [_find_said(answer, gold) for gold in golds]
     extra = _find_extra(answer, [words(gold) for gold in golds]) if share.score == 1 and len(golds) > 1 else ""
-    if share.score == 1 and (_lists_some(answer, golds) or is_said_of_some(answer, golds, question)):
+    only = _ONLY.search(answer)
+    is_one = len(golds) > 1 and only is not None and sum(mentions(only[0], gold) for gold in golds) == 1
+    if share.score == 1 and (is_one or _lists_some(answer, golds)):
         return Score(score=0.0, reason=f"{share.reason}, and says it of some only", parts=share.parts)
     reason = f'{share.reason}, and names "{extra}" too' if extra else share.reason
     return Score(score=float(share.score == 1 and not extra), reason=reason, parts=share.parts)
@@ -208,27 +206,15 @@ def _find_extra(answer: str, golds: Sequence[list[str]]) -> str:
         body = _CHINESE_AND.sub("、", body)
     items = [words(_BULLET.sub("", piece)) for piece in _SEPARATOR.split(body)]
     if any(len(item) > longest + 1 for item in items):
-        return _find_tail(body, golds)
+        return ""
     return next((" ".join(item) for item in items if item and not any(contains_words(item, one) for one in golds)), "")
 
 
-def _find_tail(answer: str, golds: Sequence[list[str]]) -> str:
-    """Return the item that an "and" adds to the last gold of a sentence; empty where it opens a clause of its own."""
-    row = [word for word in split_clauses(answer) if word not in ARTICLES]
-    ends = (match_words(row, at, gold) for gold in golds for at in find_words(row, gold))
-    tails = (list(takewhile(BREAK.__ne__, row[end + 1 :])) for end in ends if row[end : end + 1] in (["and"], ["plus"]))
-    for tail in tails:
-        is_clause = _CLAUSE_WORDS & set(tail) or any(word.endswith("ed") for word in tail)
-        if tail and not is_clause and not any(contains_words(tail, gold) for gold in golds):
-            return " ".join(tail)
-    return ""
-
-
-_CLAUSE_WORDS: Final = lexicon.AUXILIARIES - {"as"}
 _SEPARATOR: Final = re.compile(
     r"[\n;；、，|]|(?<!\d),|,(?!\d{3}(?!\d))|(?<=\d),\s|\s(?:and|or|&|plus)\s|以及|还有|\s[-–—/]\s|(?<=[^\W\d_])[.。](?:\s|$)"
 )
 _CHINESE_AND: Final = re.compile("(?<=[\u4e00-\u9fff])[和及与](?=[\u4e00-\u9fff])")
+_ONLY: Final = re.compile(r"^\W*(?:only|just)\b[^.;,\n]*", re.IGNORECASE)
 _BULLET: Final = re.compile(r"^\s*(?:[-*•·]|\(?\d{1,2}[.):]|\d{1,2}\.\s)\s*")
 _INTRODUCTION: Final = re.compile(r"^[^:：\n]{0,200}[:：]\s*")
 # An item without a gold that has so many words more than the longest gold is a sentence, and no item.
@@ -333,7 +319,6 @@ _OURS: Final = METRICS.keys() - PUBLISHED.keys() - VISUAL.keys()
 _WITH_QUESTION: Final[Mapping[str, QuestionMetric]] = {
     "contains": contains,
     "choice": choice,
-    "all_of": all_of,
     "slidevqa_f1": slidevqa_f1,
     "slidevqa_em": slidevqa_em,
 }

@@ -16,6 +16,7 @@ from typing import Final
 
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import ARTICLES, find_words, words
+from bookwheel.text.sentences import split_sentences
 
 # A point after up to three letters is an abbreviation's, after more the sentence's.
 _REST: Final = r"(?:[\w'’&-]|(?:(?<=\b\w)|(?<=\b\w\w)|(?<=\b\w\w\w))\.)*"
@@ -108,7 +109,7 @@ def settles_on_other(answer: str, golds: Sequence[str], gold: str, question: str
     is_list = pattern is not _NAME and pattern is not _TITLE and not _VERB.search(text)
     lead = len(text) - len(_LEAD.sub("", text))
     leads = others[0].start < own[0].start and others[0].start <= lead
-    return leads and (is_list or _opens_with_other(text, own, others))
+    return leads and (is_list or (_opens_with_other(text, own, others) and not _stands_alone(text, own, question)))
 
 
 def is_quoted(text: str) -> bool:
@@ -168,6 +169,16 @@ def _opens_with_other(text: str, own: Sequence[_Value], others: Sequence[_Value]
     between = text[first.end : own[0].start].strip(" *_\"“'’")
     follows = re.match(r"[\s*_\"”'’]*(?:$|[),.;）])", text[own[0].end :])
     return not (between in {",", "(", "（", "—", "–", "-", ", the", "(the"} and follows)
+
+
+def _stands_alone(text: str, own: Sequence[_Value], question: str) -> bool:
+    """Return whether a sentence behind the first gives the gold and nothing more: "Understood. It is Ada Quill."."""
+    said = lexicon.FUNCTION_WORDS | ARTICLES | set(words(question))
+    later = split_sentences(text, len(text))[1:]
+    rests = (
+        text[start : one.start] + text[one.end : end] for start, end in later for one in own if start <= one.start < end
+    )
+    return any(set(words(rest)) <= said for rest in rests)
 
 
 def _has_agent(text: str, others: Sequence[_Value], question: str) -> bool:

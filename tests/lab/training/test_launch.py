@@ -68,7 +68,7 @@ def test_tasks_of_the_house_are_made_in_the_policys_own_tokens(config):
     assert [600 * 0.98 <= one.tokens <= 600 for one in build_samples(wide, policy, 2)] == [True, True]
 
 
-def test_a_fresh_model_takes_the_toy_records_alone(config):
+def test_a_fresh_model_takes_only_toy_tasks(config):
     with pytest.raises(ConfigError, match=r"set train\.policy\.path"):
         check_sources(replace(config, task=replace(config.task, name="niah_single_1")))
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from bookwheel.lab.tasks.memories import ideal_memories
+from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.toys import TOYS, toy_samples, vocabulary
 from bookwheel.text.chunks import split
 from bookwheel.text.tokens import WordTokenizer
@@ -64,3 +65,12 @@ def test_the_same_arguments_give_the_same_samples_and_another_seed_others():
     assert toy_samples("toy-ledger", tokens=64, count=5, seed=1) != toy_samples(
         "toy-ledger", tokens=64, count=5, seed=2
     )
+
+
+@pytest.mark.parametrize(
+    ("task", "least"), [("toy-records", 4), ("toy-whereabouts", 12), ("toy-ledger", 12), ("toy-bridge", 8)]
+)
+def test_a_sample_too_short_for_its_facts_says_how_many_tokens_it_needs(task, least):
+    assert toy_samples(task, tokens=least, count=1, seed=0)
+    with pytest.raises(ConfigError, match=rf"{task} needs {least} tokens or more"):
+        toy_samples(task, tokens=least - 1, count=1, seed=0)

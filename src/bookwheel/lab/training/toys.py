@@ -18,6 +18,7 @@ from random import Random
 from typing import Final
 
 from bookwheel.lab.tasks.base import GoldEvidence, Sample, SampleDocument
+from bookwheel.lab.training.errors import ConfigError
 
 TASK: Final = "toy-records"
 """The task of `tiny-cpu`."""
@@ -117,6 +118,8 @@ def toy_samples(task: str = TASK, *, tokens: int, count: int, seed: int, entries
     for number in range(count):
         random = Random(f"{seed}/{number}/{lines}")  # noqa: S311 - reproducible samples, no secrets
         facts = toy.draw(random)
+        if lines < (least := len(facts.lines)):
+            raise ConfigError(f"{task} needs {least * _LINE_TOKENS} tokens or more, and {tokens} are set")
         others = [other for other in KEYS if other not in facts.subjects]
         text = [
             f"{toy.tell(random, others)} .\n"

@@ -82,7 +82,6 @@ _PAST: Final = compile_late(
     r"(?: (?:o.?clock )?(?:in the (morning|afternoon|evening)|at (night)|([ap])\.?m\.?))?"
 )
 _PAST_MINUTES: Final = {"quarter": 15, "half": 30, "five": 5, "ten": 10, "twenty": 20}
-_NOON: Final = compile_late(r"(?<=\b(?:at|to|by) )(?:12 )?(noon|midday|midnight)\b")
 _CLOCK: Final = compile_late(r"(?<![\d:.])(\d{1,2}):(\d{2})(?![\d:])")
 _SLASH: Final = compile_late(r"(?<![\d/.])\d{1,2}([/.])\d{1,2}\1\d{4}(?![\d/])")
 _MONTH_YEAR: Final = compile_late(r"(?<![\d/.])(0?[1-9]|1[0-2])/([12]\d{3})(?![\d/])")
@@ -132,15 +131,7 @@ _HAN_UNITS: Final = {form: unit for unit, forms in _HAN_FORMS.items() for form i
 _HAN_UNIT: Final = compile_late(rf"(?<=\d)\s?({'|'.join(sorted(_HAN_UNITS, key=len, reverse=True))})")
 # 18号 is a house, but a day behind a month.
 _HAN_DAY: Final = compile_late(r"(?<=月\d)号|(?<=月\d\d)号")
-# "Two and a half hours", "a day and a half", "twelve and a half thousand".
-_AND_A_HALF: Final = compile_late(
-    rf"\b(?:(\d++|{'|'.join(lexicon.NUMBER_WORDS)}) and a half\b|a (year|month|week|day|hour|minute) and a half\b)"
-)
-# "Four o'clock in the afternoon".
-_OCLOCK: Final = compile_late(
-    rf"\b(\d{{1,2}}|{'|'.join(_HOURS)}) o.?clock (?:in the (morning|afternoon|evening)|at night)\b"
-)
-_UNIT_WORDS: Final = compile_late(r"(?<=\d)\s?(?:(newton[ -]?met(?:re|er)s?|n[·⋅ ]m)|kilowatt[ -]?hours?)\b")
+_KWH: Final = compile_late(r"(?<=\d)\s?kilowatt[ -]?hours?\b")
 _PENCE: Final = compile_late(
     r"(?<![\d.])(\d++(?:,\d{3})*+) (pounds?|dollars?|euros?)(?: and)? (\d{1,2}) (?:pence|cents?)\b"
 )
@@ -171,8 +162,8 @@ _DEGREES: Final = compile_late(
 def spell_quantities(text: str) -> str:
     """Return the text with symbols, scales, times, dates and fractions in words and numbers."""
     text = _SPEED.sub(lambda match: "mph" if match[1] else "m/s" if match[2] else "km/h", text)
-    text = _UNIT_WORDS.sub(lambda match: " nm" if match[1] else " kwh", text)
-    text = _AND_A_HALF.sub(_write_and_a_half, _TWICE.sub(_write_once, text))
+    text = _KWH.sub(" kwh", text)
+    text = _TWICE.sub(_write_once, text)
     text = _SHORT_MONTH.sub(lambda match: _SHORT_MONTHS[match[1]], text)
     text = _SHORT_AFTER.sub(lambda match: f" {_SHORT_MONTHS[match[1]]}", text)
     text = _MONTH_COMMA.sub(r"\1 ", _OF_MONTH.sub(r"\1 ", text))
@@ -180,8 +171,7 @@ def spell_quantities(text: str) -> str:
     text = _MONTH_YEAR.sub(lambda match: f"{lexicon.MONTH_NAMES[int(match[1]) - 1]} {match[2]}", text)
     text = _CHINESE_DATE.sub(lambda match: f" {match[1]}-{int(match[2]):02}-{int(match[3]):02} ", text)
     text = _HAN_CLOCK.sub(lambda match: _write_time(int(match[1]), match[2]), _HAN_TIME.sub(_write_han_time, text))
-    text = _OCLOCK.sub(_write_oclock, _PAST.sub(_write_past, text))
-    text = _NOON.sub(lambda match: _write_time(12 * (match[1] != "midnight"), "00"), text)
+    text = _PAST.sub(_write_past, text)
     text = _HALF_DAY.sub(lambda match: _write_time(int(match[1]) % 12 + 12 * (match[3] == "p"), match[2] or "00"), text)
     text = _CLOCK.sub(lambda match: _write_time(int(match[1]), match[2]), text)
     text = _CONTINENTAL.sub(lambda match: match[0].replace(".", "").replace(",", "."), text)
@@ -214,16 +204,6 @@ def _write_past(match: re.Match[str]) -> str:
         minutes += 12 * 60 * (hour == 12)  # noqa: PLR2004 - noon
     minutes = (minutes + 12 * 60 * bool(is_late)) % (24 * 60)
     return _write_time(minutes // 60, f"{minutes % 60:02}")
-
-
-def _write_and_a_half(match: re.Match[str]) -> str:
-    return f"1.5 {match[2]}" if match[2] else f"{lexicon.NUMBER_WORDS.get(match[1], match[1])}.5"
-
-
-def _write_oclock(match: re.Match[str]) -> str:
-    hour = int(match[1]) if match[1].isdigit() else _HOURS.index(match[1]) + 1
-    is_late = match[2] in {"afternoon", "evening"} or (not match[2] and hour > 5)  # noqa: PLR2004 - at night
-    return _write_time(hour % 12 + 12 * is_late, "00")
 
 
 def _write_han_time(match: re.Match[str]) -> str:

@@ -82,9 +82,7 @@ _ASKS: Final = compile_late(r"[?？]\s*$")
 _OPENING: Final = compile_late(
     r"^\W*(?:(?:the|this|your|you)\s+(?:question|query|user)?\s*(?:asks?|asked|wants?|is asking|is about|concerns)\b|"
     r"(?:let me|i (?:have |'ve )?(?:read|checked|searched|looked|reviewed|went)|after (?:reading|reviewing|checking))\b"
-    r"(?!.*\b(?:no|not|nothing|n't)\b)|"
-    r"(?:it|(?:the|this) \w+) only (?:says?|mentions?|calls?|tells?|gives?)\b|"
-    r"sorry\W*$|i(?:'m| am) sorry\W*$|unfortunately\W*$|hm+\W*$|based on the[^,]*\W*$|"
+    r"(?!.*\b(?:no|not|nothing|n't)\b)|sorry\W*$|i(?:'m| am) sorry\W*$|unfortunately\W*$|hm+\W*$|based on the[^,]*\W*$|"
     r"抱歉\W*$|对不起\W*$)"
 )
 _NAMED_DOCUMENT: Final = (
@@ -112,12 +110,11 @@ _DECLINES: Final = compile_late(
         (?:give|given|named|said|says?|stated?|states|mention\w*|specif\w*|provid\w*|available|record\w*|answer\w*|disclos\w*|list\w*|
         reveal\w*|cover\w*|address\w*|discuss\w*|includ\w*|contain\w*|indicat\w*|describ\w*|determin\w*|identif\w*|know|
         known|tell|told|find|found|locate\w*|infer\w*|ascertain\w*|clear|sure|certain|present|explain\w*|report\w*|noted?|
-        supported|defin\w*|touch\w*|refer\w*|appear|establish\w*|confirm\w*|deduc\w*|conclud\w*|see|supply|supplied|detailed?)\b
+        supported|touch\w*|refer\w*|appear|establish\w*|confirm\w*|deduc\w*|conclud\w*|see|supply|supplied|detailed?)\b
     | \b{_DOCUMENT}\b(?:\W+\w+){{0,4}}?\W+(?:silent|omits?|leaves?\W+(?:\w+\W+){{0,3}}?(?:open|out|unsaid|unanswered)|
-        skips?|lacks?|never|nothing|says?\ nothing|tells?\ (?:us\ )?nothing|leave\ (?:it|this|that)\ open|
-        (?:does\ not|doesn't)\ name)\b
+        skips?|lacks?|never|nothing|says?\ nothing|tells?\ (?:us\ )?nothing|leave\ (?:it|this|that)\ open)\b
     | \b(?:nothing|nobody|no\ one|none|nowhere|no\ part)\b(?:\W+\w+){{0,6}}?\W+
-        (?:{_NAMED_DOCUMENT}|says?|tells?|mentions?|states?|answers?|about|given)\b
+        (?:{_NAMED_DOCUMENT}|says?|tells?|mentions?|states?|answers?|about)\b
     | \b(?:beyond|outside)\W+(?:the\W+)?(?:scope|what)\b | \bleft\ (?:open|unsaid|unanswered|unstated)\b
     | \b(?:can|could|do|does|did|would)\s?(?:not|n't)\ (?:say|answer|tell|know)\b | \bno\ idea\b | \bi\ don't\ know\b
     | ^\W*(?:unknown|none|n/?a|no\ answer|
@@ -143,10 +140,6 @@ _GUESS: Final = compile_late(
     r"i(?:'d| would)?\s+(?:guess|say|assume|think|believe)|my (?:best )?guess|presumably|probably|likely|perhaps)\b"
     r"[^.!?\n]*?\b(?:is|was|were|are|be|been|in|by|on|"
     r"guess|say|believe|think|assume|probably|likely|suggests?|points? to|impl(?:y|ies)|so)\b\s+(?P<answer>[^.!?\n]+)"
-)
-# "It does not say so outright, but …" concedes only the wording.
-_OUTRIGHT: Final = compile_late(
-    r"\b(?:outright|directly|explicitly|expressly|exact\w*|in so many words)\b[^.!?\n]*?\bbut\b(?P<answer>[^.!?\n]+)"
 )
 _LIKELY: Final = compile_late(
     r"\bbut (?:it|he|she|they|that) (?:is|was|were|are) (?:most |very )?(?:probably|likely|presumably) an?\b"
@@ -206,13 +199,13 @@ def declines(answer: str) -> bool | None:
 
 def _gives_guess(text: str) -> bool:
     """Return whether an answer follows after all, behind a "but" or an "I guess": with a name or a number in it."""
-    match = _OUTRIGHT.search(text) or _GUESS.search(text) or _CHINESE_GUESS.search(text)
+    match = _GUESS.search(text) or _CHINESE_GUESS.search(text)
     if not match:
         return False
     guess = match["answer"]
     if _HOLLOW.search(guess.casefold()):
         return False
-    if _LIKELY.search(text) or _OUTRIGHT.search(text):
+    if _LIKELY.search(text):
         return True
     months = any(month in guess.casefold() for month in MONTHS if month != "may")
     return bool(_NAME.search(f"- {guess}")) or months or bool(_CHINESE_GUESS.search(text))

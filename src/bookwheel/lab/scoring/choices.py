@@ -115,7 +115,6 @@ _SCALE: Final = {
 
 
 _PRONOUNS: Final = frozenset({"it", "them", "this", "that", "him"})
-_SUBJECT: Final = re.compile(r"\b(?:it|he|she|they)\b", re.IGNORECASE)
 _THAN: Final = frozenset({"than", "before", "after"})
 _ASKING: Final = lexicon.FUNCTION_WORDS | lexicon.words("may allow permit")
 _LEAST_ASKED: Final = 2
@@ -231,11 +230,9 @@ def _restates(statement: str, question: str) -> bool:
     than = [set(words(text.rpartition(" than ")[2])) for text in (question, statement) if " than " in text]
     if len(than) == 2 and not than[0] & than[1] - _ASKING:  # noqa: PLR2004 - "A than B" against "B than A"
         return False
-    asked, said = (
-        {lexicon.stem(word).removesuffix("abl") for word in words(text)} - _ASKING for text in (question, statement)
-    )
+    asked, said = ({lexicon.stem(word) for word in words(text)} - _ASKING for text in (question, statement))
     count = len(asked & said) + bool(_PRONOUNS & set(words(statement)))  # "approved it" for "approve the merger"
-    if said and said <= asked and (len(said) > 1 or _SUBJECT.search(statement)):
+    if len(said) > 1 and said <= asked:
         return True
     return len(asked) >= _LEAST_ASKED and len(asked & said) > 1 and count >= _SHARE_ASKED * len(asked)
 

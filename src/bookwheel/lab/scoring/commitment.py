@@ -105,11 +105,8 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
     # Clauses that begin with a "perhaps".
     hedges = sum(token in _HEDGES for before, token in pairwise([BREAK, *row]) if before == BREAK)
     longer = [gold for gold in golds or () if len(gold) > len(part)]
-    places = {at: match_words(bare, at, part) for at in find_words(bare, part)}
-    # A pause ends a number without its unit: "it was 4,200, including tax".
-    rank = {at: number for number, at in enumerate(dense)}
-    places |= {rank[at]: rank[match_words(row, at, part) - 1] + 1 for at in find_words(row, part)}
-    for place, stop in places.items():
+    for place in find_words(bare, part):
+        stop = match_words(bare, place, part)
         # A piece of a longer gold is looked at with that gold.
         if any(at <= place and stop <= match_words(bare, at, gold) for gold in longer for at in find_words(bare, gold)):
             continue

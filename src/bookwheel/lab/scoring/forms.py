@@ -12,12 +12,11 @@ PX-77-L                       PX77L
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import dropwhile, groupby, takewhile
 from typing import Final
 
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
 from bookwheel.text import lexicon
-from bookwheel.text.normalization import ARTICLES, split_clauses, words
+from bookwheel.text.normalization import ARTICLES, words
 
 _NATION_GROUPS: Final = (
     *("american|united states|us|usa|america", "british|united kingdom|uk|britain|great britain", "english|england"),
@@ -39,8 +38,6 @@ _ASIDE: Final = re.compile(r"^(.+?)\s*[(（]([^()（）]+)[)）]$")
 _RANKED: Final = re.compile(r"^([^,\d]+?),\s*(?=\d|[A-Z][a-z]+ of )")
 _KINDS: Final = frozenset({"inc", "ltd", "city", "company", "corporation"})
 _CHINESE_KIND: Final = re.compile(r"^(.{2,}?)(公司|集团|大学|中学|大道|车站|站|县|市|省|区|镇|村|河|湖|山|岛|寺|人)$")
-# What may stand between the words of a gold that are said in another order.
-_LINKS: Final = lexicon.words("of for on from in at with made by is was are were being be the a an")
 _COUNTED: Final = re.compile(r"([\d.,]+)\s?([\u3400-\u9fff]{1,2})")
 _DIGITS_OF_CODE: Final = 7
 _TITLES: Final = lexicon.words(
@@ -66,9 +63,6 @@ def find_other_form(answer: str, golds: Sequence[str], question: str) -> str | N
             return gold
         if any(asserts_any(answer, [form], question=question) for form in list_forms(gold, question)):
             return gold
-        same = find_reordered(answer, gold)
-        if same and asserts_any(answer, [same], question=question):
-            return gold
         # "240" to "how many crates?", where the gold is 240 crates in Chinese.
         counted = _COUNTED.fullmatch(gold)
         if counted and counted[2] in question and words(answer) == words(counted[1]):
@@ -79,31 +73,6 @@ def find_other_form(answer: str, golds: Sequence[str], question: str) -> str | N
         if is_code and re.search(rf"(?<![\w-]){_join_groups(groups)}(?![\w-])", answer):
             return gold
     return None
-
-
-def find_reordered(answer: str, gold: str) -> str | None:
-    """Return the words of an answer that say the gold in another order: "a lid for the hopper" for "a hopper lid"."""
-    row = words(gold)
-    wanted = sorted(_stem_content(row))
-    is_name = not any(word[:1].islower() for word in gold.split() if word not in _LINKS)
-    if is_name or len(wanted) < 2:  # noqa: PLR2004 - an order
-        return None
-    links = _LINKS | set(row)
-    for is_run, group in groupby(split_clauses(answer), key=lambda word: word in links or lexicon.stem(word) in wanted):
-        run = [word for word in group if word not in ARTICLES]
-        if is_run and sorted(_stem_content(run)) == wanted and _find_head(run) == _find_head(row):
-            return " ".join(run)
-    return None
-
-
-def _stem_content(row: Sequence[str]) -> list[str]:
-    return [lexicon.stem(word) for word in row if word not in _LINKS]
-
-
-def _find_head(row: Sequence[str]) -> str:
-    """Return the stem of the word that the others qualify: the last before the first preposition, or of all."""
-    content = list(takewhile(lambda word: word not in _LINKS, dropwhile(_LINKS.__contains__, row)))
-    return lexicon.stem(content[-1]) if content else ""
 
 
 def _join_groups(groups: Sequence[str]) -> str:

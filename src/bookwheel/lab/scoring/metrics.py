@@ -28,7 +28,7 @@ from bookwheel.lab.scoring.benchmarks import PUBLISHED
 from bookwheel.lab.scoring.choices import is_polar, list_options, picks_gold, picks_option, read_polar, says_yes
 from bookwheel.lab.scoring.claims import answers_otherwise
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
-from bookwheel.lab.scoring.forms import find_other_form, find_reordered
+from bookwheel.lab.scoring.forms import find_other_form
 from bookwheel.lab.scoring.relevance import shares_with_rival
 from bookwheel.lab.scoring.score import NOTHING, Metric, QuestionMetric, Score
 from bookwheel.lab.scoring.selection import settles_on_other
@@ -69,7 +69,10 @@ def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
     if not words_with_articles(answer):
         return NOTHING
     if is_polar(golds, question):
-        return choice(answer, golds, question)
+        decided = choice(answer, golds, question)
+        golds = [gold for gold in golds if read_polar(gold) is None]
+        if decided.score or not golds:
+            return decided
     if golds and all(_NOT_STATED.fullmatch(simplify(gold).strip().casefold()) for gold in golds):
         return unanswerable(answer, golds)
     addresses = {one.casefold() for one in _ADDRESS.findall(answer)}
@@ -161,20 +164,14 @@ def share_of(answer: str, golds: Sequence[str]) -> Score:
     """Score the share of the golds that stand in the answer; other words around them cost nothing."""
     if not words_with_articles(answer):
         return NOTHING
-    parts = {gold: float(asserts_any(answer, [_find_said(answer, gold)], alone=False) is not None) for gold in golds}
+    parts = {gold: float(asserts_any(answer, [gold], alone=False) is not None) for gold in golds}
     count = int(sum(parts.values()))
     return Score(score=count / len(parts) if parts else 0.0, reason=f"holds {count} of {len(parts)}", parts=parts)
-
-
-def _find_said(answer: str, gold: str) -> str:
-    """Return a gold in the order of words in which the answer says it."""
-    return gold if mentions(answer, gold) else find_reordered(answer, gold) or gold
 
 
 def all_of(answer: str, golds: Sequence[str]) -> Score:
     """Score 1 when every gold stands in the answer, and a bare list names nothing else."""
     share = share_of(answer, golds)
-    golds = [_find_said(answer, gold) for gold in golds]
     extra = _find_extra(answer, [words(gold) for gold in golds]) if share.score == 1 and len(golds) > 1 else ""
     only = _ONLY.search(answer)
     is_one = len(golds) > 1 and only is not None and sum(mentions(only[0], gold) for gold in golds) == 1

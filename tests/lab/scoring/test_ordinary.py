@@ -1,0 +1,140 @@
+"""Ordinary replies that a rule once judged wrongly, and what holds of every gold."""
+
+import pytest
+from natural_answers import FOLDER, load_answers
+
+from bookwheel.lab.scoring import contains, exact, score_answer
+
+GOLDS = sorted(
+    {
+        (answer.question, answer.golds)
+        for path in FOLDER.glob("natural_*.txt")
+        for answer in load_answers(path)
+        if answer.metric == "contains"
+    }
+)
+RIGHT = [
+    ("contains", "What was the revenue growth in 2020?", "12%", "Revenue increased by 12%."),
+    ("contains", "What was the change in revenue?", "12%", "It grew by 12%."),
+    ("contains", "What was the year-over-year change?", "12%", "Sales declined by 12%."),
+    ("contains", "How much did the fund lose?", "€300", "Its value fell by €300."),
+    ("contains", "What discount was given?", "10%", "The price was reduced by 10%."),
+    ("contains", "How much money was saved?", "€300", "Costs were reduced by €300."),
+    ("contains", "How many jobs were cut?", "300", "Staff was reduced by 300."),
+    ("contains", "How much weight did he lose?", "12 kg", "His weight dropped by 12 kg."),
+    ("contains", "How much cheaper is it?", "€20", "The price dropped by €20."),
+    ("contains", "When does it open?", "noon", "It opens at noon."),
+    ("contains", "When does it close?", "midnight", "It closes at midnight."),
+    ("contains", "When was it?", "four o'clock", "It was four o'clock in the afternoon."),
+    ("contains", "When was it?", "ten o'clock", "ten o'clock in the morning"),
+    ("all_of", "When does it open and close?", "noon|midnight", "It opens at noon and closes at midnight."),
+    ("share_of", "When does it open and close?", "noon|midnight", "It opens at noon and closes at midnight."),
+    ("contains", "Was the bridge closed?", "Yes|closed for repair", "Closed for repair."),
+    ("contains", "Are pets allowed?", "yes|up to two cats", "Up to two cats."),
+    ("contains", "Has Ada children?", "Yes|two", "She has two."),
+    ("contains", "Did the vote pass?", "Yes|by 12 votes", "By 12 votes."),
+    (
+        *("contains", "Does the contract allow subletting?", "Yes|with written consent"),
+        "Only with written consent of the landlord.",
+    ),
+    ("contains", "May I bring a dog?", "No|only guide dogs", "Only guide dogs."),
+    ("contains", "是否允许转租？", "允许|是", "允许，但须书面同意。"),
+    ("contains", "是否需要预约？", "需要|是", "需要提前两天预约"),
+    ("contains", "Will Smith played which role?", "Yes|Genie", "Genie"),
+    ("unanswerable", "When?", "", "The exact date is not given, but the document covers the 1920s."),
+    (
+        "unanswerable",
+        "How much?",
+        "",
+        "The exact amount is not mentioned, but the document describes the house in detail.",
+    ),
+    (
+        *("unanswerable", "Who?", ""),
+        "The document doesn't directly say who the architect was, but it does describe the building.",
+    ),
+    ("unanswerable", "Who?", "", "The document doesn't explicitly mention that, but you could ask the landlord."),
+    ("unanswerable", "Who?", "", "It is not directly stated in the text, but it cannot be inferred either."),
+    ("unanswerable", "How much?", "", "The price is not directly given; nobody but the owner knows."),
+    ("choice", "Does the contract define income?", "no", "It does not define income."),
+    ("choice", "Does the letter name the heir?", "no", "The letter does not name the heir."),
+    ("contains", "What was the prize?", "nothing", "Nothing was given to the winner."),
+    ("contains", "Who was given the key?", "nobody", "Nobody was given the key."),
+    ("contains", "Who won a prize?", "none of the girls", "None of the girls were given a prize."),
+    ("contains", "Who is the hero?", "Ada Quill", "The author does not name Bram as the hero; it is Ada Quill."),
+    ("contains", "Who came?", "Ada", "The report only mentions Ada; others are not listed."),
+    ("contains", "Who came?", "Ada", "It only mentions Ada; no one else is named."),
+    ("contains", "How many rooms?", "12", "The brochure only gives 12 rooms; it does not say more."),
+    ("contains", "几点关门？", "下午五点", "早上九点到下午五点开放。"),
+    ("contains", "几点关门？", "下午五点", "开放到下午五点"),
+    ("contains", "What is the maximum fine?", "€500", "The fine ranges from €50 minimum to €500."),
+    ("contains", "Who was king after Ada?", "Bram Voss", "Bram Voss had been the duke before he followed her."),
+]
+WRONG = [
+    ("unanswerable", "Who?", "", "The author does not name his sister; it was Ada."),
+    ("unanswerable", "Who?", "", "The guide does not name the architect, but the plaque says Ada Quill built it."),
+    ("unanswerable", "Who?", "", "It doesn't name Ada, it names Bram."),
+    ("unanswerable", "What?", "", "Nothing was given."),
+    ("unanswerable", "What?", "", "This was not defined by the court."),
+    ("contains", "What was it?", "a red door with a blue frame", "a blue door with a red frame"),
+    ("contains", "What was it?", "10 boxes of 20 pens", "20 boxes of 10 pens"),
+    ("contains", "What was it?", "a white horse with black spots", "a black horse with white spots"),
+    ("contains", "When was it?", "the first week of the second month", "the second week of the first month"),
+    ("contains", "What was it?", "two tickets for three days", "three tickets for two days"),
+    ("contains", "What was it?", "a car followed by a truck", "a truck followed by a car"),
+    ("contains", "What was it?", "a walk from mill to quay", "a walk from quay to mill"),
+    ("contains", "What was it?", "sold by the city to the state", "sold by the state to the city"),
+    ("contains", "Who was it?", "the king's elder daughter", "the daughter of the elder king"),
+    ("contains", "What was it?", "a wine glass", "a glass of wine"),
+    ("contains", "What was it?", "a glass of wine", "a wine glass"),
+    ("contains", "What was it?", "a coffee cup", "a cup of coffee"),
+    ("contains", "What was it?", "a boat by the house", "a house boat"),
+    ("share_of", "What was it?", "a red door with a blue frame", "a blue door with a red frame"),
+    ("all_of", "What was it?", "a red door with a blue frame|a lamp", "a blue door with a red frame and a lamp"),
+    ("choice", "Did Bram win the race against Ada?", "yes", "It was Ada."),
+    ("choice", "Was the mayor present?", "yes", "He is the mayor."),
+    ("choice", "Was the ship lost in the storm?", "yes", "It was a storm."),
+    ("choice", "Did he pay the debt to Ada?", "yes", "It was the debt."),
+    ("choice", "Was the debt paid?", "yes", "It has to be paid."),
+    ("choice", "Was the debt paid?", "yes", "It must be paid."),
+    ("choice", "Was the debt paid?", "yes", "It was to be paid."),
+    ("choice", "Was it finished?", "yes", "It was almost finished."),
+    ("choice", "Was it finished?", "yes", "It is nearly finished."),
+    ("choice", "Is the museum open?", "yes", "It should be open."),
+    ("choice", "Is the road safe?", "yes", "It is too safe."),
+    ("choice", "Is the road safe?", "yes", "It is less safe."),
+    ("choice", "Is he capable?", "yes", "It is a cap."),
+    ("choice", "Is the house available?", "yes", "They avail."),
+    ("contains", "How long is it?", "12 metres", "12 (feet)"),
+    ("contains", "How warm is it?", "30 °C", "30 (°F)"),
+    ("contains", "What does it weigh?", "5 kg", "Weight: 5 (pounds)"),
+    ("contains", "What does it cost?", "$40", "40 (euros)"),
+    ("contains", "How long does it take?", "3 days", "3 (hours)"),
+    ("contains", "How many?", "40 million", "40 (thousand)"),
+    ("contains", "What is the minimum age?", "18", "Nobody over 18 may enter."),
+    ("contains", "How many cats?", "12", "not more than 12"),
+    ("contains", "When?", "00:00", "quarter to midnight"),
+    ("contains", "When?", "12:00", "ten to noon"),
+    ("contains", "How many?", "2.60", "two and a half dozen"),
+    ("contains", "How much?", "25 nm", "25 newton metres"),
+]
+
+
+@pytest.mark.parametrize(("metric", "question", "golds", "answer"), RIGHT)
+def test_an_ordinary_reply_counts(metric, question, golds, answer):
+    assert score_answer(metric, answer, golds.split("|"), question).score == 1
+
+
+@pytest.mark.parametrize(("metric", "question", "golds", "answer"), WRONG)
+def test_a_reply_that_only_resembles_the_gold_does_not_count(metric, question, golds, answer):
+    assert score_answer(metric, answer, golds.split("|"), question).score < 1
+
+
+def test_an_answer_that_is_a_gold_contains_it():
+    assert len(GOLDS) > 300
+    missed = [
+        (question, gold)
+        for question, golds in GOLDS
+        for gold in golds
+        if exact(gold, golds).score > contains(gold, golds, question).score
+    ]
+    assert not missed

@@ -32,8 +32,8 @@ _NUMBER: Final = re.compile(
     rf"(?i:\b(?:{'|'.join(lexicon.MONTH_NAMES)})\s+\d{{1,2}}(?:,\s+\d{{4}})?)"
 )
 _DATE: Final = re.compile(
-    rf"(?i:(?:\d{{1,2}}(?:st|nd|rd|th)?\s+)?(?:{'|'.join(lexicon.MONTH_NAMES)})\b(?:\s+\d{{1,2}}(?!\d)(?:st|nd|rd|th)?)?"
-    r"(?:,?\s+\d{4})?)|\b\d{4}-\d{2}-\d{2}\b|\b1\d{3}\b|\b20\d\d\b|\d+(?:st|nd|rd|th)\s+century|\d{2,4}\s*年"
+    rf"(?i:(?:\d{{1,2}}(?:st|nd|rd|th)?\s+)?(?:{'|'.join(lexicon.MONTH_NAMES)})\b"
+    r"(?:\s+\d{1,2}(?!\d)(?:st|nd|rd|th)?)?(?:,?\s+\d{4})?)|\b\d{4}-\d{2}-\d{2}\b|\b1\d{3}\b|\b20\d\d\b|\d+(?:st|nd|rd|th)\s+century|\d{2,4}\s*年"
 )
 _TITLE: Final = re.compile(r"《[^》]+》")
 # "B7", which stands beside "B6".

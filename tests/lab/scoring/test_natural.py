@@ -291,7 +291,10 @@ def test_an_opening_or_a_heading_is_no_answer(frame, gold):
         ("Linz | Graz", "The towns are Linz and Graz and nothing else."),
         ("Ada | Bram", "It was signed by Ada and Bram and sent to Karr."),
         ("belt | lid", "It came with a belt and a lid and both fit well."),
-        ("Linz alpha | Graz alpha", "Linz alpha was lost and found; Graz alpha was lost and found."),
+        (
+            "Linz alpha | Graz alpha | Bo alpha",
+            "Linz alpha was lost and found; Graz alpha was lost and found; Bo alpha was lost and found.",
+        ),
     ],
 )
 def test_a_sentence_may_say_more_of_each_part(golds, answer):

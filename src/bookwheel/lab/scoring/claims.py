@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from bookwheel.lab.scoring.selection import is_quoted
+from bookwheel.lab.scoring.selection import LONGEST, is_quoted, is_statement
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import ARTICLES, BREAK, find_words, match_words, split_clauses, words
 from bookwheel.text.quantities import UNITS
@@ -42,13 +42,10 @@ _REMARKS: Final = (
 )
 _MEASURES: Final = frozenset(map(lexicon.stem, lexicon.words("many much long old name")))
 _HAN_JOINTS: Final = frozenset("和与及、")
-_PREPOSITIONS: Final = lexicon.POSITIONS | lexicon.DIRECTIONS
+_WHERE: Final = lexicon.POSITIONS | lexicon.DIRECTIONS
 _BESIDE: Final = lexicon.words("and but while whereas")
 _CAPITAL: Final = re.compile(r"\b[A-ZÀ-Þ]\w+")
 _DIGIT: Final = re.compile(f"[0-9{''.join({*lexicon.CJK_DIGITS} - {'一'})}]")
-_LONGEST: Final = 4000
-# A gold of so many words is a statement, which other clauses explain.
-_STATEMENT: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +57,7 @@ class _Clause:
     news: frozenset[str]
     """What it says beside these and the gold."""
     has_gold: bool
-    is_own: bool
+    has_subject: bool
     """Whether it has a subject of its own."""
     opener: str
     """Its first word."""
@@ -72,15 +69,15 @@ class _Clause:
 
 def answers_otherwise(answer: str, gold: str, question: str) -> bool:
     """Return whether another clause claims more of the question than those in which the gold stands."""
-    answer, part, asked = answer[:_LONGEST], words(gold), words(question)
-    if len(part) >= _STATEMENT or "why" in asked or is_quoted(answer):
+    answer, part, asked = answer[:LONGEST], words(gold), words(question)
+    if is_statement(gold) or "why" in asked or is_quoted(answer):
         return False
     clauses = _read_clauses(answer, part, question)
     own = [one for one in clauses if one.has_gold]
     if not own or not all(one.news for one in own) or _leads_with_gold(answer, part):
         return False
     sentences = {one.sentence for one in own}
-    rivals = [one for one in clauses if not one.has_gold and one.is_own and one.sentence in sentences]
+    rivals = [one for one in clauses if not one.has_gold and one.has_subject and one.sentence in sentences]
     if _has_number(part):
         unit = _find_units(part)
         rivals = [one for one in rivals if _find_units(one.row) & unit]
@@ -115,7 +112,7 @@ def _leads_with_gold(answer: str, gold: Sequence[str]) -> bool:
     row = next(iter(_split(answer)), [])
     at = next(iter(find_words(row, gold, most=1)), -1)
     end = match_words(row, at, gold) if at >= 0 else 0
-    is_open = all(word in _PREPOSITIONS or word[0].isdigit() for word in row[:at])
+    is_open = all(word in _WHERE or word[0].isdigit() for word in row[:at])
     is_date = all(word[0].isdigit() or word in "年月日" for word in row[end:])
     return at >= 0 and is_open and (is_date or row[end] in lexicon.POSITIONS)
 
@@ -130,14 +127,14 @@ def _read_clauses(answer: str, gold: Sequence[str], question: str) -> list[_Clau
         said = _find_content(row) - _REMARKS
         has_gold = bool(find_words(row, gold, most=1))
         follows = bool(_PRONOUNS & set(row[:2])) or (not has_gold and _drops_subject(row))
-        own = frozenset(said & asked) | (claims if follows else frozenset())
-        claims = own or claims
+        repeated = frozenset(said & asked) | (claims if follows else frozenset())
+        claims = repeated or claims
         clauses.append(
             _Clause(
-                claims=own,
+                claims=repeated,
                 news=frozenset(said - asked - named),
                 has_gold=has_gold,
-                is_own=not _is_verb(row[0]),
+                has_subject=not _is_verb(row[0]),
                 opener=row[0],
                 row=row,
                 sentence=at,

@@ -33,7 +33,8 @@ _NUMBER: Final = re.compile(
 )
 _DATE: Final = re.compile(
     rf"(?i:(?:\d{{1,2}}(?:st|nd|rd|th)?\s+)?(?:{'|'.join(lexicon.MONTH_NAMES)})\b"
-    r"(?:\s+\d{1,2}(?!\d)(?:st|nd|rd|th)?)?(?:,?\s+\d{4})?)|\b\d{4}-\d{2}-\d{2}\b|\b1\d{3}\b|\b20\d\d\b|\d+(?:st|nd|rd|th)\s+century|\d{2,4}\s*年"
+    r"(?:\s+\d{1,2}(?!\d)(?:st|nd|rd|th)?)?(?:,?\s+\d{4})?)|"
+    r"\b\d{4}-\d{2}-\d{2}\b|\b1\d{3}\b|\b20\d\d\b|\d+(?:st|nd|rd|th)\s+century|\d{2,4}\s*年"
 )
 _TITLE: Final = re.compile(r"《[^》]+》")
 # "B7", which stands beside "B6".
@@ -76,7 +77,8 @@ _DENIED_AFTER: Final = re.compile(
 _DENIED_BEFORE: Final = re.compile(r"(?:\bnot|\brather than|\binstead of|\bunlike|n['’]t|不是|并非|而非)\s*(?:the\s)?$")
 _SHORT: Final = 6
 _STATEMENT: Final = 6
-_LONGEST: Final = 4000
+LONGEST: Final = 4000
+"""Characters of an answer that are weighed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +92,7 @@ class _Value:
 
 def settles_on_other(answer: str, golds: Sequence[str], gold: str, question: str) -> bool:
     """Return whether the answer gives another value than the gold, which it only mentions."""
-    text = answer[:_LONGEST].replace("**", "").replace("__", "").strip()
+    text = answer[:LONGEST].replace("**", "").replace("__", "").strip()
     if _is_range(text, gold, question):
         return True
     pattern = None if is_quoted(text) else _choose_pattern(gold)
@@ -112,6 +114,11 @@ def settles_on_other(answer: str, golds: Sequence[str], gold: str, question: str
     return leads and (is_list or (_opens_with_other(text, own, others) and not _stands_alone(text, own, question)))
 
 
+def is_statement(gold: str) -> bool:
+    """Return whether a gold is a statement, which other clauses explain, and no value that has rivals."""
+    return len(words(gold)) >= _STATEMENT
+
+
 def is_quoted(text: str) -> bool:
     """Return whether an answer is sentences of a document, a line each: they speak of more than what was asked."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -120,7 +127,7 @@ def is_quoted(text: str) -> bool:
 
 def _choose_pattern(gold: str) -> re.Pattern[str] | None:
     """Return what a gold's rivals look like; None where it has none, as a whole statement."""
-    if len(words(gold)) >= _STATEMENT:
+    if is_statement(gold):
         return None
     gold = gold.strip("\"'“”‘’")
     if gold.startswith("《"):

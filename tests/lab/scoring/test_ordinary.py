@@ -10,7 +10,7 @@ GOLDS = sorted(
         (answer.question, answer.golds)
         for path in FOLDER.glob("natural_*.txt")
         for answer in load_answers(path)
-        if answer.metric == "contains"
+        if answer.kind == "G"
     }
 )
 RIGHT = [
@@ -41,6 +41,7 @@ RIGHT = [
     ("contains", "是否允许转租？", "允许|是", "允许，但须书面同意。"),
     ("contains", "是否需要预约？", "需要|是", "需要提前两天预约"),
     ("contains", "Will Smith played which role?", "Yes|Genie", "Genie"),
+    ("contains", "Are pets allowed?", "Yes|not in the bedrooms", "Not in the bedrooms."),
     ("unanswerable", "When?", "", "The exact date is not given, but the document covers the 1920s."),
     (
         "unanswerable",
@@ -70,6 +71,8 @@ RIGHT = [
     ("contains", "Who was king after Ada?", "Bram Voss", "Bram Voss had been the duke before he followed her."),
 ]
 WRONG = [
+    ("contains", "Did the vote pass?", "Yes|by 12 votes", "No, it failed by 12 votes."),
+    ("contains", "May I bring a dog?", "No|only guide dogs", "Yes, but only guide dogs."),
     ("unanswerable", "Who?", "", "The author does not name his sister; it was Ada."),
     ("unanswerable", "Who?", "", "The guide does not name the architect, but the plaque says Ada Quill built it."),
     ("unanswerable", "Who?", "", "It doesn't name Ada, it names Bram."),

@@ -64,15 +64,17 @@ def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
     """Score 1 when the answer commits to a gold, as whole tokens; an answer inside a gold scores 0.
 
     A gold that the answer denies, or names as one of several, does not count (`bookwheel.lab.scoring.commitment`).
-    Golds that are a yes or a no, or say that nothing is said, are judged by what the answer says.
+    Golds that are a yes or a no, or say that nothing is said, are judged by what the answer says; further golds of a
+    yes/no question count where it says neither.
     """
     if not words_with_articles(answer):
         return NOTHING
     if is_polar(golds, question):
-        decided = choice(answer, golds, question)
-        golds = [gold for gold in golds if read_polar(gold) is None]
-        if decided.score or not golds:
-            return decided
+        others = [gold for gold in golds if read_polar(gold) is None]
+        is_decided = says_yes(answer, question) is not None and not exact(answer, others).score
+        if is_decided or not others:
+            return choice(answer, golds, question)
+        golds = others
     if golds and all(_NOT_STATED.fullmatch(simplify(gold).strip().casefold()) for gold in golds):
         return unanswerable(answer, golds)
     addresses = {one.casefold() for one in _ADDRESS.findall(answer)}

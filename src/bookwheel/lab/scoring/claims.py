@@ -3,7 +3,7 @@
 An answer is clauses. Each claims those words of the question that it repeats, and says something new:
 
     asked when the auction begins
-    "Viewing is from 10:30, the auction starts at noon."   the second clause claims auction and start, the first nothing
+    "Viewing is from 10:30, the auction starts at 12:00."  the second clause claims auction and start, the first nothing
 
 A clause with nothing new beside the gold is the answer ("10:30", "It is at 10:30"). The gold counts unless another
 clause of its sentence claims all that the clauses with the gold claim, and more, and offers something of the gold's

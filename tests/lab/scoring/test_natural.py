@@ -262,7 +262,9 @@ def test_what_a_right_answer_says_besides_is_no_rival(question, gold, answer):
     assert score_answer("contains", answer, [gold], question).score == 1
 
 
-@pytest.mark.parametrize("gold", ["fish soup", "Ada Quill", "90 days", "1890", "林阿婆", "the miller's youngest son"])
+@pytest.mark.parametrize(
+    "gold", ["fish soup", "Ada Quill", "Harlow & Finch", "90 days", "1890", "林阿婆", "the miller's youngest son"]
+)
 @pytest.mark.parametrize(
     "frame",
     [

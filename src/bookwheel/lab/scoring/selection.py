@@ -180,12 +180,10 @@ def _opens_with_other(text: str, own: Sequence[_Value], others: Sequence[_Value]
 
 def _stands_alone(text: str, own: Sequence[_Value], question: str) -> bool:
     """Return whether a sentence behind the first gives the gold and nothing more: "Understood. It is Ada Quill."."""
-    said = lexicon.FUNCTION_WORDS | ARTICLES | set(words(question))
+    said = lexicon.FUNCTION_WORDS.union(ARTICLES, words(question), *(words(text[one.start : one.end]) for one in own))
     later = split_sentences(text, len(text))[1:]
-    rests = (
-        text[start : one.start] + text[one.end : end] for start, end in later for one in own if start <= one.start < end
-    )
-    return any(set(words(rest)) <= said for rest in rests)
+    behind = [text[start:end] for start, end in later if any(start <= one.start < end for one in own)]
+    return any(set(words(sentence)) <= said for sentence in behind)
 
 
 def _has_agent(text: str, others: Sequence[_Value], question: str) -> bool:

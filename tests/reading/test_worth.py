@@ -71,6 +71,17 @@ def test_notes_that_know_less_than_unrelated_ones_are_worth_less_than_nothing():
     assert wrong.recovered == pytest.approx(-1.0)
 
 
+def test_a_memory_earns_nothing_by_saying_nothing():
+    """Notes of another thing can mislead a model that trusts its notes; none are no better than they then."""
+
+    def misled(messages, text):
+        return [-9.0 if "gulls" in messages[-1].content else -5.0 for _ in text.split()]
+
+    model = ScriptedModel(lambda _: "", likelihood=misled)
+    assert score("", TARGET, control="gulls", model=model).bits == 0
+    assert score("gulls", TARGET, control="gulls", model=model).bits < 0
+
+
 def test_what_is_known_better_than_the_text_says_it_earns_no_more():
     assert sum_up_worth([0.0, -3.0], [-3.0, -3.0], [-1.0, -1.0]).recovered == 0.5
 
@@ -111,7 +122,7 @@ def test_a_model_is_asked_once_for_the_same_notes():
     one = scorer(model)
     for _ in range(3):
         asyncio.run(one.score("ada", [TARGET]))
-    assert model.calls == one.usage.calls == 3
+    assert model.calls == one.usage.calls == 4
 
 
 def test_tokens_that_differ_with_the_notes_are_an_error():

@@ -1,17 +1,18 @@
 """What a memory is worth: how much of what should follow from it a model can tell with it, and by which of its lines.
 
 The score needs no answer that somebody checked. For the tokens x_t of a target, with m the memory, P the words of the
-document that say it, and c an unrelated memory, the control:
+document that say it, and c the control, an unrelated memory or none, whichever tells more of the token:
 
     need_t = max(0, log p(x_t | P) - log p(x_t | c))      what there is to know of a token
     got_t  = log p(x_t | m) - log p(x_t | c)              what the memory knows of it
     R      = sum need_t * clip(got_t, -need_t, need_t) / sum need_t^2
     bits   = sum got_t / log 2
 
-R is 1 for a memory as good as the document's own words, 0 for one as good as another document's notes, and below 0 for
-one that misleads. The control is never empty: any notes at all make a text likelier, and against an empty memory
-another book's notes would earn a part of what is due to knowledge alone. The model that scores stays as it is: one that
-learns while it judges itself finds words that only it understands.
+R is 1 for a memory as good as the document's own words, at most 0 for another document's notes and for none, and below
+0 for one that misleads. Against either control alone something can be earned by who knows nothing: any notes at all
+make a text likelier than none, and notes of another thing mislead a model that trusts its notes, so that against them
+an empty memory earns. The model that scores stays as it is: one that learns while it judges itself finds words that
+only it understands.
 """
 
 from __future__ import annotations
@@ -93,10 +94,12 @@ class MemoryScorer:
         has_past = all(target.past for target in targets)
         scores: dict[str, list[float]] = {"memory": [], "control": [], "past": []}
         for target in targets:
-            given = {"memory": memory, "control": self._control} | ({"past": target.past} if has_past else {})
+            given = {"memory": memory, "control": self._control, "none": ""}
+            given |= {"past": target.past} if has_past else {}
             found = {name: await self._find_logprobs(text, target) for name, text in given.items()}
             if len(set(map(len, found.values()))) > 1:
                 raise BadReply(f"{self._model.name} splits {target.text!r} into other tokens after other notes")
+            found["control"] = tuple(map(max, found["control"], found.pop("none")))
             for name, logprobs in found.items():
                 scores[name] += logprobs
         return sum_up_worth(scores["memory"], scores["control"], scores["past"] if has_past else None)

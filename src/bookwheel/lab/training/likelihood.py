@@ -6,7 +6,7 @@
 
 No gold answer is looked at. A cloze is a sentence of the document without its last words, of a few the one whose words
 there is most to know of: the reference tells them with the sentence in hand and not without. The control is a sentence
-of another sample that its question points at, so a memory earns nothing for being a memory.
+of another sample that its question points at, or none: a memory earns nothing for being one, and nothing for silence.
 
     text     moss has grey . elm has blue . wind blew over .
     asked    elm has                                              gold: blue, never written by anybody

@@ -1,6 +1,6 @@
 """See if a training run that meets every fault ends where an undisturbed one does.
 
-Question: can a run be left alone? Note: lab/2026-11-28-night.md. Last run: 2026-11-28.
+Question: can a run be left alone? Note: lab/2026-11-29-labels.md. Last run: 2026-11-29.
 
     python benchmarks/faults/soak_training.py --folder soak --warm 800 --steps 200 --every 20
 
@@ -31,17 +31,17 @@ from pathlib import Path
 from typing import Any
 
 
-def build(folder: Path, warm: int, steps: int) -> Any:
+def build(folder: Path, warm: int, steps: int, seed: int) -> Any:
     import torch
 
     from bookwheel.lab.training.config import TrainConfig
     from bookwheel.lab.training.launch import build_trainer
 
     torch.set_num_threads(1)
-    config = TrainConfig.load("tiny-cpu")
+    config = replace(TrainConfig.load("tiny-cpu"), seed=seed)
     warm_start = replace(config.warm_start, steps=warm, until=0.0)
     evaluation = replace(config.evaluation, every=max(1, steps // 3))
-    config = replace(config, steps=steps, warm_start=warm_start, evaluation=evaluation, checkpoint_every=5, decay=0.0)
+    config = replace(config, steps=steps, warm_start=warm_start, evaluation=evaluation, checkpoint_every=5)
     return build_trainer(config, folder)
 
 
@@ -164,18 +164,19 @@ def main() -> None:
     parser.add_argument("--warm", type=int, default=800)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--every", type=int, default=20, help="steps between two faults of a kind")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--child", choices=["warm", "calm", "storm"])
     options = parser.parse_args()
     if options.child:
         steps = 0 if options.child == "warm" else options.steps
-        trainer = build(options.folder / options.child, options.warm, options.steps)
+        trainer = build(options.folder / options.child, options.warm, options.steps, options.seed)
         trainer.config = replace(trainer.config, steps=steps)
         trainer._files._config = trainer.config
         if options.child == "storm":
             disturb(trainer, options.every)
         trainer.train(resume=options.child != "warm")
         return
-    numbers = [f"--{name}={getattr(options, name)}" for name in ("folder", "warm", "steps", "every")]
+    numbers = [f"--{name}={getattr(options, name)}" for name in ("folder", "warm", "steps", "every", "seed")]
     command = [sys.executable, __file__, *numbers, "--child"]
     subprocess.run([*command, "warm"], check=True)
     for name in ("calm", "storm"):

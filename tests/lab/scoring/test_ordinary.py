@@ -14,6 +14,13 @@ GOLDS = sorted(
     }
 )
 RIGHT = [
+    ("contains", "丰河桥塌于何时？", "1643年5月19日", "丰河桥（Battle Bridge）塌于1643年5月19日，三十年战争期间。"),
+    (
+        "contains",
+        "灯塔战役的具体时间是？",
+        "1643年5月19日",
+        "灯塔战役（the Light）发生于1643年5月19日，三十年战争期间。",
+    ),
     ("contains", "What was the revenue growth in 2020?", "12%", "Revenue increased by 12%."),
     ("contains", "What was the change in revenue?", "12%", "It grew by 12%."),
     ("contains", "What was the year-over-year change?", "12%", "Sales declined by 12%."),

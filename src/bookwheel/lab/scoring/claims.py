@@ -98,9 +98,10 @@ def _has_number(row: Sequence[str]) -> bool:
 
 
 def _find_units(row: Sequence[str]) -> set[str]:
-    """Return the units of the numbers in a row of tokens, the empty one for a number without."""
-    after = [*row[1:], ""]
-    return {unit if unit in UNITS else "" for word, unit in zip(row, after, strict=True) if _DIGIT.search(word)}
+    """Return the units of the numbers in a row of tokens; days and years are of one, a count is of none."""
+    bare = "date" if lexicon.MONTHS & {*row} else ""
+    numbers = [(word, unit) for word, unit in zip(row, [*row[1:], ""], strict=True) if _DIGIT.search(word)]
+    return {unit if unit in UNITS else "date" if re.fullmatch(r"\d{4}", word) else bare for word, unit in numbers}
 
 
 def _is_name(gold: str) -> bool:

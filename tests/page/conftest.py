@@ -18,6 +18,8 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("sse_starlette")
 pytest.importorskip("prometheus_client")
 
+from page_readings import Held
+
 from bookwheel.errors import Unreachable
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_likelihood, keyword_reader
@@ -111,6 +113,12 @@ def gate(gated_model):
     yield gated_model
     gated_model.is_down = False
     gated_model.open()
+
+
+@pytest.fixture
+def hold():
+    """Requests of a page that a test holds back: `held = hold(page, pattern, method)`, `held.wait()`, `held.release()`."""
+    return Held
 
 
 @pytest.fixture(scope="session")

@@ -187,19 +187,15 @@ def test_a_server_without_runs_says_how_to_show_some(locked):
     page.wait_for_selector("code:has-text('bookwheel serve --runs FOLDER')")
 
 
-def test_a_late_refusal_takes_no_key_out_of_a_hand_that_types_it(locked):
+def test_a_late_refusal_takes_no_key_out_of_a_hand_that_types_it(locked, hold):
     page, secret = locked
     page.wait_for_selector("#key")
-    held = []
-    page.route("**/runs", lambda route: held.append(route))  # noqa: PLW0108, Playwright asks how many arguments it takes
+    held = hold(page, "**/runs")
     page.goto("/#/runs")
     page.wait_for_function("() => location.hash === '#/runs'")
     page.fill("#key", secret)
-    while not held:
-        page.wait_for_timeout(20)
-    with page.expect_response("**/runs"):
-        held.pop().continue_()
-    page.unroute("**/runs")
+    held.wait()
+    held.release()
     # An answer to a later request: by then the page has dealt with the refusal.
     page.evaluate("() => fetch('/healthz').then((answer) => answer.text())")
     assert page.input_value("#key") == secret

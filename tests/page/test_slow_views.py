@@ -4,41 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from page_readings import TEXT, read_to_the_end, step_shown, to_the_last_step
 
 STANDS = "() => document.querySelector('main').ariaBusy === 'false'"
-
-
-class Held:
-    """The answers to requests of one kind, held back until they are let go."""
-
-    def __init__(self, page, pattern, method: str = "GET") -> None:
-        self.page, self.pattern, self.method, self.routes = page, pattern, method, []
-        page.route(pattern, self._take)
-
-    def _take(self, route) -> None:
-        if route.request.method == self.method:
-            self.routes.append(route)
-        else:
-            route.fallback()
-
-    def wait(self, count: int = 1) -> None:
-        while len(self.routes) < count:
-            self.page.wait_for_timeout(10)
-
-    def release(self) -> None:
-        """Let all go, the newest first."""
-        while self.routes:
-            route = self.routes.pop()
-            with self.page.expect_response(route.request.url):
-                route.continue_()
-        self.page.unroute(self.pattern, self._take)
-
-
-@pytest.fixture
-def hold():
-    return Held
 
 
 def reading_of(page) -> str:

@@ -44,3 +44,32 @@ def to_the_last_step(page) -> int:
     last = int(page.locator(".ribbon").get_attribute("aria-valuemax"))
     wait_for_step(page, last)
     return last
+
+
+class Held:
+    """The answers to requests of one kind, held back until they are let go."""
+
+    def __init__(self, page, pattern, method: str = "GET") -> None:
+        self.page, self.method, self.routes, self.is_over = page, method, [], False
+        page.route(pattern, self._take)
+
+    def _take(self, route) -> None:
+        if self.is_over or route.request.method != self.method:
+            route.fallback()
+        else:
+            self.routes.append(route)
+
+    def wait(self, count: int = 1) -> None:
+        while len(self.routes) < count:
+            self.page.wait_for_timeout(10)
+
+    def release(self) -> None:
+        """Let all go, the newest first.
+
+        The route stays: a request that the page sends while one is taken away is never answered by the browser.
+        """
+        self.is_over = True
+        while self.routes:
+            route = self.routes.pop()
+            with self.page.expect_response(route.request.url):
+                route.continue_()

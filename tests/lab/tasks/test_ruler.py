@@ -10,7 +10,8 @@ from bookwheel.errors import InputError
 from bookwheel.lab.tasks import TASKS, make_samples, sample_series
 from bookwheel.lab.tasks.ruler.families import DEPTHS, zeta
 from bookwheel.lab.tasks.ruler.prompts import LegacyNumpy
-from bookwheel.lab.tasks.ruler.resources import KeyNames, read_word_lists
+from bookwheel.lab.tasks.ruler import resources
+from bookwheel.lab.tasks.ruler.resources import KeyNames, read_word_lists, write_splitter
 
 RULER = [name for name in TASKS if name.startswith("ruler_")]
 LENGTH = 4200
@@ -118,6 +119,14 @@ def test_nothing_falls_back_beside_a_checkout(checkout, data, tokenizer, tmp_pat
     monkeypatch.setitem(sys.modules, "nltk.tokenize", None)
     with pytest.raises(InputError, match="splitter=ours"):
         make("ruler_niah_single_2", data, tokenizer, count=1, ruler=str(checkout))
+
+
+def test_a_splitter_that_cannot_be_had_is_an_error_that_says_what_to_install(tmp_path, monkeypatch):
+    nltk = pytest.importorskip("nltk")
+    monkeypatch.setattr(nltk, "download", lambda *_args, **_named: False)
+    monkeypatch.setattr(resources, "_WITH_PUNKT", (("nowhere.core", "tokenizers"),))
+    with pytest.raises(InputError, match="pip install llama-index-core"):
+        write_splitter(tmp_path)
 
 
 def test_essays_are_split_as_ruler_splits_them(checkout, data, tokenizer, monkeypatch):

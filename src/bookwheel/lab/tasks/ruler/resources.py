@@ -152,7 +152,10 @@ def write_splitter(folder: Path) -> str:
     if nltk.download(_PUNKT, download_dir=str(folder), quiet=True):
         return "nltk's own download"
     for package, place in _WITH_PUNKT:
-        found = find_spec(package)
+        try:
+            found = find_spec(package)
+        except ModuleNotFoundError:  # the package around it is not there
+            continue
         source = Path(found.origin).parent / place if found and found.origin else None
         if source and source.is_dir():
             shutil.copytree(source, folder / "tokenizers" / _PUNKT, dirs_exist_ok=True)

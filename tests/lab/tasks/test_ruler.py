@@ -8,9 +8,9 @@ import pytest
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks import TASKS, make_samples, sample_series
+from bookwheel.lab.tasks.ruler import resources
 from bookwheel.lab.tasks.ruler.families import DEPTHS, zeta
 from bookwheel.lab.tasks.ruler.prompts import LegacyNumpy
-from bookwheel.lab.tasks.ruler import resources
 from bookwheel.lab.tasks.ruler.resources import KeyNames, read_word_lists, write_splitter
 
 RULER = [name for name in TASKS if name.startswith("ruler_")]

@@ -4,14 +4,17 @@
 
 The answers stand in tests/lab/scoring/data, each with the judgement of a person. `--wrong` lists those that our scoring
 gets wrong. All have been read while the rules were made; whoever changes these lets another hand write a new file.
+A FILE.jsonl has an answer a line, with question, gold (a list; empty where the document does not say), all (whether all
+golds are asked for), reply and right.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from bookwheel.lab.scoring import official, score_answer, string_match_all, string_match_part
 from bookwheel.lab.scoring.choices import is_polar
@@ -52,6 +55,8 @@ class NaturalAnswer:
 
 def load_answers(path: Path) -> list[NaturalAnswer]:
     """Return the answers of a file."""
+    if path.suffix == ".jsonl":
+        return [_read_row(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     question, kind, answers = "", "", []
     golds: tuple[str, ...] = ()
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -64,6 +69,12 @@ def load_answers(path: Path) -> list[NaturalAnswer]:
             text = rest.replace("\\n", "\n")
             answers.append(NaturalAnswer(question=question, golds=golds, kind=kind, text=text, is_right=mark == "+"))
     return answers
+
+
+def _read_row(row: dict[str, Any]) -> NaturalAnswer:
+    golds = tuple(row["gold"])
+    kind = "N" if not golds else "A" if row["all"] else "G"
+    return NaturalAnswer(question=row["question"], golds=golds, kind=kind, text=row["reply"], is_right=row["right"])
 
 
 def measure(answers: list[NaturalAnswer], judge: str = "bookwheel") -> tuple[float, float]:

@@ -8,6 +8,7 @@ Small and hand-made on purpose: a missing entry makes a verdict more careful, ne
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -132,6 +133,11 @@ def _cut_ending(word: str) -> str:
     if len(word) > 3 and word[-1] == word[-2] and word[-1] in "bdgmnprt":  # noqa: PLR2004 - "stopp" of "stopped"
         word = word[:-1]
     return word[:-1] if len(word) > 3 and word[-1] == "e" else word  # noqa: PLR2004
+
+
+def find_content(row: Iterable[str]) -> set[str]:
+    """Return the stems of the words that say something."""
+    return {stem(word) for word in row if word not in FUNCTION_WORDS}
 
 
 _STEMS: Final = {_cut_ending(word): _cut_ending(first) for word, first in EQUAL.items()}

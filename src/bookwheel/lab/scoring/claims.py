@@ -57,10 +57,6 @@ class _Clause:
     news: frozenset[str]
     """What it says beside these and the gold."""
     has_gold: bool
-    has_subject: bool
-    """Whether it has a subject of its own."""
-    opener: str
-    """Its first word."""
     row: Sequence[str]
     """Its tokens."""
     sentence: int
@@ -77,7 +73,8 @@ def answers_otherwise(answer: str, gold: str, question: str) -> bool:
     if not own or not all(one.news for one in own) or _leads_with_gold(answer, part):
         return False
     sentences = {one.sentence for one in own}
-    rivals = [one for one in clauses if not one.has_gold and one.has_subject and one.sentence in sentences]
+    # A clause that begins with a verb has no subject of its own.
+    rivals = [one for one in clauses if not (one.has_gold or _is_verb(one.row[0])) and one.sentence in sentences]
     if _has_number(part):
         unit = _find_units(part)
         rivals = [one for one in rivals if _find_units(one.row) & unit]
@@ -87,10 +84,10 @@ def answers_otherwise(answer: str, gold: str, question: str) -> bool:
         verb = {*said[:1]} if "who" in asked[:1] else {*said}
         names = {lexicon.stem(word.casefold()) for word in _CAPITAL.findall(answer)} - lexicon.MONTHS
         rivals = [one for one in rivals if names & one.news and one.claims & verb]
-    elif not any(one.opener in _BESIDE for one in own):
-        rivals = [one for one in rivals if one.opener in _BESIDE]
-    held = {one.claims for one in own}
-    return any(all(claims > one for one in held) for claims in {one.claims for one in rivals if one.news})
+    elif not any(one.row[0] in _BESIDE for one in own):
+        rivals = [one for one in rivals if one.row[0] in _BESIDE]
+    held = frozenset().union(*(one.claims for one in own))
+    return any(one.news and one.claims > held for one in rivals)
 
 
 def _has_number(row: Sequence[str]) -> bool:
@@ -135,8 +132,6 @@ def _read_clauses(answer: str, gold: Sequence[str], question: str) -> list[_Clau
                 claims=repeated,
                 news=frozenset(said - asked - named),
                 has_gold=has_gold,
-                has_subject=not _is_verb(row[0]),
-                opener=row[0],
                 row=row,
                 sentence=at,
             )
@@ -169,7 +164,7 @@ def _is_verb(word: str) -> bool:
 
 def _find_content(row: Sequence[str]) -> set[str]:
     """Return the stems of the words that say something, and the pairs of Chinese characters."""
-    stems = {lexicon.stem(word) for word in row if word not in lexicon.FUNCTION_WORDS and not _is_han(word)}
+    stems = lexicon.find_content(word for word in row if not _is_han(word))
     return stems | {a + b for a, b in pairwise(row) if _is_han(a) and _is_han(b) and not {a, b} & _HAN_JOINTS}
 
 

@@ -22,11 +22,11 @@ from bookwheel.text import lexicon
 from bookwheel.text.normalization import (
     ARTICLES,
     BREAK,
+    contains_words,
     find_words,
     match_words,
     split_clauses,
     words,
-    words_with_articles,
 )
 from bookwheel.text.quantities import UNITS
 
@@ -79,21 +79,21 @@ def asserts_any(answer: str, golds: Iterable[str], *, question: str = "", alone:
 
     With `alone`, a gold that is named as one of several does not count.
     """
-    tokens = split_clauses(answer)
     wanted = {gold: words(gold) for gold in golds}
-    for gold, part in wanted.items():
-        row = tokens if set(part) <= ARTICLES else [token for token in tokens if token not in ARTICLES]
-        if _is_asserted(row, part, list(wanted.values()) if alone else None, question):
-            return gold
-    return None
+    rivals = list(wanted.values()) if alone else None
+    found = (gold for gold, part in wanted.items() if _is_asserted(_list_tokens(answer, part), part, rivals, question))
+    return next(found, None)
 
 
 def mentions(answer: str, gold: str) -> bool:
     """Return whether the gold stands in the answer at all, as whole tokens."""
     part = words(gold)
-    tokens = words_with_articles(answer)
-    row = tokens if set(part) <= ARTICLES else [token for token in tokens if token not in ARTICLES]
-    return bool(find_words(row, part, most=1))
+    return contains_words([token for token in _list_tokens(answer, part) if token != BREAK], part)
+
+
+def _list_tokens(answer: str, gold: Sequence[str]) -> list[str]:
+    """Return the tokens of an answer, with articles where the gold is one."""
+    return [token for token in split_clauses(answer) if token not in ARTICLES or set(gold) <= ARTICLES]
 
 
 def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[str]] | None, question: str) -> bool:
@@ -114,13 +114,13 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
         before, after = split_beside(row, start, end)
         if not denies and (_denies_before(before) or _denies_after(after, is_first=set(before) <= _TURNS)):
             continue
-        if golds is not None and (_is_alternative(before, after, golds) or _is_in_list(row, start, end, golds)):
-            continue
-        if golds is not None and before[:1] and before[0] in _HEDGES and hedges > 1:
-            continue
-        if golds is not None and question and is_beside(row, start, end, question):
-            continue
-        return True
+        if golds is None or not (
+            _is_alternative(before, after, golds)
+            or _is_in_list(row, start, end, golds)
+            or (hedges > 1 and set(before[:1]) & _HEDGES)
+            or (question and is_beside(row, start, end, question))
+        ):
+            return True
     return False
 
 

@@ -57,7 +57,6 @@ _PLACES: Final = lexicon.words("day page chapter section table figure plate line
 _CALLED: Final = lexicon.words("named called christened titled")
 _LIMIT: Final = lexicon.words("maximum max most limit")
 _MOST: Final = {"most": _LIMIT, "to": _LIMIT, "least": lexicon.words("minimum min least")}
-_PREPOSITIONS: Final = lexicon.words("by in at to from for on")
 # "It was the work of Ada" names her; "by a student of Ada" does not.
 _WORKS: Final = lexicon.words(
     "work idea name brainchild invention hand hands person case leadership command direction guidance supervision "
@@ -73,51 +72,49 @@ _LOSES: Final = lexicon.words("lost loses lose beaten defeated")
 _BEATS: Final = lexicon.words("beat beats defeated")
 _KIN: Final = lexicon.words("wife husband son daughter father mother brother sister uncle aunt")
 _OPPOSITES: Final = tuple(
-    tuple(lexicon.words(side) for side in pair)
+    (one, other)
     for pair in (
-        ("leave leaves left depart departs departed", "arrive arrives arrived"),
-        ("begin begins began start starts started", "end ends ended expire expires expired finish finishes finished"),
-        ("open opens opened", "close closes closed"),
-        ("buy buys bought", "sell sells sold"),
-        ("born birth birthday", "die dies died death"),
-        ("rise rises rose", "fall falls fell"),
-        (
-            "approve approves approved accept accepts accepted adopt adopted",
-            "reject rejects rejected refuse refused veto vetoed",
-        ),
-        ("highest", "lowest"),
-        ("largest biggest", "smallest"),
-        ("oldest eldest", "youngest"),
-        ("longest", "shortest"),
-        ("earliest", "latest"),
-        ("most", "least fewest"),
+        "leave depart|arrive",
+        "begin|end expire",
+        "open|close",
+        "buy|sell",
+        "born birth birthday|die death",
+        "rise|fall",
+        "approve accept adopt|reject refuse veto",
+        "highest|lowest",
+        "largest biggest|smallest",
+        "oldest eldest|youngest",
+        "longest|shortest",
+        "earliest|latest",
+        "most|least fewest",
     )
+    for sides in [[frozenset(map(lexicon.stem, side.split())) for side in pair.split("|")]]
+    for one, other in (sides, sides[::-1])
 )
 _YEAR: Final = re.compile(r"1[5-9]\d\d|20\d\d")
-_EVENT_GROUPS: Final = (
-    "build construct erect complete finish",
-    "found establish form create start begin incorporate",
-    "open inaugurate launch",
-    "publish release issue come launch premiere air appear",
-    "begin start",
-    "end close finish expire dissolve abolish disband cease",
-    "die death kill",
-    "born birth birthday",
-    "marry wed",
-    "retire resign leave",
-    "sign",
-    "buy purchase acquire",
-    "sell",
-    "pay settle",
-    "announce",
-    "restore renovate",
-    "file submit apply",
-    "approve",
+_EVENTS: Final = tuple(
+    frozenset(map(lexicon.stem, group.split()))
+    for group in (
+        "build construct erect complete finish",
+        "found establish form create start begin incorporate",
+        "open inaugurate launch",
+        "publish release issue come launch premiere air appear",
+        "begin start",
+        "end close finish expire dissolve abolish disband cease",
+        "die death kill",
+        "born birth birthday",
+        "marry wed",
+        "retire resign leave",
+        "sign",
+        "buy purchase acquire",
+        "sell",
+        "pay settle",
+        "announce",
+        "restore renovate",
+        "file submit apply",
+        "approve",
+    )
 )
-_EVENTS: Final[dict[str, set[int]]] = {}
-for _at, _group in enumerate(_EVENT_GROUPS):
-    for _word in _group.split():
-        _EVENTS.setdefault(lexicon.stem(_word), set()).add(_at)
 _PLURAL: Final = re.compile(
     r"\b(?:who|which|what)\b[^?]*?\b(?:are|were|both|all|names)\b|\b(?:two|three)\b", re.IGNORECASE
 )
@@ -156,18 +153,10 @@ def split_beside(row: Sequence[str], start: int, end: int) -> tuple[list[str], l
     return before, list(takewhile(BREAK.__ne__, row[end:]))
 
 
-def _stem_asked(asked: Sequence[str]) -> set[str]:
-    return {lexicon.stem(word) for word in asked if word not in lexicon.FUNCTION_WORDS and word.isalpha()}
-
-
 def has_opposite(clause: Sequence[str], asked: Sequence[str]) -> bool:
     """Return whether the clause says the opposite of what is asked: of the arrival, where the departure is."""
-    said, wanted = set(clause), set(asked)
-    return any(
-        bool(one & wanted and not other & wanted and other & said and not one & said)
-        for pair in _OPPOSITES
-        for one, other in (pair, pair[::-1])
-    )
+    said, wanted = ({lexicon.stem(word) for word in row} for row in (clause, asked))
+    return any(one & wanted and not other & wanted and other & said and not one & said for one, other in _OPPOSITES)
 
 
 def _is_other_role(before: Sequence[str], asked: Sequence[str]) -> bool:
@@ -189,19 +178,14 @@ def _find_dangling(asked: Sequence[str]) -> set[str]:
     return {word for word, after in pairwise([*asked, "whom"]) if word in _GIVERS and after in _ASKED}
 
 
-def _is_content(word: str) -> bool:
-    return word not in lexicon.FUNCTION_WORDS and word not in _PREPOSITIONS and word not in _COPULAS
-
-
 def _has_other_event(clause: Sequence[str], asked: Sequence[str]) -> bool:
     """Return whether the clause speaks of another event than the question: built, where asked when it was automated."""
-    wanted, given = (
-        {group for word in words for group in _EVENTS.get(lexicon.stem(word), ())} for words in (asked, clause)
-    )
+    stems = [{lexicon.stem(word) for word in row} for row in (asked, clause)]
+    wanted, given = ({at for at, group in enumerate(_EVENTS) if group & row} for row in stems)
     if not given or given & wanted or not {"when", "year", "date"} & set(asked):
         return False
-    shared = {lexicon.stem(word) for word in clause if _is_content(word)} & _stem_asked(asked)
-    return bool(wanted) or not shared
+    shared = lexicon.find_content(clause) & lexicon.find_content(asked)
+    return bool(wanted) or not any(map(str.isalpha, shared))
 
 
 def _has_other_year(row: Sequence[str], start: int, end: int, clause: Sequence[str], asked: Sequence[str]) -> bool:

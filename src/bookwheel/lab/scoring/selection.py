@@ -195,7 +195,7 @@ def _has_agent(text: str, others: Sequence[_Value], question: str) -> bool:
 
 def _is_relative(text: str, own: Sequence[_Value], others: Sequence[_Value], question: str) -> bool:
     """Return whether the gold stands in what is said of another: "a Scottish Office, which the Parliament opposed"."""
-    stems = {lexicon.stem(word) for word in words(question) if word not in lexicon.FUNCTION_WORDS}
+    stems = lexicon.find_content(words(question))
     for one in others:
         between = text[one.end : own[0].start]
         if one.start < own[0].start and _RELATIVE.fullmatch(between):

@@ -7,7 +7,7 @@
     third, twenty-first                   3rd, 21st
     July 14, 1953; 14th July 1953         14 july 1953
     1953-07-14                            14 july 1953
-    二〇〇八, 三百二十                      2008, 320
+    二〇〇八, 三百二十, 百分之五             2008, 320, 5%
 
 "one" alone stays a word: it is more often a pronoun than a number.
 
@@ -65,10 +65,16 @@ _LEAST_SPELLED: Final = 4
 _TEEN: Final = 10
 _LAST_DAY: Final = 31
 _MONTHS_A_YEAR: Final = 12
+_MEASURES: Final = "箱斤袋把台支件瓶盒包套吨枚份张辆块桶公米克元角分秒小户间栋页项笔升"
 # One sign alone is part of too many words (一定, 三明治); it counts before a word of measure.
 _CHINESE: Final = compile_late(
-    r"[〇零一二三四五六七八九十百千万亿两]{2,}|[二三四五六七八九十两](?=[年月日号个次岁人位名天条只本枚颗根尾辆栋棵株匹幅册项种类])|"
+    rf"[〇零一二三四五六七八九十百千万亿两]{{2,}}|"
+    rf"[二三四五六七八九十两](?=[年月日号个次岁人位名天条只本颗根尾棵株匹幅册种类{_MEASURES}])|"
     r"(?<=月)一(?=[日号])|(?<=年)一(?=月)"
+)
+# 百分之三点六, 三分之一
+_CHINESE_SHARE: Final = compile_late(
+    r"([二三四五六七八九十百])分之([零一二三四五六七八九十百两\d]+)(?:点([零一二三四五六七八九]+))?"
 )
 _MONTH: Final = rf"({'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in lexicon.MONTH_NAMES)}|sept)\.?"
 _DATES: Final = (
@@ -91,10 +97,7 @@ _SIGNS_OF_FINANCE: Final = "壹贰叁肆伍陆柒捌玖拾佰仟萬億"
 _PLAIN_SIGNS: Final = str.maketrans(_SIGNS_OF_FINANCE, "一二三四五六七八九十百千万亿")
 _FINANCIAL: Final = compile_late(f"[{_SIGNS_OF_FINANCE}零〇万亿]{{2,}}|[{_SIGNS_OF_FINANCE}](?=[元圆])")
 # A count of things; "一" before 定 or 般 is none.
-_BEFORE_MEASURE: Final = compile_late(
-    r"(?<![一二三四五六七八九十百千万亿两第])[一二三四五六七八九十两]"
-    r"(?=[箱斤袋把台支件瓶盒包套吨枚份张辆块桶公米克元角分秒小户间栋页项笔升])"
-)
+_ONE_MEASURE: Final = compile_late(rf"(?<![一二三四五六七八九十百千万亿两第])一(?=[{_MEASURES}])")
 _ALONE: Final = compile_late(r"\s*(one|[〇零一二三四五六七八九十两])\s*", re.IGNORECASE)
 _NUMBER_WORD: Final = "|".join(sorted({*_VALUE, *_POWER, *_ORDINAL, *_AFTER_TENS}, key=len, reverse=True))
 _SPELLED: Final = compile_late(
@@ -133,7 +136,16 @@ def parse_cjk_number(text: str) -> str:
 def parse_chinese_numbers(text: str) -> str:
     """Replace numbers in Chinese signs by digits, wherever they stand in the text."""
     text = _FINANCIAL.sub(lambda found: found[0].translate(_PLAIN_SIGNS), text)
+    text = _CHINESE_SHARE.sub(_write_share, text)
     return _CHINESE.sub(lambda match: match[0] if match[0] in _NO_NUMBER else parse_cjk_number(match[0]), text)
+
+
+def _write_share(found: re.Match[str]) -> str:
+    whole, part, decimals = found[1], found[2], found[3]
+    share = part if part.isdigit() else parse_cjk_number(part)
+    if whole != "百":
+        return f"{share}/{parse_cjk_number(whole)}"
+    return f"{share}{'.' + parse_cjk_number(decimals) if decimals else ''}%"
 
 
 def compose_numbers(tokens: list[str], pause: str) -> list[str]:
@@ -281,7 +293,7 @@ def unify_numbers(text: str) -> str:
         # A sign such as ½ stands close to the number before it.
         text = "".join(f" {sign}" if "⁄" in unicodedata.normalize("NFKC", sign) else sign for sign in text)
     text = _FINANCIAL.sub(lambda found: found[0].translate(_PLAIN_SIGNS), text)
-    text = parse_chinese_numbers(_BEFORE_MEASURE.sub(lambda found: parse_cjk_number(found[0]), text))
+    text = parse_chinese_numbers(_ONE_MEASURE.sub("1", text))
     text = unicodedata.normalize("NFKC", text).replace("⁄", "/")
     text = _FIRST_OF_MONTH.sub(lambda found: _AFTER_TENS[found[0].lower()], text)
     text = _SPELLED.sub(lambda found: " ".join(compose_numbers(_SPELLED_WORD.findall(found[0].lower()), "")), text)

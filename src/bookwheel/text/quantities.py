@@ -4,6 +4,8 @@
     €71k, 71,000 euros                    71000 eur
     190 °C, 190 degrees celsius           190 celsius
     6:45 pm, 6.45 p.m., 18:45             18h45
+    2 hours 20 minutes, 2 h 20 min        140 minute
+    ¥45                                   45 jpycny, which is yen or yuan
     14/07/1871, 14th of july, 1871        1871-07-14, 14th july 1871
     half, 50 %, one third                 50 percent, 50 percent, 33.3 percent
     two dozen, half a dozen               24, 6
@@ -25,7 +27,9 @@ _FORMS: Final = {
     "eur": "eur euro euros",
     "gbp": "gbp pound pounds",
     "jpy": "jpy yen",
+    "jpycny": "jpycny",
     "cny": "cny rmb yuan",
+    "cent": "cent cents pence",
     "percent": "percent",
     "celsius": "celsius centigrade",
     "fahrenheit": "fahrenheit",
@@ -45,7 +49,7 @@ _FORMS: Final = {
     "month": "month months mth mths",
     "week": "week weeks wk wks",
     "day": "day days",
-    "hour": "hour hours hr hrs",
+    "hour": "hour hours hr hrs h",
     "minute": "minute minutes min mins",
     # A second alone is an ordinal.
     "second": "seconds sec secs",
@@ -63,18 +67,19 @@ _SMALLER: Final[dict[str, tuple[int | str, str]]] = {
     "mg": ("0.001", "g"),
     "ml": ("0.001", "l"),
     "year": (12, "month"),
-    "week": (10_080, "minute"),
-    "day": (1440, "minute"),
-    "hour": (60, "minute"),
+    "week": (604_800, "second"),
+    "day": (86_400, "second"),
+    "hour": (3600, "second"),
+    "minute": (60, "second"),
 }
-_SYMBOLS: Final = {"$": "usd", "us$": "usd", "€": "eur", "£": "gbp", "¥": "jpy"}
+_SYMBOLS: Final = {"$": "usd", "us$": "usd", "€": "eur", "£": "gbp", "¥": "jpycny"}
 _SCALES: Final = {"k": "thousand", "m": "million", "mn": "million", "bn": "billion", "b": "billion"}
 # Possessive, and only from the beginning of a number: a row of digits is walked once.
 _AMOUNT: Final = r"(?<![\d.,])(\d++(?:[.,]\d++)*+)"
 _SCALE: Final = r"(?:\s?(k|mn?|bn?|thousand|million|billion|trillion)\b)?"
 _BEFORE: Final = compile_late(rf"(us\$|[$€£¥]|\b(?:usd|eur|gbp)\b)\s?{_AMOUNT}{_SCALE}")
 _AFTER: Final = compile_late(rf"{_AMOUNT}{_SCALE}\s?(us\$|us dollars\b|[$€£¥])")
-_HALF_DAY: Final = compile_late(r"\b(\d{1,2})(?:[:.](\d{2}))?\s?([ap])(?:\.\s?m\.|m\b)")
+_HALF_DAY: Final = compile_late(r"(?<![\d:])(\d{1,2})(?:[:.](\d{2})(?::(\d{2}))?)?\s?([ap])(?:\.\s?m\.|m\b)")
 # "Quarter past nine in the evening", with the number as a word.
 _HOURS: Final = lexicon.SMALL_NUMBERS[1:13]
 _PAST: Final = compile_late(
@@ -82,7 +87,7 @@ _PAST: Final = compile_late(
     r"(?: (?:o.?clock )?(?:in the (morning|afternoon|evening)|at (night)|([ap])\.?m\.?))?"
 )
 _PAST_MINUTES: Final = {"quarter": 15, "half": 30, "five": 5, "ten": 10, "twenty": 20}
-_CLOCK: Final = compile_late(r"(?<![\d:.])(\d{1,2}):(\d{2})(?![\d:])")
+_CLOCK: Final = compile_late(r"(?<![\d:.])(\d{1,2}):(\d{2})(?::(\d{2}))?(?![\d:])")
 _SLASH: Final = compile_late(r"(?<![\d/.])\d{1,2}([/.])\d{1,2}\1\d{4}(?![\d/])")
 _MONTH_YEAR: Final = compile_late(r"(?<![\d/.])(0?[1-9]|1[0-2])/([12]\d{3})(?![\d/])")
 _CHINESE_DATE: Final = compile_late(r"(\d{4})年(\d{1,2})月(\d{1,2})[日号]")
@@ -132,9 +137,7 @@ _HAN_UNIT: Final = compile_late(rf"(?<=\d)\s?({'|'.join(sorted(_HAN_UNITS, key=l
 # 18号 is a house, but a day behind a month.
 _HAN_DAY: Final = compile_late(r"(?<=月\d)号|(?<=月\d\d)号")
 _KWH: Final = compile_late(r"(?<=\d)\s?kilowatt[ -]?hours?\b")
-_PENCE: Final = compile_late(
-    r"(?<![\d.])(\d++(?:,\d{3})*+) (pounds?|dollars?|euros?)(?: and)? (\d{1,2}) (?:pence|cents?)\b"
-)
+_COINED: Final = frozenset({"usd", "eur", "gbp"})
 _SPEED: Final = compile_late(
     r"(?<=\d)\s?(?:(miles (?:per|an) hour)|(met(?:re|er)s (?:per|a) second)|"
     r"kilomet(?:re|er)s (?:per|an) hour|kph|kmph)\b"
@@ -143,7 +146,7 @@ _SPEED: Final = compile_late(
 _SPELLED: Final = "|".join(lexicon.NUMBER_WORDS)
 _TWICE: Final = compile_late(rf"\b((?:{_SPELLED})(?:[\s-](?:{_SPELLED})\b){{0,4}}+)\s?\((\d{{1,4}})\)")
 _GLUED: Final = compile_late(
-    r"(?<=\d)(?=(?:km|kg|cm|mm|mg|ml|ft|[mglkt]|am|pm|mph|gb|mb|tb|hz|kwh|hrs?|mins?|secs?)\b)"
+    r"(?<=\d)(?=(?:km|kg|cm|mm|mg|ml|ft|[mglkt]|am|pm|mph|gb|mb|tb|hz|kwh|h(?:rs?)?|mins?|secs?)\b)"
 )
 # The hours that lie behind noon; 晚上12点 is midnight.
 _HAN_LATE: Final = {"下午": range(1, 13), "傍晚": range(1, 13), "晚上": range(1, 12), "中午": (12, 1, 2, 3)}
@@ -172,14 +175,15 @@ def spell_quantities(text: str) -> str:
     text = _CHINESE_DATE.sub(lambda match: f" {match[1]}-{int(match[2]):02}-{int(match[3]):02} ", text)
     text = _HAN_CLOCK.sub(lambda match: _write_time(int(match[1]), match[2]), _HAN_TIME.sub(_write_han_time, text))
     text = _PAST.sub(_write_past, text)
-    text = _HALF_DAY.sub(lambda match: _write_time(int(match[1]) % 12 + 12 * (match[3] == "p"), match[2] or "00"), text)
-    text = _CLOCK.sub(lambda match: _write_time(int(match[1]), match[2]), text)
+    text = _HALF_DAY.sub(
+        lambda match: _write_time(int(match[1]) % 12 + 12 * (match[4] == "p"), match[2] or "00", match[3]), text
+    )
+    text = _CLOCK.sub(lambda match: _write_time(int(match[1]), match[2], match[3]), text)
     text = _CONTINENTAL.sub(lambda match: match[0].replace(".", "").replace(",", "."), text)
     text = _DECIMAL_COMMA.sub(r"\1.\2", text)
     text = _HAN_NUMBER.sub(lambda match: _round(Decimal(match[1].replace(",", "")) * _HAN_SCALES[match[2]]), text)
     text = _HAN_DAY.sub("日", text)
     text = _HAN_UNIT.sub(lambda match: f" {_HAN_UNITS[match[1]]} ", text)
-    text = _PENCE.sub(lambda match: f"{match[1]}.{int(match[3]):02} {match[2]}", text)
     text = _BEFORE.sub(lambda match: _write_money(match[2], match[3], match[1]), text)
     text = _AFTER.sub(lambda match: _write_money(match[1], match[2], match[3]), text)
     text = _DEGREES.sub(lambda match: " celsius" if (match[1] or match[2])[0] == "c" else " fahrenheit", text)
@@ -215,8 +219,8 @@ def _write_han_time(match: re.Match[str]) -> str:
     return _write_time(hour % 12 + 12 * is_late, minutes)
 
 
-def _write_time(hour: int, minutes: str) -> str:
-    return f" {hour:02}h{minutes} "
+def _write_time(hour: int, minutes: str, seconds: str | None = None) -> str:
+    return f" {hour:02}h{minutes} " + (f"{seconds} " if seconds else "")
 
 
 def _write_money(amount: str, scale: str | None, currency: str) -> str:
@@ -234,11 +238,35 @@ def _round(value: Decimal) -> str:
 
 
 def name_units(tokens: list[str]) -> list[str]:
-    """Return the tokens with the unit behind each number in its one form."""
-    return [
+    """Return the tokens with the unit behind each number in its one form, and what two units make in one of them.
+
+    >>> name_units("2 hours and 20 minutes at 18 dollars 50 cents".split())
+    ['140', 'minute', 'at', '18.5', 'usd']
+    """
+    named = [
         _CANONICAL.get(token, token) if _NUMBER.fullmatch(before) else token
         for before, token in zip(["", *tokens], tokens, strict=False)
     ]
+    added: list[str] = []
+    for token in named:
+        added.append(token)
+        tail = added[-5:] if added[-3:-2] == ["and"] else added[-4:]
+        if token in UNITS and len(tail) > 3 and (total := _add(*tail[:2], *tail[-2:])):  # noqa: PLR2004 - two quantities
+            added[-len(tail) :] = total
+    return added
+
+
+def _add(number: str, unit: str, rest: str, part: str) -> list[str]:
+    """Return a number of one unit and a rest in a smaller one as one quantity; nothing where they are none."""
+    if not (_NUMBER.fullmatch(number) and _NUMBER.fullmatch(rest)):
+        return []
+    if part == "cent" and unit in _COINED:
+        return [f"{(Decimal(number) + Decimal(rest) / 100).normalize():f}", unit]
+    factor, base = _SMALLER.get(unit, (1, unit))
+    smaller, part_base = _SMALLER.get(part, (1, part))
+    if base != part_base or Decimal(factor) <= Decimal(smaller):
+        return []
+    return [f"{(Decimal(number) * Decimal(factor) / Decimal(smaller) + Decimal(rest)).normalize():f}", part]
 
 
 def same_quantity(number: str, unit: str, other: str, other_unit: str) -> bool:
@@ -247,4 +275,5 @@ def same_quantity(number: str, unit: str, other: str, other_unit: str) -> bool:
         return False
     factor, base = _SMALLER.get(unit, (1, unit))
     other_factor, other_base = _SMALLER.get(other_unit, (1, other_unit))
-    return base == other_base and Decimal(number) * Decimal(factor) == Decimal(other) * Decimal(other_factor)
+    is_same = base == other_base or {base, other_base} in ({"jpycny", "jpy"}, {"jpycny", "cny"})
+    return is_same and Decimal(number) * Decimal(factor) == Decimal(other) * Decimal(other_factor)

@@ -273,6 +273,8 @@ def test_an_index_file_is_filled_from_its_pool(tmp_path):
         ({**NEEDLE, "input": "Tell me."}, "thirteen tasks"),
         ({**LONGMEMEVAL, "haystack_dates": []}, "haystack_dates"),
         ({**MRCR, "prompt": "[]"}, "list of messages"),
+        ({**MRCR, "prompt": [{"role": "user", "content": [{"text": "q"}]}]}, "'content' of each message"),
+        ({"context_window_text": "x", "question": "q", "answer": "['ham"}, r"writing of Python: \['ham"),
         ({name: value for name, value in LONGMEMEVAL.items() if name != "question_date"}, "'question_date' is missing"),
     ],
 )

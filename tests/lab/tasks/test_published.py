@@ -114,6 +114,15 @@ def test_helmet_puts_two_examples_of_its_own_file_before_a_question(tmp_path, of
         read_helmet(tmp_path, official, name, [ask(1)])
 
 
+def test_a_record_that_lacks_what_its_prompt_needs_is_left_out_with_the_reason(tmp_path, official):
+    pair = {"context": '{"a": "1"}', "question": "a", "answer": "1", "num_kvs": 1, "demos": [["b", "2"], ["c", "3"]]}
+    bare = {name: value for name, value in pair.items() if name != "demos"}
+    odd, sample = read_helmet(tmp_path, official, "kv.jsonl", [bare, pair])
+    assert (odd.reason, sample.task) == ("the field 'demos' is missing", "helmet-json-kv")
+    with pytest.raises(InputError, match=r"kv\.jsonl, line 1: not a sample: the field 'demos' is missing"):
+        read_helmet(tmp_path, official, "kv.jsonl", [bare])
+
+
 def test_helmet_ranks_behind_rankings_of_other_questions(tmp_path, official):
     def rank(number):
         return {

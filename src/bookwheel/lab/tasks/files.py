@@ -8,6 +8,7 @@ A file of ours round-trips. A file by hand needs three fields a line and may lea
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
@@ -111,7 +112,10 @@ def read_entries(
     for number, where, values in read_records(path):
         try:
             for read in _read_record(values, f"{path}, {where}", path, number, pool):
-                entry = published.publish(read, values, path) if published and isinstance(read, Sample) else read
+                entry = read
+                if published and isinstance(read, Sample):
+                    with _refuse_odd(f"{path}, {where}"):
+                        entry = published.publish(read, values, path)
                 is_usable = True
                 yield from waiting
                 waiting.clear()
@@ -209,13 +213,20 @@ def _read_record(
         raise values.error
     if not isinstance(values, dict):
         raise InputError(f"{where}: expected a JSON object with question, document and golds")
-    try:
+    with _refuse_odd(where):
         for adapted in adapt_record(values, pool, path):
             if MISSING in adapted:
                 record = parse(_MissingRecord, adapted, where=where)
                 yield MissingSample(task=record.task, id=record.id, reason=record.infeasible, length=record.length)
             else:
                 yield _parse_fields(adapted, where, path, number)
+
+
+@contextmanager
+def _refuse_odd(where: str) -> Iterator[None]:
+    """Say of a record that has not the shape of its format what is wrong with it."""
+    try:
+        yield
     except KeyError as error:
         raise InputError(f"{where}: not a sample: the field {error} is missing") from error
     except (AttributeError, IndexError, TypeError, ValueError) as error:

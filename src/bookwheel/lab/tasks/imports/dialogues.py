@@ -170,6 +170,8 @@ def adapt_mrcr(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     messages = json.loads(values["prompt"]) if isinstance(values["prompt"], str) else values["prompt"]
     if not isinstance(messages, list) or not messages or messages[-1].get("role") != "user":
         raise ValueError("'prompt' must be a list of messages that ends with one of the user")
+    if not all(isinstance(message.get("content"), str) for message in messages):
+        raise ValueError("'content' of each message of 'prompt' must be a text")
     script = _Transcript()
     for number, message in enumerate(messages[:-1]):
         script.add_turn(str(number), str(message["role"]), str(message["content"]))

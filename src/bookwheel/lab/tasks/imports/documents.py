@@ -168,7 +168,10 @@ def adapt_oolong(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if isinstance(answer, str) and (date := _DATE.fullmatch(answer.strip())):
         answer = "-".join(part.zfill(2) for part in date.groups())
     elif isinstance(answer, str) and answer.strip().startswith("["):
-        answer = literal_eval(answer.strip())
+        try:
+            answer = literal_eval(answer.strip())
+        except (SyntaxError, ValueError) as error:
+            raise ValueError(f"'answer' is no list in the writing of Python: {answer}") from error
     yield {
         "id": values.get("id", ""),
         "task": f"oolong-{group}{f'-{kind}' if kind not in {'', 'real'} else ''}",

@@ -211,3 +211,10 @@ def parse_golds(record: Mapping[str, Any]) -> tuple[str, ...]:
     if not values or not all(isinstance(gold, str) and gold for gold in values):
         raise ValueError("'golds' (or 'answers', or 'answer') must be a text, a number or a list of them, none empty")
     return tuple(values)
+
+
+def write_gold(value: object) -> str:
+    """Return a gold answer of another project as a text: a number, a date or a truth value is written out."""
+    if value is None:
+        raise ValueError("the gold answer is null")
+    return str(value)

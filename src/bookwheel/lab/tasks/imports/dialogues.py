@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from bookwheel.lab.tasks.base import MISSING
+from bookwheel.lab.tasks.base import MISSING, write_gold
 from bookwheel.text.tokens import EstimatingTokenizer
 
 _ABSENT: Final = "not mentioned in the conversation"
@@ -118,7 +118,7 @@ def adapt_longmemeval(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         "task": f"longmemeval-{kind}",
         "document": script.text,
         "question": f"{values['question']} (Asked on {values['question_date']}.)",
-        "golds": [str(values["answer"])],
+        "golds": [write_gold(values["answer"])],
         "metric": "unanswerable" if is_absent else "f1" if kind == "single-session-preference" else "contains",
         "evidence": [] if is_absent else _list_evidence(script, marked),
     }
@@ -175,7 +175,7 @@ def adapt_mrcr(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     script = _Transcript()
     for number, message in enumerate(messages[:-1]):
         script.add_turn(str(number), str(message["role"]), str(message["content"]))
-    prefix, answer = str(values["random_string_to_prepend"]), str(values["answer"])
+    prefix, answer = str(values["random_string_to_prepend"]), write_gold(values["answer"])
     text = answer.removeprefix(prefix)
     wanted = values.get("desired_msg_index")
     needles = values.get("n_needles")

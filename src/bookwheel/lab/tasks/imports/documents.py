@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bookwheel.lab.tasks.assembly import number_documents
+from bookwheel.lab.tasks.base import write_gold
 from bookwheel.lab.tasks.formats import load_hotpot
 
 _LETTERS: Final = "ABCDEFGH"
@@ -149,7 +150,7 @@ def adapt_graphwalks(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         "task": f"graphwalks-{values.get('problem_type', 'nodes')}",
         "document": prompt[: places[-1].start()],
         "question": prompt[places[-1].end() :].strip(),
-        "golds": [str(node) for node in values["answer_nodes"]],
+        "golds": [write_gold(node) for node in values["answer_nodes"]],
         "metric": "graphwalks",
     }
 
@@ -177,7 +178,7 @@ def adapt_oolong(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         "task": f"oolong-{group}{f'-{kind}' if kind not in {'', 'real'} else ''}",
         "document": values["context_window_text"],
         "question": values["question"],
-        "golds": [str(one) for one in (answer if isinstance(answer, list) else [answer])],
+        "golds": [write_gold(one) for one in (answer if isinstance(answer, list) else [answer])],
         "metric": f"oolong_{kind}" if kind else "oolong",
         "length": int(values.get("context_len") or 0),
     }

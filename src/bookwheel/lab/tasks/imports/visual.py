@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from bookwheel.documents.opening import SourceDocument, open_document
 from bookwheel.errors import SourceError
+from bookwheel.lab.tasks.base import write_gold
 
 FILES: Final = "files"
 """The field of an adapted record that names its files: (name, bytes or None) for each."""
@@ -53,7 +54,7 @@ def adapt_docvqa(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if pages and "image" not in values
         else [_take_picture(values["image"], identity)]
     )
-    golds = [str(one) for one in values["answers"]]
+    golds = [write_gold(one) for one in values["answers"]]
     yield from _record(
         values, files, id=identity, task="docvqa", question=values["question"], golds=golds, metric="anls"
     )
@@ -68,7 +69,7 @@ def adapt_mmlongbench(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         [(str(values["doc_id"]), None)],
         task="mmlongbench-doc",
         question=values["question"],
-        golds=[str(values["answer"])],
+        golds=[write_gold(values["answer"])],
         metric=metric,
     )
 
@@ -87,7 +88,7 @@ def adapt_slidevqa(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         id=str(values["qa_id"]),
         task="slidevqa",
         question=values["question"],
-        golds=[str(values["answer"])],
+        golds=[write_gold(values["answer"])],
         metric="slidevqa_f1",
     )
 
@@ -100,7 +101,7 @@ def adapt_chartqa(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         [_take_picture(values["imgname"] if "imgname" in values else values["image"], "image")],
         task="chartqa",
         question=values["query"] if "query" in values else values["question"],
-        golds=[str(one) for one in (label if isinstance(label, list) else [label])],
+        golds=[write_gold(one) for one in (label if isinstance(label, list) else [label])],
         metric="relaxed",
     )
 

@@ -3,7 +3,7 @@
     python benchmarks/quality/published_scorers.py OFFICIAL [--count 1000] [--seed 5]
 
 OFFICIAL is a folder with checkouts: LongBench, locomo, hotpot, InfiniteBench, babilong, MemAgent, HELMET, RULER,
-oolong.
+oolong, MMLongBench-Doc.
 Their scripts are loaded from there and run as they are; packages that they import and that no string comparison needs
 (models, data loaders) stand in as empty modules. Needs nltk, jieba, rouge, fuzzywuzzy, rouge-score and pytrec_eval
 where the scripts do. Prints one line for each measure; --show prints the first differences. Two measures stand in their
@@ -13,6 +13,7 @@ scripts between other lines and are written down here: NoLiMa's, and LoCoMo's fo
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib.util
 import json
 import random
@@ -20,6 +21,8 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -294,6 +297,28 @@ def compare_lists(folder: Path) -> Iterator[Comparison]:
     yield "HELMET", "alce_qampari", groups, listed
 
 
+def compare_pages(folder: Path) -> Iterator[Comparison]:
+    """Yield MMLongBench-Doc's measures by the format of the answer."""
+    official = load_script(folder / "MMLongBench-Doc/eval/eval_score.py")
+
+    def by(kind: str) -> Callable[[str, tuple[str, ...]], float]:
+        def judge(answer: str, golds: tuple[str, ...]) -> float:
+            if kind == "List" and answer.startswith("["):
+                ast.literal_eval(answer)  # theirs runs the reply as Python; ours takes a list and nothing else
+            with redirect_stdout(StringIO()):  # their script prints as it counts
+                return float(official.eval_score(golds[0], answer, kind))
+
+        return judge
+
+    texts = [*TEXTS, "page 12", "https://a.org", "10 a.m.", "2024-01-31", "415-2200", "a@b.org", "main.py", "5 miles"]
+    yield "MMLongBench", "mmlongbench", lambda rng: [rng.choice(texts)], by("Str")
+    yield "MMLongBench", "mmlongbench_int", lambda rng: [str(rng.choice((0, 1, 7, 12, 400)))], by("Int")
+    points = ("3.5", "7.0", "0.25", "12%", "$4.25", "400", "'8.1'", "25 (of 100)")
+    yield "MMLongBench", "mmlongbench_float", lambda rng: [rng.choice(points)], by("Float")
+    lists = ("['ham', 'spam']", "[7, 12]", "['Ada Quill']", "['page 1', 'page 7']", "['3.5', '7']", "ham", "[]")
+    yield "MMLongBench", "mmlongbench_list", lambda rng: [rng.choice(lists)], by("List")
+
+
 def main() -> int:
     """Print a row for each measure; return 1 when one differs."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -304,7 +329,14 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a benchmark")
     options = parser.parse_args()
     differs = False
-    for family in (compare_longbench, compare_questions, compare_infinitebench, compare_others, compare_lists):
+    for family in (
+        compare_longbench,
+        compare_questions,
+        compare_infinitebench,
+        compare_others,
+        compare_lists,
+        compare_pages,
+    ):
         try:
             comparisons = list(family(options.official))
         except (OSError, ImportError) as error:
@@ -318,7 +350,7 @@ def main() -> int:
                 ours = METRICS[metric](answer, drawn).score
                 try:
                     theirs = float(judge(answer, drawn))
-                except (ValueError, IndexError, ZeroDivisionError, RecursionError):
+                except (ValueError, IndexError, ZeroDivisionError, RecursionError, NameError, SyntaxError, TypeError):
                     # Their script stops here; ours gives a score.
                     errors += 1
                     continue

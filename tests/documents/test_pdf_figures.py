@@ -1,6 +1,7 @@
 """Figures and footnotes are beside the sentences of a page, not in them."""
 
 import io
+import sys
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
 from bookwheel.documents.opening import open_document
-from bookwheel.documents.readers import pdf_sheet
+from bookwheel.documents.readers import ocr, pdf_sheet
 from bookwheel.documents.readers.pdf_drawings import Drawing
 from bookwheel.documents.readers.pdf_figures import place_figures, set_figures_aside, set_notes_aside
 from bookwheel.documents.readers.pdf_layout import Fragment, TextLine, arrange
@@ -206,6 +207,18 @@ def test_what_is_drawn_on_a_page_with_words_is_a_picture_with_its_place(tmp_path
     assert min(min(colour) for colour in colours) < 60
     if draw is draw_bars:
         assert "| Aldby | 41 |\n| Corrin | 65 |\n| Munk | 13 |" in part.text
+
+
+def test_labels_of_a_drawn_chart_are_read_where_no_package_measures_pictures(tmp_path, monkeypatch):
+    for package in ("numpy", "cv2", "rapidocr"):
+        monkeypatch.setitem(sys.modules, package, None)
+    for module in (ocr, pdf_sheet):
+        monkeypatch.setattr(module, "has_recogniser", lambda: False)
+    page = Page(tmp_path / "a.pdf")
+    draw_bars(page)
+    page.write(140, 380, "Figure 1: Passengers in thousands.")
+    text = page.read().text
+    assert all(label in text for label in ("Aldby", "65", "Figure 1"))
 
 
 def draw_table(page):

@@ -7,6 +7,7 @@ from contextlib import closing
 from functools import cached_property
 from typing import Any, Final
 
+from bookwheel.documents.readers.ocr import has_recogniser
 from bookwheel.documents.readers.pdf_drawings import Drawing, find_drawings
 from bookwheel.documents.readers.pdf_layout import Fragment
 from bookwheel.documents.readers.pdf_pages import find_place
@@ -62,7 +63,9 @@ class Sheet:
         return self.drawn.crop((round(left * across), round(top * down), round(right * across), round(bottom * down)))
 
     def draw_part(self, place: Fragment) -> tuple[Any, float]:
-        """Return the pixels of a place, and how many of them a point has."""
+        """Return the pixels of a place, and how many of them a point has; none where nothing measures pictures."""
+        if not has_recogniser():
+            return None, 1.0
         import numpy as np
 
         return np.asarray(self.cut(self.find_box(place))), self.drawn.height / max(self.page.get_size()[1], 1)

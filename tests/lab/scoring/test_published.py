@@ -36,6 +36,8 @@ from bookwheel.lab.tasks.published import score_as_published
         ("graphwalks", "So:\nFinal Answer: [a, b]", ["a", "b", "c"], 0.8),
         ("graphwalks", "Final Answer: [a]\nThat is all.", ["a"], 0),
         ("graphwalks", "Final Answer: []", ["a"], 0),
+        ("graphwalks", "Final Answer: []", ["[]"], 1),
+        ("graphwalks", "Final Answer: [a]", ["[]"], 0),
         ("oolong", "Label: spam", ["spam"], 1),
         ("oolong_number", "Answer: **12**", ["10"], 0.75**2),
         ("oolong", "ham", ["spam"], 0),

@@ -240,6 +240,17 @@ def test_graphs_and_counts_of_other_benchmarks_are_read(tmp_path):
     assert (count.task, count.golds, count.score("Answer: 4").score) == ("oolong-counting-number", ("3",), 0.75)
 
 
+def test_a_graph_may_have_no_node_that_answers_and_call_its_nodes_otherwise(tmp_path):
+    prompt = "a -> b\n\nOperation:\nFind the parents of a."
+    empty, older = read(
+        tmp_path,
+        {"prompt": prompt, "answer_nodes": [], "problem_type": "parents"},
+        {"prompt": prompt, "answer": ["b"], "problem_type": "parents"},
+    )
+    assert [empty.score(f"Final Answer: {said}").score for said in ("[]", "[b]", "none")] == [1, 0, 0]
+    assert (older.task, older.golds) == ("graphwalks-parents", ("b",))
+
+
 def test_options_of_infinitebench_become_letters(tmp_path):
     record = {"context": "Ada signed.", "input": "Who?", "answer": ["Ada"], "options": ["Bram", "Ada"]}
     (sample,) = read(tmp_path, record)

@@ -220,6 +220,8 @@ def locomo_absent(answer: str, golds: Sequence[str]) -> Score:
 
 
 _LISTED: Final = re.compile(r"\[.*\]")
+NO_NODES: Final = "[]"
+"""The gold of a question of GraphWalks whose answer has no nodes."""
 
 
 def graphwalks(answer: str, golds: Sequence[str]) -> Score:
@@ -229,7 +231,7 @@ def graphwalks(answer: str, golds: Sequence[str]) -> Score:
     if match is None:
         return Score(score=0.0, reason="the last line lists no nodes")
     given = {part.strip() for part in match[0].strip("[]").split(",") if part.strip()}
-    wanted = set(golds)
+    wanted = {*golds} - {NO_NODES}
     score = harmonic_mean(sorted(given), sorted(wanted)) if given or wanted else 1.0
     return Score(score=score, reason=f"F1 {score:.2f} of {len(wanted)} nodes")
 

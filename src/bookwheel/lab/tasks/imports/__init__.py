@@ -72,6 +72,7 @@ _FORMATS: Final = (
     _of("input outputs", documents.adapt_ruler, without="context"),
     _of("target question input", documents.adapt_babilong),
     _of("prompt answer_nodes", documents.adapt_graphwalks),
+    _of("prompt answer problem_type", documents.adapt_graphwalks),
     _of("context_window_text question answer", documents.adapt_oolong),
     _of("context choice_A", documents.adapt_choices),
     _of("context options", documents.adapt_choices),

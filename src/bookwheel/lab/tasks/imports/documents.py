@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from bookwheel.lab.scoring.published import NO_NODES
 from bookwheel.lab.tasks.assembly import number_documents
 from bookwheel.lab.tasks.base import write_gold
 from bookwheel.lab.tasks.formats import load_hotpot
@@ -142,7 +143,10 @@ _OPERATION: Final = re.compile(r"\n\s*Operation:\s*")
 
 
 def adapt_graphwalks(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a question of GraphWalks: the prompt up to its last operation is the document."""
+    """Yield a question of GraphWalks: the prompt up to its last operation is the document.
+
+    An older version of the set calls its nodes `answer`. Some questions have none.
+    """
     prompt, places = str(values["prompt"]), list(_OPERATION.finditer(str(values["prompt"])))
     if not places:
         raise ValueError("'prompt' has no line that begins with Operation:")
@@ -150,7 +154,7 @@ def adapt_graphwalks(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         "task": f"graphwalks-{values.get('problem_type', 'nodes')}",
         "document": prompt[: places[-1].start()],
         "question": prompt[places[-1].end() :].strip(),
-        "golds": [write_gold(node) for node in values["answer_nodes"]],
+        "golds": [write_gold(node) for node in values.get("answer_nodes", values.get("answer"))] or [NO_NODES],
         "metric": "graphwalks",
     }
 

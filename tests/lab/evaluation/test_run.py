@@ -1,6 +1,7 @@
 """An evaluation: everything once, whatever happens in between."""
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -213,6 +214,22 @@ def test_samples_may_come_from_a_file(tmp_path, settings, source, reader):
     found = go(settings(tasks=(), lengths=(), samples=(str(file),)), tmp_path / "r.jsonl", source, reader)
     assert {(record.task, record.length) for record in found.records} == {("mine", 300)}
     assert len(found.records) == 6
+
+
+def test_files_that_number_their_samples_alike_lose_none(tmp_path, settings, source, reader):
+    paths = [tmp_path / folder / "0k.jsonl" for folder in ("qa1", "qa2")]
+    for path, who in zip(paths, ("Ada", "Bram"), strict=True):
+        path.parent.mkdir()
+        path.write_text(json.dumps({"question": "Who?", "document": f"{who} signed.", "answers": [who]}) + "\n")
+    evaluation = settings(tasks=(), lengths=(), samples=tuple(map(str, paths)), ways=("sequential",))
+    found = go(evaluation, tmp_path / "r.jsonl", source, reader)
+    assert {record.sample: record.golds for record in found.records} == {
+        "0k-1": ("Ada",),
+        f"{paths[1]}:0k-1": ("Bram",),
+    }
+    assert len(go(evaluation, tmp_path / "r.jsonl", source, reader).records) == 2
+    with pytest.raises(SettingsError, match="given twice"):
+        go(replace(evaluation, samples=evaluation.samples[:1] * 2), tmp_path / "r.jsonl", source, reader)
 
 
 def test_a_file_without_samples_is_named(tmp_path, settings, source, reader):

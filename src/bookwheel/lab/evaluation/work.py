@@ -173,7 +173,10 @@ def list_batches(evaluation: Evaluation, source: SampleSource) -> list[Batch]:
         batches.append(Batch(task=task, length=length, count=count, samples=made))
     pool = Path(evaluation.data) if evaluation.data else None
     read = partial(read_entries, pool=pool, published=open_specs(evaluation))
-    return batches + [batch for name in evaluation.samples for batch in _read_file_batches(Path(name), read)]
+    if len({*evaluation.samples}) < len(evaluation.samples):
+        raise SettingsError("a file of samples is given twice")
+    taken: set[_SampleName] = set()
+    return batches + [batch for name in evaluation.samples for batch in _read_file_batches(Path(name), read, taken)]
 
 
 def open_specs(evaluation: Evaluation) -> PublishedSpecs | None:
@@ -184,6 +187,8 @@ def open_specs(evaluation: Evaluation) -> PublishedSpecs | None:
 
 
 ReadEntries = Callable[[Path], Iterator[Sample | MissingSample]]
+_SampleName = tuple[str, int, str]
+"""Task, length and name of a sample."""
 
 
 def iterate_jobs(
@@ -243,10 +248,10 @@ def _iterate_samples(
         yield from enumerate(islice(samples, count))
 
 
-def _read_file_batches(path: Path, read: ReadEntries) -> list[Batch]:
-    """Return the batches of a file of samples, one for each task and length."""
+def _read_file_batches(path: Path, read: ReadEntries, taken: set[_SampleName]) -> list[Batch]:
+    """Return the batches of a file of samples, one for each task and length. What earlier files name is in `taken`."""
     counted: Counter[tuple[str, int]] = Counter()
-    seen: set[tuple[str, int, str]] = set()
+    seen: set[_SampleName] = set()
     for sample in read(path):
         place = (sample.task, _length(sample))
         counted[place] += 1
@@ -255,12 +260,15 @@ def _read_file_batches(path: Path, read: ReadEntries) -> list[Batch]:
         seen.add((*place, sample.id))
     if not counted:
         raise SettingsError(f"{path} holds no samples")
+    # Benchmarks number the samples of each file anew: under one name the later result would take the earlier's place.
+    prefix = "" if seen.isdisjoint(taken) else f"{path}:"
+    taken |= seen
     return [
         Batch(
             task=task,
             length=length,
             count=count,
-            samples=partial(_read_matching, path, read, task, length),
+            samples=partial(_read_matching, path, read, task, length, prefix),
             file=str(path),
         )
         for (task, length), count in counted.items()
@@ -268,11 +276,11 @@ def _read_file_batches(path: Path, read: ReadEntries) -> list[Batch]:
 
 
 def _read_matching(
-    path: Path, read: ReadEntries, task: str, length: int
+    path: Path, read: ReadEntries, task: str, length: int, prefix: str
 ) -> Iterator[tuple[int, Sample | MissingSample]]:
     for place, sample in enumerate(read(path)):
         if (sample.task, _length(sample)) == (task, length):
-            yield place, sample
+            yield place, replace(sample, id=f"{prefix}{sample.id}")
 
 
 def _length(sample: Sample | MissingSample) -> int:

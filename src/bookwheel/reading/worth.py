@@ -134,13 +134,28 @@ def find_targets(question: str, text: str, count: int = 3) -> list[Target]:
     'Ada.'
     """
     sentences = list(dict.fromkeys(list_sentences(text)))
-    scored = sorted(zip(score_texts(sentences, question), sentences, strict=True), key=lambda one: -one[0])
-    least = _NEAR_BEST * scored[0][0] if scored else 0.0
     return [
-        Target(text=rest, cue=question, past=sentence)
-        for score, sentence in scored[:count]
-        if score > 0 and score >= least and (rest := _leave_out(question, sentence))
+        Target(text=rest, cue=question, past=sentences[at])
+        for at in point_at(question, sentences, count)
+        if (rest := _leave_out(question, sentences[at]))
     ]
+
+
+def point_at(words: str, sentences: Sequence[str], count: int = 3) -> list[int]:
+    """Return the places of the sentences that share the most with some words, best first, at most `count`."""
+    scores = score_texts(sentences, words)
+    places = choose_best(scores)
+    return sorted(places, key=lambda at: -scores[at])[:count]
+
+
+def choose_best(scores: Sequence[float]) -> list[int]:
+    """Return the places of the scores that are nearly as good as the best; none where none is above 0.
+
+    >>> choose_best([0.9, 0.2, 1.0])
+    [0, 2]
+    """
+    least = _NEAR_BEST * max(scores, default=0.0)
+    return [at for at, score in enumerate(scores) if score >= least > 0]
 
 
 def _leave_out(question: str, sentence: str) -> str:

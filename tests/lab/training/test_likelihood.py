@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from dataclasses import replace
 from random import Random
 
@@ -26,10 +27,11 @@ from bookwheel.lab.training.rewards import (
     measure_shorthand,
 )
 from bookwheel.lab.training.rollouts import Group, Rollout, RolloutOutcome, rows_of_groups
+from bookwheel.lab.training.targets import PointedSentence, find_sentences
 from bookwheel.lab.training.trainer import Trainer
 from bookwheel.lab.training.workflows import Episode
 from bookwheel.models.scripted import ScriptedModel
-from bookwheel.plan import Plan
+from bookwheel.plan import Plan, Sampling
 from bookwheel.types import Chunk, Conversation, Memory, Message, Reply, Step, TokenRecord
 
 TEXT = "moss has grey .\nelm has blue .\nwind blew over .\nelm and ash .\n"
@@ -39,6 +41,18 @@ def likelihood(messages, continuation):
     """A word costs one bit where the notes have it, and three where they do not."""
     notes = messages[-1].content.partition(" question ")[0].split()
     return [math.log(0.5 if word in notes else 0.125) for word in continuation.split()]
+
+
+def reply(messages):
+    """A reader that answers with the word behind the question, or with the next one's; it keeps what it read last."""
+    notes, question, section = re.search(
+        r"notes (.*?)(?: section (.*?))? question (.*?) (?:notes|answer)$", messages[-1].content, re.DOTALL
+    ).group(1, 3, 2)
+    if section is not None:
+        return section.rstrip(" .\n")
+    known = dict(line.rsplit(" ", 1) for line in notes.splitlines() if line.count(" ") > 1)
+    word = known.get(question, "same")
+    return known.get(f"{word} has", word)
 
 
 class Reference(ScriptedModel):
@@ -60,7 +74,7 @@ def settings(clozes=0.0, **weights):
 
 
 def build_credit(samples=(OTHER,), clozes=0.0, **weights):
-    return LikelihoodCredit(Reference(lambda _: "", likelihood=likelihood), samples, settings(clozes, **weights))
+    return LikelihoodCredit(Reference(reply, likelihood=likelihood), samples, settings(clozes, **weights))
 
 
 def episode(*memories, section="wind blew over ."):
@@ -86,6 +100,33 @@ def test_the_last_memory_earns_what_it_recovers_of_the_text():
     assert (full.score, full.answer) == (1.5, 1.0)
     assert full.parts["recovered"] == pytest.approx(1.0)
     assert credited("elm has blue .", "moss has grey", recovered=0.5).score == pytest.approx(1.0)
+
+
+def recovered(text, question, *memories):
+    """R of each memory, of a document that says so."""
+    credit, asked = build_credit(recovered=1.0), sample(question, text, golds=())
+    nothing = RewardResult(score=0.0, answer=0.0)
+    return [asyncio.run(credit.credit(nothing, episode(one), asked)).score for one in memories]
+
+
+def test_a_memory_earns_by_what_a_sentence_leads_to():
+    text = "oak near elm .\nwind blew over .\nelm has blue .\nash has red .\n"
+    assert find_sentences("oak near", text) == [
+        PointedSentence(text="oak near elm .", notes="oak near elm\nelm has blue"),
+    ]
+    assert recovered(text, "oak near", "oak near elm", "elm has blue", "ash has red") == pytest.approx([0, 1, 0])
+
+
+def test_a_memory_earns_by_the_state_that_the_reader_itself_keeps():
+    text = "oak at mill .\nwind blew over .\noak at quay .\nash at barn .\n"
+    assert recovered(text, "oak at", "oak at quay", "oak at mill", "mill and quay") == pytest.approx([1, 0, 1])
+    # One that keeps all of it has not let the first go.
+    whole = Reference(
+        lambda said: "oak at mill quay" if " section " in said[-1].content else reply(said), likelihood=likelihood
+    )
+    credit = LikelihoodCredit(whole, (OTHER,), settings(recovered=1.0))
+    result = credit.credit(RewardResult(score=0.0, answer=0.0), episode("oak at quay"), sample("oak at", text))
+    assert asyncio.run(result).score == pytest.approx(0.5)
 
 
 def test_no_gold_answer_is_looked_at():
@@ -226,10 +267,14 @@ def test_the_reference_stays_as_it_was(make_policy):
     asked = (Message(role="user", content="notes elm has blue question elm has answer"),)
     policy.freeze_reference()
     before = asyncio.run(model.likelihood(asked, "blue"))
+    said = asyncio.run(model.reply(asked, limit=4, sampling=Sampling(temperature=0.0)))
     for weight in policy.trainable:
         weight.data.add_(0.05)
     assert asyncio.run(model.by_reference().likelihood(asked, "blue")).logprobs == pytest.approx(before.logprobs)
     assert asyncio.run(model.likelihood(asked, "blue")).logprobs != pytest.approx(before.logprobs)
+    greedy = {"limit": 4, "sampling": Sampling(temperature=0.0)}
+    assert asyncio.run(model.by_reference().reply(asked, **greedy)).tokens == said.tokens
+    assert asyncio.run(model.reply(asked, **greedy)).tokens != said.tokens
 
 
 @pytest.mark.parametrize(
@@ -263,6 +308,8 @@ def test_a_run_without_labels_goes_on_after_a_kill_with_the_same_metrics(make_po
                 "learning_rate": 1e-3,
                 "warmup_steps": 1,
                 "loss": {"kl": 0.0},
+                # A reference that says nothing leaves nothing to recover.
+                "warm_start": {"steps": 12, "samples": 4, "learning_rate": 1e-2, "warmup_steps": 1},
                 "reward": {"answer": 0.0, "recovered": 1.0, "dense": 0.5},
                 "task": {"name": "toy-records", "tokens": 32, "count": 6, "clozes": 0.5},
             },
@@ -272,7 +319,8 @@ def test_a_run_without_labels_goes_on_after_a_kill_with_the_same_metrics(make_po
     def trained(folder, config, *, resume=False):
         records = []
         reward = build_reward(config.reward)
-        Trainer(make_policy(), samples, reward, config, folder=folder, observe=records.append).train(resume=resume)
+        told = {"folder": folder, "observe": records.append, "oracle": ideal_memories}
+        Trainer(make_policy(), samples, reward, config, **told).train(resume=resume)
         return [{k: v for k, v in one.items() if k != "clock"} for one in records if one["kind"] == "step"]
 
     whole = trained(tmp_path / "whole", config)

@@ -1,6 +1,6 @@
 """Rewards without labels: what a rollout's memories are worth to the frozen reference, as `worth.py` measures it.
 
-    recovered    R of the last memory for the sentences of the document that the question points at
+    recovered    R of the last memory for what the reference answers from the document's own words (targets.py)
     clozes       a share of the samples asks for words of their own text instead of what they asked; the verifier judges
     dense        d_k = R(m_k) - R(m_{k-1}): which step gained it or lost it, as credit of that step's conversation alone
 
@@ -14,10 +14,10 @@ of another sample that its question points at, or none: a memory earns nothing f
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks import Sample
@@ -26,10 +26,11 @@ from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.rewards import RewardResult
+from bookwheel.lab.training.targets import MARKS, expect_answers, find_sentences
 from bookwheel.lab.training.workflows import Episode
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import Prompts, prompts_for
-from bookwheel.reading.worth import MemoryScorer, Target, find_targets
+from bookwheel.reading.worth import MemoryScorer, Target
 from bookwheel.text.sentences import list_sentences
 
 # Samples whose scores are held: those of one step, with some room.
@@ -40,15 +41,16 @@ _LEAST_WORDS: Final = 3
 _MOST_WORDS: Final = 60
 # A cloze asks for a quarter of its sentence, at most for so many words.
 _MOST_ASKED: Final = 4
-_MARKS: Final = " .!?。！？;；,，"
 
 
-class _SampleScorer(NamedTuple):
+@dataclass(slots=True)
+class _SampleScorer:
     """What the rollouts of one sample are scored by, one after the other."""
 
     scorer: MemoryScorer
-    targets: list[Target]
-    turn: asyncio.Lock
+    targets: list[Target] | None = None
+    """None until the first rollout needs them."""
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class LikelihoodCredit:
@@ -84,13 +86,15 @@ class LikelihoodCredit:
         if not (weights.recovered or weights.dense) or not episode.steps:
             return result
         one = self._open_scorer(sample)
-        if not one.targets:
-            return result
         memories = [step.after.text for step in episode.steps]
         memories = ["", *memories] if weights.dense else memories[-1:]
         # The rollouts of a group write many memories alike: each is scored once.
         async with one.turn:
-            scores = [(await one.scorer.score(memory, one.targets)).recovered or 0.0 for memory in memories]
+            if one.targets is None:
+                one.targets = await expect_answers(sample, one.scorer, self._model, self._config)
+            if not (targets := one.targets):
+                return result
+            scores = [(await one.scorer.score(memory, targets)).recovered or 0.0 for memory in memories]
         changes = [after - before for before, after in pairwise(scores)]
         # The answer's conversation writes no memory.
         fits = weights.dense > 0 and len(changes) + 1 == len(episode.conversations)
@@ -108,7 +112,7 @@ class LikelihoodCredit:
                 self._held.clear()
             prompts = prompts_for(self._config.plan, sample.question)
             scorer = MemoryScorer(self._model, prompts, self._find_control(sample.id, sample.question))
-            self._held[key] = _SampleScorer(scorer, find_targets(sample.question, sample.text), asyncio.Lock())
+            self._held[key] = _SampleScorer(scorer)
         return self._held[key]
 
     def _find_control(self, name: str, question: str) -> str:
@@ -119,8 +123,8 @@ class LikelihoodCredit:
                 other = self._samples[place]
             except InputError:
                 continue
-            if other.question != question and (found := find_targets(other.question, other.text)):
-                return found[0].past
+            if other.question != question and (found := find_sentences(other.question, other.text)):
+                return found[0].text.rstrip(MARKS)
         return ""
 
 
@@ -157,7 +161,7 @@ def find_clozes(text: str, random: Random, count: int) -> list[Target]:
     random.shuffle(sentences)
     clozes = []
     for sentence in sentences:
-        words = sentence.rstrip(_MARKS).split()
+        words = sentence.rstrip(MARKS).split()
         if not _LEAST_WORDS <= len(words) <= _MOST_WORDS:
             continue
         asked = max(1, min(_MOST_ASKED, len(words) // 4))

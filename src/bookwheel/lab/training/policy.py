@@ -225,10 +225,9 @@ class Policy:
         with self._sampling:
             return (self._snapshot or self._scorer).score(rows).logprobs
 
-    @torch.no_grad()
-    def score_by_reference(self, *batches: Sequence[Row]) -> list[Tensor]:
-        """Return log-probabilities of each batch by the frozen reference, or by the model without its adapters."""
-        scorer = self._reference or self._scorer
+    @contextmanager
+    def by_reference(self) -> Iterator[RowScorer]:
+        """Give the frozen reference, or the model without its adapters."""
         with ExitStack() as stack:
             if self._shards and self._shards.reference:
                 stack.enter_context(self._shards.as_reference())
@@ -236,6 +235,12 @@ class Policy:
                 if not hasattr(self.model, "disable_adapter"):
                     raise ConfigError("a KL term needs a reference: call freeze_reference first, or set kl = 0")
                 stack.enter_context(self.model.disable_adapter())
+            yield self._reference or self._scorer
+
+    @torch.no_grad()
+    def score_by_reference(self, *batches: Sequence[Row]) -> list[Tensor]:
+        """Return log-probabilities of each batch by the reference."""
+        with self.by_reference() as scorer:
             return [scorer.score(rows).logprobs for rows in batches]
 
     def freeze_reference(self, weights: Mapping[str, Tensor] | None = None) -> Any:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -136,6 +137,7 @@ class PolicyModel:
         self._sampling: Sampling | None = None
         self._exact_ids: dict[tuple[Message, ...], tuple[int, ...]] = {}
         self.policy = policy
+        self._budget = budget
         self._sampler = sampler or _BatchQueue(policy, budget)
         self._scoring = asyncio.Lock()
         self._scores_by_reference = False
@@ -153,10 +155,11 @@ class PolicyModel:
         return model
 
     def by_reference(self) -> PolicyModel:
-        """Return the same model with judgements and likelihoods of the frozen reference."""
+        """Return the same model with replies, judgements and likelihoods of the frozen reference."""
         model = object.__new__(PolicyModel)
         model.__dict__.update(self.__dict__)
         model._scores_by_reference = True
+        model._sampler = _BatchQueue(self.policy, self._budget, by_reference=True)
         return model
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
@@ -289,9 +292,10 @@ def _count(prompt: tuple[int, ...], written: int, began: float) -> Usage:
 class _BatchQueue:
     """Collects requests and samples them together as soon as no new ones arrive."""
 
-    def __init__(self, policy: Policy, budget: int) -> None:
+    def __init__(self, policy: Policy, budget: int, *, by_reference: bool = False) -> None:
         self._policy = policy
         self._budget = budget
+        self._by_reference = by_reference
         self._pending: list[tuple[GenerationRequest, asyncio.Future[GenerationResult]]] = []
         self._task: asyncio.Task[None] | None = None
 
@@ -324,6 +328,7 @@ class _BatchQueue:
 
     def _generate(self, requests: Sequence[GenerationRequest]) -> list[GenerationResult]:
         ranks.claim_device()
-        with name_memory_setting("rollout_tokens"), self._policy.sampling() as model:
-            limit, stop = self._policy.sharing_limit, self._policy.stop_ids
+        limit, stop = self._policy.sharing_limit, self._policy.stop_ids
+        with name_memory_setting("rollout_tokens"), self._policy.sampling() as sampled, ExitStack() as stack:
+            model = stack.enter_context(self._policy.by_reference()).model if self._by_reference else sampled
             return generate(model, requests, stop=stop, budget=self._budget, sharing_limit=limit)

@@ -1,0 +1,101 @@
+"""What a memory should make likelier where nobody knows the answer: what the frozen reference says, the words in hand.
+
+    s_1 … s_n   the sentences that the question points at, in the document's order
+    P_i         s_i and, one hop on, the sentences that the words it brings in point at
+    y_i         what the reference answers from P_i as its notes: a target, which P_i says
+    m           the reference's memory after it read s_1 … s_n one after the other, and nothing else
+    targets     the y_i that m tells the most of; where it tells of none, those that P_i tells the most of
+
+    asked oak near    oak near elm .   elm has red .     y_1 red: the first sentence alone would answer nothing
+    asked oak at      oak at mill .    oak at quay .     y_1 mill, y_2 quay; m is "oak at quay", and y_1 counts no more
+
+That a later sentence overrules an earlier one stands in no text. It is the reader that knows it, or does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Final
+
+from bookwheel.documents.opening import TextDocument
+from bookwheel.lab.tasks import Sample
+from bookwheel.lab.training.config import TrainConfig
+from bookwheel.models.base import Model
+from bookwheel.plan import Sampling
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.registry import load_way
+from bookwheel.reading.worth import MemoryScorer, Target, choose_best, point_at
+from bookwheel.text.ranking import list_words
+from bookwheel.text.sentences import list_sentences
+from bookwheel.types import Step
+
+MARKS: Final = " .!?。！？;；,，"
+"""What a sentence ends with that a note does not."""
+_GREEDY: Final = Sampling(temperature=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointedSentence:
+    """A sentence that a question points at."""
+
+    text: str
+    notes: str
+    """It and what it points at, a sentence a line, as notes are written."""
+
+
+def find_sentences(question: str, text: str) -> list[PointedSentence]:
+    r"""Return the sentences that a question points at, in the text's order.
+
+    >>> find_sentences("oak near", "Oak near elm. It rained. Elm has red.")[0].notes
+    'Oak near elm\nElm has red'
+    """
+    sentences = list(dict.fromkeys(list_sentences(text)))
+    asked, pointed = set(list_words(question)), sorted(point_at(question, sentences))
+    others = [at for at in range(len(sentences)) if at not in pointed]
+    found = []
+    for at in pointed:
+        added = " ".join(word for word in list_words(sentences[at]) if word not in asked)
+        hops = [others[place] for place in point_at(added, [sentences[other] for other in others])]
+        notes = "\n".join(sentences[one].rstrip(MARKS) for one in sorted([at, *hops]))
+        found.append(PointedSentence(text=sentences[at], notes=notes))
+    return found
+
+
+async def expect_answers(sample: Sample, scorer: MemoryScorer, model: Model, config: TrainConfig) -> list[Target]:
+    """Return what the model answers to a sample's question from the document's own sentences."""
+    question, plan = sample.question, config.plan
+    sentences, prompts = find_sentences(question, sample.text), prompts_for(plan, question)
+
+    async def answer(notes: str) -> Target:
+        asked = prompts.turn("recall", question=question, memory=notes)
+        reply = await model.reply(asked, limit=plan.answer_tokens, sampling=_GREEDY)
+        return Target(text=reply.text.strip(), cue=question, past=notes)
+
+    answers = await asyncio.gather(*(answer(one.notes) for one in sentences))
+    targets = list({one.text: one for one in answers if one.text}.values())
+    if len(targets) < 2:  # noqa: PLR2004 - nothing to choose
+        return targets
+    alone = await _read_alone([one.text for one in sentences], config.brief or question, model, config)
+    told = [await scorer.score(alone, [one]) for one in targets]
+    best = choose_best([one.bits for one in told]) or choose_best([one.possible or 0.0 for one in told])
+    return [targets[at] for at in best]
+
+
+async def _read_alone(sentences: Sequence[str], question: str, model: Model, config: TrainConfig) -> str:
+    """Return the memory after each sentence was read as a piece of its own."""
+    text, steps, way = "", tuple[Step, ...](), load_way(config.way)
+    plan = replace(config.plan, sampling=_GREEDY)
+    for sentence in sentences:
+        text += f"{sentence}\n"
+        async with aclosing(way(TextDocument(text), question, model, plan, steps)) as events:
+            async for event in events:
+                if not isinstance(event, Step):
+                    break
+                steps = (*steps, event)
+                # What comes next is the answer, which nobody needs.
+                if event.chunk.end == len(text):
+                    break
+    return steps[-1].after.text if steps else ""

@@ -127,6 +127,8 @@ def test_a_report_can_be_laid_out_anew_and_two_be_compared(tmp_path, capsys):
         (["eval", "--task", "vt", "--length", "3", "--model", "scripted"], "3"),
         (["eval", "none.toml"], "cannot be read"),
         (["eval", "--samples", "none.jsonl", "--model", "scripted"], "none.jsonl"),
+        (["eval", "--samples", "none.jsonl", "--count", "2"], "of a file all samples are read"),
+        (["eval", "--samples", "none.jsonl", "--official", "x"], "is for --as-published"),
         (["eval", "--report", "none"], "none"),
         (["eval", "--compare", "none", "nothing"], "none"),
     ],

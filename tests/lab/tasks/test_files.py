@@ -102,6 +102,16 @@ def test_a_bad_line_is_named_by_file_and_number(line, message, tmp_path):
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("begin", "what"),
+    [(b"PK\x03\x04", "unpack it"), (b"version https://git-lfs", "lfs pull"), (b"<!DOCTYPE html>", "web")],
+)
+def test_what_came_in_place_of_a_file_is_named(tmp_path, begin, what):
+    (tmp_path / "set.json").write_bytes(begin + b" and more")
+    with pytest.raises(InputError, match=what):
+        list(read_samples(tmp_path / "set.json"))
+
+
 def test_an_odd_record_is_skipped_and_counted_by_its_reason(tmp_path):
     path = tmp_path / "mixed.jsonl"
     empty = '{"question": " ", "document": "d", "answer": "a"}\n'

@@ -284,6 +284,11 @@ def test_an_index_file_is_filled_from_its_pool(tmp_path):
         ({**NEEDLE, "input": "Tell me."}, "thirteen tasks"),
         ({**LONGMEMEVAL, "haystack_dates": []}, "haystack_dates"),
         ({**MRCR, "prompt": "[]"}, "list of messages"),
+        (
+            {"question": "q", "answer": "a", "context": [["T", ["a"]]], "supporting_facts": []},
+            "give the file by --data",
+        ),
+        ({"title": "T", "paragraphs": [{"context": "a", "qas": []}]}, "give the file by --data"),
         ({**MRCR, "answer": None}, "gold answer is null"),
         ({**LONGMEMEVAL, "answer": None}, "gold answer is null"),
         ({"context_window_text": "x", "question": "q", "answer": None}, "gold answer is null"),

@@ -319,6 +319,8 @@ def test_every_row_has_a_measure_or_a_judge():
     assert all(spec.metric or "--judge" in spec.differs for spec in SPECS)
     assert find_spec("locomo-adversarial").metric == "locomo_absent"
     assert find_spec("passage_count_e").metric == "number_share"
+    assert find_spec("eval_50").metric == find_spec("eval_qa_1_8192").metric == "official"
+    assert find_spec("eval_niah_multikey_1_16384").metric == "string_match_all"
 
 
 @pytest.mark.parametrize("limit", [64, 6])

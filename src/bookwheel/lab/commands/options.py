@@ -45,7 +45,7 @@ class GridOptions(FieldOptions):
     ways: Annotated[Texts, Option(name="--way")] = ()
     "A way of reading; may be given again."
     samples: Annotated[Texts, Option(name="--samples")] = ()
-    "A JSONL file of samples; may be given again."
+    "A file of samples, ours or a benchmark's own: JSON, JSON Lines or Parquet; may be given again."
     languages: Annotated[Texts, Option(name="--language")] = ()
     "A language of the samples, for tasks that have several; may be given again."
     options: Annotated[Texts, Option(name="--option")] = ()
@@ -104,11 +104,23 @@ def merge_settings(source: str | None, options: EvalOptions) -> Evaluation:
     if source is None:
         changes["options"] = assign_task_options(given, grid.tasks)
         specs = tuple(_apply_connection(spec, models) for spec in named or (ModelSpec(name="local"),))
-        return Evaluation(**changes, models=specs, plan=_merge_plan(options, {}))
+        return _refuse_idle(Evaluation(**changes, models=specs, plan=_merge_plan(options, {})), changes)
     loaded = Evaluation.load(source)
     specs = tuple(_apply_connection(spec, models) for spec in named or loaded.models)
     changes["options"] = assign_task_options(given, changes.get("tasks", loaded.tasks), loaded.options)
-    return replace(loaded, **changes, models=specs, plan=_merge_plan(options, dict(loaded.plan)))
+    return _refuse_idle(replace(loaded, **changes, models=specs, plan=_merge_plan(options, dict(loaded.plan))), changes)
+
+
+def _refuse_idle(evaluation: Evaluation, given: Mapping[str, Any]) -> Evaluation:
+    """Return the settings; InputError for a flag that would do nothing, where people would pay for what they left."""
+    if not evaluation.tasks and given.keys() & {"count", "lengths"}:
+        raise InputError(
+            "--count and --length are for tasks: of a file all samples are read, each as long as it is. Cut the file "
+            "to read fewer"
+        )
+    if "official" in given and not evaluation.as_published:
+        raise InputError("--official is for --as-published")
+    return evaluation
 
 
 def _apply_connection(spec: ModelSpec, options: EvalModelOptions) -> ModelSpec:

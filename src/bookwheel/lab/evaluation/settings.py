@@ -108,7 +108,7 @@ class Evaluation:
     lengths: tuple[AtLeastOne, ...] = ()
     """Tokens of a document."""
     samples: tuple[str, ...] = ()
-    """JSONL files of samples, beside or in place of tasks and lengths."""
+    """Files of samples, ours or a benchmark's own, beside or in place of tasks and lengths."""
     ways: tuple[str, ...] = ("sequential",)
     models: tuple[ModelSpec, ...] = (ModelSpec(name="local"),)
     count: AtLeastOne = 50
@@ -124,7 +124,7 @@ class Evaluation:
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Options by task, such as `vt = { hops = 8 }`; `bookwheel data tasks` lists them."""
     data: str | None = None
-    """The folder of data sets that some tasks are made from."""
+    """The folder of data sets that some tasks are made from, or one file of questions."""
     plan: Mapping[str, Any] = field(default_factory=dict)
     """On top of the plan that each model recommends."""
     concurrency: AtLeastOne = 8

@@ -149,6 +149,14 @@ _HEAD: Final = 400
 _ONE_A_LINE: Final = re.compile(r"[^\n]*\}\s*\n\s*\{")
 
 
+# What a download may be in place of the file that was wanted, by its first letters.
+_NO_RECORDS: Final = {
+    b"pk\x03\x04": "a zip archive: unpack it, and give the files in it",
+    b"version https://": "a pointer to the file, as git has it without LFS: `git lfs pull` fetches the file itself",
+    b"<!doctype html": "a page of the web: download the file itself",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class BrokenRecord:
     """A line of JSON Lines that is no JSON."""
@@ -163,10 +171,12 @@ def read_records(path: Path) -> Iterator[tuple[int, str, Any]]:
     """
     try:
         with path.open("rb") as file:
-            is_parquet = file.read(4) == b"PAR1"
+            head = file.read(16).lower()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error}") from error
-    if is_parquet:
+    if what := next((what for begin, what in _NO_RECORDS.items() if head.startswith(begin)), ""):
+        raise InputError(f"{path} is {what}")
+    if head.startswith(b"par1"):
         yield from _read_parquet(path)
         return
     text = read_text(path)

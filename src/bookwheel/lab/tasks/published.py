@@ -69,6 +69,16 @@ def _extract(reply: str, metric: str, golds: tuple[str, ...]) -> float | None:
 _CUT: Final = "a prompt beyond the window is not cut in the middle: the sample does not fit"
 
 
+_MEMAGENT: Final = PublishedSpec(
+    benchmark="MemAgent",
+    tasks="*",
+    prompt=prompts.ask_memagent,
+    reply_tokens=1024,
+    temperature=0.7,
+    top_p=0.95,
+    own_prompts=True,
+    differs="it is a way of reading, here `sequential` in its words",
+)
 _LONGBENCH: Final = PublishedSpec(
     benchmark="LongBench",
     tasks="(?:*)(?:_e)?",
@@ -119,17 +129,8 @@ SPECS: Final = (
     _RULER.of("cwe", "string_match_all", reply_tokens=120),
     _RULER.of("fwe", "string_match_all", reply_tokens=50),
     _RULER.of("qa_[12]", "string_match_part", reply_tokens=32),
-    PublishedSpec(
-        benchmark="MemAgent",
-        tasks=r"(?:memagent_)?hqa\w*|eval_\d+",
-        metric="official",
-        prompt=prompts.ask_memagent,
-        reply_tokens=1024,
-        temperature=0.7,
-        top_p=0.95,
-        own_prompts=True,
-        differs="it is a way of reading, here `sequential` in its words",
-    ),
+    _MEMAGENT.of(r"(?:memagent_)?hqa\w*|eval_(?:qa_[12]_)?\d+", "official"),
+    _MEMAGENT.of(r"eval_(?:niah_\w+|vt|cwe|fwe)_\d+", "string_match_all"),
     _LONGBENCH.of("narrativeqa|qasper|multifieldqa_en|hotpotqa|2wikimqa|musique", "qa_f1"),
     _LONGBENCH.of("triviaqa", "qa_f1", first_line=True),
     _LONGBENCH.of("multifieldqa_zh", "qa_f1_zh"),
@@ -262,7 +263,11 @@ class PublishedSpecs:
         """Return the sample as it was asked and is judged as published; InputError says what that needs."""
         spec = find_spec(sample.task)
         if spec is None:
-            raise InputError(f"nothing is published for the task {sample.task!r}; leave out --as-published")
+            named = ", ".join(dict.fromkeys(spec.benchmark for spec in SPECS))
+            raise InputError(
+                f"nothing is published for the task {sample.task!r}, which the record or the name of its file says: "
+                f"give a file of {named} the name that it was downloaded under, or leave out --as-published"
+            )
         asked = spec.prompt(
             prompts.Checkout(self._folder, spec.source), prompts.AskedSample(sample, record or {}, path)
         )

@@ -45,6 +45,13 @@ def _keep(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield dict(values)
 
 
+def _refuse_questions(_values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    raise ValueError(
+        "it is a question with its paragraphs, as HotpotQA, MuSiQue and SQuAD have them: give the file by --data, with "
+        "--task hqa and a --length"
+    )
+
+
 def _of(fields: str, adapt: Adapter, without: str = "") -> RecordFormat:
     return RecordFormat(frozenset(fields.split()), adapt, frozenset(without.split()))
 
@@ -52,7 +59,8 @@ def _of(fields: str, adapt: Adapter, without: str = "") -> RecordFormat:
 # The first that fits counts; a record that fits none is one of ours.
 _FORMATS: Final = (
     _of("document", _keep),
-    _of("paragraphs", _keep),
+    _of("paragraphs", _refuse_questions),
+    _of("context supporting_facts", _refuse_questions),
     _of("qa conversation", dialogues.adapt_locomo),
     _of("qa session_1", dialogues.adapt_locomo),
     _of("haystack_sessions", dialogues.adapt_longmemeval),
@@ -89,7 +97,7 @@ def adapt_record(
     """
     names = values.keys()
     adapt = next((one.adapt for one in _FORMATS if one.fields <= names and not one.without & names), _keep)
-    if isinstance(values.get("context"), list):
+    if isinstance(values.get("context"), list) and adapt is not _refuse_questions:
         values = {**values, "context": documents.resolve_numbers(values, pool)}
     for record in adapt(values):
         yield visual.open_files(record, path, pool) if visual.FILES in record else record

@@ -135,6 +135,10 @@ def _cut_ending(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == "e" else word  # noqa: PLR2004
 
 
+def is_verb(word: str) -> bool:
+    return word in AUXILIARIES or word in IRREGULAR or word.endswith("ed")
+
+
 def find_content(row: Iterable[str]) -> set[str]:
     """Return the stems of the words that say something."""
     return {stem(word) for word in row if word not in FUNCTION_WORDS}

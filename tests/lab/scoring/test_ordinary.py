@@ -76,6 +76,31 @@ RIGHT = [
     ("contains", "几点关门？", "下午五点", "开放到下午五点"),
     ("contains", "What is the maximum fine?", "€500", "The fine ranges from €50 minimum to €500."),
     ("contains", "Who was king after Ada?", "Bram Voss", "Bram Voss had been the duke before he followed her."),
+    ("contains", "What did they find?", "a bronze bell", "A bell made of bronze."),
+    ("contains", "Why did she close it?", "an allergy to flour", "flour allergy"),
+    ("contains", "Why was it cancelled?", "the singer was ill", "It was due to the singer being ill."),
+    ("contains", "Why was it cancelled?", "the organist broke his wrist", "Their organist had broken his wrist."),
+    (
+        *("contains", "Why is the list copied?", "the caller still needs the original order"),
+        "Because the original ordering must be preserved for the caller, which still relies on it.",
+    ),
+    (
+        *("contains", "Where did he hide it?", "under the loose floorboard by the stove"),
+        "He hid it beneath a loose floorboard next to the stove, then covered the spot with the rug.",
+    ),
+    ("contains", "How far from the wall must the stove stand?", "40 cm", "It must stand at least 40 cm away."),
+    ("contains", "How much notice must be given?", "90 days", "not less than ninety (90) days' notice"),
+    ("contains", "How many cars can the ferry carry?", "60", "The ferry can carry up to 60 cars."),
+    ("contains", "Who signed?", "Ada Quill", "It could be either of them, but Ada Quill signed it."),
+    ("contains", "Who may sign?", "the mayor or the clerk", "The mayor or the clerk; either of them may sign."),
+    ("all_of", "Which parts?", "a drive belt|a hopper lid", "A lid for the hopper, and a drive belt."),
+    ("all_of", "Which features?", "dark mode|export to CSV", "- CSV export\n- dark mode"),
+    ("set_f1", "Which features?", "dark mode|export to CSV", "- CSV export\n- dark mode"),
+    ("all_of", "Which firms?", "Halden & Sons|Northspan", "Halden & Sons and Northspan."),
+    ("set_f1", "Which firms?", "Halden & Sons|Northspan", "Halden & Sons and Northspan."),
+    ("all_of", "Which towns?", "Linz|Graz", "They went to Linz, Graz and others."),
+    ("all_of", "What is needed?", "salt|pepper", "You need salt and pepper and not much else."),
+    ("all_of", "要带什么？", "雨衣|手电筒", "请带雨衣、手电筒，午饭不用带。"),
 ]
 WRONG = [
     ("contains", "Did the vote pass?", "Yes|by 12 votes", "No, it failed by 12 votes."),
@@ -126,6 +151,31 @@ WRONG = [
     ("contains", "When?", "12:00", "ten to noon"),
     ("contains", "How many?", "2.60", "two and a half dozen"),
     ("contains", "How much?", "25 nm", "25 newton metres"),
+    ("contains", "Why was it cancelled?", "the singer was ill", "The singer's wife was ill."),
+    ("contains", "Why was it cancelled?", "the singer was ill", "The singer was not ill; it rained."),
+    ("contains", "Why is it copied?", "the caller still needs the original order", "The caller needs a sorted list."),
+    (
+        *("contains", "Why is it copied?", "the caller still needs the original order"),
+        "The caller no longer needs the original order.",
+    ),
+    (
+        *("contains", "Why is it copied?", "the caller still needs the original order"),
+        "The sorter still needs the original order.",
+    ),
+    ("contains", "What happened?", "the old man bit the dog", "The old man was bitten by the dog."),
+    ("contains", "When is it due?", "14 March", "14 March and 21 March; it could be either of them."),
+    (
+        "contains",
+        "When is it due?",
+        "14 March",
+        "It names 14 March and 21 March. It isn't entirely clear which applies.",
+    ),
+    ("contains", "线上占多少？", "37%", "37%和12%，文中无法确定是哪一个。"),
+    ("contains", "How many came?", "40", "At least 40 came."),
+    ("contains", "How old must one be?", "18", "One must be more than 18."),
+    ("all_of", "What does he play?", "accordion|banjo", "He plays the accordion, the banjo and the violin."),
+    ("all_of", "Which parts?", "a drive belt|a hopper lid", "It has a drive belt, a hopper lid and a set of burrs."),
+    ("all_of", "附赠什么？", "杯刷|收纳袋", "附赠杯刷、收纳袋和说明书。"),
 ]
 
 

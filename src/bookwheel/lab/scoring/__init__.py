@@ -1,8 +1,8 @@
 """Scores for answers: pure metrics by name."""
 
+from bookwheel.lab.scoring.lists import all_of, set_f1, share_of
 from bookwheel.lab.scoring.metrics import (
     METRICS,
-    all_of,
     choice,
     contains,
     exact,
@@ -11,8 +11,6 @@ from bookwheel.lab.scoring.metrics import (
     load_metric,
     score_answer,
     score_missing_answer,
-    set_f1,
-    share_of,
     unanswerable,
 )
 from bookwheel.lab.scoring.published import (

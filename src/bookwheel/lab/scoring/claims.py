@@ -74,7 +74,7 @@ def answers_otherwise(answer: str, gold: str, question: str) -> bool:
         return False
     sentences = {one.sentence for one in own}
     # A clause that begins with a verb has no subject of its own.
-    rivals = [one for one in clauses if not (one.has_gold or _is_verb(one.row[0])) and one.sentence in sentences]
+    rivals = [one for one in clauses if not (one.has_gold or lexicon.is_verb(one.row[0])) and one.sentence in sentences]
     if _has_number(part):
         unit = _find_units(part)
         rivals = [one for one in rivals if _find_units(one.row) & unit]
@@ -154,12 +154,8 @@ def _split(answer: str) -> Iterable[list[str]]:
 def _drops_subject(row: Sequence[str]) -> bool:
     """Return whether a clause speaks of what the one before speaks of: "… and opened in 1932", "…，1956年重修"."""
     if row[0] in {"and", "but"}:
-        return len(row) > 1 and _is_verb(row[1])
+        return len(row) > 1 and lexicon.is_verb(row[1])
     return row[0] in "于在并后至从由到直是" or (row[0][0].isdigit() and any(map(_is_han, row)))
-
-
-def _is_verb(word: str) -> bool:
-    return word in lexicon.AUXILIARIES or word in lexicon.IRREGULAR or word.endswith("ed")
 
 
 def _find_content(row: Sequence[str]) -> set[str]:

@@ -32,7 +32,7 @@ from bookwheel.text.quantities import UNITS
 
 # Tokens before a gold that a denial reaches over: "was not in fact Ada Quill".
 _REACH: Final = 4
-_DENIALS: Final = lexicon.words(
+DENIALS: Final = lexicon.words(
     "not never neither nor isnt wasnt arent werent isn wasn dont doesnt didnt cannot cant except excluding unlike "
     "without no"
 )
@@ -63,6 +63,12 @@ _OPEN_PAIRS: Final = frozenset(
 _FALSE_PAIRS: Final = frozenset({(word, "that") for word in ("false", "untrue", "wrong", "incorrect", "doubtful")})
 # "Perhaps Ada, perhaps Bram" names two and decides for none.
 _HEDGES: Final = lexicon.words("perhaps maybe possibly")
+# "Either of them", said of what stands before.
+_UNDECIDED: Final = re.compile(
+    r"\beither (?:one|of (?:them|these|the two))\b|(?:无法|不能|难以)(?:确定|判断).{0,3}哪|两者都有可能|"
+    r"(?:\bnot|n['’]t|\bun)\s?(?:\w+\s){0,2}?(?:clear|certain|sure|say|tell|decide|know)\s(?:\w+\s)?which\b",
+    re.IGNORECASE,
+)
 _WRONG: Final = frozenset({"wrong", "incorrect", "false", "untrue", "mistaken"})
 _AFTER_OR: Final = frozenset({"so", "more", "less", "thereabouts", "later", "earlier", "about", "around", "rather"})
 _CHINESE_DENIAL: Final = re.compile(r"(?:不是|并非|而非|不会是|绝非|没有|不在|除了|而不是|[不非未无])的?$")
@@ -81,6 +87,11 @@ def asserts_any(answer: str, golds: Iterable[str], *, question: str = "", alone:
     """
     wanted = {gold: words(gold) for gold in golds}
     rivals = list(wanted.values()) if alone else None
+    undecided = _UNDECIDED.search(answer) if alone else None
+    if undecided:
+        wanted = {
+            gold: part for gold, part in wanted.items() if "or" in part or mentions(answer[undecided.end() :], gold)
+        }
     found = (gold for gold, part in wanted.items() if _is_asserted(_list_tokens(answer, part), part, rivals, question))
     return next(found, None)
 
@@ -101,7 +112,7 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
     dense = [at for at, token in enumerate(row) if token != BREAK]
     bare = [row[at] for at in dense]
     # Where the question itself is about what is not so, "Edward was not crowned" is its answer.
-    denies = bool(_DENIALS & set(words(question))) or "不" in question or "没" in question
+    denies = bool(DENIALS & set(words(question))) or "不" in question or "没" in question
     # Clauses that begin with a "perhaps".
     hedges = sum(token in _HEDGES for before, token in pairwise([BREAK, *row]) if before == BREAK)
     longer = [gold for gold in golds or () if len(gold) > len(part)]
@@ -135,7 +146,7 @@ def _denies_before(before: Sequence[str]) -> bool:
             return at < 2 or near[at - 2] != "none"  # noqa: PLR2004 - the word before the pair
         if near[at] in _TURNS:
             return False
-        if near[at] in _DENIALS and following not in _NO_DENIAL:
+        if near[at] in DENIALS and following not in _NO_DENIAL:
             # "no" denies what stands beside it: "no Ada Quill", but "no doubt it was Ada Quill".
             return near[at] != "no" or at == len(near) - 1
     joined = "".join(near)

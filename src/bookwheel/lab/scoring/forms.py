@@ -8,15 +8,20 @@ from around 1520              1520
 his aunt                      aunt
 American                      United States, US, USA
 PX-77-L                       PX77L
+an allergy to flour           flour allergy
+under the floor by the stove  beneath the floor next to the stove: the words that say something, in their order
 """
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
-from bookwheel.lab.scoring.commitment import asserts_any, mentions
+from bookwheel.lab.scoring.commitment import DENIALS, asserts_any, mentions
+from bookwheel.lab.scoring.relevance import has_opposite
 from bookwheel.text import lexicon
-from bookwheel.text.normalization import ARTICLES, words
+from bookwheel.text.normalization import ARTICLES, contains_words, words
+from bookwheel.text.sentences import list_sentences
 
 _NATION_GROUPS: Final = (
     *("american|united states|us|usa|america", "british|united kingdom|uk|britain|great britain", "english|england"),
@@ -36,6 +41,15 @@ _ABOUT: Final = re.compile(
 )
 _ASIDE: Final = re.compile(r"^(.+?)\s*[(（]([^()（）]+)[)）]$")
 _RANKED: Final = re.compile(r"^([^,\d]+?),\s*(?=\d|[A-Z][a-z]+ of )")
+_JOINTS: Final = ("to", "for", "in", "on", "about", "against", "made of")
+_COMPOUND: Final = re.compile(
+    rf"(?:an? |the )?([a-z]+) (?:{'|'.join(_JOINTS)}) (?:(?:an?|the|his|her|its|their) )?(\w+)"
+)
+_NOUN: Final = re.compile(r"(?:an? |the )?(\w+) ([a-z]+)")
+_TURNS: Final = DENIALS | lexicon.words("although though despite nothing nobody")
+_BESIDE: Final = lexicon.words("beneath underneath beside behind next")
+_LONG_REASON: Final = 4
+_SHARE_OF_REASON: Final = 0.75
 _KINDS: Final = frozenset({"inc", "ltd", "city", "company", "corporation"})
 _CHINESE_KIND: Final = re.compile(r"^(.{2,}?)(公司|集团|大学|中学|大道|车站|站|县|市|省|区|镇|村|河|湖|山|岛|寺|人)$")
 _COUNTED: Final = re.compile(r"([\d.,]+)\s?([\u3400-\u9fff]{1,2})")
@@ -63,6 +77,8 @@ def find_other_form(answer: str, golds: Sequence[str], question: str) -> str | N
             return gold
         if any(asserts_any(answer, [form], question=question) for form in list_forms(gold, question)):
             return gold
+        if _says_again(answer, gold, question):
+            return gold
         # "240" to "how many crates?", where the gold is 240 crates in Chinese.
         counted = _COUNTED.fullmatch(gold)
         if counted and counted[2] in question and words(answer) == words(counted[1]):
@@ -75,13 +91,42 @@ def find_other_form(answer: str, golds: Sequence[str], question: str) -> str | N
     return None
 
 
+def _says_again(answer: str, gold: str, question: str) -> bool:
+    """Return whether a sentence says what a gold of several words does, with nothing between; most of a long reason."""
+    part, asked = words(gold), words(question)
+    wanted = _list_content(part)
+    is_reason = "why" in asked
+    if is_reason:
+        wanted = [stem for stem in wanted if stem not in lexicon.find_content(asked)]
+    if len(wanted) < 3 - is_reason or gold[:1].isupper() or not gold.isascii() or lexicon.MONTHS & {*part}:
+        return False
+    for said in map(words, list_sentences(answer)):
+        row = _list_content(said)
+        is_said = contains_words(row, wanted)
+        if is_reason and len(wanted) >= _LONG_REASON and wanted[0] in row:
+            is_said = sum(stem in row for stem in wanted) >= _SHARE_OF_REASON * len(wanted)
+        is_turned = any(bool(group & {*said}) != bool(group & {*part}) for group in (_TURNS, {"or"}))
+        if is_said and not is_turned and not has_opposite(said, part) and _has_agent(said) == _has_agent(part):
+            return True
+    return False
+
+
+def _list_content(row: Sequence[str]) -> list[str]:
+    return [lexicon.stem(word) for word in row if word not in lexicon.FUNCTION_WORDS | _BESIDE]
+
+
+def _has_agent(row: Sequence[str]) -> bool:
+    """Return whether something is done by somebody: "bitten by the dog", but "the floor by the stove"."""
+    return any(word == "by" and lexicon.is_verb(verb) for verb, word in pairwise(row))
+
+
 def _join_groups(groups: Sequence[str]) -> str:
     """Return the pattern of a code whose groups may be set off otherwise; of a telephone number abroad, too."""
     code = "[ ()-]{0,2}".join(groups)
     return rf"(?:{code}|\+\d{{1,3}}[ -]?(?:\(0\)[ -]?)?{code[1:]})" if re.match(r"0\d", code) else code
 
 
-def list_forms(gold: str, question: str) -> list[str]:
+def list_forms(gold: str, question: str = "") -> list[str]:
     """Return the shorter and equal forms that stand for a gold as an answer to the question."""
     return list(dict.fromkeys(form for form in _make_forms(gold.strip(), question) if form and form != gold))
 
@@ -94,6 +139,7 @@ def _make_forms(gold: str, question: str) -> Iterator[str]:
         yield from aside.groups()
         # "1625年（天启五年）" for 天启五年（1625年）
         yield f"{aside[2]} {aside[1]}"
+    yield from _compound(gold)
     if ranked := _RANKED.match(gold):
         yield ranked[1]
     if re.fullmatch(r"\d{3,4}年", gold):
@@ -113,6 +159,14 @@ def _make_forms(gold: str, question: str) -> Iterator[str]:
     if len(parts) == 3 and all(part[:1].isupper() and part.isalpha() for part in parts):  # noqa: PLR2004 - names
         yield f"{parts[0]} {parts[2]}"
         yield f"{parts[1]} {parts[2]}"
+
+
+def _compound(gold: str) -> Iterator[str]:
+    """Yield a noun before another for one behind it, and the reverse; "of" may mean what is inside."""
+    if compound := _COMPOUND.fullmatch(gold):
+        yield f"{compound[2]} {compound[1]}"
+    if noun := _NOUN.fullmatch(gold):
+        yield from (f"{noun[2]} {joint} {noun[1]}" for joint in _JOINTS)
 
 
 def _write_number(number: Sequence[str]) -> Iterator[str]:

@@ -29,15 +29,14 @@ from bookwheel.lab.scoring.choices import is_polar, list_options, picks_gold, pi
 from bookwheel.lab.scoring.claims import answers_otherwise
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
 from bookwheel.lab.scoring.forms import find_other_form
+from bookwheel.lab.scoring.lists import all_of, find_listed, set_f1, share_of
 from bookwheel.lab.scoring.relevance import shares_with_rival
 from bookwheel.lab.scoring.score import NOTHING, Metric, QuestionMetric, Score
 from bookwheel.lab.scoring.selection import settles_on_other
 from bookwheel.lab.scoring.visual import VISUAL, slidevqa_em, slidevqa_f1
 from bookwheel.plugins import list_names, require_plugin
-from bookwheel.text import lexicon
 from bookwheel.text.normalization import (
     ARTICLES,
-    contains_words,
     match_words,
     simplify,
     words,
@@ -84,7 +83,7 @@ def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
     golds = [gold for gold in golds if gold.strip().casefold() not in longer]
     gold = asserts_any(answer, golds, question=question) or find_other_form(answer, golds, question)
     named = next((one for one in golds if mentions(answer, one)), None)
-    if named is None and (listed := _find_listed(answer, golds)):
+    if named is None and (listed := find_listed(answer, golds)):
         return Score(score=1.0, reason=f'holds "{listed}"')
     if gold is not None and not shares_with_rival(answer, gold, question):
         is_settled = settles_on_other(answer, golds, gold, question) or answers_otherwise(answer, gold, question)
@@ -103,21 +102,6 @@ _NOT_STATED: Final = re.compile(
     r"(?:文中|文章)?(?:没有|未)(?:提到|提及|说明)。?"
 )
 _ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+")
-
-
-def _find_listed(answer: str, golds: Sequence[str]) -> str | None:
-    """Return the gold whose parts are all that an answer lists: "1. Dunmuir 2. Corrie" for "Corrie and Dunmuir"."""
-    listed, offers = _split_parts(answer), {"or", "或"} & set(words(answer))
-    golds = [gold for gold in golds if not offers or offers & set(words(gold))]
-    return next((gold for gold in golds if len(listed) > 1 and listed == _split_parts(gold)), None)
-
-
-def _split_parts(text: str) -> set[tuple[str, ...]]:
-    items = (
-        tuple(map(lexicon.stem, words(_BULLET.sub("", piece))))
-        for piece in _SEPARATOR.split(_CHINESE_AND.sub("、", text))
-    )
-    return {item for item in items if item}
 
 
 def choice(answer: str, golds: Sequence[str], question: str = "") -> Score:
@@ -160,112 +144,6 @@ def _measure_overlap(answer_words: list[str], gold: list[str]) -> tuple[float, f
         return 0.0, 0.0, 0.0
     precision, recall = common / len(answer_words), common / len(gold)
     return 2 * precision * recall / (precision + recall), precision, recall
-
-
-def share_of(answer: str, golds: Sequence[str]) -> Score:
-    """Score the share of the golds that stand in the answer; other words around them cost nothing."""
-    if not words_with_articles(answer):
-        return NOTHING
-    parts = {gold: float(asserts_any(answer, [gold], alone=False) is not None) for gold in golds}
-    count = int(sum(parts.values()))
-    return Score(score=count / len(parts) if parts else 0.0, reason=f"holds {count} of {len(parts)}", parts=parts)
-
-
-def all_of(answer: str, golds: Sequence[str]) -> Score:
-    """Score 1 when every gold stands in the answer, and a bare list names nothing else."""
-    share = share_of(answer, golds)
-    extra = _find_extra(answer, [words(gold) for gold in golds]) if share.score == 1 and len(golds) > 1 else ""
-    only = _ONLY.search(answer)
-    is_one = len(golds) > 1 and only is not None and sum(mentions(only[0], gold) for gold in golds) == 1
-    if share.score == 1 and (is_one or _lists_some(answer, golds)):
-        return Score(score=0.0, reason=f"{share.reason}, and says it of some only", parts=share.parts)
-    reason = f'{share.reason}, and names "{extra}" too' if extra else share.reason
-    return Score(score=float(share.score == 1 and not extra), reason=reason, parts=share.parts)
-
-
-def _lists_some(answer: str, golds: Sequence[str]) -> bool:
-    """Return whether a clause lists some of the golds, and another says something of the others."""
-    clauses = [(one, [gold for gold in golds if mentions(one, gold)]) for one in _CLAUSES.split(answer)]
-    clauses = [(one, named) for one, named in clauses if named]
-    if len(clauses) < _TWO:
-        return False
-    extra = [len(words(one)) - sum(len(words(gold)) for gold in named) for one, named in clauses]
-    return extra[0] <= 1 and extra[-1] >= _TWO and not any(set(clauses[0][1]) & set(named) for _, named in clauses[1:])
-
-
-_CLAUSES: Final = re.compile(r"[;；。]|\.\s|\b(?:but|while|whereas)\b")
-_TWO: Final = 2
-
-
-def _find_extra(answer: str, golds: Sequence[list[str]]) -> str:
-    """Return an item that is no gold in an answer that is nothing but a list; empty where there is none."""
-    longest = max(map(len, golds), default=0)
-    body = _INTRODUCTION.sub("", answer.strip())
-    if not any({"和", "及", "与"} & set(gold) for gold in golds):
-        body = _CHINESE_AND.sub("、", body)
-    items = [words(_BULLET.sub("", piece)) for piece in _SEPARATOR.split(body)]
-    if any(len(item) > longest + 1 for item in items):
-        return ""
-    return next((" ".join(item) for item in items if item and not any(contains_words(item, one) for one in golds)), "")
-
-
-_SEPARATOR: Final = re.compile(
-    r"[\n;；、，|]|(?<!\d),|,(?!\d{3}(?!\d))|(?<=\d),\s|\s(?:and|or|&|plus)\s|以及|还有|\s[-–—/]\s|(?<=[^\W\d_])[.。](?:\s|$)"
-)
-_CHINESE_AND: Final = re.compile("(?<=[\u4e00-\u9fff])[和及与](?=[\u4e00-\u9fff])")
-_ONLY: Final = re.compile(r"^\W*(?:only|just)\b[^.;,\n]*", re.IGNORECASE)
-_BULLET: Final = re.compile(r"^\s*(?:[-*•·]|\(?\d{1,2}[.):]|\d{1,2}\.\s)\s*")
-_INTRODUCTION: Final = re.compile(r"^[^:：\n]{0,200}[:：]\s*")
-# An item without a gold that has so many words more than the longest gold is a sentence, and no item.
-_MOST_EXTRA: Final = 3
-
-
-def set_f1(answer: str, golds: Sequence[str]) -> Score:
-    """Score what the answer lists against the set of golds: naming too much costs as much as naming too little.
-
-    Of red and green, "red and green" has 1.0, "red" 0.67 (precision 1, recall 0.5), "red, green, blue, white" too.
-    """
-    if not words_with_articles(answer):
-        return NOTHING
-    wanted = [words(gold) for gold in dict.fromkeys(golds)]
-    items = _split_items(answer, wanted)
-    named = sum(any(contains_words(item, part) for item in items) for part in wanted)
-    wrong = sum(not any(contains_words(item, part) for part in wanted) for item in items)
-    precision = named / (named + wrong) if named + wrong else 0.0
-    recall = named / len(wanted) if wanted else 0.0
-    score = 2 * precision * recall / (precision + recall) if named else 0.0
-    return Score(score=score, reason=f"set F1 {score:.2f}", parts={"precision": precision, "recall": recall})
-
-
-def _split_items(answer: str, golds: Sequence[list[str]]) -> list[list[str]]:
-    """Return the words of each item. Prose around the items is left out."""
-    body = _INTRODUCTION.sub("", answer.strip())
-    longest = max(map(len, golds), default=1)
-    items: list[list[str]] = []
-    for piece in _SEPARATOR.split(body):
-        item = words(_BULLET.sub("", piece))
-        has_gold = any(contains_words(item, gold) for gold in golds)
-        if item and (has_gold or len(item) <= longest + _MOST_EXTRA):
-            items += _split_run(item, golds) if has_gold else [item]
-    return items
-
-
-def _split_run(item: list[str], golds: Sequence[list[str]]) -> list[list[str]]:
-    """Split an item with several values in a row ("A B C D") where all golds are single words of one kind."""
-    if any(len(gold) != 1 for gold in golds):
-        return [item]
-    kinds = {_shape(gold[0]) for gold in golds}
-    values = [[word] for word in item if _shape(word) in kinds]
-    # Most words of a list without separators are golds.
-    is_run = 2 * sum([word] in golds for word in item) > len(item)
-    has_prose = kinds == {"word"} and len(item) > 1 and not is_run
-    return [item] if has_prose or not values else values
-
-
-def _shape(word: str) -> str:
-    if word.isdigit():
-        return f"number of {len(word) // 3}"
-    return "word" if word.isalpha() else "code"
 
 
 def unanswerable(answer: str, golds: Sequence[str]) -> Score:

@@ -53,6 +53,9 @@ _PRESENT: Final = frozenset({"is", "are", "does", "do", "has"})
 _PAST: Final = frozenset({"was", "were", "did", "had"})
 _FORMER: Final = frozenset({"former", "formerly", "previous", "previously"})
 _LATER: Final = frozenset({"then", "afterwards", "later"})
+# Where it is asked what must or can be, the bound is the answer: "at least 40 cm from the wall".
+_RULES: Final = lexicon.words("must may can should need needs needed required allowed")
+_INCLUSIVE: Final = frozenset({("at", "least"), ("at", "most"), ("up", "to")})
 _PLACES: Final = lexicon.words("day page chapter section table figure plate line paragraph step part article clause no")
 _CALLED: Final = lexicon.words("named called christened titled")
 _LIMIT: Final = lexicon.words("maximum max most limit")
@@ -214,6 +217,8 @@ def _is_bound(before: Sequence[str], asked: Sequence[str]) -> bool:
         return True
     pair = tuple(near[-2:])
     if set(asked) & _MOST.get(near[-1] if near else "", frozenset()):
+        return False
+    if set(asked) & _RULES and (pair in _INCLUSIVE or set(near[:1]) & {"no", "not"}):
         return False
     return pair in _BOUNDS and near[:1] != ["no"] and pair not in set(pairwise(asked))
 

@@ -32,11 +32,10 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 import torch
-from train_tiny import measure
+from train_tiny import load_best, measure, warm_up
 
-from bookwheel.lab.training.checkpoint import load_weights
 from bookwheel.lab.training.config import TrainConfig
-from bookwheel.lab.training.launch import build_policy, build_sample_sets, build_trainer
+from bookwheel.lab.training.launch import build_policy, build_sample_sets
 from bookwheel.lab.training.objective import RewardSettings
 from bookwheel.lab.training.records import load_records
 from bookwheel.lab.training.rewards import RewardResult, build_reward
@@ -67,15 +66,6 @@ class Coin:
         """Return a coin's side, and the verdict for the curve."""
         answer = sample.score(episode.answer).score
         return RewardResult(score=float(self._random.random() < 0.5), answer=answer)
-
-
-def warm_up(config: TrainConfig, kind: str, folder: Path) -> None:
-    """Make the warm start, or leave it as it is."""
-    if not (folder / "done").exists():
-        how = replace(config.warm_start, clozes=kind == "clozes")
-        trainer = build_trainer(replace(config, steps=0, warm_start=how), folder)
-        trainer.train(resume=(folder / "checkpoints").exists())
-        (folder / "done").touch()
 
 
 def open_trainer(config: TrainConfig, reward: str, share: float, folder: Path) -> Trainer:
@@ -109,15 +99,15 @@ def main() -> None:
     parser.add_argument("--rewards", nargs="*", choices=tuple(REWARDS), default=tuple(REWARDS))
     given = parser.parse_args()
     torch.set_num_threads(1)
-    config = replace(TrainConfig.load("tiny-cpu"), seed=given.seed, keep_rollouts=0, decay=0.0, checkpoint_every=1000)
-    config = replace(config, steps=given.steps, evaluation=replace(config.evaluation, every=given.steps))
-    config = replace(config, task=replace(config.task, name=given.task))
-    warm_start = replace(config.warm_start, tokens=given.warm_tokens)
-    config = replace(config, warm_start=replace(warm_start, steps=given.warm_steps or warm_start.steps))
+    config = replace(TrainConfig.load("tiny-cpu"), seed=given.seed, keep_rollouts=0)
+    steps = given.warm_steps or config.warm_start.steps
+    start = replace(config.warm_start, steps=steps, tokens=given.warm_tokens, clozes=given.warm == "clozes")
+    config = replace(config, task=replace(config.task, name=given.task), warm_start=start)
     warm = given.out / f"{given.task}-{given.warm}-{given.seed}"
     began = time.perf_counter()
-    warm_up(config, given.warm, warm)
-    config = replace(config, warm_start=replace(config.warm_start, steps=0))
+    warm_up(config, warm)
+    config = replace(config, warm_start=replace(start, steps=0), decay=0.0, checkpoint_every=1000, steps=given.steps)
+    config = replace(config, evaluation=replace(config.evaluation, every=given.steps))
     before = None
     for name in given.rewards:
         weights, clozes = REWARDS[name]
@@ -128,7 +118,7 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
         trainer = open_trainer(changed, name, given.labelled, folder)
         # This is the reference too, which a run of another reward may lack.
-        load_weights(warm / "checkpoints" / "best" / "weights.safetensors", trainer.policy.model)
+        load_best(trainer.policy, warm)
         before = before or measure_lengths(trainer, config, given.far)
         trainer.train()
         steps = [one for one in load_records(folder) if one["kind"] == "step"]

@@ -30,7 +30,7 @@ from bookwheel.lab.evaluation.statistics import wilson_interval
 from bookwheel.lab.training import checkpoint
 from bookwheel.lab.training.advantages import Estimator
 from bookwheel.lab.training.config import TrainConfig
-from bookwheel.lab.training.launch import build_samples, build_trainer
+from bookwheel.lab.training.launch import build_policy, build_samples, build_trainer
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.records import load_records, plot_curves
 from bookwheel.lab.training.rewards import build_reward
@@ -59,6 +59,19 @@ def miscredited(groups: Sequence[Group], size: int) -> list[Row]:
         mean = sum(scores[row.rollout] for row in block) / len(block)
         rows_with_blocks += [replace(row, advantage=scores[row.rollout] - mean) for row in block]
     return rows_with_blocks
+
+
+def warm_up(config: TrainConfig, folder: Path) -> None:
+    """Make the warm start in a folder, or go on with one that was killed; one that is done stays as it is."""
+    if not (folder / "done").exists():
+        trainer = build_trainer(replace(config, steps=0), folder)
+        trainer.train(resume=(folder / "checkpoints").exists())
+        (folder / "done").touch()
+
+
+def load_best(policy: Policy, folder: Path) -> None:
+    """Give a policy the weights that were best in a run."""
+    checkpoint.load_weights(folder / "checkpoints" / "best" / "weights.safetensors", policy.model)
 
 
 def measure(policy: Policy, config: TrainConfig, tokens: int, count: int, data: Path | None = None) -> dict[str, float]:
@@ -102,22 +115,23 @@ def main() -> None:
     began, folders, told = time.perf_counter(), {}, {}
     for name in (name for name in POLICIES if name in {"warm", *given.policies}):
         folders[name] = folder = given.out / f"{name}-{given.seed}"
-        # A run that was killed goes on from its last checkpoint.
-        is_begun = (folder / "checkpoints").exists()
+        processor = time.process_time()
         if name == "warm":
-            trainer = build_trainer(replace(config, steps=0), folder)
+            warm_up(config, folder)
+            policy = build_policy(config)
         else:
-            if not is_begun:
+            # A run that was killed goes on from its last checkpoint.
+            if not (folder / "checkpoints").exists():
                 shutil.copytree(folders["warm"], folder)
             mistaken = partial(miscredited, size=config.group_size)
             trainer = build_trainer(config, folder, rows_of=mistaken if name == "miscredited" else None)
-        processor = time.process_time()
-        trainer.train(resume=is_begun or name != "warm")
+            trainer.train(resume=True)
+            policy = trainer.policy
         processor = time.process_time() - processor
         seconds = sum(one["clock"]["seconds"] for one in load_records(folder))
-        checkpoint.load_weights(folder / "checkpoints" / "best" / "weights.safetensors", trainer.policy.model)
+        load_best(policy, folder)
         lengths = [
-            {"chunks": chunks * times, **measure(trainer.policy, config, config.task.tokens * times, count)}
+            {"chunks": chunks * times, **measure(policy, config, config.task.tokens * times, count)}
             for times, count in ((1, 256), (10, 256), (100, given.far))
         ]
         told[name] = {"seconds": round(seconds), "processor": round(processor), "lengths": lengths}

@@ -85,15 +85,13 @@ class LikelihoodCredit:
         weights = self._weights
         if not (weights.recovered or weights.dense) or not episode.steps:
             return result
-        one = self._open_scorer(sample)
+        if not (targets := await self.find_targets(sample)):
+            return result
         memories = [step.after.text for step in episode.steps]
         memories = ["", *memories] if weights.dense else memories[-1:]
+        one = self._open_scorer(sample)
         # The rollouts of a group write many memories alike: each is scored once.
         async with one.turn:
-            if one.targets is None:
-                one.targets = await expect_answers(sample, one.scorer, self._model, self._config)
-            if not (targets := one.targets):
-                return result
             scores = [(await one.scorer.score(memory, targets)).recovered or 0.0 for memory in memories]
         changes = [after - before for before, after in pairwise(scores)]
         # The answer's conversation writes no memory.
@@ -104,6 +102,14 @@ class LikelihoodCredit:
             parts={**result.parts, "recovered": scores[-1]},
             changes=(*changes, 0.0) if fits else (),
         )
+
+    async def find_targets(self, sample: Sample) -> list[Target]:
+        """Return what the memories of a sample are scored by."""
+        one = self._open_scorer(sample)
+        async with one.turn:
+            if one.targets is None:
+                one.targets = await expect_answers(sample, one.scorer, self._model, self._config)
+            return one.targets
 
     def _open_scorer(self, sample: Sample) -> _SampleScorer:
         key = f"{sample.id} {sample.question}"

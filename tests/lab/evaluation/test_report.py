@@ -261,6 +261,20 @@ def test_equal_errors_are_listed_once_with_their_number():
     assert "7 samples had no answer" in markdown
 
 
+def test_refusals_that_differ_in_name_and_size_are_listed_once():
+    refused = [
+        record(
+            sample=f"s-{n}", outcome=SampleOutcome.REFUSED, score=0.0, error=f"s-{n} has more than {1800 + n} tokens"
+        )
+        for n in range(7)
+    ]
+    codes = [record(sample=f"f-{n}", outcome=SampleOutcome.FAILED, score=0.0, error=f"50{n}") for n in range(2)]
+    markdown, _ = texts(build_report(results(record(sample="fine"), *refused, *codes)))
+    assert "| s-0 has more than 1800 tokens | 7 | s-0 |" in markdown
+    assert "| 500 | 1 | f-0 |" in markdown
+    assert "| 501 | 1 | f-1 |" in markdown
+
+
 NASTY = "<script>alert(1)</script> | </td>\n# x \x1b[31m `$a_b$` [l](http://e) <img src=x>"
 
 

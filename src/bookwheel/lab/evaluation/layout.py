@@ -1,6 +1,7 @@
 """The layout of a report: sections of text and tables, and the files that they are written to."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
@@ -14,7 +15,7 @@ from bookwheel.lab.evaluation.judge import ChoiceEffect
 from bookwheel.lab.evaluation.manifest import summarize_use
 from bookwheel.lab.evaluation.memory_sections import build_memory_sections, list_memory_failures
 from bookwheel.lab.evaluation.plots import draw_plots
-from bookwheel.lab.evaluation.records import flatten
+from bookwheel.lab.evaluation.records import Record, SampleOutcome, flatten
 from bookwheel.lab.evaluation.report import Cell, Contrast, Report, describe_cells, format_seeds
 from bookwheel.lab.evaluation.sections import ReportTable, Section, format_length, format_percent, to_html, to_markdown
 from bookwheel.lab.evaluation.statistics import IntervalEstimate
@@ -22,6 +23,7 @@ from bookwheel.views.html import render_page
 
 _TITLE: Final = "Ways of reading, measured"
 _FAILURE_ROWS: Final = 40
+_NUMBER: Final = re.compile(r"[\d,.]+")
 _LONGEST_CONSTANT: Final = 40
 _LEAST_P: Final = 0.001
 
@@ -274,14 +276,23 @@ def _build_coverage(report: Report) -> Section:
 
 
 def _build_failures(report: Report) -> list[Section]:
-    """Return a section that groups the samples without an answer by their error; none when all were answered."""
+    """Return a section that groups the samples without an answer by their error; none when all were answered.
+
+    Refusals that differ in the sample's name and its numbers alone are one; the first stands for all.
+    """
     if not report.failures:
         return []
-    groups = [((one.model, one.way, str(one.outcome), one.error), one.sample) for one in report.failures]
+
+    def name_kind(record: Record) -> str:
+        is_refused = record.outcome is SampleOutcome.REFUSED
+        return _NUMBER.sub("", record.error.replace(record.sample, "")) if is_refused else record.error
+
+    groups = [((one.model, one.way, str(one.outcome), name_kind(one)), one) for one in report.failures]
     counted = Counter(complaint for complaint, _ in groups)
     example = dict(reversed(groups))
     rows = tuple(
-        (*complaint, str(count), example[complaint]) for complaint, count in counted.most_common(_FAILURE_ROWS)
+        (*complaint[:-1], example[complaint].error, str(count), example[complaint].sample)
+        for complaint, count in counted.most_common(_FAILURE_ROWS)
     )
     missing = sum(not record.is_counted for record in report.failures)
     paragraphs = [f"{len(report.failures) - missing} samples had no answer and count as wrong."]

@@ -122,9 +122,9 @@ _SHARE_ASKED: Final = 0.75
 _OPTION: Final = re.compile(r"(?:^|[\s(])([A-H])[.):]\s*(\S.*?)(?=\s*(?:[\s(][B-H][.):]\s|$))", re.MULTILINE)
 _LETTER: Final = re.compile(
     r"(?i:answer|option|choice|correct(?:\s\w+)?|答案)\W{0,4}(?i:is|are|would be|was|选项|[是为选])?\W{0,6}([A-H])"
-    r"(?![\w'’])|^\W*([A-H])(?:\W|$)|\(([A-H])\)"
+    r"(?![\w'’])|^\W*([A-H])(?=\W|$)|\(([A-H])\)"
 )
-_SECOND_LETTER: Final = re.compile(r"^\W*(?:or|and|或|和|/|,|&)\W*(?:[A-H])(?!\w)")
+_SECOND_LETTER: Final = re.compile(r"^\W*(?:or|and|或|和|/|,|、|&)\W*(?:[A-H])(?!\w)")
 
 
 def list_options(question: str) -> dict[str, str]:

@@ -293,6 +293,12 @@ def test_prompts_of_records_need_no_checkout(tmp_path):
     assert sample.published.temperature is None
     graph = {"prompt": "a -> b\nOperation: parents of b", "answer_nodes": ["a"]}
     assert publish(tmp_path, None, graph).published.messages[0].content == graph["prompt"]
+    counted = {"context_window_text": "x: spam", "question": "How many?", "answer": "[3]"}
+    sent = publish(tmp_path, None, counted).published.messages
+    assert [(one.role, one.content.rpartition("\n")[2]) for one in sent] == [
+        ("system", "x: spam"),
+        ("user", "How many?"),
+    ]
     needle = {
         "input": "I will quiz you about the x afterwards.\nOne.\nWhat is the special x?",
         "outputs": ["7"],

@@ -109,7 +109,11 @@ _LOCOMO: Final = PublishedSpec(
     differs="speakers and the options of adversarial questions are in a fixed order, where theirs is drawn",
 )
 _OOLONG: Final = PublishedSpec(
-    benchmark="OOLONG", tasks="oolong-*", prompt=prompts.ask_oolong, temperature=None, differs=_CUT
+    benchmark="OOLONG",
+    tasks="oolong-*",
+    prompt=prompts.ask_oolong,
+    temperature=None,
+    differs=f"the two parts of the system message are one text, with a line end between them; {_CUT}",
 )
 _HELMET: Final = PublishedSpec(
     benchmark="HELMET",

@@ -250,11 +250,9 @@ def ask_graphwalks(_checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
 
 
 def ask_oolong(_checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
-    """Send the context as a second system message, and the question."""
-    context = Message(role="system", content=str(asked.record["context_window_text"]))
-    return ask_user(
-        str(asked.record["question"]), Message(role="system", content="You are a helpful assistant."), context
-    )
+    """Send the context as the second part of the system message, as servers join parts, and the question."""
+    system = f"You are a helpful assistant.\n{asked.record['context_window_text']}"
+    return ask_user(str(asked.record["question"]), Message(role="system", content=system))
 
 
 def ask_nolima(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:

@@ -18,6 +18,10 @@ from bookwheel.text.questions import (
     ("question", "style"),
     [
         ("Is it open?", Style.POLAR),
+        ("Is it open or not?", Style.POLAR),
+        ("Are dogs or cats allowed?", Style.POLAR),
+        ("Is the roof or the boiler dearer?", Style.SPAN),
+        ("Did more people vote for May or June?", Style.SPAN),
         ("专项资金批下来没有?", Style.POLAR),
         ("他吃了没", Style.POLAR),
         ("为什么没有？", Style.SENTENCE),

@@ -356,3 +356,9 @@ def test_a_count_of_something_in_each_is_none_of_what_it_is_in():
     assert six.answers is not Fit.NO
     _, (two,) = judge("two", "How many hens may I keep?", text)
     assert two.answers is Fit.NO
+
+
+@pytest.mark.parametrize("answer", ["Ada Quill", "Bo Reed"])
+def test_one_of_two_that_the_question_names_may_answer_it(answer):
+    assert sum_up_fits(judge(answer, "Who sold the apples, Ada Quill or Bo Reed?")[1]) is not Fit.NO
+    assert sum_up_fits(judge(answer, f"To whom did {answer} sell the apples?")[1]) is Fit.NO

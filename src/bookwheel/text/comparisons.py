@@ -28,12 +28,12 @@ from bookwheel.text.rows import BRACKETS, choose_columns
 
 _LEAST: Final = re.compile(
     r"\b(?:least|fewe(?:r|st)|less|lowe(?:r|st)|smalle(?:r|st)|shorte(?:r|st)|cheape(?:r|st)|lighte(?:r|st)|earlie(?:r|st)|"
-    r"slowe(?:r|st)|colde(?:r|st)|younge(?:r|st)|narrowe(?:r|st)|first(?!-\w)|minimum|nearest|closest|worst|worse)\b|[更最较]?[少低小短轻早便]|便宜|先|年轻",
+    r"slowe(?:r|st)|colde(?:r|st)|younge(?:r|st)|narrowe(?:r|st)|first(?!-\w)|minimum|neare(?:r|st)|close(?:r|st)|worst|worse)\b|[更最较]?[少低小短轻早便]|便宜|先|年轻",
     re.IGNORECASE,
 )
 _MOST: Final = re.compile(
     r"\b(?:most|more|higher|highest|larger|largest|bigger|biggest|greater|greatest|longe(?:r|st)|olde(?:r|st)|deare(?:r|st)|heavie(?:r|st)|"
-    r"late(?:r|st)|newe(?:r|st)|wider|widest|taller|tallest|costlie(?:r|st)|last|maximum|faste(?:r|st)|best|better|warme(?:r|st)|hotte(?:r|st)|furthest|farthest)\b|"
+    r"late(?:r|st)|newe(?:r|st)|wider|widest|taller|tallest|costlie(?:r|st)|last|maximum|faste(?:r|st)|best|better|warme(?:r|st)|hotte(?:r|st)|f[ua]rthe(?:r|st))\b|"
     r"[更最较]?[多高大长重晚贵久慢老旧]|最新",
     re.IGNORECASE,
 )
@@ -64,7 +64,7 @@ _PAIR: Final = re.compile(
     r"(?:[,:;–—]|\bis|\bare|\bbetween)\s+(?:the\s+)?(?:one\s+from\s+)?(?P<a>[^,:;]+?)\s+(?:or|and)\s+(?:the\s+)?(?:one\s+from\s+)?(?P<b>[^,:;?]+?)\s*[?？]?\s*$",
     re.IGNORECASE,
 )
-_TERM: Final = re.compile(
+TERM: Final = re.compile(
     r"(\d+(?:\.\d+)?) ?(seconds?|secs?|s|minutes?|mins?|min|hours?|hrs?|h|days?|d|weeks?|months?|years?|"
     r"秒|分钟?|小时|[天日]|周|个?月|年)(?![^\W\d_a-zA-Z]|[a-z])"
 )
@@ -84,6 +84,29 @@ HAN: Final = re.compile("[\u3400-\u9fff]")
 _LEAST_ROWS: Final = 2
 _DISTINCT: Final = 0.8
 """Share of a column's cells that differ, where it tells the rows apart; two chairs may have one name."""
+
+
+class Order(NamedTuple):
+    """The words by which a question asks for the most or the least."""
+
+    start: int
+    end: int
+    is_least: bool
+
+
+def find_order(question: str) -> Order | None:
+    """Return what a question asks for; None where that is nothing, or both."""
+    plain = _HOW_MUCH.sub(lambda found: " " * len(found[0]), question)
+    found = [[*pattern.finditer(plain)] for pattern in (_LEAST, _MOST)]
+    if bool(found[0]) is bool(found[1]):
+        return None
+    ones = found[0] or found[1]
+    return Order(ones[0].start(), ones[-1].end(), bool(found[0]))
+
+
+def is_ago(question: str) -> bool:
+    """Return whether days count backwards: the oldest has the earliest."""
+    return _LONG_AGO.search(question) is not None
 
 
 class Comparison(NamedTuple):
@@ -170,10 +193,9 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
     asked = question
     for at in places:
         asked = asked.replace(rows[at][key], " ")
-    asked = _HOW_MUCH.sub(" ", asked)
-    least, most = _LEAST.search(asked), _MOST.search(asked)
+    order = find_order(asked)
     is_one = len(places) == 1 and not _SUPERLATIVE.search(asked)
-    if bool(least) is bool(most) or is_one or (len(places) < len(_find_pair(question))):
+    if order is None or is_one or (len(places) < len(_find_pair(question))):
         return None
     places = places if len(places) > 1 else []
     compared = places or range(len(rows))
@@ -188,8 +210,7 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
     if len(values) < max(_LEAST_ROWS, len(places)):
         return None
     are_times = any(find_dates(rows[at][column]) for at in values) or all(value in _YEARS for value in values.values())
-    is_ago = bool(_LONG_AGO.search(asked)) and are_times
-    best = (min if bool(least) is not is_ago else max)(values.values())
+    best = (min if order.is_least is not (are_times and is_ago(asked)) else max)(values.values())
     won = [at for at, value in values.items() if value == best]
     if len(won) > 1:
         return None
@@ -268,7 +289,7 @@ def measure(cell: str, *, ends: bool = False) -> float | None:
     """Return what a cell is compared by: a day, a length of time, a time of day, or its number."""
     if days := find_dates(cell):
         return float(date.fromisoformat(days[0]).toordinal())
-    if terms := _TERM.findall(cell):
+    if terms := TERM.findall(cell):
         return sum(float(number) * _count_seconds(unit) for number, unit in terms)
     if ":" in cell and (times := _TIME.findall(cell)):
         hour, minute = times[-1 if ends else 0]

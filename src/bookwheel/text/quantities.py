@@ -273,7 +273,12 @@ def same_quantity(number: str, unit: str, other: str, other_unit: str) -> bool:
     """Return whether two numbers with units in their one form are the same quantity: 1.5 km is 1500 m."""
     if not (_NUMBER.fullmatch(number) and _NUMBER.fullmatch(other)):
         return False
-    factor, base = _SMALLER.get(unit, (1, unit))
-    other_factor, other_base = _SMALLER.get(other_unit, (1, other_unit))
+    (value, base), (other_value, other_base) = to_base(Decimal(number), unit), to_base(Decimal(other), other_unit)
     is_same = base == other_base or {base, other_base} in ({"jpycny", "jpy"}, {"jpycny", "cny"})
-    return is_same and Decimal(number) * Decimal(factor) == Decimal(other) * Decimal(other_factor)
+    return is_same and value == other_value
+
+
+def to_base(number: Decimal, unit: str) -> tuple[Decimal, str]:
+    """Return a quantity in the unit in which those of its kind are compared: 1.5 km as 1500 m."""
+    factor, base = _SMALLER.get(unit, (1, unit))
+    return number * Decimal(factor), base

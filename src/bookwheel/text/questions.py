@@ -38,7 +38,12 @@ _LIST: Final = compile_late(
     r"what are|what \w+s are|who all|all the)\b|哪些|哪几|有什么|有哪",
     re.IGNORECASE,
 )
-_EITHER: Final = compile_late(r"\bor\b|还是", re.IGNORECASE)
+_EITHER: Final = compile_late(r"\bor\b(?! not\b)|还是", re.IGNORECASE)
+_MORE_OR_LESS: Final = compile_late(
+    r"\b(?:more|less|fewer|better|worse|sooner|first|(?:long|short|high|low|larg|bigg|great|small|cheap|dear|heavi|light|"
+    r"earli|lat|old|young|new|fast|slow|tall|wid|busi|warm|cold)er)\b",
+    re.IGNORECASE,
+)
 _FIRST_ASKED: Final = compile_late(
     r"\b(?:w?hat|w?h?ich|who(?:se|m)?|when|where|why|how)\b|什么|哪|谁|几|多少|多[久高宽重深远快大长]|何|怎",
     re.IGNORECASE,
@@ -82,11 +87,16 @@ class Style(StrEnum):
 
 
 def find_style(question: str) -> Style:
-    if _POLAR.search(question):
+    if _POLAR.search(question) and not (names_two(question) and _MORE_OR_LESS.search(question)):
         return Style.POLAR
     if _HOW_WHY.search(question):
         return Style.SENTENCE
-    return Style.LIST if _LIST.search(question) and not _EITHER.search(question) else Style.SPAN
+    return Style.LIST if _LIST.search(question) and not names_two(question) else Style.SPAN
+
+
+def names_two(question: str) -> bool:
+    """Return whether a question may be one of which of two: "Is the roof or the boiler dearer?"."""
+    return _EITHER.search(question) is not None
 
 
 def asks_for_list(question: str) -> bool:

@@ -10,7 +10,16 @@ from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
-from bookwheel.text.questions import AnswerKind, Style, can_answer, find_counted_word, find_kind, find_style, shows_kind
+from bookwheel.text.questions import (
+    AnswerKind,
+    Style,
+    can_answer,
+    find_counted_word,
+    find_kind,
+    find_style,
+    names_two,
+    shows_kind,
+)
 from bookwheel.verdict.parsing import CAUSE, NOT, Sentence, Term, parse, share_terms
 
 _FIGURES: Final = frozenset(
@@ -56,11 +65,13 @@ def measure_fit(claim: Sentence, question: Sentence, passages: Sequence[Sentence
     kinds |= {"yes or no"} if find_style(question.text) is Style.POLAR else set()
     best = passages[0].keys if passages else {}
     has_number = any(term.key not in question.keys for term in claim.numbers)
+    # Of two that the question names, one is the answer: "Who wrote it, Piotr or Hanna?"
+    named = claim.names if names_two(question.text) else claim.names - question.names
     says_choice = bool(claim.marks["yes"] or claim.marks[NOT] or {"no"} & set(claim.tokens[:1]))
     holds = {
         "how many": has_number,
         "when": has_number or shows_kind(kind, claim.text),
-        "who": bool(claim.names - question.names) or claim.has_signs,
+        "who": bool(named) or claim.has_signs,
         "where": bool(claim.names) or shows_kind(kind, claim.text),
         "why": bool(claim.marks[CAUSE]),
         "yes or no": says_choice,

@@ -18,7 +18,8 @@ measure, their gain: how much of the question they explain (reading/ways/questio
                             its chunk's step is flagged `joined`
     answer                  if the best window does not answer, by its judgement, or by its gain where there is none,
                             and none joined it: not in the document; so too if it is a row of something else
-                            else a cell of its table (table_answers.py), or a short answer out of that window, or of
+                            else a cell of its table (table_answers.py), the one of two that a question names
+                            (compared_answers.py), or a short answer out of that window, or of
                             the one that joined it (question_scorer.py), with the passages beside it
 
 A small model judges far better than it writes: it can tell which text a question is about, but not repeat it without
@@ -43,6 +44,7 @@ from bookwheel.reading import loop
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.reading.ways.code_answers import cite_passage, leave_all, look_up_code
+from bookwheel.reading.ways.compared_answers import find_compared
 from bookwheel.reading.ways.compose import list_unread
 from bookwheel.reading.ways.document_index import cut_chunks, index_passages
 from bookwheel.reading.ways.passages import Window, fit, split_windows
@@ -243,6 +245,8 @@ async def _answer(
     if scorer.prompts.quotes and not is_by_hand:
         seen = best.text if best else ""
         told = await asyncio.to_thread(find_table_answer, scorer.question, seen, document)
+        if told is None or not told.is_looked_up:
+            told = await asyncio.to_thread(find_compared, scorer.question, document) or told
         if told and told.is_looked_up:
             return _conclude_told(scorer, told)
         if best and not second:

@@ -1,0 +1,40 @@
+"""A short answer to a question that names two and asks which has more of something, out of the whole document.
+
+One passage seldom has the figures of both: each is looked for by its own name, beside the other words of the question.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bookwheel.reading.ways.document_index import index_passages
+from bookwheel.reading.ways.table_answers import ToldAnswer
+from bookwheel.text.alternatives import choose_alternative, find_alternatives
+from bookwheel.text.ranking import QuestionWords
+from bookwheel.text.structure import Shape
+from bookwheel.types import Document
+
+_PASSAGES: Final = 4
+"""Passages of each of the two that are looked through."""
+
+
+def find_compared(question: str, document: Document) -> ToldAnswer | None:
+    """Return which of two a document says more of; None where the question names no two, or no figures tell."""
+    alternatives = find_alternatives(question)
+    if not alternatives:
+        return None
+    index = index_passages(document)
+    asked = [question.replace(other, " ") for other in alternatives]
+    # A row says nothing without its table, which tells more (table_answers.py).
+    windows = [
+        one.window.shown
+        for words in map(QuestionWords, asked)
+        for one in index.rank(words, _PASSAGES)
+        if one.window.shape is not Shape.ROW
+    ]
+    passages = list(dict.fromkeys(windows))
+    found = choose_alternative(question, passages)
+    if found is None:
+        return None
+    shown = "\n".join(passages[at] for at in found.passages)
+    return ToldAnswer(found.text, shown, is_sure=found.is_sure, is_looked_up=True)

@@ -49,6 +49,8 @@ _INVISIBLE: Final = compile_late("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064
 _ACCENTS: Final = compile_late("(?<=[a-z])[\u0300-\u036f]+")
 _WITHOUT_ACCENT: Final = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "þ": "th"})
 _CLAUSE_END: Final = compile_late(r"[;:!?()\[\]\n。！？；：，、（）—–|]|(?<!\d),|,(?!\d)|\.(?=\s|$)|\s-{1,2}\s")
+# "2½" is 2.5.
+_MIXED: Final = compile_late("(?<!\\d)(\\d{1,6}) ?([¼-¾⅐-⅞])")
 _HAN: Final = compile_late("[\u3400-\u9fff]")
 # An answer of 10,000 tokens takes about a megabyte.
 _SPLITS_KEPT: Final = 256
@@ -78,6 +80,7 @@ def split_clauses(text: str) -> tuple[str, ...]:
 
 def _fold(text: str) -> str:
     text = _THIN_THOUSANDS.sub("", _INVISIBLE.sub("", text))
+    text = _MIXED.sub(lambda match: f"{int(match[1]) + unicodedata.numeric(match[2]):.4g}", text)
     text = text.replace("´", "'")  # NFKC would make a blank and an accent of it, and split the word
     text = unicodedata.normalize("NFKC", text).casefold().replace("\N{MINUS SIGN}", "-")
     if not text.isascii():

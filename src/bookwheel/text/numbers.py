@@ -69,7 +69,7 @@ _MEASURES: Final = "箱斤袋把台支件瓶盒包套吨枚份张辆块桶公米
 # One sign alone is part of too many words (一定, 三明治); it counts before a word of measure.
 _CHINESE: Final = compile_late(
     rf"[〇零一二三四五六七八九十百千万亿两]{{2,}}|"
-    rf"[二三四五六七八九十两](?=[年月日号个次岁人位名天条只本颗根尾棵株匹幅册种类{_MEASURES}])|"
+    rf"[二三四五六七八九十两](?=[年月日号个次岁人位名天条只本颗根尾棵株匹幅册种类楼层级届{_MEASURES}])|"
     r"(?<=月)一(?=[日号])|(?<=年)一(?=月)"
 )
 # 百分之三点六, 三分之一

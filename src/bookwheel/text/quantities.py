@@ -8,6 +8,7 @@
     ¥45                                   45 jpycny, which is yen or yuan
     14/07/1871, 14th of july, 1871        1871-07-14, 14th july 1871
     half, 50 %, one third                 50 percent, 50 percent, 33.3 percent
+    two and a half hours, half an hour    2.5 hour, 0.5 hour
     two dozen, half a dozen               24, 6
     45万元, 1.5公里, 2024年5月1日           450000 cny, 1.5 km, 2024-05-01
 
@@ -44,6 +45,12 @@ _FORMS: Final = {
     "g": "g gram grams gramme grammes",
     "mg": "mg milligram milligrams",
     "l": "l litre litres liter liters",
+    "cl": "cl centilitre centilitres",
+    "mah": "mah",
+    "w": "w watt watts",
+    "kw": "kw kilowatt kilowatts",
+    "v": "v volt volts",
+    "sqm": "sqm m2",
     "ml": "ml millilitre millilitres milliliter milliliters",
     "year": "year years yr yrs",
     "month": "month months mth mths",
@@ -66,6 +73,8 @@ _SMALLER: Final[dict[str, tuple[int | str, str]]] = {
     "kg": (1000, "g"),
     "mg": ("0.001", "g"),
     "ml": ("0.001", "l"),
+    "cl": ("0.01", "l"),
+    "kw": (1000, "w"),
     "year": (12, "month"),
     "week": (604_800, "second"),
     "day": (86_400, "second"),
@@ -93,7 +102,7 @@ _MONTH_YEAR: Final = compile_late(r"(?<![\d/.])(0?[1-9]|1[0-2])/([12]\d{3})(?![\
 _CHINESE_DATE: Final = compile_late(r"(\d{4})年(\d{1,2})月(\d{1,2})[日号]")
 _MONTH: Final = rf"(?:{'|'.join(lexicon.MONTH_NAMES)})"
 _OF_MONTH: Final = compile_late(rf"(\d(?:st|nd|rd|th)?) of (?={_MONTH}\b)")
-_MONTH_COMMA: Final = compile_late(rf"\b({_MONTH}(?: \d{{1,2}})?),\s+(?=\d{{4}}\b)")
+_MONTH_COMMA: Final = compile_late(rf"\b({_MONTH}(?: \d{{1,2}})?)(?:,| of)\s+(?=\d{{4}}\b)")
 _SHORT_MONTHS: Final = {name[:3]: name for name in lexicon.MONTH_NAMES if name != "may"} | {"sept": "september"}
 _SHORT_MONTH: Final = compile_late(rf"\b({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?(?=\s+\d)")
 _SHORT_AFTER: Final = compile_late(rf"(?<=\d)\s+({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?")
@@ -130,6 +139,12 @@ _HAN_FORMS: Final = {
     "mg": "毫克",
     "g": "克",
     "l": "升",
+    "ml": "毫升",
+    "mah": "毫安时",
+    "w": "瓦",
+    "kw": "千瓦",
+    "v": "伏",
+    "sqm": "平方米 平米",
     "celsius": "摄氏度",
 }
 _HAN_UNITS: Final = {form: unit for unit, forms in _HAN_FORMS.items() for form in forms.split()}
@@ -137,6 +152,16 @@ _HAN_UNIT: Final = compile_late(rf"(?<=\d)\s?({'|'.join(sorted(_HAN_UNITS, key=l
 # 18号 is a house, but a day behind a month.
 _HAN_DAY: Final = compile_late(r"(?<=月\d)号|(?<=月\d\d)号")
 _KWH: Final = compile_late(r"(?<=\d)\s?kilowatt[ -]?hours?\b")
+_SQUARE_METRES: Final = compile_late(r"(?<=\d)\s?(?:square met(?:re|er)s?|sq\.? ?m)\b")
+# "two and a half hours", "a day and a half", "half an hour", "three quarters of a million".
+_MEASURED: Final = (
+    "(minute|hour|day|week|month|year|mile|kilomet(?:re|er)|met(?:re|er)|lit(?:re|er)|thousand|million|billion)s?"
+)
+_WHOLES: Final = {"a": 1, "an": 1} | {word: at for at, word in enumerate(lexicon.SMALL_NUMBERS)}
+_WHOLE: Final = rf"\b({'|'.join(_WHOLES)}|\d+)"
+_AND_A_HALF: Final = compile_late(rf"{_WHOLE}[ -]and[ -]a[ -]half[ -]{_MEASURED}\b|{_WHOLE} {_MEASURED} and a half\b")
+_PART_OF: Final = compile_late(rf"\b(half|(?:a )?quarter of|three[ -]quarters of) an? {_MEASURED}\b")
+_PARTS_OF: Final = {"h": "0.5", "q": "0.25", "a": "0.25", "t": "0.75"}
 _COINED: Final = frozenset({"usd", "eur", "gbp"})
 _SPEED: Final = compile_late(
     r"(?<=\d)\s?(?:(miles (?:per|an) hour)|(met(?:re|er)s (?:per|a) second)|"
@@ -146,7 +171,7 @@ _SPEED: Final = compile_late(
 _SPELLED: Final = "|".join(lexicon.NUMBER_WORDS)
 _TWICE: Final = compile_late(rf"\b((?:{_SPELLED})(?:[\s-](?:{_SPELLED})\b){{0,4}}+)\s?\((\d{{1,4}})\)")
 _GLUED: Final = compile_late(
-    r"(?<=\d)(?=(?:km|kg|cm|mm|mg|ml|ft|[mglkt]|am|pm|mph|gb|mb|tb|hz|kwh|h(?:rs?)?|mins?|secs?)\b)"
+    r"(?<=\d)(?=(?:km|kg|cm|mm|mg|ml|cl|ft|mah|kw|[mglktwv]|am|pm|mph|gb|mb|tb|hz|kwh|h(?:rs?)?|mins?|secs?)\b)"
 )
 # The hours that lie behind noon; 晚上12点 is midnight.
 _HAN_LATE: Final = {"下午": range(1, 13), "傍晚": range(1, 13), "晚上": range(1, 12), "中午": (12, 1, 2, 3)}
@@ -165,7 +190,9 @@ _DEGREES: Final = compile_late(
 def spell_quantities(text: str) -> str:
     """Return the text with symbols, scales, times, dates and fractions in words and numbers."""
     text = _SPEED.sub(lambda match: "mph" if match[1] else "m/s" if match[2] else "km/h", text)
-    text = _KWH.sub(" kwh", text)
+    text = _SQUARE_METRES.sub(" sqm", _KWH.sub(" kwh", text))
+    text = _AND_A_HALF.sub(_write_and_a_half, text)
+    text = _PART_OF.sub(lambda match: f"{_PARTS_OF[match[1][0]]} {match[2]}", text)
     text = _TWICE.sub(_write_once, text)
     text = _SHORT_MONTH.sub(lambda match: _SHORT_MONTHS[match[1]], text)
     text = _SHORT_AFTER.sub(lambda match: f" {_SHORT_MONTHS[match[1]]}", text)
@@ -198,6 +225,11 @@ def _write_once(match: re.Match[str]) -> str:
     """Return a number in words without its digits in brackets; where these are another number, both."""
     value = lexicon.NUMBER_WORDS.get(match[1]) or "".join(compose_numbers(re.split(r"[\s-]", match[1]), ""))
     return match[1] if value == match[2] else match[0]
+
+
+def _write_and_a_half(match: re.Match[str]) -> str:
+    whole, unit = match[1] or match[3], match[2] or match[4]
+    return f"{_WHOLES.get(whole, whole)}.5 {unit}"
 
 
 def _write_past(match: re.Match[str]) -> str:

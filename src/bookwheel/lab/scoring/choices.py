@@ -19,7 +19,8 @@ from bookwheel.text.remarks import declines
 _YES: Final = frozenset({"yes", "yeah", "yep", "correct", "true", "indeed", "affirmative", "right"})
 _NO: Final = frozenset({"no", "nope", "incorrect", "false", "negative", "wrong"})
 _CHINESE_YES: Final = re.compile(
-    r"^(?:答案[是为]?[:：“\"]?)?(?:是的|是|对|对的|正确|没错|有|会|能|可以)(?:[，,。.!！；;”\"]|$)"
+    r"^(?:答案[是为]?[:：“\"]?)?(?:是的|是|对|对的|正确|没错|有|会|能|可以|支持|允许|(?:能|可以)[\u3400-\u9fff])"
+    r"(?:[，,。.!！；;”\"]|$)"
 )
 _CHINESE_NO: Final = re.compile(r"^(?:答案[是为]?[:：“\"]?)?(?:不是|不|否|不对|错|没有|并非|不会|不能|不可以)")
 _CHINESE_BARE_NO: Final = re.compile(_CHINESE_NO.pattern + r"(?:的)?(?:[，,。.!！；;”\"]|$)")
@@ -38,7 +39,7 @@ _AGREES: Final = re.compile(
 )
 _SHORT: Final = re.compile(
     r"^\W*(?:it|he|she|they|there|we|you|i)\s(?:is|was|are|were|did|does|do|has|have|had|can|could|will|would|may)"
-    r"(\snot|n['’]t)?(?:\W*$|,(?! (?:but|though|however|not)\b))",
+    r"(\snot|n['’]t)?(?:\W*$|[.;:—–]\s|,(?! (?:but|though|however|not)\b))",
     re.IGNORECASE,
 )
 _DISAGREES: Final = re.compile(
@@ -116,7 +117,7 @@ _SCALE: Final = {
 
 _PRONOUNS: Final = frozenset({"it", "them", "this", "that", "him"})
 _THAN: Final = frozenset({"than", "before", "after"})
-_ASKING: Final = lexicon.FUNCTION_WORDS | lexicon.words("may allow permit")
+_ASKING: Final = lexicon.words("may allow permit")
 _LEAST_ASKED: Final = 2
 _SHARE_ASKED: Final = 0.75
 _OPTION: Final = re.compile(r"(?:^|[\s(])([A-H])[.):]\s*(\S.*?)(?=\s*(?:[\s(][B-H][.):]\s|$))", re.MULTILINE)
@@ -219,22 +220,29 @@ def _weigh_statement(text: str, question: str) -> bool | None:
 
 def _choose_clause(text: str, question: str) -> str:
     """Return the first of the clauses that say most of what is asked; what belongs to no question says nothing."""
-    asked = {lexicon.stem(word) for word in words(question)} - _ASKING
+    asked = _find_asked(question)
     clauses = [clause for clause in _CLAUSE.split(text) if clause.strip()]
-    best = max(clauses, key=lambda clause: len(asked & {lexicon.stem(word) for word in words(clause)}), default=text)
-    return best if asked & {lexicon.stem(word) for word in words(best)} else text
+    best = max(clauses, key=lambda clause: len(asked & _find_asked(clause)), default=text)
+    return best if asked & _find_asked(best) else text
+
+
+def _find_asked(text: str) -> set[str]:
+    return lexicon.find_content(words(text)) - _ASKING
 
 
 def _restates(statement: str, question: str) -> bool:
     """Return whether a statement says what the question asks, in most of its words."""
     than = [set(words(text.rpartition(" than ")[2])) for text in (question, statement) if " than " in text]
-    if len(than) == 2 and not than[0] & than[1] - _ASKING:  # noqa: PLR2004 - "A than B" against "B than A"
+    if len(than) == 2 and not than[0] & than[1] - lexicon.FUNCTION_WORDS:  # noqa: PLR2004 - "A than B" against "B than A"
         return False
-    asked, said = ({lexicon.stem(word) for word in words(text)} - _ASKING for text in (question, statement))
-    count = len(asked & said) + bool(_PRONOUNS & set(words(statement)))  # "approved it" for "approve the merger"
+    asked, said = _find_asked(question), _find_asked(statement)
     if len(said) > 1 and said <= asked:
         return True
-    return len(asked) >= _LEAST_ASKED and len(asked & said) > 1 and count >= _SHARE_ASKED * len(asked)
+    count = len(asked & said)
+    is_most = count >= _SHARE_ASKED * len(asked)
+    # "They approved it", of the merger.
+    is_referred = count + 1 == len(asked) and bool(_PRONOUNS & set(words(statement)))
+    return len(asked) >= _LEAST_ASKED and count > 1 and (is_most or is_referred)
 
 
 def picks_gold(answer: str, golds: Sequence[str], question: str) -> bool:

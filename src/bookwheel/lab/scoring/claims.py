@@ -40,7 +40,7 @@ _REMARKS: Final = (
     )
     | lexicon.LIGHT
 )
-_MEASURES: Final = frozenset(map(lexicon.stem, lexicon.words("many much long old name")))
+_MEASURES: Final = frozenset(map(lexicon.stem, lexicon.words("many much long old name responsible charge")))
 _HAN_JOINTS: Final = frozenset("和与及、")
 _WHERE: Final = lexicon.POSITIONS | lexicon.DIRECTIONS
 _BESIDE: Final = lexicon.words("and but while whereas")

@@ -37,7 +37,9 @@ DENIALS: Final = lexicon.words(
     "without no"
 )
 # "not only Ada", "not until 1953", "no later than 1953" assert what follows.
-_NO_DENIAL: Final = lexicon.words("only just until till later less more fewer merely simply least far before")
+_NO_DENIAL: Final = lexicon.words(
+    "only just until till later less more fewer merely simply least far before exceed exceeding over above under below"
+)
 _DENYING_PAIRS: Final = frozenset(
     {
         ("rather", "than"),
@@ -69,9 +71,17 @@ _UNDECIDED: Final = re.compile(
     r"(?:\bnot|n['’]t|\bun)\s?(?:\w+\s){0,2}?(?:clear|certain|sure|say|tell|decide|know)\s(?:\w+\s)?which\b",
     re.IGNORECASE,
 )
+# "They suspected Ada, but it was Bram"; "is thought to be" is an answer.
+_MEANT: Final = lexicon.words(
+    "suspected thought assumed believed planned meant hoped intended wanted expected supposed"
+)
+_PRESENT: Final = lexicon.words("is are am be been")
+_FAR: Final = 6
 _WRONG: Final = frozenset({"wrong", "incorrect", "false", "untrue", "mistaken"})
 _AFTER_OR: Final = frozenset({"so", "more", "less", "thereabouts", "later", "earlier", "about", "around", "rather"})
-_CHINESE_DENIAL: Final = re.compile(r"(?:不是|并非|而非|不会是|绝非|没有|不在|除了|而不是|[不非未无])的?$")
+_CHINESE_DENIAL: Final = re.compile(
+    r"(?:不是|并非|而非|不会是|绝非|没有|不在|除了|而不是|[不非未无])的?(?:因为|由于)?$"
+)
 _CHINESE_NO_DENIAL: Final = re.compile(r"(?:不仅是?|不只是?|不但是?|不过是?)$")
 _JOINTS: Final = frozenset({BREAK, "and", "or", "和", "与", "、"})
 _LEAST_NUMBERS: Final = 3
@@ -123,6 +133,8 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
             continue
         start, end = dense[place], dense[stop - 1] + 1
         before, after = split_beside(row, start, end)
+        if golds is not None and question and _takes_back(row, start, end, question):
+            continue
         if not denies and (_denies_before(before) or _denies_after(after, is_first=set(before) <= _TURNS)):
             continue
         if golds is None or not (
@@ -133,6 +145,15 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
         ):
             return True
     return False
+
+
+def _takes_back(row: Sequence[str], start: int, end: int, question: str) -> bool:
+    """Return whether the gold is what was meant or thought, and a "but" follows."""
+    before, _ = split_beside(row, start, end)
+    meant = next((at for at, word in enumerate(before) if word in _MEANT), -1)
+    if meant < 0 or before[max(0, meant - 1)] in _PRESENT or _MEANT & {*words(question)}:
+        return False
+    return any(word in _TURNS for word in row[end : end + _FAR])
 
 
 def _denies_before(before: Sequence[str]) -> bool:

@@ -50,6 +50,9 @@ _TURNS: Final = DENIALS | lexicon.words("although though despite nothing nobody"
 _BESIDE: Final = lexicon.words("beneath underneath beside behind next")
 _LONG_REASON: Final = 4
 _SHARE_OF_REASON: Final = 0.75
+_OFTEN: Final = re.compile(
+    r"(?:once (?:an?|per|every|each) |every |each )?(hour|dai|day|week|month|quarter|year)(?:ly)?"
+)
 _KINDS: Final = frozenset({"inc", "ltd", "city", "company", "corporation"})
 _CHINESE_KIND: Final = re.compile(r"^(.{2,}?)(公司|集团|大学|中学|大道|车站|站|县|市|省|区|镇|村|河|湖|山|岛|寺|人)$")
 _COUNTED: Final = re.compile(r"([\d.,]+)\s?([\u3400-\u9fff]{1,2})")
@@ -140,6 +143,7 @@ def _make_forms(gold: str, question: str) -> Iterator[str]:
         # "1625年（天启五年）" for 天启五年（1625年）
         yield f"{aside[2]} {aside[1]}"
     yield from _compound(gold)
+    yield from _write_measure(gold, question)
     if ranked := _RANKED.match(gold):
         yield ranked[1]
     if re.fullmatch(r"\d{3,4}年", gold):
@@ -167,6 +171,20 @@ def _compound(gold: str) -> Iterator[str]:
         yield f"{compound[2]} {compound[1]}"
     if noun := _NOUN.fullmatch(gold):
         yield from (f"{noun[2]} {joint} {noun[1]}" for joint in _JOINTS)
+
+
+def _write_measure(gold: str, question: str) -> Iterator[str]:
+    """Yield a frequency, a price and a temperature as they are said: every week, 80块, 23.5度."""
+    often = _OFTEN.fullmatch(gold.casefold())
+    if often and gold.casefold() != often[1]:
+        period = often[1].replace("dai", "day")
+        yield from (f"{joint} {period}" for joint in ("every", "each", "once a", "once an", "once per", "once every"))
+        yield "daily" if period == "day" else f"{period}ly"
+    price, degrees = re.fullmatch(r"([\d.,]+)\s?元", gold), re.fullmatch(r"([\d.]+)\s?(?:℃|°C|摄氏度)", gold)
+    if price and re.search("[钱价费租金元]", question):
+        yield f"{price[1]}块"
+    if degrees and "温" in question:
+        yield f"{degrees[1]}度"
 
 
 def _write_number(number: Sequence[str]) -> Iterator[str]:

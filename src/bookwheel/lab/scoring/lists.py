@@ -27,6 +27,8 @@ _SEPARATOR: Final = re.compile(
 _CHINESE_AND: Final = re.compile("(?<=[\u4e00-\u9fff\ue000-\uf8ff])[和及与](?=[\u4e00-\u9fff\ue000-\uf8ff])")
 _ONLY: Final = re.compile(r"^\W*(?:only|just)\b[^.;,\n]*", re.IGNORECASE)
 _BULLET: Final = re.compile(r"^\s*(?:[-*•·]|\(?\d{1,2}[.):]|\d{1,2}\.\s)\s*")
+# The names of the columns, and the line below them.
+_HEADER: Final = re.compile(r"^\|.*\|\s*\n\|[-| :]+\|\s*$", re.MULTILINE)
 _INTRODUCTION: Final = re.compile(r"^[^:：\n]{0,200}[:：]\s*")
 # "… Linz, Graz and the Bo mill.": what follows two golds and an "and", up to the end of the sentence.
 _TAIL: Final = re.compile(
@@ -101,7 +103,7 @@ def _spell(golds: Sequence[str]) -> list[str]:
 
 def _mark_golds(answer: str, golds: Sequence[str]) -> str:
     """Return what follows the introduction of an answer, with each gold as a single sign."""
-    body = _INTRODUCTION.sub("", answer.replace("**", "").strip())
+    body = _HEADER.sub("", _INTRODUCTION.sub("", answer.replace("**", "").strip()))
     for at, gold in sorted(enumerate(golds), key=lambda one: -len(one[1])):
         ends = [r"(?<!\w)(?<!\d[.,])", r"(?!\w)(?![.,]\d)"] if gold.isascii() else ["", ""]
         body = re.sub(f"{ends[0]}{re.escape(gold)}{ends[1]}", chr(_FIRST_MARK + at), body, flags=re.IGNORECASE)

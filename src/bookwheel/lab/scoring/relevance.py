@@ -54,12 +54,12 @@ _PAST: Final = frozenset({"was", "were", "did", "had"})
 _FORMER: Final = frozenset({"former", "formerly", "previous", "previously"})
 _LATER: Final = frozenset({"then", "afterwards", "later"})
 # Where it is asked what must or can be, the bound is the answer: "at least 40 cm from the wall".
-_RULES: Final = lexicon.words("must may can should need needs needed required allowed")
+_RULES: Final = lexicon.words(
+    "must may can should need needs needed required allowed maximum max most limit minimum min least"
+)
 _INCLUSIVE: Final = frozenset({("at", "least"), ("at", "most"), ("up", "to")})
 _PLACES: Final = lexicon.words("day page chapter section table figure plate line paragraph step part article clause no")
 _CALLED: Final = lexicon.words("named called christened titled")
-_LIMIT: Final = lexicon.words("maximum max most limit")
-_MOST: Final = {"most": _LIMIT, "to": _LIMIT, "least": lexicon.words("minimum min least")}
 # "It was the work of Ada" names her; "by a student of Ada" does not.
 _WORKS: Final = lexicon.words(
     "work idea name brainchild invention hand hands person case leadership command direction guidance supervision "
@@ -82,7 +82,7 @@ _OPPOSITES: Final = tuple(
         "open|close",
         "buy|sell",
         "born birth birthday|die death",
-        "rise|fall",
+        "rise grow increase|fall decrease decline drop shrink",
         "approve accept adopt|reject refuse veto",
         "highest|lowest",
         "largest biggest|smallest",
@@ -210,17 +210,14 @@ def _is_later(before: Sequence[str], after: Sequence[str], asked: Sequence[str])
 
 
 def _is_bound(before: Sequence[str], asked: Sequence[str]) -> bool:
-    near = before[-3:]
-    if set(near[-1:]) & _BOUND_WORDS and near[-1] not in asked:
-        return True
     if "between" in before[-4:] and "between" not in asked and before[-1] == "and":
         return True
-    pair = tuple(near[-2:])
-    if set(asked) & _MOST.get(near[-1] if near else "", frozenset()):
+    pair = tuple(before[-2:])
+    if set(asked) & _RULES and (pair in _INCLUSIVE or {"no", "not"} & {*before[-4:]}):
         return False
-    if set(asked) & _RULES and (pair in _INCLUSIVE or set(near[:1]) & {"no", "not"}):
-        return False
-    return pair in _BOUNDS and near[:1] != ["no"] and pair not in set(pairwise(asked))
+    if set(before[-1:]) & _BOUND_WORDS and before[-1] not in asked:
+        return True
+    return pair in _BOUNDS and before[-3:-2] != ["no"] and pair not in set(pairwise(asked))
 
 
 def _has_other_period(row: Sequence[str], asked: Sequence[str]) -> bool:
@@ -228,7 +225,9 @@ def _has_other_period(row: Sequence[str], asked: Sequence[str]) -> bool:
     given = {
         _PERIODS[word] for each, word in pairwise(row) if word in _PERIODS and (each in _RATED or word[-2:] == "ly")
     }
-    chinese_wanted, chinese_given = (set(_CHINESE_PERIOD.findall("".join(one))) for one in (asked, row))
+    chinese_wanted, chinese_given = (
+        set(_CHINESE_PERIOD.findall("".join(one).replace("日", "天"))) for one in (asked, row)
+    )
     return any(a and b and not a & b for a, b in ((wanted, given), (chinese_wanted, chinese_given)))
 
 

@@ -80,7 +80,7 @@ def split_clauses(text: str) -> tuple[str, ...]:
 
 def _fold(text: str) -> str:
     text = _THIN_THOUSANDS.sub("", _INVISIBLE.sub("", text))
-    text = _MIXED.sub(lambda match: f"{int(match[1]) + unicodedata.numeric(match[2]):.4g}", text)
+    text = _MIXED.sub(lambda match: f"{int(match[1]) + unicodedata.numeric(match[2]):.10g}", text)
     text = text.replace("´", "'")  # NFKC would make a blank and an accent of it, and split the word
     text = unicodedata.normalize("NFKC", text).casefold().replace("\N{MINUS SIGN}", "-")
     if not text.isascii():

@@ -1,5 +1,6 @@
 """Answers as models of several families write them: what a person says of them, and what we say."""
 
+import json
 import time
 
 import pytest
@@ -7,44 +8,54 @@ from natural_answers import FOLDER, load_answers, measure
 
 from bookwheel.lab.scoring import all_of, choice, score_answer, unanswerable
 
-FILES = [FOLDER / f"natural_{name}.txt" for name in "ab"]
-LATER = [FOLDER / f"natural_{name}.txt" for name in "cdefhij"]
+# Accuracy, and precision of "right", that were reached.
+FLOORS = {
+    "a": (0.98, 0.97),
+    "b": (0.97, 0.96),
+    "c": (1.0, 1.0),
+    "d": (0.96, 0.93),
+    "e": (0.94, 0.9),
+    "f": (0.95, 0.96),
+    "g": (0.88, 0.89),
+    "h": (0.96, 0.97),
+    "i": (0.95, 0.91),
+    "j": (0.96, 0.92),
+    "k": (0.94, 0.91),
+    "l": (0.8, 0.74),
+    "m": (0.91, 0.92),
+    "n": (0.76, 0.76),
+    "o": (0.96, 0.98),
+    "p": (0.89, 0.91),
+    "q": (0.98, 1.0),
+    "r": (0.98, 1.0),
+    "s": (0.98, 1.0),
+    "t": (0.91, 0.97),
+}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_scoring_agrees_with_a_person_and_better_than_the_published_judges(path):
-    answers = load_answers(path)
-    accuracy, precision = measure(answers)
-    assert len(answers) >= 200
-    assert accuracy >= 0.92
-    assert precision >= 0.94
-    assert accuracy > max(measure(answers, judge)[0] for judge in ("ruler", "memagent")) + 0.1
-
-
-@pytest.mark.parametrize("path", LATER, ids=lambda path: path.stem)
-def test_scoring_does_not_fall_behind_what_it_reached_on_harder_answers(path):
-    accuracy, precision = measure(load_answers(path))
-    assert accuracy >= 0.94
-    assert precision >= 0.9
-    assert accuracy > max(measure(load_answers(path), judge)[0] for judge in ("ruler", "memagent")) + 0.1
-
-
-@pytest.mark.parametrize(
-    ("name", "accuracy", "precision"),
-    [
-        ("g", 0.88, 0.89),
-        ("l", 0.8, 0.74),
-        ("m", 0.9, 0.92),
-        ("n", 0.73, 0.74),
-        ("o", 0.94, 0.98),
-        ("p", 0.89, 0.91),
-        ("q", 0.9, 0.98),
-    ],
-)
-def test_scoring_does_not_fall_behind_what_it_reached_on_answers_that_it_was_changed_on_last(name, accuracy, precision):
-    reached = measure(load_answers(FOLDER / f"natural_{name}.txt"))
+@pytest.mark.parametrize(("name", "accuracy", "precision"), [(name, *floors) for name, floors in FLOORS.items()])
+def test_scoring_agrees_with_a_person_as_often_as_it_did_and_more_than_the_published_judges(name, accuracy, precision):
+    answers = load_answers(FOLDER / f"natural_{name}.txt")
+    reached = measure(answers)
+    assert len(answers) >= 60
     assert reached[0] >= accuracy
     assert reached[1] >= precision
+    assert reached[0] > max(measure(answers, judge)[0] for judge in ("ruler", "memagent")) + 0.1
+
+
+def test_every_set_of_answers_has_its_floor():
+    assert sorted(FLOORS) == sorted(path.stem.removeprefix("natural_") for path in FOLDER.glob("natural_*.txt"))
+
+
+def test_answers_in_json_lines_are_judged_alike(tmp_path):
+    answers = load_answers(FOLDER / "natural_q.txt")
+    rows = (
+        {"question": one.question, "gold": one.golds, "all": one.kind == "A", "reply": one.text, "right": one.is_right}
+        for one in answers
+    )
+    path = tmp_path / "q.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert load_answers(path) == answers
 
 
 OPTIONS = "Which town? A. Ost  B. Bo  C. Karr"

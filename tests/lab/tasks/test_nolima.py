@@ -52,6 +52,15 @@ def test_every_needle_stands_behind_a_line_at_its_depth(folder, tokenizer):
     assert places[0] <= 1
 
 
+def test_another_set_of_needles_is_taken_by_its_name(folder, tokenizer):
+    (sets,) = (folder / "needlesets").iterdir()
+    (folder / "needlesets" / "needle_set_hard.json").write_text(sets.read_text().replace("opera", "pier"))
+    sample = next(make_nolima(folder, 40, tokenizer, "needle_set_hard.json"))
+    assert "lives by the pier." in sample.text
+    with pytest.raises(InputError, match=r"needs needlesets/needle_set_MC\.json"):
+        next(make_nolima(folder, 40, tokenizer, "needle_set_MC.json"))
+
+
 def test_what_cannot_be_made_is_said(folder, tokenizer):
     with pytest.raises(InputError, match=r"tokenizer\.json"):
         next(make_nolima(folder, 40, WordTokenizer()))

@@ -312,6 +312,9 @@ def write_nolima(
     *,
     out: Annotated[Path, Option(about="The file of samples to write.")],
     tokens: Annotated[PositiveInt, Option(about="Tokens of each document, without its needle.")] = 1000,
+    needles: Annotated[
+        Text, Option(about="The set in needlesets, such as needle_set_hard.json; those with distractors are not made.")
+    ] = "needle_set.json",
     tokenizer: Annotated[Text, Option(about="The path of the model's tokenizer.json.")],
     force: Annotated[bool, Option(about="Replace the file when it is there.")] = False,
 ) -> int:
@@ -320,7 +323,7 @@ def write_nolima(
     from bookwheel.lab.tasks.files import write_samples
     from bookwheel.lab.tasks.nolima import make_nolima
 
-    count = write_samples(make_nolima(folder, tokens, load_tokenizer(tokenizer)), out, force=force)
+    count = write_samples(make_nolima(folder, tokens, load_tokenizer(tokenizer), needles), out, force=force)
     _print_note(f"{count} samples of NoLiMa, {tokens} tokens, in {out}")
     return 0
 

@@ -1,6 +1,6 @@
 """NoLiMa's samples from its downloaded files: a needle at 26 depths of a book, asked without its words.
 
-    FOLDER/needlesets/needle_set.json     [{id, system_prompt, needle, questions, tests, character_set}]
+    FOLDER/needlesets/needle_set.json     or another set: [{id, system_prompt, needle, questions, tests, character_set}]
     FOLDER/haystack/rand_shuffle/*.txt    books, each line a place for a needle
 
 The order is theirs, with the books by name: book by book, question by question, depth by depth. The line that a needle
@@ -19,7 +19,7 @@ from bookwheel.lab.tasks.data_dir import load_json, read_text
 from bookwheel.lab.tasks.ruler.prompts import LegacyNumpy
 from bookwheel.text.tokens import FastTokenizer, Tokenizer
 
-_SET: Final = "needlesets/needle_set.json"
+_SETS: Final = "needlesets"
 _BOOKS: Final = "haystack/rand_shuffle"
 _DEPTHS: Final = 26
 _SEED: Final = 42
@@ -39,17 +39,20 @@ class _Test:
     metadata: Mapping[str, str]
 
 
-def make_nolima(folder: Path, length: int, tokenizer: Tokenizer) -> Iterator[Sample]:
-    """Yield all samples of so many tokens, without their needles."""
+def make_nolima(folder: Path, length: int, tokenizer: Tokenizer, needles: str = "needle_set.json") -> Iterator[Sample]:
+    """Yield all samples of so many tokens, without their needles, for one of the sets of needles."""
+    needle_set = folder / _SETS / needles
     if not isinstance(tokenizer, FastTokenizer):
         raise InputError("NoLiMa's books are cut at tokens: give --tokenizer the path of the model's tokenizer.json")
     books = sorted((folder / _BOOKS).glob("*.txt"))
-    if not books or not (folder / _SET).is_file():
-        raise InputError(f"{folder} needs {_SET} and {_BOOKS}/*.txt, as NoLiMa's download script puts them there")
+    if not books or not needle_set.is_file():
+        raise InputError(
+            f"{folder} needs {_SETS}/{needles} and {_BOOKS}/*.txt, as NoLiMa's download script puts them there"
+        )
     try:
-        tests = list(_list_tests(load_json(folder / _SET)))
+        tests = list(_list_tests(load_json(needle_set)))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{folder / _SET} is no set of needles that is known here: {error!r}") from error
+        raise InputError(f"{needle_set} is no set of needles that is known here: {error!r}") from error
     for number, path in enumerate(books):
         book = _Book(read_text(path), tokenizer)
         for test in tests:

@@ -146,9 +146,15 @@ _HAN_FORMS: Final = {
     "v": "伏",
     "sqm": "平方米 平米",
     "celsius": "摄氏度",
+    "hour": "小时 个小时",
+    "minute": "分钟",
+    "month": "个月",
+    "week": "个星期",
 }
 _HAN_UNITS: Final = {form: unit for unit, forms in _HAN_FORMS.items() for form in forms.split()}
 _HAN_UNIT: Final = compile_late(rf"(?<=\d)\s?({'|'.join(sorted(_HAN_UNITS, key=len, reverse=True))})")
+# 半小时, 两个半小时
+_HAN_HALVES: Final = compile_late(r"(?<!\d)半(?=个?(?:小时|月))|(?<=\d)个半(?=小时|月)")
 # 18号 is a house, but a day behind a month.
 _HAN_DAY: Final = compile_late(r"(?<=月\d)号|(?<=月\d\d)号")
 _KWH: Final = compile_late(r"(?<=\d)\s?kilowatt[ -]?hours?\b")
@@ -210,6 +216,7 @@ def spell_quantities(text: str) -> str:
     text = _DECIMAL_COMMA.sub(r"\1.\2", text)
     text = _HAN_NUMBER.sub(lambda match: _round(Decimal(match[1].replace(",", "")) * _HAN_SCALES[match[2]]), text)
     text = _HAN_DAY.sub("日", text)
+    text = _HAN_HALVES.sub(lambda match: "0.5" if match[0] == "半" else ".5", text)
     text = _HAN_UNIT.sub(lambda match: f" {_HAN_UNITS[match[1]]} ", text)
     text = _BEFORE.sub(lambda match: _write_money(match[2], match[3], match[1]), text)
     text = _AFTER.sub(lambda match: _write_money(match[1], match[2], match[3]), text)

@@ -115,6 +115,7 @@ _DECLINES: Final = compile_late(
         skips?|lacks?|never|nothing|says?\ nothing|tells?\ (?:us\ )?nothing|leave\ (?:it|this|that)\ open)\b
     | \b(?:nothing|nobody|no\ one|none|nowhere|no\ part)\b(?:\W+\w+){{0,6}}?\W+
         (?:{_NAMED_DOCUMENT}|says?|tells?|mentions?|states?|answers?|about)\b
+    | \b(?:is|are|was|were)\s(?:\w+\s)?(?:missing|absent|omitted)\b
     | \b(?:beyond|outside)\W+(?:the\W+)?(?:scope|what)\b | \bleft\ (?:open|unsaid|unanswered|unstated)\b
     | \b(?:can|could|do|does|did|would)\s?(?:not|n't)\ (?:say|answer|tell|know)\b | \bno\ idea\b | \bi\ don't\ know\b
     | ^\W*(?:unknown|none|n/?a|no\ answer|
@@ -153,6 +154,7 @@ _ANSWER_FIRST: Final = compile_late(
     r"(?:though|although|but)\b"
 )
 _CONCESSION: Final = compile_late(r"^\W*(?:although|though|even though|while|whilst)\b[^,.]*,\s*(?=\S)", re.IGNORECASE)
+_LITTLE: Final = compile_late(rf"^\W*(?:the\s)?(?:{_NAMED_DOCUMENT}|it|author)\b.*\b(?:only|just|merely)\b")
 _HOLLOW: Final = compile_late(
     r"\b(?:not|no|nothing|never|n't|only|unclear|unknown|mention\w*|other|different|elsewhere|say|said|tell|told)\b"
 )
@@ -187,7 +189,7 @@ def declines(answer: str) -> bool | None:
     if not telling:
         return False
     # "Although it is not stated, the owner appears to be Ada" gives an answer.
-    first = _CONCESSION.sub("", telling[0])
+    first = drop_concession(telling[0])
     if _ANSWER_FIRST.search(first):
         return False
     if _ASKS.search(first) or _ASKS.search(original):
@@ -195,6 +197,17 @@ def declines(answer: str) -> bool | None:
     said = first.casefold().replace("no doubt", "")
     is_denial = (_DECLINES.search(said) or is_absence(said)) and _ABOUT_READING.search(said)
     return bool(is_denial) and not _gives_guess(" ".join(telling))
+
+
+def drop_concession(text: str) -> str:
+    """Return what follows after "Although it was long credited to Joost,"."""
+    return _CONCESSION.sub("", text)
+
+
+def lacks(answer: str) -> bool:
+    """Return whether an answer says how little the document says, and behind it that the rest is not there."""
+    opening, _, rest = answer.partition(";" if ";" in answer else ".")
+    return _LITTLE.search(opening.casefold()) is not None and bool(declines(rest))
 
 
 def _gives_guess(text: str) -> bool:

@@ -14,7 +14,7 @@ from bookwheel.lab.scoring.forms import list_forms
 from bookwheel.lab.scoring.relevance import has_opposite
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import find_words, simplify, words
-from bookwheel.text.remarks import declines
+from bookwheel.text.remarks import declines, drop_concession
 
 _YES: Final = frozenset({"yes", "yeah", "yep", "correct", "true", "indeed", "affirmative", "right"})
 _NO: Final = frozenset({"no", "nope", "incorrect", "false", "negative", "wrong"})
@@ -83,6 +83,7 @@ _FORBIDS: Final = re.compile(
     r"\b(?:prohibit\w*|forbid\w*|forbidden|banned|bans?|exclud\w+|ruled out|prevent\w*|illegal|impossible)\b|禁止|不得",
     re.IGNORECASE,
 )
+_EXCEPTION: Final = re.compile(r",? but not\b.*", re.IGNORECASE | re.DOTALL)
 _SAYS: Final = re.compile(r"\b(yes|no)\b(?=\W*$|\s*[,.;:!\n\"”*])", re.IGNORECASE)
 _BOTH: Final = re.compile(r"\b(?:both|the same|same)\b", re.IGNORECASE)
 _CONTRAST: Final = re.compile(r"\b(?:while|whereas|but)\b", re.IGNORECASE)
@@ -209,6 +210,10 @@ def _weigh_statement(text: str, question: str) -> bool | None:
         return None
     if not conclusions:
         decisive = _choose_clause(text, question)
+    # "Permitted in the garden, but not indoors", where the garden is asked about.
+    exception = _EXCEPTION.search(decisive)
+    if exception and not _find_asked(exception[0]) & _find_asked(question):
+        decisive = decisive[: exception.start()]
     is_split = _BOTH.search(question) and _CONTRAST.search(text) and not _BOTH.search(text)
     if is_split or _DENIED.search(decisive) or (_FORBIDS.search(decisive) and not _FORBIDS.search(question)):
         return False
@@ -247,6 +252,7 @@ def _restates(statement: str, question: str) -> bool:
 
 def picks_gold(answer: str, golds: Sequence[str], question: str) -> bool:
     """Return whether an answer to an either/or question picks a gold and not the other option."""
+    answer = drop_concession(answer)
     for option in golds:  # "Boyd Merriman, 1st Baron Merriman" is an option of one name
         question = question.replace(option, option.partition(",")[0])
     golds = [*golds, *(form for option in golds for form in list_forms(option, question))]

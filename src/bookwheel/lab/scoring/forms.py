@@ -21,6 +21,7 @@ from bookwheel.lab.scoring.commitment import DENIALS, asserts_any, mentions
 from bookwheel.lab.scoring.relevance import has_opposite
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import ARTICLES, contains_words, words
+from bookwheel.text.numbers import parse_chinese_numbers
 from bookwheel.text.sentences import list_sentences
 
 _NATION_GROUPS: Final = (
@@ -46,9 +47,14 @@ _COMPOUND: Final = re.compile(
     rf"(?:an? |the )?([a-z]+) (?:{'|'.join(_JOINTS)}) (?:(?:an?|the|his|her|its|their) )?(\w+)"
 )
 _NOUN: Final = re.compile(r"(?:an? |the )?(\w+) ([a-z]+)")
-_TURNS: Final = DENIALS | lexicon.words("although though despite nothing nobody")
+_TURNS: Final = DENIALS | lexicon.words("although though despite nothing nobody ruled")
 _BESIDE: Final = lexicon.words("beneath underneath beside behind next")
-_LONG_REASON: Final = 4
+_TWO, _THREE = 2, 3
+_LIGHT: Final = lexicon.AUXILIARIES | lexicon.words("a an the his her its their")
+_WAYS: Final = (
+    *(("to", "from"), ("with", "without"), ("before", "after"), ("over", "under"), ("above", "below"), ("into", "out")),
+    *(("for", "against"), ("inside", "outside"), ("up", "down"), ("more", "less")),
+)
 _SHARE_OF_REASON: Final = 0.75
 _OFTEN: Final = re.compile(
     r"(?:once (?:an?|per|every|each) |every |each )?(hour|dai|day|week|month|quarter|year)(?:ly)?"
@@ -95,23 +101,44 @@ def find_other_form(answer: str, golds: Sequence[str], question: str) -> str | N
 
 
 def _says_again(answer: str, gold: str, question: str) -> bool:
-    """Return whether a sentence says what a gold of several words does, with nothing between; most of a long reason."""
+    """Return whether a sentence says what a gold of several words does, in its order; of a long reason, most."""
     part, asked = words(gold), words(question)
     wanted = _list_content(part)
     is_reason = "why" in asked
     if is_reason:
         wanted = [stem for stem in wanted if stem not in lexicon.find_content(asked)]
-    if len(wanted) < 3 - is_reason or gold[:1].isupper() or not gold.isascii() or lexicon.MONTHS & {*part}:
+    if len(wanted) < _TWO or gold[:1].isupper() or not gold.isascii() or lexicon.MONTHS & {*part}:
         return False
     for said in map(words, list_sentences(answer)):
         row = _list_content(said)
-        is_said = contains_words(row, wanted)
-        if is_reason and len(wanted) >= _LONG_REASON and wanted[0] in row:
+        is_said = _follows(row, wanted, between=int(len(wanted) > _THREE))
+        if len(wanted) == _TWO and not is_reason:
+            # Two words stay side by side: "the disk was full" for "disk full", but no "disk behind the full shelf".
+            is_said = contains_words([lexicon.stem(word) for word in said if word not in _LIGHT], wanted)
+        elif is_reason and len(wanted) > _THREE and wanted[0] in row:
             is_said = sum(stem in row for stem in wanted) >= _SHARE_OF_REASON * len(wanted)
         is_turned = any(bool(group & {*said}) != bool(group & {*part}) for group in (_TURNS, {"or"}))
-        if is_said and not is_turned and not has_opposite(said, part) and _has_agent(said) == _has_agent(part):
+        is_other = is_turned or has_opposite(said, part) or any(_find_other_ways(said, part))
+        if is_said and not is_other and _has_agent(said) == _has_agent(part):
             return True
     return False
+
+
+def _follows(row: Sequence[str], wanted: Sequence[str], *, between: int) -> bool:
+    """Return whether all that is wanted stands in a row, in its order, with so many others between."""
+    for start in (at for at, stem in enumerate(row) if stem == wanted[0]):
+        rest = iter(row[start : start + len(wanted) + between])
+        if all(stem in rest for stem in wanted):
+            return True
+    return False
+
+
+def _find_other_ways(said: Sequence[str], part: Sequence[str]) -> Iterator[bool]:
+    """Yield whether one goes to where the other comes from, for each such pair."""
+    for one, other in _WAYS:
+        yield (one in part and other in said and one not in said) or (
+            other in part and one in said and other not in said
+        )
 
 
 def _list_content(row: Sequence[str]) -> list[str]:
@@ -181,10 +208,16 @@ def _write_measure(gold: str, question: str) -> Iterator[str]:
         yield from (f"{joint} {period}" for joint in ("every", "each", "once a", "once an", "once per", "once every"))
         yield "daily" if period == "day" else f"{period}ly"
     price, degrees = re.fullmatch(r"([\d.,]+)\s?元", gold), re.fullmatch(r"([\d.]+)\s?(?:℃|°C|摄氏度)", gold)
+    # 36个月 for 三年, and the reverse.
+    years, months = re.fullmatch(r"(\d+)年", parse_chinese_numbers(gold)), re.fullmatch(r"(\d+)个月", gold)
+    if years and len(years[1]) < _THREE:
+        yield f"{12 * int(years[1])}个月"
+    if months and int(months[1]) % 12 == 0:
+        yield from ["1年", "一年"] if months[1] == "12" else [f"{int(months[1]) // 12}年"]
     if price and re.search("[钱价费租金元]", question):
         yield f"{price[1]}块"
-    if degrees and "温" in question:
-        yield f"{degrees[1]}度"
+    if degrees and re.search("温|temperature|hot|warm|cold", question):
+        yield from (f"{degrees[1]}度", f"{degrees[1]} degrees")
 
 
 def _write_number(number: Sequence[str]) -> Iterator[str]:

@@ -35,6 +35,10 @@ _TAIL: Final = re.compile(
     rf"{_MARK}(?:,?\s(?:and\s)?(?:(?:an?|the)\s)?|、){_MARK}(?:,?\sand\s(?:(?:an?|the)\s)?|、)"
     r"([^\W\d]+(?:\s(?:of\s)?[^\W\d]+){0,2})(?=\s*(?:[.;!。；\n]|$))"
 )
+# "Headache or nausea" is both, where they may come.
+_OR: Final = re.compile(rf"{_MARK},?\s(?:or)\s(?:(?:an?|the)\s)?{_MARK}|{_MARK}或者?{_MARK}")
+_MAY: Final = re.compile(r"\b(?:may|might|can|could|not|no|without|whether|any)\b|n['’]t\b|可|能|会", re.IGNORECASE)
+_PLAIN: Final = re.compile("[a-z]{4,}")
 _NO_ITEM: Final = lexicon.words("nothing nobody none not no else others rest so later afterwards")
 _LONGEST_HAN: Final = 4
 _CLAUSES: Final = re.compile(r"[;；。]|\.\s|\b(?:but|while|whereas)\b")
@@ -47,7 +51,7 @@ def share_of(answer: str, golds: Sequence[str]) -> Score:
     """Score the share of the golds that stand in the answer; other words around them cost nothing."""
     if not words_with_articles(answer):
         return NOTHING
-    parts = {gold: float(asserts_any(answer, [gold, *list_forms(gold)], alone=False) is not None) for gold in golds}
+    parts = {gold: float(asserts_any(answer, _spell([gold]), alone=False) is not None) for gold in golds}
     count = int(sum(parts.values()))
     return Score(score=count / len(parts) if parts else 0.0, reason=f"holds {count} of {len(parts)}", parts=parts)
 
@@ -58,7 +62,9 @@ def all_of(answer: str, golds: Sequence[str]) -> Score:
     reason = share.reason
     is_whole = share.score == 1
     if is_whole and len(golds) > 1:
-        if _lists_some(answer, golds):
+        if _OR.search(_mark_golds(answer, golds)) and not _MAY.search(answer):
+            is_whole, reason = False, f"{reason}, of which it leaves open which"
+        elif _lists_some(answer, golds):
             is_whole, reason = False, f"{reason}, and says it of some only"
         elif extra := _find_extra(answer, golds):
             is_whole, reason = False, f'{reason}, and names "{extra}" too'
@@ -98,7 +104,11 @@ def _is_item(text: str) -> bool:
 
 
 def _spell(golds: Sequence[str]) -> list[str]:
-    return [form for gold in golds for form in (gold, *list_forms(gold))]
+    """Return the golds and their other forms: in a list, a headache is headaches too."""
+    forms = [form for gold in golds for form in (gold, *list_forms(gold))]
+    return forms + [
+        gold.removesuffix("s") if gold[-1] == "s" else f"{gold}s" for gold in golds if _PLAIN.fullmatch(gold)
+    ]
 
 
 def _mark_golds(answer: str, golds: Sequence[str]) -> str:

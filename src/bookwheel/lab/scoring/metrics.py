@@ -42,7 +42,7 @@ from bookwheel.text.normalization import (
     words,
     words_with_articles,
 )
-from bookwheel.text.remarks import declines
+from bookwheel.text.remarks import declines, lacks
 
 # A refusal stands at the beginning.
 _OPENING: Final = 400
@@ -155,7 +155,7 @@ def unanswerable(answer: str, golds: Sequence[str]) -> Score:
         return NOTHING
     if exact(answer, golds).score:
         return Score(score=1.0, reason="says that it is not there")
-    has_declined = declines(simplify(answer))
+    has_declined = declines(simplify(answer)) or lacks(answer)
     if has_declined is None:
         return Score(score=0.0, reason="asks instead of answering")
     reason = "says that it is not there" if has_declined else "gives an answer where there is none"

@@ -93,6 +93,8 @@ RIGHT = [
     ("contains", "How many cars can the ferry carry?", "60", "The ferry can carry up to 60 cars."),
     ("contains", "Who signed?", "Ada Quill", "It could be either of them, but Ada Quill signed it."),
     ("contains", "Who may sign?", "the mayor or the clerk", "The mayor or the clerk; either of them may sign."),
+    ("contains", "谁负责接待？", "李敏", "李敏负责接待，王强负责会场。"),
+    ("choice", "Which town is older, Riga or Turku?", "Riga", "While Riga is older, Turku is bigger."),
     ("contains", "What was the error?", "disk full", "It reported that the disk was full."),
     ("contains", "What should be done?", "clean the brushes", "Cleaning the brushes fixes it."),
     (
@@ -218,6 +220,7 @@ WRONG = [
     ("choice", "Are dogs allowed in the garden?", "yes", "Dogs are allowed indoors, but not in the garden."),
     ("all_of", "Who must be told?", "the caretaker|the insurer", "The caretaker or the insurer, whoever is there."),
     ("unanswerable", "How many?", "", "It only says that there are 40 of them; 12 are given."),
+    ("contains", "谁负责接待？", "李敏", "李敏负责会场，王强负责接待。"),
     ("contains", "What is the minimum age?", "18", "Nobody above 18 may enter."),
     ("contains", "By how much did sales grow?", "12%", "They fell by 12%."),
     ("contains", "What caused the fire?", "a faulty cable", "They suspected a faulty cable, but it was arson."),

@@ -252,7 +252,8 @@ def _restates(statement: str, question: str) -> bool:
 
 def picks_gold(answer: str, golds: Sequence[str], question: str) -> bool:
     """Return whether an answer to an either/or question picks a gold and not the other option."""
-    answer = drop_concession(answer)
+    if not _SCALE.keys() & set(words(question)):
+        answer = drop_concession(answer)
     for option in golds:  # "Boyd Merriman, 1st Baron Merriman" is an option of one name
         question = question.replace(option, option.partition(",")[0])
     golds = [*golds, *(form for option in golds for form in list_forms(option, question))]

@@ -41,6 +41,8 @@ _REMARKS: Final = (
     | lexicon.LIGHT
 )
 _MEASURES: Final = frozenset(map(lexicon.stem, lexicon.words("many much long old name responsible charge")))
+# "李敏负责会场，王强负责接待。": two clauses, and the gold in the first.
+_ASKS_WHO, _PAIR = "谁", 2
 _HAN_JOINTS: Final = frozenset("和与及、")
 _WHERE: Final = lexicon.POSITIONS | lexicon.DIRECTIONS
 _BESIDE: Final = lexicon.words("and but while whereas")
@@ -84,7 +86,9 @@ def answers_otherwise(answer: str, gold: str, question: str) -> bool:
         verb = {*said[:1]} if "who" in asked[:1] else {*said}
         names = {lexicon.stem(word.casefold()) for word in _CAPITAL.findall(answer)} - lexicon.MONTHS
         rivals = [one for one in rivals if names & one.news and one.claims & verb]
-    elif not any(one.row[0] in _BESIDE for one in own):
+    elif not (_ASKS_WHO in question and len(clauses) == _PAIR and clauses[0].has_gold) and not any(
+        one.row[0] in _BESIDE for one in own
+    ):
         rivals = [one for one in rivals if one.row[0] in _BESIDE]
     held = frozenset().union(*(one.claims for one in own))
     return any(one.news and one.claims > held for one in rivals)

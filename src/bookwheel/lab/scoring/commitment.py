@@ -55,7 +55,7 @@ _TURNS: Final = frozenset({"but", "rather", "instead", "actually", "yet", "howev
 _COPULAS: Final = frozenset({"is", "was", "are", "were"})
 _COPULAS_DENIED: Final = frozenset({"isnt", "wasnt", "arent", "werent"})
 # "Ada did not sign" denies Ada, where the clause begins with her.
-_VERBS_DENIED: Final = lexicon.words("didnt doesnt dont hasnt havent hadnt wont wouldnt couldnt cannot cant never")
+VERBS_DENIED: Final = lexicon.words("didnt doesnt dont hasnt havent hadnt wont wouldnt couldnt cannot cant never")
 _AUXILIARIES: Final = lexicon.words("did does do has have had will would could can")
 # "It is unclear whether Ada signed" and "it is false that Ada signed" assert nothing of her.
 _OPEN: Final = lexicon.words("whether")
@@ -185,7 +185,7 @@ def _denies_after(after: Sequence[str], *, is_first: bool) -> bool:
         return True
     second = after[1] if len(after) > 1 else ""
     joined = "".join(after[:2])
-    if is_first and (after[0] in _VERBS_DENIED or (after[0] in _AUXILIARIES and second in {"not", "never"})):
+    if is_first and (after[0] in VERBS_DENIED or (after[0] in _AUXILIARIES and second in {"not", "never"})):
         return True
     if is_first and joined in {"没有", "并未", "并没"}:
         return True

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from bookwheel.lab.scoring.commitment import DENIALS, asserts_any, mentions
+from bookwheel.lab.scoring.commitment import DENIALS, VERBS_DENIED, asserts_any, mentions
 from bookwheel.lab.scoring.relevance import has_opposite
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import ARTICLES, contains_words, words
@@ -47,7 +47,7 @@ _COMPOUND: Final = re.compile(
     rf"(?:an? |the )?([a-z]+) (?:{'|'.join(_JOINTS)}) (?:(?:an?|the|his|her|its|their) )?(\w+)"
 )
 _NOUN: Final = re.compile(r"(?:an? |the )?(\w+) ([a-z]+)")
-_TURNS: Final = DENIALS | lexicon.words("although though despite nothing nobody ruled")
+_TURNS: Final = DENIALS | VERBS_DENIED | lexicon.words("although though despite nothing nobody ruled")
 _BESIDE: Final = lexicon.words("beneath underneath beside behind next")
 _TWO, _THREE = 2, 3
 _LIGHT: Final = lexicon.AUXILIARIES | lexicon.words("a an the his her its their")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.text.alternatives import choose_alternative, find_alternatives
+from bookwheel.text.alternatives import choose_alternative, find_alternatives, name_alternative
 
 QUILL = "Ada Quill (3 May 1902 – 8 June 1980) kept the lamp at Sallow Point for thirty years."
 ROOK = "Tom Rook, born on 12 April 1899 in Brill, was a cooper. He died in 1984 at Stowe."
@@ -90,6 +90,28 @@ def test_a_day_of_somebody_else_is_not_sure():
     passages = ["Low Tide is a film of 1931.", "High Water came out in 1935. Its director died in 1950."]
     found = choose_alternative(question, passages)
     assert found is None or not found.is_sure
+
+
+BILLS = "The tenants pay electricity and the council tax. The landlord pays the water. Both may inspect the roof."
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Who pays the council tax, the landlord or the tenants?", "the tenants"),
+        ("Who pays the water, the landlord or the tenants?", "the landlord"),
+        # Named together, both alike, with too little of the question, or compared.
+        ("Who may inspect the roof, Ada or Tom?", None),
+        ("Who pays, the landlord or the tenants?", None),
+        ("Who signs the inventory in June, the landlord or the tenants?", None),
+        ("Who pays more for the water, the landlord or the tenants?", None),
+        ("Who pays the water?", None),
+    ],
+)
+def test_a_sentence_that_names_one_of_them_tells(question, answer):
+    found = name_alternative(question, ["Rain fell. It was late.", BILLS])
+    assert (found and found.text) == answer
+    assert found is None or (found.passages, found.is_sure) == ((1,), False)
 
 
 @given(st.integers(1000, 2099), st.integers(1000, 2099))

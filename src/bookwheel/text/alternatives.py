@@ -58,6 +58,7 @@ _ANOTHER_SENTENCE: Final = 40
 _NOT_ASKED: Final = 20
 _OTHER_SIDE: Final = 20
 _CANDIDATES: Final = 12
+_MOST_ASKED: Final = 0.5
 
 
 class Alternative(NamedTuple):
@@ -109,9 +110,8 @@ def find_alternatives(question: str) -> tuple[str, str] | tuple[()]:
 
 def choose_alternative(question: str, passages: Sequence[str]) -> Alternative | None:
     """Return the one of two that has the most, or the least, by figures beside their names; None where none tells."""
-    alternatives, asked = find_alternatives(question), question
-    for alternative in alternatives:
-        asked = asked.replace(alternative, " ")
+    alternatives = find_alternatives(question)
+    asked = _leave_out(alternatives, question)
     order = find_order(asked)
     if order is None or not alternatives:
         return None
@@ -132,6 +132,37 @@ def choose_alternative(question: str, passages: Sequence[str]) -> Alternative | 
     is_close = all(held.is_after and held.gap <= _CLOSE for held in (one, other))
     places = tuple(dict.fromkeys((one.passage, other.passage)))
     return Alternative(won, places, is_sure=are_days and is_close and not _OF_ANOTHER.search(asked))
+
+
+def name_alternative(question: str, passages: Sequence[str]) -> Alternative | None:
+    """Return the one of two that a sentence names with most of the question's other words.
+
+    >>> name_alternative("Who writes it, Piotr or Hanna?", ["Piotr keeps the keys; Hanna writes the letter."]).text
+    'Hanna'
+    """
+    alternatives = find_alternatives(question)
+    asked = _leave_out(alternatives, question)
+    words = QuestionWords(asked).stems
+    if not alternatives or not words or find_order(asked):
+        return None
+    names = _tell_apart(*alternatives)
+    best = [(0.0, 0), (0.0, 0)]
+    for at, passage in enumerate(passages):
+        for sentence in _STOP.split(unify_numbers(passage)):
+            share = len(words & find_stems(sentence)) / len(words)
+            named = [bool(name.stems and _find_places(name, sentence)) for name in names]
+            if named[0] is not named[1]:
+                best[named[1]] = max(best[named[1]], (share, -at))
+    won = best[1] > best[0]
+    if best[0][0] == best[1][0] or best[won][0] < _MOST_ASKED:
+        return None
+    return Alternative(alternatives[won], (-best[won][1],), is_sure=False)
+
+
+def _leave_out(alternatives: Sequence[str], question: str) -> str:
+    for one in alternatives:
+        question = question.replace(one, " ")
+    return question
 
 
 def _tell_apart(one: str, other: str) -> tuple[_Called, _Called]:

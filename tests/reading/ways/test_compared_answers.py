@@ -51,7 +51,7 @@ def test_what_it_rests_on_is_shown():
 
 @pytest.mark.parametrize(
     "question",
-    ["Who built the mill?", "Who built it, Amos Thorne or Tom Rook?", "Which is older, the mill or the pier?"],
+    ["Who built the mill?", "Who built the ship, Ada Quill or Tom Rook?", "Which is older, the mill or the pier?"],
 )
 def test_else_the_passages_answer(question):
     assert find_compared(question, TextDocument(TEXT)) is None
@@ -71,6 +71,11 @@ def test_a_reading_answers_with_one_of_the_two():
     assert answer.text == "the chapel"
     assert Flag.LOOKED_UP in answer.flags
     assert "1794" in answer.passage
+
+
+def test_who_of_two_is_told_by_the_sentence_that_names_one():
+    told = find_compared("Who built the mill, Tom Rook or Amos Thorne?", TextDocument(TEXT))
+    assert (told.text, told.is_sure) == ("Amos Thorne", False)
 
 
 def test_a_table_is_asked_first():

@@ -1,4 +1,4 @@
-"""A short answer to a question that names two and asks which has more of something, out of the whole document.
+"""A short answer to a question that names two and asks for one of them, out of the whole document.
 
 One passage seldom has the figures of both: each is looked for by its own name, beside the other words of the question.
 """
@@ -9,7 +9,7 @@ from typing import Final
 
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.table_answers import ToldAnswer
-from bookwheel.text.alternatives import choose_alternative, find_alternatives
+from bookwheel.text.alternatives import choose_alternative, find_alternatives, name_alternative
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.structure import Shape
 from bookwheel.types import Document
@@ -19,7 +19,7 @@ _PASSAGES: Final = 4
 
 
 def find_compared(question: str, document: Document) -> ToldAnswer | None:
-    """Return which of two a document says more of; None where the question names no two, or no figures tell."""
+    """Return the one of two that figures or a sentence tell; None where the question names no two, or nothing tells."""
     alternatives = find_alternatives(question)
     if not alternatives:
         return None
@@ -33,7 +33,7 @@ def find_compared(question: str, document: Document) -> ToldAnswer | None:
         if one.window.shape is not Shape.ROW
     ]
     passages = list(dict.fromkeys(windows))
-    found = choose_alternative(question, passages)
+    found = choose_alternative(question, passages) or name_alternative(question, passages)
     if found is None:
         return None
     shown = "\n".join(passages[at] for at in found.passages)

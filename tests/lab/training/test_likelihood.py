@@ -52,7 +52,8 @@ def reply(messages):
         return section.rstrip(" .\n")
     known = dict(line.rsplit(" ", 1) for line in notes.splitlines() if line.count(" ") > 1)
     word = known.get(question, "same")
-    return known.get(f"{word} has", word)
+    # What is near something is asked for by its colour.
+    return known.get(f"{word} has", "same") if question.endswith("near") else word
 
 
 class Reference(ScriptedModel):
@@ -112,9 +113,16 @@ def recovered(text, question, *memories):
 def test_a_memory_earns_by_what_a_sentence_leads_to():
     text = "oak near elm .\nwind blew over .\nelm has blue .\nash has red .\n"
     assert find_sentences("oak near", text) == [
-        PointedSentence(text="oak near elm .", notes="oak near elm\nelm has blue"),
+        PointedSentence(text="oak near elm .", notes=("oak near elm", "oak near elm\nelm has blue")),
     ]
     assert recovered(text, "oak near", "oak near elm", "elm has blue", "ash has red") == pytest.approx([0, 1, 0])
+
+
+def test_a_hop_that_leads_astray_does_not_hide_what_the_sentence_says_alone():
+    text = "oak at mill .\nwind blew over .\nash near mill .\n"
+    lost = Reference(lambda said: "wind" if "ash" in said[-1].content else reply(said), likelihood=likelihood)
+    credit = LikelihoodCredit(lost, (OTHER,), settings(recovered=1.0))
+    assert [one.text for one in asyncio.run(credit.find_targets(sample("oak at", text)))] == ["mill"]
 
 
 def test_a_memory_earns_by_the_state_that_the_reader_itself_keeps():

@@ -2,9 +2,9 @@
 
     s_1 … s_n   the sentences that the question points at, in the document's order
     P_i         s_i and, one hop on, the sentences that the words it brings in point at
-    y_i         what the reference answers from P_i as its notes: a target, which P_i says
+    y_i         what the reference answers from s_i or from P_i as its notes, whichever the two together tell more of
     m           the reference's memory after it read s_1 … s_n one after the other, and nothing else
-    targets     the y_i that m tells the most of; where it tells of none, those that P_i tells the most of
+    targets     the y_i that m tells the most of; where it tells of none, those there is most to tell of
 
     asked oak near    oak near elm .   elm has red .     y_1 red: the first sentence alone would answer nothing
     asked oak at      oak at mill .    oak at quay .     y_1 mill, y_2 quay; m is "oak at quay", and y_1 counts no more
@@ -18,6 +18,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from math import fsum
 from typing import Final
 
 from bookwheel.documents.opening import TextDocument
@@ -42,15 +43,15 @@ class PointedSentence:
     """A sentence that a question points at."""
 
     text: str
-    notes: str
-    """It and what it points at, a sentence a line, as notes are written."""
+    notes: tuple[str, ...]
+    """It alone, and with what it points at: a sentence a line, as notes are written."""
 
 
 def find_sentences(question: str, text: str) -> list[PointedSentence]:
     r"""Return the sentences that a question points at, in the text's order.
 
     >>> find_sentences("oak near", "Oak near elm. It rained. Elm has red.")[0].notes
-    'Oak near elm\nElm has red'
+    ('Oak near elm', 'Oak near elm\nElm has red')
     """
     sentences = list(dict.fromkeys(list_sentences(text)))
     asked, pointed = set(list_words(question)), sorted(point_at(question, sentences))
@@ -59,7 +60,8 @@ def find_sentences(question: str, text: str) -> list[PointedSentence]:
     for at in pointed:
         added = " ".join(word for word in list_words(sentences[at]) if word not in asked)
         hops = [others[place] for place in point_at(added, [sentences[other] for other in others])]
-        notes = "\n".join(sentences[one].rstrip(MARKS) for one in sorted([at, *hops]))
+        shown = dict.fromkeys(((at,), tuple(sorted([at, *hops]))))
+        notes = tuple("\n".join(sentences[one].rstrip(MARKS) for one in places) for places in shown)
         found.append(PointedSentence(text=sentences[at], notes=notes))
     return found
 
@@ -69,13 +71,18 @@ async def expect_answers(sample: Sample, scorer: MemoryScorer, model: Model, con
     question, plan = sample.question, config.plan
     sentences, prompts = find_sentences(question, sample.text), prompts_for(plan, question)
 
-    async def answer(notes: str) -> Target:
+    async def say(notes: str) -> str:
         asked = prompts.turn("recall", question=question, memory=notes)
-        reply = await model.reply(asked, limit=plan.answer_tokens, sampling=_GREEDY)
-        return Target(text=reply.text.strip(), cue=question, past=notes)
+        return (await model.reply(asked, limit=plan.answer_tokens, sampling=_GREEDY)).text.strip()
 
-    answers = await asyncio.gather(*(answer(one.notes) for one in sentences))
-    targets = list({one.text: one for one in answers if one.text}.values())
+    async def answer(one: PointedSentence) -> Target | None:
+        replies = [(notes, await say(notes)) for notes in one.notes]
+        targets = [Target(text=text, cue=question, past=notes) for notes, text in replies if text]
+        told = [fsum([(await scorer.score(notes, [target])).bits for notes in one.notes]) for target in targets]
+        return targets[told.index(max(told))] if targets else None
+
+    answers = await asyncio.gather(*map(answer, sentences))
+    targets = list({one.text: one for one in answers if one}.values())
     if len(targets) < 2:  # noqa: PLR2004 - nothing to choose
         return targets
     alone = await _read_alone([one.text for one in sentences], config.brief or question, model, config)

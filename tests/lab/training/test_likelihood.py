@@ -149,20 +149,22 @@ def test_no_gold_answer_is_looked_at():
         build_reward(RewardSettings())(episode("x"), blind)
 
 
-def test_a_step_is_credited_with_what_it_changed():
-    result = credited("wind", "elm has blue .", "elm has blue .", "wind", recovered=1.0, dense=1.0)
-    assert result.changes == pytest.approx((0.0, 1.0, 0.0, -1.0, 0.0))
-    assert credited("wind", "elm has blue .", recovered=1.0).changes == ()
+def test_a_step_is_credited_with_what_is_gained_from_it_on():
+    result = credited("wind", "elm has blue .", "elm has blue .", "elm has blue .", recovered=1.0, dense=1.0)
+    assert result.gains == pytest.approx((1.0, 1.0, 0.0, 0.0, 0.0))
+    lost = credited("elm has blue .", "elm has blue .", "wind", recovered=1.0, dense=1.0)
+    assert lost.gains == pytest.approx((0.0, -1.0, -1.0, 0.0))
+    assert credited("wind", "elm has blue .", recovered=1.0).gains == ()
 
 
 def test_dense_credit_stands_beside_one_advantage_for_each_rollout():
-    def rolled(name, score, changes):
-        result = RewardResult(score=score, answer=score, changes=changes)
+    def rolled(name, score, gains):
+        result = RewardResult(score=score, answer=score, gains=gains)
         return Rollout(
             id=name,
             sample=sample(),
             outcome=RolloutOutcome.SCORED,
-            episode=episode(*["m"] * (len(changes) - 1)),
+            episode=episode(*["m"] * (len(gains) - 1)),
             result=result,
         )
 

@@ -8,9 +8,9 @@ R_1..R_G are the rewards of ONE group: one number a rollout, however many conver
 chunks counts as much as one of 2. Every token of every conversation of rollout i then carries the same A_i. This
 file knows nothing of tokens.
 
-Where each step's own change d_ik of some score is known, `step_credits` gives it beside the rollout's advantage:
+Where it is known what a rollout gained from each step on, g_ik, `step_credits` gives it beside the rollout's advantage:
 
-    A_ik = A_i + w * (d_ik - the mean over the group's rollouts that have a step k)
+    A_ik = A_i + w * (g_ik - the mean over the group's rollouts that have a step k)
 
 >>> advantages([1.0, 0.0, 0.0, 0.0], Estimator.MEAN)
 [0.75, -0.25, -0.25, -0.25]
@@ -48,16 +48,16 @@ def advantages(rewards: Sequence[float], estimator: Estimator = Estimator.MEAN) 
     return centred
 
 
-def step_credits(changes: Sequence[Sequence[float]]) -> list[list[float]]:
-    """Return each rollout's changes step by step, against the group's mean at that step.
+def step_credits(gains: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Return each rollout's gains step by step, against the group's mean at that step.
 
     >>> step_credits([[0.75, 0.0], [0.25, 0.5], [0.5]])
     [[0.25, -0.25], [-0.25, 0.25], [0.0]]
     """
-    longest = max(map(len, changes), default=0)
-    columns = [[one[k] for one in changes if k < len(one)] for k in range(longest)]
+    longest = max(map(len, gains), default=0)
+    columns = [[one[k] for one in gains if k < len(one)] for k in range(longest)]
     means = [fsum(column) / len(column) for column in columns]
-    return [[change - mean for change, mean in zip(one, means, strict=False)] for one in changes]
+    return [[gain - mean for gain, mean in zip(one, means, strict=False)] for one in gains]
 
 
 def has_spread(rewards: Sequence[float]) -> bool:

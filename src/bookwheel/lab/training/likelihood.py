@@ -2,7 +2,7 @@
 
     recovered    R of the last memory for what the reference answers from the document's own words (targets.py)
     clozes       a share of the samples asks for words of their own text instead of what they asked; the verifier judges
-    dense        d_k = R(m_k) - R(m_{k-1}): which step gained it or lost it, as credit of that step's conversation alone
+    dense        g_k = R(m_K) - R(m_{k-1}): what was gained or lost from step k on, as credit of its conversation alone
 
 No gold answer is looked at. A cloze is a sentence of the document without its last words, of a few the one whose words
 there is most to know of: the reference tells them with the sentence in hand and not without. The control is a sentence
@@ -15,7 +15,6 @@ of another sample that its question points at, or none: a memory earns nothing f
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from random import Random
 from typing import Final
 
@@ -93,14 +92,15 @@ class LikelihoodCredit:
         # The rollouts of a group write many memories alike: each is scored once.
         async with one.turn:
             scores = [(await one.scorer.score(memory, targets)).recovered or 0.0 for memory in memories]
-        changes = [after - before for before, after in pairwise(scores)]
+        # Not R(m_k) - R(m_{k-1}): a state that a later one replaces is worth nothing when it is written, and has to be.
+        gains = [scores[-1] - before for before in scores[:-1]]
         # The answer's conversation writes no memory.
-        fits = weights.dense > 0 and len(changes) + 1 == len(episode.conversations)
+        fits = weights.dense > 0 and len(gains) + 1 == len(episode.conversations)
         return replace(
             result,
             score=result.score + weights.recovered * scores[-1],
             parts={**result.parts, "recovered": scores[-1]},
-            changes=(*changes, 0.0) if fits else (),
+            gains=(*gains, 0.0) if fits else (),
         )
 
     async def find_targets(self, sample: Sample) -> list[Target]:

@@ -45,8 +45,8 @@ class RewardResult:
     """The verifier's part alone, as in evaluation."""
     parts: Mapping[str, float] = field(default_factory=dict)
     """Every part before its weight."""
-    changes: tuple[float, ...] = ()
-    """Of each conversation: what its step changed in the memory's worth. Empty where that is not measured."""
+    gains: tuple[float, ...] = ()
+    """Of each conversation: what the memory's worth gained from its step on. Empty where that is not measured."""
     tokens: tuple[tuple[float, ...], ...] = ()
     """Of each conversation's sampled tokens: their own credit. Empty where nobody teaches."""
 

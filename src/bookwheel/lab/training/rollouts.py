@@ -298,7 +298,7 @@ def rows_of_groups(groups: Sequence[Group], estimator: Estimator, reward: Reward
     for group in groups:
         credit = [(rollout, advantage) for rollout, advantage in group.credit(estimator) if rollout.episode]
         is_judged = reward.judges_answer(has_gold=bool(group.sample.golds))
-        steps = step_credits([one.result.changes if one.result and reward.dense else () for one, _ in credit])
+        steps = step_credits([one.result.gains if one.result and reward.dense else () for one, _ in credit])
         for (rollout, advantage), own in zip(credit, steps, strict=True):
             conversations = rollout.episode.conversations if rollout.episode else ()
             taught = rollout.result.tokens if rollout.result else ()
@@ -306,8 +306,8 @@ def rows_of_groups(groups: Sequence[Group], estimator: Estimator, reward: Reward
             if not own:
                 rows += rows_of(trained, advantage, rollout.id, taught[: len(trained)])
                 continue
-            for conversation, change, lesson in zip(trained, own, chain(taught, repeat(())), strict=False):
-                rows += rows_of([conversation], advantage + reward.dense * change, rollout.id, [lesson])
+            for conversation, gain, lesson in zip(trained, own, chain(taught, repeat(())), strict=False):
+                rows += rows_of([conversation], advantage + reward.dense * gain, rollout.id, [lesson])
     return rows
 
 

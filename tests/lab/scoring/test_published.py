@@ -1,8 +1,12 @@
 """Measures that were published with benchmarks: what their scripts give."""
 
+import logging
+import sys
+from types import SimpleNamespace
+
 import pytest
 
-from bookwheel.lab.scoring import score_answer
+from bookwheel.lab.scoring import METRICS, score_answer
 from bookwheel.lab.scoring.benchmarks import PUBLISHED
 from bookwheel.lab.tasks.published import score_as_published
 
@@ -101,3 +105,11 @@ def test_the_published_judge_is_used_only_where_it_is_that_benchmarks():
 
 def test_a_published_measure_sees_the_whole_answer():
     assert score_answer("number_share", "<think>3</think>5", ["5"]).score == 0.5
+
+
+def test_the_package_that_cuts_chinese_tells_nobody_what_it_loads(monkeypatch):
+    levels = []
+    jieba = SimpleNamespace(setLogLevel=levels.append, cut=lambda text, **_named: list(text))
+    monkeypatch.setitem(sys.modules, "jieba", jieba)
+    assert METRICS["rouge_zh"]("四百", ["四百"]).score > 0.99
+    assert set(levels) == {logging.WARNING}

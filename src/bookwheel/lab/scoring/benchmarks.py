@@ -11,6 +11,7 @@ ib_…                      InfiniteBench's, by task
 """
 
 import json
+import logging
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -51,6 +52,8 @@ def hotpot_f1(answer: str, golds: Sequence[str]) -> Score:
 def _cut_chinese(text: str) -> list[str]:
     try:
         import jieba
+
+        jieba.setLogLevel(logging.WARNING)  # it tells everyone that it loads its words
     except ImportError as error:
         raise MissingExtra("cutting Chinese into words as LongBench does", "published") from error
     return list(jieba.cut(text, cut_all=False))

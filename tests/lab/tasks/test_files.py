@@ -104,7 +104,12 @@ def test_a_bad_line_is_named_by_file_and_number(line, message, tmp_path):
 
 @pytest.mark.parametrize(
     ("begin", "what"),
-    [(b"PK\x03\x04", "unpack it"), (b"version https://git-lfs", "lfs pull"), (b"<!DOCTYPE html>", "web")],
+    [
+        (b"PK\x03\x04", "unpack it"),
+        (b"version https://git-lfs", "lfs pull"),
+        (b"\xef\xbb\xbf\r\n<!DOCTYPE html>", "web"),
+        (b"<html>", "web"),
+    ],
 )
 def test_what_came_in_place_of_a_file_is_named(tmp_path, begin, what):
     (tmp_path / "set.json").write_bytes(begin + b" and more")

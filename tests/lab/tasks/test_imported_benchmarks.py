@@ -258,6 +258,12 @@ def test_options_of_infinitebench_become_letters(tmp_path):
     assert "(A) Bram\n(B) Ada" in sample.question
 
 
+@pytest.mark.parametrize("asked", [{"question": "Who?", "answer": "Ada"}, {"input": "Who?", "answers": ["Ada"]}])
+def test_supporting_facts_beside_a_plain_context_are_a_field_more(asked, tmp_path):
+    (sample,) = read(tmp_path, {**asked, "context": "Ada signed.", "supporting_facts": [["Lease", 0]]})
+    assert (sample.text, sample.question, sample.golds) == ("Ada signed.", "Who?", ("Ada",))
+
+
 HOTPOT = [
     {"question": "Who signed?", "context": [["Lease", ["Ada signed. ", "In May."]], ["Rain", ["It rained."]]]},
     {"question": "Who left?", "context": [["Boat", ["Bram left."]], ["Rain", ["It rained."]]]},
@@ -293,6 +299,8 @@ def test_an_index_file_is_filled_from_its_pool(tmp_path):
         ({**LONGMEMEVAL, "answer": None}, "gold answer is null"),
         ({"context_window_text": "x", "question": "q", "answer": None}, "gold answer is null"),
         ({"prompt": "a -> b\nOperation: x", "answer_nodes": [None]}, "gold answer is null"),
+        ({"prompt": "a -> b\nOperation: x", "answer_nodes": None}, "must be a list, not None"),
+        ({"prompt": "a -> b\nOperation: x", "answer": "b1c2", "problem_type": "parents"}, "must be a list, not 'b1c2'"),
         ({**MRCR, "prompt": [{"role": "user", "content": [{"text": "q"}]}]}, "'content' of each message"),
         ({"context_window_text": "x", "question": "q", "answer": "['ham"}, r"writing of Python: \['ham"),
         ({name: value for name, value in LONGMEMEVAL.items() if name != "question_date"}, "'question_date' is missing"),

@@ -17,6 +17,7 @@ import json
 import os
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -153,7 +154,7 @@ _ONE_A_LINE: Final = re.compile(r"[^\n]*\}\s*\n\s*\{")
 _NO_RECORDS: Final = {
     b"pk\x03\x04": "a zip archive: unpack it, and give the files in it",
     b"version https://": "a pointer to the file, as git has it without LFS: `git lfs pull` fetches the file itself",
-    b"<!doctype html": "a page of the web: download the file itself",
+    b"<": "a page of the web, or XML: download the file itself",
 }
 
 
@@ -171,7 +172,7 @@ def read_records(path: Path) -> Iterator[tuple[int, str, Any]]:
     """
     try:
         with path.open("rb") as file:
-            head = file.read(16).lower()
+            head = file.read(_HEAD).lower().removeprefix(BOM_UTF8).lstrip()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     if what := next((what for begin, what in _NO_RECORDS.items() if head.startswith(begin)), ""):

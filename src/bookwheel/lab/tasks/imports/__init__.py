@@ -95,9 +95,11 @@ def adapt_record(
 
     `path` is the file that the record stands in: pictures lie beside it.
     """
-    names = values.keys()
+    names, context = {*values}, values.get("context")
+    if isinstance(context[0] if isinstance(context, list) and context else context, str | int):
+        names -= {"supporting_facts"}  # a text, or numbers of a pool: not HotpotQA's paragraphs
     adapt = next((one.adapt for one in _FORMATS if one.fields <= names and not one.without & names), _keep)
-    if isinstance(values.get("context"), list) and adapt is not _refuse_questions:
+    if isinstance(context, list) and adapt is not _refuse_questions:
         values = {**values, "context": documents.resolve_numbers(values, pool)}
     for record in adapt(values):
         yield visual.open_files(record, path, pool) if visual.FILES in record else record

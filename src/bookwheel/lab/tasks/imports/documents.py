@@ -150,11 +150,14 @@ def adapt_graphwalks(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     prompt, places = str(values["prompt"]), list(_OPERATION.finditer(str(values["prompt"])))
     if not places:
         raise ValueError("'prompt' has no line that begins with Operation:")
+    nodes = values.get("answer_nodes", values.get("answer"))
+    if not isinstance(nodes, list):
+        raise ValueError(f"the nodes that answer must be a list, not {nodes!r}")  # noqa: TRY004 - the caller names the line
     yield {
         "task": f"graphwalks-{values.get('problem_type', 'nodes')}",
         "document": prompt[: places[-1].start()],
         "question": prompt[places[-1].end() :].strip(),
-        "golds": [write_gold(node) for node in values.get("answer_nodes", values.get("answer"))] or [NO_NODES],
+        "golds": [write_gold(node) for node in nodes] or [NO_NODES],
         "metric": "graphwalks",
     }
 

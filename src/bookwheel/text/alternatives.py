@@ -14,17 +14,18 @@ No model is asked: a small one guesses. Tables have more to go by (comparisons.p
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import product
 from typing import Final, NamedTuple
 
 from bookwheel.text.comparisons import HAN, find_order, is_ago, list_superlatives
-from bookwheel.text.figures import DAYS, NUMBER, Figure, list_figures
+from bookwheel.text.figures import DAYS, MONEY, NUMBER, TIME, Figure, list_figures
 from bookwheel.text.numbers import unify_numbers
 from bookwheel.text.ranking import QuestionWords, find_stems
 
 _OR: Final = re.compile(
-    r",?\s+or\s+(?!(?:not|so|more|less|later|earlier|over|under|both)\b)|还是|(?<=[^，。\s])[和跟与](?=[^。]{1,20}[哪谁])",
+    r"(?<=\S)\s+or\s+(?!(?:not|so|more|less|later|earlier|over|under|both)\b)|还是|(?<=[^，。\s])[和跟与](?=[^。]{1,20}?(?:哪(?![里儿些])|谁))",
     re.IGNORECASE,
 )
 _PAUSE: Final = re.compile(r"[,:;–—?，：；？]\s*")
@@ -42,10 +43,24 @@ _OF_DAYS: Final = re.compile(
     r"[先早晚老旧新]|年轻",
     re.IGNORECASE,
 )
-_DEATH: Final = re.compile(r"\b(?:die[sd]?|dead|death)\b|去世|逝世", re.IGNORECASE)
-# What stands before the last day of a life.
-_TO_THE_END: Final = re.compile(r"(?:[–—-]|\bdied|†)\D{0,12}$", re.IGNORECASE)
+_END: Final = re.compile(
+    r"\b(?:die[sd]?|dead|death|end(?:s|ed)?|expires?|clos\w+|shuts?)\b|去世|逝世|结束|到期|关", re.IGNORECASE
+)
+# What stands before the last day of a life, of a lease.
+_TO_THE_END: Final = re.compile(
+    r"(?:[–—-]|†|\b(?:died|to|until|ended|expires|clos\w+|shuts?)\b|[至到])\D{0,12}$", re.IGNORECASE
+)
+_OF_CLOCK: Final = re.compile(r"\b(?:open|clos|shut|start|beg[ia]n|leav|arriv|depart)\w*|[开关]门", re.IGNORECASE)
+_AGE: Final = re.compile(r"\b(?:olde|younge)\w+|年轻|[老大]", re.IGNORECASE)
+_PRICE: Final = re.compile(r"\b(?:cheap|dear|cost|price|pric|pay|expensive)\w*|[贵贱]|便宜|价", re.IGNORECASE)
+_RATE: Final = re.compile(r"\b(?:rates?|per ?cent|percentage|discount|interest)\b|利率|折扣|百分", re.IGNORECASE)
+_PACE: Final = re.compile(r"\b(?:fast|slow|quick)\w*|[快慢]", re.IGNORECASE)
+_RANK: Final = re.compile(r"\brank\w*|\bplaced?\b|排名|名次", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W_\u3400-\u9fff]+(?:[-'’.][^\W_\u3400-\u9fff]+)*|[\u3400-\u9fff](?=([\u3400-\u9fff])?)")
+_WHICH: Final = re.compile(r"\b(?:w?h?ich|who|what)\b", re.IGNORECASE)
+_OTHER_ASKED: Final = re.compile(r"\b(?:when|where|why|how|whom|whose|if)\b", re.IGNORECASE)
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_DENIAL: Final = re.compile(r"\b(?:not|no|nor|never|neither|without|except)\b|n['’]t\b|[不没無无未]", re.IGNORECASE)
 _JOINTS: Final = re.compile(r"\b(?:of|among|in|on|for|from|with|to|at|by|under|as)\b", re.IGNORECASE)
 _STOP: Final = re.compile(r"[.!?]\s|[\n;。！？；]")
 
@@ -94,8 +109,10 @@ def find_alternatives(question: str) -> tuple[str, str] | tuple[()]:
     found = [*_OR.finditer(question)]
     if len(found) != 1:
         return ()
-    before, after = question[: found[0].start()], question[found[0].end() :]
+    before, after = question[: found[0].start()].rstrip(","), question[found[0].end() :]
     left, right = _PAUSE.split(before)[-1], _PAUSE.split(after)[0]
+    if not _is_choice(before, before.removesuffix(left), right, after[len(right) :]):
+        return ()
     if left == before and not HAN.search(left) and (order := find_order(left)):
         left = left[order.end :].lstrip()
     left = _LEADS.sub("", left, count=1) if _LEADS.match(left) else left
@@ -108,12 +125,28 @@ def find_alternatives(question: str) -> tuple[str, str] | tuple[()]:
     return (left, right) if left and right else ()
 
 
+def _is_choice(before: str, lead: str, right: str, rest: str) -> bool:
+    """Return whether a question asks for one of the two in it: "When does it rain or snow?" asks for a time.
+
+    `lead` is what stands before a pause before the two, `rest` what stands behind one after them.
+    """
+    if HAN.search(before):
+        return True
+    is_last = not _LETTER.search(rest)
+    if _OTHER_ASKED.search(f"{lead or before} {right} {rest}"):
+        # "Where must bills be kept longer, in Saint-Orme or in Aberwyn?"
+        return is_last and bool(lead) and find_order(lead) is not None
+    if _WHICH.search(lead or before):
+        return bool(lead) or find_order(f"{before} {right}") is not None
+    return is_last and find_order(f"{before} {right}") is not None
+
+
 def choose_alternative(question: str, passages: Sequence[str]) -> Alternative | None:
     """Return the one of two that has the most, or the least, by figures beside their names; None where none tells."""
     alternatives = find_alternatives(question)
     asked = _leave_out(alternatives, question)
     order = find_order(asked)
-    if order is None or not alternatives:
+    if order is None or not alternatives or _RANK.search(asked):
         return None
     names = _tell_apart(*alternatives)
     if not all(name.stems for name in names):
@@ -127,7 +160,8 @@ def choose_alternative(question: str, passages: Sequence[str]) -> Alternative | 
     if one.figure.value == other.figure.value:
         return None
     are_days = one.figure.form in DAYS
-    is_least = order.is_least is not (are_days and is_ago(asked))
+    is_turned = is_ago(asked) if are_days else one.figure.form == TIME and bool(_PACE.search(asked))
+    is_least = order.is_least is not is_turned
     won = alternatives[(one.figure.value < other.figure.value) is not is_least]
     is_close = all(held.is_after and held.gap <= _CLOSE for held in (one, other))
     places = tuple(dict.fromkeys((one.passage, other.passage)))
@@ -143,7 +177,7 @@ def name_alternative(question: str, passages: Sequence[str]) -> Alternative | No
     alternatives = find_alternatives(question)
     asked = _leave_out(alternatives, question)
     words = QuestionWords(asked).stems
-    if not alternatives or not words or find_order(asked):
+    if not alternatives or not words or find_order(asked) or _DENIAL.search(asked):
         return None
     names = _tell_apart(*alternatives)
     best = [(0.0, 0), (0.0, 0)]
@@ -151,7 +185,7 @@ def name_alternative(question: str, passages: Sequence[str]) -> Alternative | No
         for sentence in _STOP.split(unify_numbers(passage)):
             share = len(words & find_stems(sentence)) / len(words)
             named = [bool(name.stems and _find_places(name, sentence)) for name in names]
-            if named[0] is not named[1]:
+            if named[0] is not named[1] and not _DENIAL.search(sentence):
                 best[named[1]] = max(best[named[1]], (share, -at))
     won = best[1] > best[0]
     if best[0][0] == best[1][0] or best[won][0] < _MOST_ASKED:
@@ -183,26 +217,55 @@ def _find_head(name: str, stems: set[str]) -> set[str]:
 
 def _list_held(names: tuple[_Called, _Called], texts: Sequence[str], asked: str) -> list[list[_Held]]:
     """Return the figures that stand beside each of the two, the nearest first."""
-    are_days, is_death = bool(_OF_DAYS.search(asked)), bool(_DEATH.search(asked))
     words = QuestionWords(asked).stems - list_superlatives(asked)
     held: list[list[_Held]] = [[], []]
     for at, text in enumerate(texts):
-        figures = [one for one in list_figures(text) if (one.form in DAYS) is are_days]
-        if is_death:
-            figures = [one for one in figures if _TO_THE_END.search(text[max(0, one.start - 16) : one.start])]
+        figures = _choose_figures(text, asked)
+        said, stops = _place_words(words, text), [stop.end() for stop in _STOP.finditer(text)]
         places = [_find_places(name, text) for name in names]
         for side, (mine, others) in enumerate((places, places[::-1])):
             for name, figure in product(mine, figures):
-                gap = _measure_gap(name, figure, others, text) + _NOT_ASKED * (not _is_asked(words, figure, text))
+                gap = _measure_gap(name, figure, others, text)
+                gap += _weigh_asked(said, stops, name, figure) if words else 0
                 if gap <= _FARTHEST:
                     held[side].append(_Held(gap, at, figure, is_after=figure.start >= name[1]))
     return [sorted(side)[:_CANDIDATES] for side in held]
 
 
-def _is_asked(words: set[str], figure: Figure, text: str) -> bool:
-    """Return whether the sentence of a figure has a word of the question, where it has any beside the two names."""
-    before, after = _STOP.split(text[: figure.start])[-1], _STOP.split(text[figure.end :])[0]
-    return not words or bool(words & find_stems(f"{before} {after}"))
+def _choose_figures(text: str, asked: str) -> list[Figure]:
+    """Return the figures of a text that can be what is asked about: days for the first, money for the cheapest."""
+    every = list_figures(text)
+    if _OF_DAYS.search(asked):
+        figures = [one for one in every if one.form in DAYS or (one.form == TIME and _AGE.search(asked))]
+        clocks = [one for one in figures if one.form == "clock"] if _OF_CLOCK.search(asked) else []
+        ends = [one for one in figures if _TO_THE_END.search(text[max(0, one.start - 16) : one.start])]
+        return clocks or (ends if ends and _END.search(asked) else figures)
+    amounts = [one for one in every if one.form not in DAYS]
+    money = [one for one in amounts if one.form.partition("/")[0] in MONEY]
+    if _PRICE.search(asked):
+        return money or [one for one in amounts if one.form == NUMBER]
+    if _RATE.search(asked):
+        return [one for one in amounts if one.form == "%"]
+    return [one for one in amounts if one not in money] if _PACE.search(asked) else amounts
+
+
+def _place_words(words: set[str], text: str) -> list[int]:
+    """Return where words with these stems begin."""
+    return [word.start() for word in _WORD.finditer(text) if find_stems(word[0] + (word[1] or "")) & words]
+
+
+def _weigh_asked(asked: Sequence[int], stops: Sequence[int], name: tuple[int, int], figure: Figure) -> int:
+    """Return how much farther a figure counts whose sentence says nothing of what is asked, or says it of another.
+
+    "The Otter, built in 1901, sank in 1930": asked when it sank, the year is the one behind that word.
+    """
+    at = bisect_right(stops, figure.start)
+    first, last = stops[at - 1] if at else 0, stops[at] if at < len(stops) else figure.end + _FARTHEST
+    said = max(first, name[1]) if figure.start >= name[1] else first
+    if any(said <= place < figure.start for place in asked):
+        return 0
+    is_other = not any(first <= place < said for place in asked) and any(figure.end <= place < last for place in asked)
+    return 2 * _NOT_ASKED if is_other else _NOT_ASKED
 
 
 def _are_alike(one: _Held, other: _Held, asked: set[str]) -> bool:

@@ -39,6 +39,8 @@ _LIST: Final = compile_late(
     re.IGNORECASE,
 )
 _EITHER: Final = compile_late(r"\bor\b(?! not\b)|还是", re.IGNORECASE)
+_TWO: Final = compile_late(r"([a-z]+),? or (?:(?:the|an?|on|in|at|by|to|for) )*([a-z]+)", re.IGNORECASE)
+_MAY: Final = compile_late(r"\b(?:can|could|may|might|must|need|will|there|any|allowed|permitted)\b", re.IGNORECASE)
 _MORE_OR_LESS: Final = compile_late(
     r"\b(?:more|less|fewer|better|worse|sooner|first|(?:long|short|high|low|larg|bigg|great|small|cheap|dear|heavi|light|"
     r"earli|lat|old|young|new|fast|slow|tall|wid|busi|warm|cold)er)\b",
@@ -97,6 +99,20 @@ def find_style(question: str) -> Style:
 def names_two(question: str) -> bool:
     """Return whether a question may be one of which of two: "Is the roof or the boiler dearer?"."""
     return _EITHER.search(question) is not None
+
+
+def leaves_open(question: str, passage: str) -> bool:
+    """Return whether yes is no answer: the question asks which of two, and the passage has one of them alone.
+
+    >>> leaves_open("Is it on Monday or Tuesday?", "It is on Tuesday."), leaves_open("Is it open or shut?", "Both.")
+    (True, False)
+    """
+    two = _TWO.search(question)
+    if two is None or _MAY.search(question):
+        return False
+    said = {stem(word.index_key) for word in parse_words(passage)}
+    named = [stem(word.casefold()) in said for word in two.groups()]
+    return named[0] is not named[1]
 
 
 def asks_for_list(question: str) -> bool:

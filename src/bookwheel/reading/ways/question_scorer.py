@@ -37,7 +37,7 @@ from bookwheel.reading.prompts import Prompts
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.gates import ask_judgement, score_question
 from bookwheel.reading.ways.passages import GAP, overlaps, split_windows
-from bookwheel.text.questions import AnswerKind, Style, can_answer, find_kind, find_style, names_two
+from bookwheel.text.questions import AnswerKind, Style, can_answer, find_kind, find_style, leaves_open
 from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Chunk, Document, Message, Usage
@@ -212,8 +212,7 @@ class QuestionScorer:
             is_so = find_polarity((passage, second), self.words)
             is_so = await self._judge_polarity(whole) if is_so is None else is_so
             word = "" if is_so is None else self.prompts.options[not is_so]
-            # "Is it on Monday or Tuesday?" has no yes; the passage answers it, and also who asks for either.
-            if not word or (is_so and names_two(self.question)):
+            if not word or (is_so and leaves_open(self.question, whole)):
                 return ShortAnswer(unsure, is_sure=False)
             return ShortAnswer(f"{word}{'.' if word.isascii() else '。'}")
         copies = Copies()

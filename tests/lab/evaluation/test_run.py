@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -14,6 +15,7 @@ import pytest
 
 from bookwheel.errors import InputError, MissingAbility, PlanError, Refused
 from bookwheel.journal import Journal
+from bookwheel.lab.evaluation.coverage import summarize_coverage
 from bookwheel.lab.evaluation.memory_sections import build_memory_sections
 from bookwheel.lab.evaluation.records import ResultsError, SampleOutcome
 from bookwheel.lab.evaluation.report import build_report, compare_results
@@ -216,20 +218,23 @@ def test_samples_may_come_from_a_file(tmp_path, settings, source, reader):
     assert len(found.records) == 6
 
 
-def test_files_that_number_their_samples_alike_lose_none(tmp_path, settings, source, reader):
+def test_files_that_number_their_samples_alike_lose_none(tmp_path, monkeypatch, settings, source, reader):
     paths = [tmp_path / folder / "0k.jsonl" for folder in ("qa1", "qa2")]
     for path, who in zip(paths, ("Ada", "Bram"), strict=True):
         path.parent.mkdir()
         path.write_text(json.dumps({"question": "Who?", "document": f"{who} signed.", "answers": [who]}) + "\n")
-    evaluation = settings(tasks=(), lengths=(), samples=tuple(map(str, paths)), ways=("sequential",))
-    found = go(evaluation, tmp_path / "r.jsonl", source, reader)
-    assert {record.sample: record.golds for record in found.records} == {
-        "0k-1": ("Ada",),
-        f"{paths[1]}:0k-1": ("Bram",),
-    }
-    assert len(go(evaluation, tmp_path / "r.jsonl", source, reader).records) == 2
+    # In one command or two, in any order and spelling.
+    monkeypatch.chdir(tmp_path)
+    evaluation = settings(tasks=(), lengths=(), samples=("qa1/0k.jsonl", str(paths[0])), ways=("sequential",))
     with pytest.raises(SettingsError, match="given twice"):
-        go(replace(evaluation, samples=evaluation.samples[:1] * 2), tmp_path / "r.jsonl", source, reader)
+        go(evaluation, Path("r.jsonl"), source, reader)
+    for names in (["qa1/0k.jsonl"], paths[1:], [*paths[::-1]], ["./qa1/0k.jsonl", "qa2/0k.jsonl"]):
+        found = go(replace(evaluation, samples=tuple(map(str, names))), Path("r.jsonl"), source, reader)
+    assert {(Path(one.file).parent.name, one.golds) for one in found.records} == {("qa1", ("Ada",)), ("qa2", ("Bram",))}
+    assert (len(found.records), reader.model.calls) == (2, 4)
+    assert [one.samples for one in summarize_coverage(found.records)] == [2]
+    older = [replace(one, file=os.path.relpath(one.file)) for one in found.records]
+    assert [one.key for one in older] == [one.key for one in found.records]
 
 
 def test_a_file_without_samples_is_named(tmp_path, settings, source, reader):

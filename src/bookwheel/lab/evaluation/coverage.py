@@ -58,10 +58,10 @@ def measure_coverage(samples: Iterable[Sample], tokenizer: Tokenizer, budget: in
 
 def summarize_coverage(records: Iterable[Record]) -> list[TaskCoverage]:
     """Return a row for each task and length of an evaluation, each sample counting once."""
-    first: dict[tuple[str, int, str], Record] = {}
+    first: dict[tuple[object, ...], Record] = {}
     for record in records:
         if record.is_counted:
-            first.setdefault((record.task, record.length, record.sample), record)
+            first.setdefault(record.key[:4], record)  # task, length, sample, file
     return _summarize((record, record.found_by_search) for record in first.values())
 
 

@@ -63,7 +63,7 @@ async def measure_sample(job: SampleJob, journal: Journal | None) -> Record:
 
 async def _start_reading(job: SampleJob, sample: Sample, session: Session) -> Reading:
     """Return the job's reading: the journal's if it was begun before, else a new one."""
-    parts = (job.candidate.fingerprint, *map(str, job.key), job.content)
+    parts = (job.candidate.fingerprint, *filter(None, map(str, job.key)), job.content)
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     document = DocumentInfo(id="", name=sample.document.name, length=sample.document.length or 0)
     if session.journal:
@@ -170,7 +170,7 @@ def _describe_reading(sample: Sample, reading: Reading, outcome: SampleOutcome) 
 
 def _build_record(job: SampleJob, outcome: SampleOutcome, **facts: Any) -> Record:
     """Return the record of a job; without facts about a reading it has no answer."""
-    task, length, name, way, label, repeat = job.key
+    task, length, name, file, way, label, repeat = job.key
     facts = {"metric": "none", "score": 0.0, "reason": "no answer", **facts}
     if isinstance(sample := job.sample, Sample):
         asked = {name: getattr(sample, name) for name in ("metric", "question", "golds", "tokens", "seed", "language")}
@@ -182,7 +182,7 @@ def _build_record(job: SampleJob, outcome: SampleOutcome, **facts: Any) -> Recor
         sample=name,
         content=job.content,
         place=job.place,
-        file=job.file,
+        file=file,
         found_by_search=job.found_by_search,
         way=way,
         model=label,

@@ -6,6 +6,7 @@ A record stands for one content (question, golds, metric and document), in one w
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, TypeVar
 
 from bookwheel.errors import InputError
@@ -32,8 +33,8 @@ class SampleOutcome(StrEnum):
     """The sample could not be made at this length, so nothing was read."""
 
 
-RecordKey = tuple[str, int, str, str, str, int]
-"""Task, length, sample, way, model, repeat."""
+RecordKey = tuple[str, int, str, str, str, str, int]
+"""Task, length, sample, file, way, model, repeat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +112,9 @@ class Record:
     @property
     def key(self) -> RecordKey:
         """A newer record with the same key replaces this one."""
-        return (self.task, self.length, self.sample, self.way, self.model, self.repeat)
+        # Older versions wrote the file's name as it was given.
+        file = str(Path(self.file).absolute()) if self.file else ""
+        return (self.task, self.length, self.sample, file, self.way, self.model, self.repeat)
 
     @property
     def pair_key(self) -> tuple[str, int]:

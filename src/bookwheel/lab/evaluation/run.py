@@ -200,7 +200,7 @@ class _EvaluationWork:
             for candidate, way in match_models(batch, candidates)
         }
         finished = Counter(
-            (task, length, way, label) for task, length, _, way, label, repeat in done if repeat < repeats
+            (task, length, way, label) for task, length, _, _, way, label, repeat in done if repeat < repeats
         )
         size = {cell: batch.count * repeats for cell, batch in cells.items()}
         finished = Counter({cell: min(count, size[cell]) for cell, count in finished.items() if cell in cells})

@@ -3,6 +3,7 @@
 Samples are made when their turn comes. Jobs whose result exists are skipped.
 """
 
+import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -159,7 +160,7 @@ class SampleJob:
 
     @property
     def key(self) -> RecordKey:
-        return (self.sample.task, self.length, self.sample.id, self.way, self.candidate.label, self.repeat)
+        return (self.sample.task, self.length, self.sample.id, self.file, self.way, self.candidate.label, self.repeat)
 
 
 def list_batches(evaluation: Evaluation, source: SampleSource) -> list[Batch]:
@@ -173,10 +174,12 @@ def list_batches(evaluation: Evaluation, source: SampleSource) -> list[Batch]:
         batches.append(Batch(task=task, length=length, count=count, samples=made))
     pool = Path(evaluation.data) if evaluation.data else None
     read = partial(read_entries, pool=pool, published=open_specs(evaluation))
-    if len({*evaluation.samples}) < len(evaluation.samples):
+    # Benchmarks number the samples of each file anew, so results are told apart by the file, however it is spelled.
+    # Links are not followed: in a cache of downloads what they lead to has another name.
+    files = [Path(os.path.abspath(name)) for name in evaluation.samples]  # noqa: PTH100
+    if len({*files}) < len(files):
         raise SettingsError("a file of samples is given twice")
-    taken: set[_SampleName] = set()
-    return batches + [batch for name in evaluation.samples for batch in _read_file_batches(Path(name), read, taken)]
+    return batches + [batch for path in files for batch in _read_file_batches(path, read)]
 
 
 def open_specs(evaluation: Evaluation) -> PublishedSpecs | None:
@@ -187,8 +190,6 @@ def open_specs(evaluation: Evaluation) -> PublishedSpecs | None:
 
 
 ReadEntries = Callable[[Path], Iterator[Sample | MissingSample]]
-_SampleName = tuple[str, int, str]
-"""Task, length and name of a sample."""
 
 
 def iterate_jobs(
@@ -201,7 +202,7 @@ def iterate_jobs(
 
     `done` has the content behind each result. A sample whose content is another by now is read again.
     """
-    have = Counter((task, length, way, label) for task, length, _, way, label, repeat in done if repeat < repeats)
+    have = Counter((task, length, way, label) for task, length, _, _, way, label, repeat in done if repeat < repeats)
     for batch in batches:
         pairs = match_models(batch, candidates)
         is_full = all(have[batch.task, batch.length, way, one.label] >= batch.count * repeats for one, way in pairs)
@@ -248,10 +249,10 @@ def _iterate_samples(
         yield from enumerate(islice(samples, count))
 
 
-def _read_file_batches(path: Path, read: ReadEntries, taken: set[_SampleName]) -> list[Batch]:
-    """Return the batches of a file of samples, one for each task and length. What earlier files name is in `taken`."""
+def _read_file_batches(path: Path, read: ReadEntries) -> list[Batch]:
+    """Return the batches of a file of samples, one for each task and length."""
     counted: Counter[tuple[str, int]] = Counter()
-    seen: set[_SampleName] = set()
+    seen: set[tuple[str, int, str]] = set()
     for sample in read(path):
         place = (sample.task, _length(sample))
         counted[place] += 1
@@ -260,15 +261,12 @@ def _read_file_batches(path: Path, read: ReadEntries, taken: set[_SampleName]) -
         seen.add((*place, sample.id))
     if not counted:
         raise SettingsError(f"{path} holds no samples")
-    # Benchmarks number the samples of each file anew: under one name the later result would take the earlier's place.
-    prefix = "" if seen.isdisjoint(taken) else f"{path}:"
-    taken |= seen
     return [
         Batch(
             task=task,
             length=length,
             count=count,
-            samples=partial(_read_matching, path, read, task, length, prefix),
+            samples=partial(_read_matching, path, read, task, length),
             file=str(path),
         )
         for (task, length), count in counted.items()
@@ -276,11 +274,11 @@ def _read_file_batches(path: Path, read: ReadEntries, taken: set[_SampleName]) -
 
 
 def _read_matching(
-    path: Path, read: ReadEntries, task: str, length: int, prefix: str
+    path: Path, read: ReadEntries, task: str, length: int
 ) -> Iterator[tuple[int, Sample | MissingSample]]:
     for place, sample in enumerate(read(path)):
         if (sample.task, _length(sample)) == (task, length):
-            yield place, replace(sample, id=f"{prefix}{sample.id}")
+            yield place, sample
 
 
 def _length(sample: Sample | MissingSample) -> int:

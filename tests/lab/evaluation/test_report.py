@@ -269,8 +269,19 @@ def test_refusals_that_differ_in_name_and_size_are_listed_once():
         for n in range(7)
     ]
     codes = [record(sample=f"f-{n}", outcome=SampleOutcome.FAILED, score=0.0, error=f"50{n}") for n in range(2)]
-    markdown, _ = texts(build_report(results(record(sample="fine"), *refused, *codes)))
+    others = [
+        record(
+            sample=name,
+            outcome=SampleOutcome.REFUSED,
+            score=0.0,
+            error=f"the prompt has {size}, the window has {window}",
+        )
+        for name, size, window in (("1", 1800, 2048), ("a", 1900, 2048), ("p", 1800, 512))
+    ]
+    markdown, _ = texts(build_report(results(record(sample="fine"), *refused, *codes, *others)))
     assert "| s-0 has more than 1800 tokens | 7 | s-0 |" in markdown
+    assert "| the prompt has 1800, the window has 2048 | 2 | 1 |" in markdown
+    assert "| the prompt has 1800, the window has 512 | 1 | p |" in markdown
     assert "| 500 | 1 | f-0 |" in markdown
     assert "| 501 | 1 | f-1 |" in markdown
 

@@ -154,7 +154,7 @@ _HAN_FORMS: Final = {
 _HAN_UNITS: Final = {form: unit for unit, forms in _HAN_FORMS.items() for form in forms.split()}
 _HAN_UNIT: Final = compile_late(rf"(?<=\d)\s?({'|'.join(sorted(_HAN_UNITS, key=len, reverse=True))})")
 # 半小时, 两个半小时
-_HAN_HALVES: Final = compile_late(r"(?<!\d)半(?=个?(?:小时|月))|(?<=\d)个半(?=小时|月)")
+_HAN_HALVES: Final = compile_late(r"(?<![\d个])半(?=个?(?:小时|月))|(?<=\d)个半(?=小时|月)")
 # 18号 is a house, but a day behind a month.
 _HAN_DAY: Final = compile_late(r"(?<=月\d)号|(?<=月\d\d)号")
 _KWH: Final = compile_late(r"(?<=\d)\s?kilowatt[ -]?hours?\b")

@@ -155,6 +155,8 @@ _ANSWER_FIRST: Final = compile_late(
 )
 _CONCESSION: Final = compile_late(r"^\W*(?:although|though|even though|while|whilst)\b[^,.]*,\s*(?=\S)", re.IGNORECASE)
 _LITTLE: Final = compile_late(rf"^\W*(?:the\s)?(?:{_NAMED_DOCUMENT}|it|author)\b.*\b(?:only|just|merely)\b")
+# "It just says 40. No other number is given."
+_OTHERS: Final = compile_late(r"\b(?:others?|else|more|further)\b")
 _HOLLOW: Final = compile_late(
     r"\b(?:not|no|nothing|never|n't|only|unclear|unknown|mention\w*|other|different|elsewhere|say|said|tell|told)\b"
 )
@@ -189,7 +191,7 @@ def declines(answer: str) -> bool | None:
     if not telling:
         return False
     # "Although it is not stated, the owner appears to be Ada" gives an answer.
-    first = drop_concession(telling[0])
+    first = _CONCESSION.sub("", telling[0])
     if _ANSWER_FIRST.search(first):
         return False
     if _ASKS.search(first) or _ASKS.search(original):
@@ -199,15 +201,10 @@ def declines(answer: str) -> bool | None:
     return bool(is_denial) and not _gives_guess(" ".join(telling))
 
 
-def drop_concession(text: str) -> str:
-    """Return what follows after "Although it was long credited to Joost,"."""
-    return _CONCESSION.sub("", text)
-
-
 def lacks(answer: str) -> bool:
     """Return whether an answer says how little the document says, and behind it that the rest is not there."""
     opening, _, rest = answer.partition(";" if ";" in answer else ".")
-    return _LITTLE.search(opening.casefold()) is not None and bool(declines(rest))
+    return bool(_LITTLE.search(opening.casefold()) and not _OTHERS.search(rest) and declines(rest))
 
 
 def _gives_guess(text: str) -> bool:

@@ -14,7 +14,7 @@ from bookwheel.lab.scoring.forms import list_forms
 from bookwheel.lab.scoring.relevance import has_opposite
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import find_words, simplify, words
-from bookwheel.text.remarks import declines, drop_concession
+from bookwheel.text.remarks import declines
 
 _YES: Final = frozenset({"yes", "yeah", "yep", "correct", "true", "indeed", "affirmative", "right"})
 _NO: Final = frozenset({"no", "nope", "incorrect", "false", "negative", "wrong"})
@@ -39,7 +39,7 @@ _AGREES: Final = re.compile(
 )
 _SHORT: Final = re.compile(
     r"^\W*(?:it|he|she|they|there|we|you|i)\s(?:is|was|are|were|did|does|do|has|have|had|can|could|will|would|may)"
-    r"(\snot|n['’]t)?(?:\W*$|[.;:—–]\s|,(?! (?:but|though|however|not)\b))",
+    r"(\snot|n['’]t)?(?:\W*$|[.;:—–,](?!\s(?:but|though|however|not)\b))",
     re.IGNORECASE,
 )
 _DISAGREES: Final = re.compile(
@@ -126,7 +126,8 @@ _LETTER: Final = re.compile(
     r"(?i:answer|option|choice|correct(?:\s\w+)?|答案)\W{0,4}(?i:is|are|would be|was|选项|[是为选])?\W{0,6}([A-H])"
     r"(?![\w'’])|^\W*([A-H])(?=\W|$)|\(([A-H])\)"
 )
-_SECOND_LETTER: Final = re.compile(r"^\W*(?:or|and|或|和|/|,|、|&)\W*(?:[A-H])(?!\w)")
+# "B, A is wrong" picks one.
+_SECOND_LETTER: Final = re.compile(r"^\W*(?:or|and|或|和|/|、|&)\W*[A-H](?!\w)|^\W*,\W*[A-H]\W*$")
 
 
 def list_options(question: str) -> dict[str, str]:
@@ -213,7 +214,9 @@ def _weigh_statement(text: str, question: str) -> bool | None:
     # "Permitted in the garden, but not indoors", where the garden is asked about.
     exception = _EXCEPTION.search(decisive)
     if exception and not _find_asked(exception[0]) & _find_asked(question):
-        decisive = decisive[: exception.start()]
+        rule = decisive[: exception.start()]
+        last = next((word for word in reversed(words(question)) if _find_asked(word)), "")
+        decisive = rule if _find_asked(last) & _find_asked(rule) else decisive
     is_split = _BOTH.search(question) and _CONTRAST.search(text) and not _BOTH.search(text)
     if is_split or _DENIED.search(decisive) or (_FORBIDS.search(decisive) and not _FORBIDS.search(question)):
         return False
@@ -245,15 +248,13 @@ def _restates(statement: str, question: str) -> bool:
         return True
     count = len(asked & said)
     is_most = count >= _SHARE_ASKED * len(asked)
-    # "They approved it", of the merger.
+    # "The council approved it in May", of the merger.
     is_referred = count + 1 == len(asked) and bool(_PRONOUNS & set(words(statement)))
     return len(asked) >= _LEAST_ASKED and count > 1 and (is_most or is_referred)
 
 
 def picks_gold(answer: str, golds: Sequence[str], question: str) -> bool:
     """Return whether an answer to an either/or question picks a gold and not the other option."""
-    if not _SCALE.keys() & set(words(question)):
-        answer = drop_concession(answer)
     for option in golds:  # "Boyd Merriman, 1st Baron Merriman" is an option of one name
         question = question.replace(option, option.partition(",")[0])
     golds = [*golds, *(form for option in golds for form in list_forms(option, question))]

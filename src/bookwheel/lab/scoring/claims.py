@@ -74,6 +74,7 @@ def answers_otherwise(answer: str, gold: str, question: str) -> bool:
     own = [one for one in clauses if one.has_gold]
     if not own or not all(one.news for one in own) or _leads_with_gold(answer, part):
         return False
+    held = frozenset().union(*(one.claims for one in own))
     sentences = {one.sentence for one in own}
     # A clause that begins with a verb has no subject of its own.
     rivals = [one for one in clauses if not (one.has_gold or lexicon.is_verb(one.row[0])) and one.sentence in sentences]
@@ -86,11 +87,10 @@ def answers_otherwise(answer: str, gold: str, question: str) -> bool:
         verb = {*said[:1]} if "who" in asked[:1] else {*said}
         names = {lexicon.stem(word.casefold()) for word in _CAPITAL.findall(answer)} - lexicon.MONTHS
         rivals = [one for one in rivals if names & one.news and one.claims & verb]
-    elif not (_ASKS_WHO in question and len(clauses) == _PAIR and clauses[0].has_gold) and not any(
+    elif not (held and _ASKS_WHO in question and len(clauses) == _PAIR and clauses[0].has_gold) and not any(
         one.row[0] in _BESIDE for one in own
     ):
         rivals = [one for one in rivals if one.row[0] in _BESIDE]
-    held = frozenset().union(*(one.claims for one in own))
     return any(one.news and one.claims > held for one in rivals)
 
 

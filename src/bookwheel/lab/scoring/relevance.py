@@ -54,10 +54,10 @@ _PAST: Final = frozenset({"was", "were", "did", "had"})
 _FORMER: Final = frozenset({"former", "formerly", "previous", "previously"})
 _LATER: Final = frozenset({"then", "afterwards", "later"})
 # Where it is asked what must or can be, the bound is the answer: "at least 40 cm from the wall".
-_RULES: Final = lexicon.words(
-    "must may can should need needs needed required allowed maximum max most limit minimum min least"
-)
-_INCLUSIVE: Final = frozenset({("at", "least"), ("at", "most"), ("up", "to")})
+_LOWER: Final = lexicon.words("must should need needs needed required minimum min least")
+_UPPER: Final = lexicon.words("may can allowed maximum max most limit")
+_ABOVE: Final = lexicon.words("over above exceed exceeding more")
+_BELOW: Final = lexicon.words("under below less fewer")
 _PLACES: Final = lexicon.words("day page chapter section table figure plate line paragraph step part article clause no")
 _CALLED: Final = lexicon.words("named called christened titled")
 # "It was the work of Ada" names her; "by a student of Ada" does not.
@@ -213,7 +213,10 @@ def _is_bound(before: Sequence[str], asked: Sequence[str]) -> bool:
     if "between" in before[-4:] and "between" not in asked and before[-1] == "and":
         return True
     pair = tuple(before[-2:])
-    if set(asked) & _RULES and (pair in _INCLUSIVE or {"no", "not"} & {*before[-4:]}):
+    is_denied = bool({"no", "not"} & {*before[-4:]})
+    if set(asked) & _LOWER and (pair == ("at", "least") or (is_denied and _BELOW & {*pair})):
+        return False
+    if set(asked) & _UPPER and (pair in {("at", "most"), ("up", "to")} or (is_denied and _ABOVE & {*pair})):
         return False
     if set(before[-1:]) & _BOUND_WORDS and before[-1] not in asked:
         return True

@@ -80,6 +80,7 @@ _SMALLER: Final[dict[str, tuple[int | str, str]]] = {
     "day": (86_400, "second"),
     "hour": (3600, "second"),
     "minute": (60, "second"),
+    "cent": ("0.01", "coin"),
 }
 _SYMBOLS: Final = {"$": "usd", "us$": "usd", "€": "eur", "£": "gbp", "¥": "jpycny"}
 _SCALES: Final = {"k": "thousand", "m": "million", "mn": "million", "bn": "billion", "b": "billion"}
@@ -169,6 +170,8 @@ _AND_A_HALF: Final = compile_late(rf"{_WHOLE}[ -]and[ -]a[ -]half[ -]{_MEASURED}
 _PART_OF: Final = compile_late(rf"\b(half|(?:a )?quarter of|three[ -]quarters of) an? {_MEASURED}\b")
 _PARTS_OF: Final = {"h": "0.5", "q": "0.25", "a": "0.25", "t": "0.75"}
 _COINED: Final = frozenset({"usd", "eur", "gbp"})
+# ¥ is either of two, and a cent is of three.
+_EITHER: Final = {"jpycny": frozenset({"jpy", "cny"}), "coin": _COINED}
 _SPEED: Final = compile_late(
     r"(?<=\d)\s?(?:(miles (?:per|an) hour)|(met(?:re|er)s (?:per|a) second)|"
     r"kilomet(?:re|er)s (?:per|an) hour|kph|kmph)\b"
@@ -313,7 +316,7 @@ def same_quantity(number: str, unit: str, other: str, other_unit: str) -> bool:
     if not (_NUMBER.fullmatch(number) and _NUMBER.fullmatch(other)):
         return False
     (value, base), (other_value, other_base) = to_base(Decimal(number), unit), to_base(Decimal(other), other_unit)
-    is_same = base == other_base or {base, other_base} in ({"jpycny", "jpy"}, {"jpycny", "cny"})
+    is_same = base == other_base or other_base in _EITHER.get(base, ()) or base in _EITHER.get(other_base, ())
     return is_same and value == other_value
 
 

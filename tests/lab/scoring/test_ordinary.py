@@ -171,6 +171,17 @@ RIGHT = [
     ("choice", "Was it Ada?", "no", "It was. Not Ada, but Bram."),
     ("choice", "Which town? A. Ost  B. Bo  C. Karr", "B", "B, A is wrong."),
     ("contains", "谁赢了比赛？", "李敏", "李敏第一，王强比赛第二。"),
+    ("contains", "Whom did they think guilty?", "Ada", "They thought Ada guilty, but it was Bram."),
+    ("contains", "What did she intend to do?", "sell the mill", "She intended to sell the mill, but changed her mind."),
+    ("contains", "What was the goal?", "a new roof", "They wanted a new roof, but ran out of money."),
+    ("contains", "What were the expectations?", "a loss", "They expected a loss, but made a profit."),
+    ("choice", "Is it free?", "no", "It is free for members but not for guests."),
+    ("choice", "Is it free for members?", "yes", "It is free for members but not for guests."),
+    ("contains", "多久一班？", "2小时", "2小时1班"),
+    ("all_of", "Which animals?", "dogs|cats", "Dogs and cats and so on."),
+    ("all_of", "Which animals?", "dogs|cats", "Dogs, cats and similar animals."),
+    ("contains", "How much?", "$0.50", "50 cents"),
+    ("contains", "How much?", "£2.50", "250 pence"),
 ]
 WRONG = [
     ("contains", "Did the vote pass?", "Yes|by 12 votes", "No, it failed by 12 votes."),
@@ -301,6 +312,15 @@ WRONG = [
     ("contains", "多久？", "两小时", "两个小时零十分"),
     ("contains", "多少钱？", "80元", "80块五"),
     ("contains", "多久？", "半小时", "一个半小时"),
+    ("contains", "How many guests are allowed?", "12", "at least 12"),
+    ("contains", "How many seats does it have?", "40", "up to 40"),
+    ("contains", "Where is the shop?", "next to the old station", "behind the old station"),
+    ("contains", "几个小时？", "3小时", "3小时半"),
+    ("contains", "多久？", "2年", "2年半"),
+    ("unanswerable", "How much?", "", "It just mentions €40; nothing more is said."),
+    ("all_of", "What?", "glass|steel", "glas, steel"),
+    ("contains", "How much?", "€5", "50 cents"),
+    ("contains", "How much?", "$0.50", "£0.50"),
 ]
 
 

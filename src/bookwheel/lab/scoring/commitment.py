@@ -77,7 +77,9 @@ _REST: Final = re.compile("hour(?:\\d+分|半)|年(?:\\d+month|半)|块[\\d一�
 _MEANT: Final = lexicon.words(
     "suspected thought assumed believed planned meant hoped intended wanted expected supposed"
 )
-_MEANT_ASKED: Final = frozenset(map(lexicon.stem, _MEANT | {"purpose"}))
+_MEANT_ASKED: Final = frozenset(
+    map(lexicon.stem, _MEANT | lexicon.words("think mean belief assumption expectation intention purpose goal aim"))
+)
 _PRESENT: Final = lexicon.words("is are am be been")
 _FAR: Final = 6
 _WRONG: Final = frozenset({"wrong", "incorrect", "false", "untrue", "mistaken"})

@@ -35,8 +35,8 @@ _TAIL: Final = re.compile(
     rf"{_MARK}(?:,\s(?:(?:an?|the)\s)?|、){_MARK}(?:,?\sand\s(?:(?:an?|the)\s)?|、)"
     r"([^\W\d]+(?:\s(?:of\s)?[^\W\d]+){0,2})(?=\s*(?:[.;!。；\n]|$))"
 )
-_PLAIN: Final = re.compile("[a-z]{4,}")
-_NO_ITEM: Final = lexicon.words("nothing nobody none not no else others rest so later afterwards")
+_PLAIN: Final = re.compile("[a-z]{4,}(?<!ss|cs|us|is)")
+_NO_ITEM: Final = lexicon.words("nothing nobody none not no else others rest so similar later afterwards")
 _LONGEST_HAN: Final = 4
 _CLAUSES: Final = re.compile(r"[;；。]|\.\s|\b(?:but|while|whereas)\b")
 _TWO: Final = 2
@@ -89,7 +89,8 @@ def _find_extra(answer: str, golds: Sequence[str]) -> str:
     items = _split_items(answer, forms)
     if any(len(item) > max(len(words(gold)) for gold in golds) + 1 for item in items):
         return ""
-    return next((" ".join(item) for item in items if not any(contains_words(item, row) for row in rows)), "")
+    extra = (item for item in items if not any(contains_words(item, row) for row in rows))
+    return next((" ".join(item) for item in extra if not _NO_ITEM & {*item}), "")
 
 
 def _is_item(text: str) -> bool:

@@ -118,6 +118,21 @@ def test_a_memory_earns_by_what_a_sentence_leads_to():
     assert recovered(text, "oak near", "oak near elm", "elm has blue", "ash has red") == pytest.approx([0, 1, 0])
 
 
+def test_what_the_reference_can_all_but_guess_is_no_target():
+    def find(before):
+        guesses = Reference(
+            reply,
+            likelihood=lambda said, text: [
+                -0.1 if word in said[-1].content.partition(" question ")[0].split() else before for word in text.split()
+            ],
+        )
+        return asyncio.run(LikelihoodCredit(guesses, (OTHER,), settings(recovered=1.0)).find_targets(sample()))
+
+    # 0.43 bits and 0.58.
+    assert find(-0.4) == []
+    assert [one.text for one in find(-0.5)] == ["blue"]
+
+
 def test_a_hop_that_leads_astray_does_not_hide_what_the_sentence_says_alone():
     text = "oak at mill .\nwind blew over .\nash near mill .\n"
     lost = Reference(lambda said: "wind" if "ash" in said[-1].content else reply(said), likelihood=likelihood)
@@ -319,7 +334,7 @@ def test_a_run_without_labels_goes_on_after_a_kill_with_the_same_metrics(make_po
                 "warmup_steps": 1,
                 "loss": {"kl": 0.0},
                 # A reference that says nothing leaves nothing to recover.
-                "warm_start": {"steps": 12, "samples": 4, "learning_rate": 1e-2, "warmup_steps": 1},
+                "warm_start": {"steps": 40, "samples": 4, "learning_rate": 1e-2, "warmup_steps": 1},
                 "reward": {"answer": 0.0, "recovered": 1.0, "dense": 0.5},
                 "task": {"name": "toy-records", "tokens": 32, "count": 6, "clozes": 0.5},
             },

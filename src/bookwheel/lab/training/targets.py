@@ -4,7 +4,8 @@
     P_i         s_i and, one hop on, the sentences that the words it brings in point at
     y_i         what the reference answers from s_i or from P_i as its notes, whichever the two together tell more of
     m           the reference's memory after it read s_1 … s_n one after the other, and nothing else
-    targets     the y_i that m tells the most of; where it tells of none, those there is most to tell of
+    targets     the y_i that m tells the most of; where it tells of none, those there is most to tell of. Never one of
+                which the words in hand save less than half a bit: R would pay for a hair as much as for all of it
 
     asked oak near    oak near elm .   elm has red .     y_1 red: the first sentence alone would answer nothing
     asked oak at      oak at mill .    oak at quay .     y_1 mill, y_2 quay; m is "oak at quay", and y_1 counts no more
@@ -36,6 +37,7 @@ from bookwheel.types import Step
 MARKS: Final = " .!?。！？;；,，"
 """What a sentence ends with that a note does not."""
 _GREEDY: Final = Sampling(temperature=0.0)
+_LEAST_BITS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,7 @@ async def expect_answers(sample: Sample, scorer: MemoryScorer, model: Model, con
     async def answer(one: PointedSentence) -> Target | None:
         replies = [(notes, await say(notes)) for notes in one.notes]
         targets = [Target(text=text, cue=question, past=notes) for notes, text in replies if text]
+        targets = [one for one in targets if ((await scorer.score("", [one])).possible or 0.0) >= _LEAST_BITS]
         told = [fsum([(await scorer.score(notes, [target])).bits for notes in one.notes]) for target in targets]
         return targets[told.index(max(told))] if targets else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+import threading
 from dataclasses import replace
 from random import Random
 
@@ -32,6 +33,8 @@ from bookwheel.lab.training.trainer import Trainer
 from bookwheel.lab.training.workflows import Episode
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan, Sampling
+from bookwheel.reading import worth
+from bookwheel.text.ranking import score_texts
 from bookwheel.types import Chunk, Conversation, Memory, Message, Reply, Step, TokenRecord
 
 TEXT = "moss has grey .\nelm has blue .\nwind blew over .\nelm and ash .\n"
@@ -116,6 +119,18 @@ def test_a_memory_earns_by_what_a_sentence_leads_to():
         PointedSentence(text="oak near elm .", notes=("oak near elm", "oak near elm\nelm has blue")),
     ]
     assert recovered(text, "oak near", "oak near elm", "elm has blue", "ash has red") == pytest.approx([0, 1, 0])
+
+
+def test_a_document_is_ranked_once_and_then_for_the_hop_outside_the_event_loop(monkeypatch):
+    ranked = []
+
+    def rank(sentences, words):
+        ranked.append((words, threading.current_thread() is threading.main_thread()))
+        return score_texts(sentences, words)
+
+    monkeypatch.setattr(worth, "score_texts", rank)
+    assert asyncio.run(build_credit(recovered=1.0).find_targets(sample()))
+    assert ranked == [("moss has", True), ("elm has", False), ("blue", False)]
 
 
 def test_what_the_reference_can_all_but_guess_is_no_target():

@@ -2,7 +2,8 @@
 
     recovered    R of the last memory for what the reference answers from the document's own words (targets.py)
     clozes       a share of the samples asks for words of their own text instead of what they asked; the verifier judges
-    dense        g_k = R(m_K) - R(m_{k-1}): what was gained or lost from step k on, as credit of its conversation alone
+    dense        g_k = R(m_K) - R(m_{k-1}) beside the advantage of step k's conversation: R at the end less R before the
+                 step. Which of the steps from k on gained or lost it is not told apart
 
 No gold answer is looked at. A cloze is a sentence of the document without its last words, of a few the one whose words
 there is most to know of: the reference tells them with the sentence in hand and not without. The control is a sentence
@@ -25,11 +26,11 @@ from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.rewards import RewardResult
-from bookwheel.lab.training.targets import MARKS, expect_answers, find_sentences
+from bookwheel.lab.training.targets import MARKS, expect_answers
 from bookwheel.lab.training.workflows import Episode
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import Prompts, prompts_for
-from bookwheel.reading.worth import MemoryScorer, Target
+from bookwheel.reading.worth import MemoryScorer, Target, point_at
 from bookwheel.text.sentences import list_sentences
 
 # Samples whose scores are held: those of one step, with some room.
@@ -129,8 +130,9 @@ class LikelihoodCredit:
                 other = self._samples[place]
             except InputError:
                 continue
-            if other.question != question and (found := find_sentences(other.question, other.text)):
-                return found[0].text.rstrip(MARKS)
+            sentences = list(dict.fromkeys(list_sentences(other.text))) if other.question != question else []
+            if places := point_at(other.question, sentences):
+                return sentences[min(places)].rstrip(MARKS)
         return ""
 
 

@@ -45,7 +45,7 @@ class RewardSettings:
     recovered: Weight = 0.0
     """For how much of what the reference answers from the document's words the last memory makes likelier (R)."""
     dense: Weight = 0.0
-    """For what R gains from a step on, as credit of that step's conversation beside the rollout's advantage."""
+    """For R at the end less R before a step, as credit of that step's conversation beside the rollout's advantage."""
     boxed: Weight = 0.0
     r"""For a final answer inside \boxed{}."""
     overlong: Weight = 0.0

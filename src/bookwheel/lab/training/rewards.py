@@ -46,7 +46,7 @@ class RewardResult:
     parts: Mapping[str, float] = field(default_factory=dict)
     """Every part before its weight."""
     gains: tuple[float, ...] = ()
-    """Of each conversation: what the memory's worth gained from its step on. Empty where that is not measured."""
+    """Of each conversation: R at the end less R before its step. Empty where that is not measured."""
     tokens: tuple[tuple[float, ...], ...] = ()
     """Of each conversation's sampled tokens: their own credit. Empty where nobody teaches."""
 

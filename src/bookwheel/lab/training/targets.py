@@ -58,10 +58,11 @@ def find_sentences(question: str, text: str) -> list[PointedSentence]:
     sentences = list(dict.fromkeys(list_sentences(text)))
     asked, pointed = set(list_words(question)), sorted(point_at(question, sentences))
     others = [at for at in range(len(sentences)) if at not in pointed]
+    rest = [sentences[at] for at in others]
     found = []
     for at in pointed:
         added = " ".join(word for word in list_words(sentences[at]) if word not in asked)
-        hops = [others[place] for place in point_at(added, [sentences[other] for other in others])]
+        hops = [others[place] for place in point_at(added, rest)]
         shown = dict.fromkeys(((at,), tuple(sorted([at, *hops]))))
         notes = tuple("\n".join(sentences[one].rstrip(MARKS) for one in places) for places in shown)
         found.append(PointedSentence(text=sentences[at], notes=notes))
@@ -71,7 +72,8 @@ def find_sentences(question: str, text: str) -> list[PointedSentence]:
 async def expect_answers(sample: Sample, scorer: MemoryScorer, model: Model, config: TrainConfig) -> list[Target]:
     """Return what the model answers to a sample's question from the document's own sentences."""
     question, plan = sample.question, config.plan
-    sentences, prompts = find_sentences(question, sample.text), prompts_for(plan, question)
+    sentences = await asyncio.to_thread(find_sentences, question, sample.text)
+    prompts = prompts_for(plan, question)
 
     async def say(notes: str) -> str:
         asked = prompts.turn("recall", question=question, memory=notes)

@@ -182,6 +182,10 @@ RIGHT = [
     ("all_of", "Which animals?", "dogs|cats", "Dogs, cats and similar animals."),
     ("contains", "How much?", "$0.50", "50 cents"),
     ("contains", "How much?", "£2.50", "250 pence"),
+    ("contains", "Who was the favourite?", "Ada", "Everyone expected Ada to win, but Bram did."),
+    ("contains", "How much was budgeted?", "£400", "They had planned £400, but spent £600."),
+    ("contains", "Which bus goes there?", "bus 5", "Bus 5. You can take either one."),
+    ("choice", "Is the museum fully accessible?", "no", "The museum is accessible, but not entirely."),
 ]
 WRONG = [
     ("contains", "Did the vote pass?", "Yes|by 12 votes", "No, it failed by 12 votes."),
@@ -263,8 +267,6 @@ WRONG = [
     ("contains", "谁负责接待？", "李敏", "李敏负责会场，王强负责接待。"),
     ("contains", "What is the minimum age?", "18", "Nobody above 18 may enter."),
     ("contains", "By how much did sales grow?", "12%", "They fell by 12%."),
-    ("contains", "What caused the fire?", "a faulty cable", "They suspected a faulty cable, but it was arson."),
-    ("contains", "Where did they winter?", "Cape Morrow", "They meant to winter at Cape Morrow but the ice came."),
     (
         *("contains", "Who is responsible for printing the posters?", "Joan Whitlock"),
         "Joan Whitlock will call the caterer and Tom Ellery will print the posters.",

@@ -213,10 +213,8 @@ def _weigh_statement(text: str, question: str) -> bool | None:
         decisive = _choose_clause(text, question)
     # "Permitted in the garden, but not indoors", where the garden is asked about.
     exception = _EXCEPTION.search(decisive)
-    if exception and not _find_asked(exception[0]) & _find_asked(question):
-        rule = decisive[: exception.start()]
-        last = next((word for word in reversed(words(question)) if _find_asked(word)), "")
-        decisive = rule if _find_asked(last) <= _find_asked(rule) <= _find_asked(question) else decisive
+    if exception and _find_asked(decisive[: exception.start()]) == _find_asked(question):
+        decisive = decisive[: exception.start()]
     is_split = _BOTH.search(question) and _CONTRAST.search(text) and not _BOTH.search(text)
     if is_split or _DENIED.search(decisive) or (_FORBIDS.search(decisive) and not _FORBIDS.search(question)):
         return False

@@ -67,21 +67,12 @@ _FALSE_PAIRS: Final = frozenset({(word, "that") for word in ("false", "untrue", 
 _HEDGES: Final = lexicon.words("perhaps maybe possibly")
 # "Either of them", said of what stands before, and of nothing behind it.
 _UNDECIDED: Final = re.compile(
-    r"\beither (?:one|of (?:them|these|the two))\s*(?=[.,;:!?]|$)|(?:无法|不能|难以)(?:确定|判断).{0,3}哪一?[个者]\W*$|"
+    r"\beither of (?:them|these|the two)\s*(?=[.,;:!?]|$)|(?:无法|不能|难以)(?:确定|判断).{0,3}哪一?[个者]\W*$|"
     r"(?:\bnot|n['’]t|\bun)\s?(?:\w+\s){0,2}?(?:clear|certain|sure|say|tell|decide|know)\swhich(?:\sone)?(?:\sapplies)?\W*$",
     re.IGNORECASE,
 )
 # "两小时十分" is more than two hours, and "80块五" more than 80.
 _REST: Final = re.compile("hour(?:\\d+分|半)|年(?:\\d+month|半)|块[\\d一二三四五六七八九](?:毛|$)")
-# "They suspected Ada, but it was Bram"; "is thought to be" is an answer, and so it is where that is asked.
-_MEANT: Final = lexicon.words(
-    "suspected thought assumed believed planned meant hoped intended wanted expected supposed"
-)
-_MEANT_ASKED: Final = frozenset(
-    map(lexicon.stem, _MEANT | lexicon.words("think mean belief assumption expectation intention purpose goal aim"))
-)
-_PRESENT: Final = lexicon.words("is are am be been")
-_FAR: Final = 6
 _WRONG: Final = frozenset({"wrong", "incorrect", "false", "untrue", "mistaken"})
 _AFTER_OR: Final = frozenset({"so", "more", "less", "thereabouts", "later", "earlier", "about", "around", "rather"})
 _CHINESE_DENIAL: Final = re.compile(
@@ -138,8 +129,6 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
             continue
         start, end = dense[place], dense[stop - 1] + 1
         before, after = split_beside(row, start, end)
-        if golds is not None and question and _takes_back(row, start, end, question):
-            continue
         if _REST.match("".join([*part[-1:], *after[:2]])):
             continue
         if not denies and (_denies_before(before) or _denies_after(after, is_first=set(before) <= _TURNS)):
@@ -152,15 +141,6 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
         ):
             return True
     return False
-
-
-def _takes_back(row: Sequence[str], start: int, end: int, question: str) -> bool:
-    """Return whether the gold is what was meant or thought, and a "but" follows."""
-    before, _ = split_beside(row, start, end)
-    meant = next((at for at, word in enumerate(before) if word in _MEANT), -1)
-    if meant < 0 or before[max(0, meant - 1)] in _PRESENT or _MEANT_ASKED & lexicon.find_content(words(question)):
-        return False
-    return any(word in _TURNS for word in row[end : end + _FAR])
 
 
 def _denies_before(before: Sequence[str]) -> bool:

@@ -115,7 +115,7 @@ _DECLINES: Final = compile_late(
         skips?|lacks?|never|nothing|says?\ nothing|tells?\ (?:us\ )?nothing|leave\ (?:it|this|that)\ open)\b
     | \b(?:nothing|nobody|no\ one|none|nowhere|no\ part)\b(?:\W+\w+){{0,6}}?\W+
         (?:{_NAMED_DOCUMENT}|says?|tells?|mentions?|states?|answers?|about)\b
-    | \b(?:is|are|was|were)\s(?:\w+\s)?(?:missing|absent|omitted)\b
+    | \b(?:information|details?|answer|data)\ (?:is|are|was|were)\s(?:\w+\s)?(?:missing|absent|omitted)\b
     | \b(?:beyond|outside)\W+(?:the\W+)?(?:scope|what)\b | \bleft\ (?:open|unsaid|unanswered|unstated)\b
     | \b(?:can|could|do|does|did|would)\s?(?:not|n't)\ (?:say|answer|tell|know)\b | \bno\ idea\b | \bi\ don't\ know\b
     | ^\W*(?:unknown|none|n/?a|no\ answer|

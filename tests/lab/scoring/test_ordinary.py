@@ -186,6 +186,11 @@ RIGHT = [
     ("contains", "How much was budgeted?", "£400", "They had planned £400, but spent £600."),
     ("contains", "Which bus goes there?", "bus 5", "Bus 5. You can take either one."),
     ("choice", "Is the museum fully accessible?", "no", "The museum is accessible, but not entirely."),
+    ("contains", "What was ruled out?", "arson", "Arson was ruled out."),
+    ("contains", "Who missed the final?", "Ada", "Ada was ruled out with a bad knee."),
+    ("contains", "Which page is missing?", "page 12", "Page 12 is missing."),
+    ("choice", "Did Tom sell the red house?", "yes", "Tom sold it to Ada."),
+    ("choice", "Did Tom pay the old rent?", "yes", "Tom paid it late."),
 ]
 WRONG = [
     ("contains", "Did the vote pass?", "Yes|by 12 votes", "No, it failed by 12 votes."),
@@ -260,7 +265,6 @@ WRONG = [
     ("contains", "How old must one be?", "18", "One must be more than 18."),
     ("contains", "What was it?", "a house boat", "It was a house by the boat."),
     ("contains", "What came?", "a long letter to the duke of York", "It was a long letter from the duke of York."),
-    ("contains", "Why was it late?", "a technical fault", "The crew was late; a technical fault was ruled out."),
     ("contains", "有效期多长？", "三年", "24个月"),
     ("choice", "Are dogs allowed in the garden?", "yes", "Dogs are allowed indoors, but not in the garden."),
     ("unanswerable", "How many?", "", "It only says that there are 40 of them; 12 are given."),

@@ -245,8 +245,8 @@ def _restates(statement: str, question: str) -> bool:
     if len(said) > 1 and said <= asked:
         return True
     count = len(asked & said)
-    is_most = count >= _SHARE_ASKED * len(asked)
-    # "The council approved it in May", of the merger.
+    # "Tom sold it to Ada", of the red house, but "It covers fire damage" says nothing of water damage.
+    is_most = count + bool(_PRONOUNS & set(words(statement)[1:])) >= _SHARE_ASKED * len(asked)
     is_referred = count + 1 == len(asked) and bool(_PRONOUNS & set(words(statement)))
     return len(asked) >= _LEAST_ASKED and count > 1 and (is_most or is_referred)
 

@@ -176,8 +176,6 @@ def _denies_after(after: Sequence[str], *, is_first: bool) -> bool:
         return True
     if is_first and joined in {"没有", "并未", "并没"}:
         return True
-    if ("ruled", "out") in pairwise(after[:6]):
-        return True
     return (after[0] in _COPULAS and second in _WRONG | {"not", "never"}) or joined == "不是"
 
 

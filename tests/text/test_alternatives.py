@@ -99,6 +99,13 @@ def test_figures_beside_the_names_tell(question, passages, answer, is_sure):
         ("Which loan has the lower rate, A or B?", "Loan A: €10,000 at 4.5%. Loan B: €9,000 at 5.1%.", "A"),
         ("Who won more games, Ada or Tom?", "Ada lost 12 games and won 3. Tom lost 2 games and won 10.", "Tom"),
         ("Which is ranked higher, Bo or Karr?", "Bo is ranked 3. Karr is ranked 12.", None),
+        (
+            "Which finished higher, Bo or Karr?",
+            "Bo finished 2nd with 30 points. Karr finished 5th with 28 points.",
+            "Bo",
+        ),
+        ("Who has the higher salary, Ada or Tom?", "Ada, 52, earns £2,500 a month. Tom, 61, earns £2,100.", None),
+        ("Who has the higher salary, Ada or Tom?", "Ada, 52, earns £2,500. Tom, 61, earns £2,100.", "Ada"),
         ("Which was colder, March or May?", "It was minus 12 degrees in March and 3 degrees in May.", "March"),
         ("Was it warmer in Oslo or in Bergen?", "It was -12 °C in Oslo and -3 °C in Bergen.", "in Bergen"),
         (
@@ -161,11 +168,17 @@ def test_else_nothing_is_told(question, passages):
     assert choose_alternative(question, passages) is None
 
 
-def test_a_day_of_somebody_else_is_not_sure():
-    question = "Which film has the director who died first, Low Tide or High Water?"
-    passages = ["Low Tide is a film of 1931.", "High Water came out in 1935. Its director died in 1950."]
-    found = choose_alternative(question, passages)
-    assert found is None or not found.is_sure
+@pytest.mark.parametrize(
+    ("question", "is_sure"),
+    [
+        ("Which came out first, Low Tide or High Water?", True),
+        ("Which film has the director who was born first, Low Tide or High Water?", False),
+        ("Which film whose director was born first is it, Low Tide or High Water?", False),
+    ],
+)
+def test_a_day_of_somebody_else_is_not_sure(question, is_sure):
+    found = choose_alternative(question, ["Low Tide (1931) came out.", "High Water (1935) came out."])
+    assert (found.text, found.is_sure) == ("Low Tide", is_sure)
 
 
 BILLS = "The tenants pay electricity and the council tax. The landlord pays the water. Both may inspect the roof."
@@ -192,8 +205,8 @@ def test_a_sentence_that_names_one_of_them_tells(question, answer):
 
 
 def test_a_denial_names_neither():
-    question = "Where is the key, in the desk or in the drawer?"
-    assert name_alternative(question, ["The key is not in the desk. Look in the drawer."]) is None
+    text = "The desk does not hold the key. Look in the drawer."
+    assert name_alternative("Which holds the key, the desk or the drawer?", [text]) is None
 
 
 @given(st.integers(1000, 2099), st.integers(1000, 2099))

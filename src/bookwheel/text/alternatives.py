@@ -50,9 +50,11 @@ _END: Final = re.compile(
 _TO_THE_END: Final = re.compile(
     r"(?:[–—-]|†|\b(?:died|to|until|ended|expires|clos\w+|shuts?)\b|[至到])\D{0,12}$", re.IGNORECASE
 )
-_OF_CLOCK: Final = re.compile(r"\b(?:open|clos|shut|start|beg[ia]n|leav|arriv|depart)\w*|[开关]门", re.IGNORECASE)
 _AGE: Final = re.compile(r"\b(?:olde|younge)\w+|年轻|[老大]", re.IGNORECASE)
-_PRICE: Final = re.compile(r"\b(?:cheap|dear|cost|price|pric|pay|expensive)\w*|[贵贱]|便宜|价", re.IGNORECASE)
+_PRICE: Final = re.compile(
+    r"\b(?:cheap|dear|cost|pric|pay|paid|expensive|salar|rent|fee|fare|earn|wage|income|bill)\w*|[贵贱]|便宜|[价租费]|工资",
+    re.IGNORECASE,
+)
 _RATE: Final = re.compile(r"\b(?:rates?|per ?cent|percentage|discount|interest)\b|利率|折扣|百分", re.IGNORECASE)
 _PACE: Final = re.compile(r"\b(?:fast|slow|quick)\w*|[快慢]", re.IGNORECASE)
 _RANK: Final = re.compile(r"\brank\w*|\bplaced?\b|排名|名次", re.IGNORECASE)
@@ -237,9 +239,8 @@ def _choose_figures(text: str, asked: str) -> list[Figure]:
     every = list_figures(text)
     if _OF_DAYS.search(asked):
         figures = [one for one in every if one.form in DAYS or (one.form == TIME and _AGE.search(asked))]
-        clocks = [one for one in figures if one.form == "clock"] if _OF_CLOCK.search(asked) else []
         ends = [one for one in figures if _TO_THE_END.search(text[max(0, one.start - 16) : one.start])]
-        return clocks or (ends if ends and _END.search(asked) else figures)
+        return ends if ends and _END.search(asked) else figures
     amounts = [one for one in every if one.form not in DAYS]
     money = [one for one in amounts if one.form.partition("/")[0] in MONEY]
     if _PRICE.search(asked):

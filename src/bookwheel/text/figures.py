@@ -47,7 +47,7 @@ _TIMES: Final = re.compile(rf"{TERM.pattern}(?:,?\s(?:and\s)?{TERM.pattern})*")
 _CLOCK: Final = re.compile(r"(?<![\d:.])(\d{1,2})(?::(\d\d))?(?![:\d]|\.\d) ?(?:([ap])\.?m\b)?", re.IGNORECASE)
 _NUMBER: Final = re.compile(
     r"(?P<sign>[£$€¥])? ?(?<![\w.,/-])(?P<minus>minus |零下 ?|负|[-−](?=\d))?"
-    r"\d+(?:[.,]\d+)*(?![\d/-])(?:\s?(?:thousand|million|billion|trillion|k|bn)\b|[千万亿])?"
+    r"\d+(?:[.,]\d+)*(?![\d/-]|(?:st|nd|rd|th)\b)(?:\s?(?:thousand|million|billion|trillion|k|bn)\b|[千万亿])?"
     r"(?: ?(?P<share>%)|\s*(?P<counted>[元块]|[^\W\d_]{2,}))?",
     re.IGNORECASE,
 )

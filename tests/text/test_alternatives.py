@@ -171,9 +171,9 @@ def test_else_nothing_is_told(question, passages):
 @pytest.mark.parametrize(
     ("question", "is_sure"),
     [
-        ("Which came out first, Low Tide or High Water?", True),
-        ("Which film has the director who was born first, Low Tide or High Water?", False),
-        ("Which film whose director was born first is it, Low Tide or High Water?", False),
+        ("Which is older, Low Tide or High Water?", True),
+        ("Which has the director who is older, Low Tide or High Water?", False),
+        ("Which is older by whose age, Low Tide or High Water?", False),
     ],
 )
 def test_a_day_of_somebody_else_is_not_sure(question, is_sure):

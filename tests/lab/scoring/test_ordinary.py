@@ -327,6 +327,12 @@ WRONG = [
     ("all_of", "What?", "glass|steel", "glas, steel"),
     ("contains", "How much?", "€5", "50 cents"),
     ("contains", "How much?", "$0.50", "£0.50"),
+    ("contains", "Why did it fail?", "the pump broke", "The pump nearly broke."),
+    ("contains", "What did she do?", "sold the boat", "She wanted to sell the boat."),
+    ("contains", "Where is it?", "behind the green gate", "in front of the green gate"),
+    ("contains", "多久？", "12个月", "一年多"),
+    ("contains", "多久？", "12个月", "不到一年"),
+    ("contains", "温度？", "23.5℃", "零下23.5度"),
 ]
 
 

@@ -72,11 +72,11 @@ _UNDECIDED: Final = re.compile(
     re.IGNORECASE,
 )
 # "两小时十分" is more than two hours, and "80块五" more than 80.
-_REST: Final = re.compile("hour(?:\\d+分|半)|年(?:\\d+month|半)|块[\\d一二三四五六七八九](?:毛|$)")
+_REST: Final = re.compile("hour(?:\\d+分|半)|年(?:\\d+month|[半多])|块[\\d一二三四五六七八九](?:毛|$)")
 _WRONG: Final = frozenset({"wrong", "incorrect", "false", "untrue", "mistaken"})
 _AFTER_OR: Final = frozenset({"so", "more", "less", "thereabouts", "later", "earlier", "about", "around", "rather"})
 _CHINESE_DENIAL: Final = re.compile(
-    r"(?:不是|并非|而非|不会是|绝非|没有|不在|除了|而不是|[不非未无])的?(?:因为|由于)?$"
+    r"(?:不是|并非|而非|不会是|绝非|没有|不在|除了|而不是|零下|不到|[不非未无])的?(?:因为|由于)?$"
 )
 _CHINESE_NO_DENIAL: Final = re.compile(r"(?:不仅是?|不只是?|不但是?|不过是?)$")
 _JOINTS: Final = frozenset({BREAK, "and", "or", "和", "与", "、"})

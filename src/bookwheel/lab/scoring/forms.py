@@ -46,7 +46,11 @@ _COMPOUND: Final = re.compile(
     r"(?:an? |the )?([a-z]+) (?:to|for|made of) (?:(?:an?|the|his|her|its|their) )?([a-z]+|[A-Z]{2,})"
 )
 _NOUN: Final = re.compile(r"(?:an? |the )?(\w+) ([a-z]+)")
-_TURNS: Final = DENIALS | VERBS_DENIED | lexicon.words("although though despite nothing nobody ruled")
+_TURNS: Final = (
+    DENIALS
+    | VERBS_DENIED
+    | lexicon.words("although though despite nothing nobody ruled nearly almost will would may might could want wanted")
+)
 # The sides of a thing, and the words for each.
 _SIDES: Final = {
     word: at
@@ -121,7 +125,7 @@ def _says_again(answer: str, gold: str, question: str) -> bool:
         is_turned = any(bool(group & {*said}) != bool(group & {*part}) for group in (_TURNS, {"or"}))
         is_other = is_turned or has_opposite(said, part) or any(_find_other_ways(said, part))
         sides, other_sides = _find_sides(part), _find_sides(said)
-        is_other = is_other or any(other_sides.get(stem, side) != side for stem, side in sides.items())
+        is_other = is_other or any(other_sides.get(stem) != side for stem, side in sides.items())
         if is_said and not is_other and _has_agent(said) == _has_agent(part):
             return True
     return False

@@ -40,10 +40,12 @@ _LIST: Final = compile_late(
 )
 _EITHER: Final = compile_late(r"\bor\b(?! not\b)|还是", re.IGNORECASE)
 _TWO: Final = compile_late(r"([a-z]+),? or (?:(?:the|an?|on|in|at|by|to|for) )*([a-z]+)", re.IGNORECASE)
-_MAY: Final = compile_late(r"\b(?:can|could|may|might|must|need|will|there|any|allowed|permitted)\b", re.IGNORECASE)
+_MAY: Final = compile_late(
+    r"(?-i:\bmay\b|^May\b)|\b(?:can|could|might|must|need|will|have to|there|any|allowed|permitted)\b", re.IGNORECASE
+)
 _MORE_OR_LESS: Final = compile_late(
-    r"\b(?:more|less|fewer|better|worse|sooner|first|(?:long|short|high|low|larg|bigg|great|small|cheap|dear|heavi|light|"
-    r"earli|lat|old|young|new|fast|slow|tall|wid|busi|warm|cold)er)\b",
+    r"\b(?:more|less|fewer|better|worse|sooner|first(?! or)|(?:long|short|high|low|larg|bigg|great|small|cheap|"
+    r"dear|heavi|light|deep|thick|near|safe|hott|earli|lat|old|young|new|fast|slow|tall|wid|busi|warm|cold)er)\b",
     re.IGNORECASE,
 )
 _FIRST_ASKED: Final = compile_late(
@@ -89,7 +91,9 @@ class Style(StrEnum):
 
 
 def find_style(question: str) -> Style:
-    if _POLAR.search(question) and not (names_two(question) and _MORE_OR_LESS.search(question)):
+    # "May I bring a larger bag or a suitcase?" compares nothing.
+    compares = names_two(question) and _MORE_OR_LESS.search(question) and not _MAY.search(question)
+    if _POLAR.search(question) and not compares:
         return Style.POLAR
     if _HOW_WHY.search(question):
         return Style.SENTENCE

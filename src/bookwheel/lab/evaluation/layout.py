@@ -275,20 +275,18 @@ def _build_coverage(report: Report) -> Section:
     )
 
 
-def _build_failures(report: Report) -> list[Section]:
-    """Return a section that groups the samples without an answer by their error; none when all were answered.
+def _name_kind(record: Record) -> str:
+    """Return an error without what is the sample's own: the name that a refusal begins with, and its first number."""
+    if record.outcome is not SampleOutcome.REFUSED:
+        return record.error
+    return _NUMBER.sub("", record.error.removeprefix(f"{record.sample} "), count=1)
 
-    Refusals that differ in the name they begin with and their first number, the sample's own, are one; the first stands
-    for all. The numbers behind it are limits.
-    """
+
+def _build_failures(report: Report) -> list[Section]:
+    """Return a section that groups the samples without an answer by their error; none when all were answered."""
     if not report.failures:
         return []
-
-    def name_kind(record: Record) -> str:
-        is_refused = record.outcome is SampleOutcome.REFUSED
-        return _NUMBER.sub("", record.error.removeprefix(f"{record.sample} "), count=1) if is_refused else record.error
-
-    groups = [((one.model, one.way, str(one.outcome), name_kind(one)), one) for one in report.failures]
+    groups = [((one.model, one.way, str(one.outcome), _name_kind(one)), one) for one in report.failures]
     counted = Counter(complaint for complaint, _ in groups)
     example = dict(reversed(groups))
     rows = tuple(

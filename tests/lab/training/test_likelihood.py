@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
-import re
-import threading
 from dataclasses import replace
 from random import Random
 
@@ -13,9 +10,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from bookwheel.lab.tasks.base import Sample, SampleDocument
+from known_reference import OTHER, TEXT, Reference, build_credit, sample, settings
+
 from bookwheel.lab.tasks.memories import ideal_memories
-from bookwheel.lab.training.config import TaskSettings, TrainConfig
+from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.likelihood import LikelihoodCredit, find_clozes, pose_own_words
 from bookwheel.lab.training.objective import RewardSettings
@@ -28,57 +26,10 @@ from bookwheel.lab.training.rewards import (
     measure_shorthand,
 )
 from bookwheel.lab.training.rollouts import Group, Rollout, RolloutOutcome, rows_of_groups
-from bookwheel.lab.training.targets import PointedSentence, find_sentences
 from bookwheel.lab.training.trainer import Trainer
 from bookwheel.lab.training.workflows import Episode
-from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan, Sampling
-from bookwheel.reading import worth
-from bookwheel.text.ranking import score_texts
 from bookwheel.types import Chunk, Conversation, Memory, Message, Reply, Step, TokenRecord
-
-TEXT = "moss has grey .\nelm has blue .\nwind blew over .\nelm and ash .\n"
-
-
-def likelihood(messages, continuation):
-    """A word costs one bit where the notes have it, and three where they do not."""
-    notes = messages[-1].content.partition(" question ")[0].split()
-    return [math.log(0.5 if word in notes else 0.125) for word in continuation.split()]
-
-
-def reply(messages):
-    """A reader that answers with the word behind the question, or with the next one's; it keeps what it read last."""
-    notes, question, section = re.search(
-        r"notes (.*?)(?: section (.*?))? question (.*?) (?:notes|answer)$", messages[-1].content, re.DOTALL
-    ).group(1, 3, 2)
-    if section is not None:
-        return section.rstrip(" .\n")
-    known = dict(line.rsplit(" ", 1) for line in notes.splitlines() if line.count(" ") > 1)
-    word = known.get(question, "same")
-    # What is near something is asked for by its colour.
-    return known.get(f"{word} has", "same") if question.endswith("near") else word
-
-
-class Reference(ScriptedModel):
-    def by_reference(self):
-        return self
-
-
-def sample(question="elm has", text=TEXT, golds=("blue",), name="s"):
-    document = SampleDocument("d", [text])
-    return Sample(id=name, task="t", question=question, golds=golds, document=document, metric="exact")
-
-
-OTHER = sample("moss has", "moss has pink .\n", ("pink",), "other")
-
-
-def settings(clozes=0.0, **weights):
-    plan = Plan(prompts="tiny", language="en")
-    return TrainConfig(plan=plan, reward=RewardSettings(**weights), task=TaskSettings(clozes=clozes))
-
-
-def build_credit(samples=(OTHER,), clozes=0.0, **weights):
-    return LikelihoodCredit(Reference(reply, likelihood=likelihood), samples, settings(clozes, **weights))
 
 
 def episode(*memories, section="wind blew over ."):
@@ -115,56 +66,12 @@ def recovered(text, question, *memories):
 
 def test_a_memory_earns_by_what_a_sentence_leads_to():
     text = "oak near elm .\nwind blew over .\nelm has blue .\nash has red .\n"
-    assert find_sentences("oak near", text) == [
-        PointedSentence(text="oak near elm .", notes=("oak near elm", "oak near elm\nelm has blue")),
-    ]
     assert recovered(text, "oak near", "oak near elm", "elm has blue", "ash has red") == pytest.approx([0, 1, 0])
-
-
-def test_a_document_is_ranked_once_and_then_for_the_hop_outside_the_event_loop(monkeypatch):
-    ranked = []
-
-    def rank(sentences, words):
-        ranked.append((words, threading.current_thread() is threading.main_thread()))
-        return score_texts(sentences, words)
-
-    monkeypatch.setattr(worth, "score_texts", rank)
-    assert asyncio.run(build_credit(recovered=1.0).find_targets(sample()))
-    assert ranked == [("moss has", True), ("elm has", False), ("blue", False)]
-
-
-def test_what_the_reference_can_all_but_guess_is_no_target():
-    def find(before):
-        guesses = Reference(
-            reply,
-            likelihood=lambda said, text: [
-                -0.1 if word in said[-1].content.partition(" question ")[0].split() else before for word in text.split()
-            ],
-        )
-        return asyncio.run(LikelihoodCredit(guesses, (OTHER,), settings(recovered=1.0)).find_targets(sample()))
-
-    # 0.43 bits and 0.58.
-    assert find(-0.4) == []
-    assert [one.text for one in find(-0.5)] == ["blue"]
-
-
-def test_a_hop_that_leads_astray_does_not_hide_what_the_sentence_says_alone():
-    text = "oak at mill .\nwind blew over .\nash near mill .\n"
-    lost = Reference(lambda said: "wind" if "ash" in said[-1].content else reply(said), likelihood=likelihood)
-    credit = LikelihoodCredit(lost, (OTHER,), settings(recovered=1.0))
-    assert [one.text for one in asyncio.run(credit.find_targets(sample("oak at", text)))] == ["mill"]
 
 
 def test_a_memory_earns_by_the_state_that_the_reader_itself_keeps():
     text = "oak at mill .\nwind blew over .\noak at quay .\nash at barn .\n"
     assert recovered(text, "oak at", "oak at quay", "oak at mill", "mill and quay") == pytest.approx([1, 0, 1])
-    # One that keeps all of it has not let the first go.
-    whole = Reference(
-        lambda said: "oak at mill quay" if " section " in said[-1].content else reply(said), likelihood=likelihood
-    )
-    credit = LikelihoodCredit(whole, (OTHER,), settings(recovered=1.0))
-    result = credit.credit(RewardResult(score=0.0, answer=0.0), episode("oak at quay"), sample("oak at", text))
-    assert asyncio.run(result).score == pytest.approx(0.5)
 
 
 def test_no_gold_answer_is_looked_at():

@@ -55,7 +55,8 @@ def find_sentences(question: str, text: str) -> list[PointedSentence]:
     >>> find_sentences("oak near", "Oak near elm. It rained. Elm has red.")[0].notes
     ('Oak near elm', 'Oak near elm\nElm has red')
     """
-    sentences = list(dict.fromkeys(list_sentences(text)))
+    # What is said again holds from there on: oak went back to the mill.
+    sentences = list(dict.fromkeys(reversed(list_sentences(text))))[::-1]
     asked, pointed = set(list_words(question)), sorted(point_at(question, sentences))
     others = [at for at in range(len(sentences)) if at not in pointed]
     rest = [sentences[at] for at in others]

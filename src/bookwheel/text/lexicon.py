@@ -136,7 +136,7 @@ def _cut_ending(word: str) -> str:
 
 
 def is_verb(word: str) -> bool:
-    return word in AUXILIARIES or word in IRREGULAR or word.endswith("ed")
+    return word in AUXILIARIES or word in IRREGULAR or word.endswith("ed") or (word[-1:] == "s" and word[:-1] in _BASES)
 
 
 def find_content(row: Iterable[str]) -> set[str]:
@@ -144,6 +144,10 @@ def find_content(row: Iterable[str]) -> set[str]:
     return {stem(word) for word in row if word not in FUNCTION_WORDS}
 
 
+# "sings", but "saw" and "leaves" are nouns as well.
+_BASES: Final = frozenset(IRREGULAR.values()) - words(
+    "leave fall rise stand ride run drive drink burn show child man foot person"
+)
 _STEMS: Final = {_cut_ending(word): _cut_ending(first) for word, first in EQUAL.items()}
 FORMS: Final[dict[str, tuple[str, ...]]] = {}
 """For each stem, the words that have it without beginning with it."""

@@ -57,7 +57,7 @@ _SIDES: Final = {
     for at, one in enumerate(("under beneath underneath below", "on upon", "in inside within", "behind", "over above"))
     for word in one.split()
 } | dict.fromkeys(("beside", "next", "by", "near", "at"), -1)
-_TWO, _THREE = 2, 3
+_TWO, _THREE, _NOON = 2, 3, 12
 _LIGHT: Final = lexicon.AUXILIARIES | lexicon.words("a an the his her its their")
 _WAYS: Final = (
     *(("to", "from"), ("with", "without"), ("before", "after"), ("over", "under"), ("above", "below"), ("into", "out")),
@@ -196,7 +196,7 @@ def _make_forms(gold: str, question: str) -> Iterator[str]:
         yield ranked[1]
     if re.fullmatch(r"\d{3,4}年", gold):
         yield gold[:-1]
-    yield from _write_number(words(bare))
+    yield from _write_number(bare)
     nation = _NATIONS.get(gold.casefold())
     if nation and re.search(r"\b(?:nationality|country|nation)\b", question, re.IGNORECASE):
         yield from (name for name, group in _NATIONS.items() if group == nation)
@@ -241,12 +241,19 @@ def _write_measure(gold: str, question: str) -> Iterator[str]:
         yield from (f"{degrees[1]}度", f"{degrees[1]} degrees")
 
 
-def _write_number(number: Sequence[str]) -> Iterator[str]:
-    """Yield how a number or a time may be written that is not read so everywhere: 14 200, 18.30."""
+def _write_number(gold: str) -> Iterator[str]:
+    """Yield how a number or a time may be written that is not read so everywhere: 14 200, 18.30, 1h15."""
+    number = words(gold)
     if len(number) == 1 and re.fullmatch(r"\d{4,6}", number[0]):
         yield f"{int(number[0]):,}".replace(",", " ")
     if len(number) == 1 and (time := re.fullmatch(r"(\d\d)h(\d\d)", number[0])):
         yield f"{int(time[1])}.{time[2]}"
+        # "A quarter past two" leaves the half of the day open.
+        if int(time[1]) < _NOON and not re.search(r"\d|morning|night|[上凌清早]", gold):
+            yield f"{int(time[1]) + _NOON}:{time[2]}"
+    if len(number) == _TWO and number[1] == "minute" and number[0].isdigit():
+        hours, minutes = divmod(int(number[0]), 60)
+        yield from (f"{hours}h{minutes:02}", f"{hours}h {minutes}m")
 
 
 def names_person(answer: str, gold: str, question: str) -> str | None:

@@ -10,6 +10,7 @@ A gold may stand in another form (`bookwheel.lab.scoring.forms`), and stays whol
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Final
 
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
@@ -17,12 +18,13 @@ from bookwheel.lab.scoring.forms import list_forms
 from bookwheel.lab.scoring.score import NOTHING, Score
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import contains_words, words, words_with_articles
+from bookwheel.text.quantities import UNITS
 
 # Golds stand as single signs while an answer is cut into items.
 _MARK: Final = "[\ue000-\uf8ff]"
 _FIRST_MARK: Final = 0xE000
 _SEPARATOR: Final = re.compile(
-    r"[\n;；、，|]|(?<!\d),|,(?!\d{3}(?!\d))|(?<=\d),\s|\s(?:and|or|&|plus)\s|以及|还有|\s[-–—/]\s|(?<=[^\W\d_])[.。](?:\s|$)"
+    r"[\n;；、，|]|(?<!\d),|,(?!\d{3}(?!\d))|(?<=\d),\s|\s(?:and|or|&|plus)\s|以及|还有|\s[-–—/]\s|(?<=[^\W\d_]{3})(?<!Mrs)[.。](?:\s|$)"
 )
 _CHINESE_AND: Final = re.compile("(?<=[\u4e00-\u9fff\ue000-\uf8ff])[和及与](?=[\u4e00-\u9fff\ue000-\uf8ff])")
 _ONLY: Final = re.compile(r"^\W*(?:only|just)\b[^.;,\n]*", re.IGNORECASE)
@@ -33,9 +35,15 @@ _INTRODUCTION: Final = re.compile(r"^[^:：\n]{0,200}[:：]\s*")
 # "… Linz, Graz and the Bo mill.": what follows two golds and an "and", up to the end of the sentence.
 _TAIL: Final = re.compile(
     rf"{_MARK}(?:,\s(?:(?:an?|the)\s)?|、){_MARK}(?:,?\sand\s(?:(?:an?|the)\s)?|、)"
-    r"([^\W\d]+(?:\s(?:of\s)?[^\W\d]+){0,2})(?=\s*(?:[.;!。；\n]|$))"
+    rf"([^\W\d]+(?:\s(?:of\s)?[^\W\d]+){{0,2}})(?=\s*(?:[.;!。；\n]|$)|\s(?:{'|'.join(sorted(lexicon.AUXILIARIES))})\b)"
 )
-_PLAIN: Final = re.compile("[a-z]{4,}(?<!ss|cs|us|is)")
+_PLAIN: Final = re.compile("(?:[a-z]+ )*[a-z]{4,}(?<!ss|cs|us|is)")
+# A sentence without a gold that says something else: "(Bo is not.)"
+_SENTENCE: Final = re.compile(r"(?<=[.。!！；;\n（(])")
+_ELSE: Final = lexicon.AUXILIARIES | lexicon.words("not no never isnt arent 不 没 无 未")
+_MARKED: Final = re.compile(_MARK)
+_NAME: Final = re.compile(rf"\b(?!(?i:{'|'.join(sorted(lexicon.FUNCTION_WORDS))})\b)[A-Z]")
+_AGES: Final = lexicon.words("aged age years year old") | UNITS
 _NO_ITEM: Final = lexicon.words("nothing nobody none not no else others rest so similar later afterwards")
 _LONGEST_HAN: Final = 4
 _CLAUSES: Final = re.compile(r"[;；。]|\.\s|\b(?:but|while|whereas)\b")
@@ -83,20 +91,31 @@ def _find_extra(answer: str, golds: Sequence[str]) -> str:
     """Return an item that is no gold: at the end of a list, or anywhere where the answer is nothing but a list."""
     forms = _spell(golds)
     tail = _TAIL.search(_mark_golds(answer, forms))
-    if tail and _is_item(tail[1]):
+    if tail and _is_item(tail[1], golds):
         return tail[1]
-    rows = [words(form) for form in forms]
     items = _split_items(answer, forms)
-    if any(len(item) > max(len(words(gold)) for gold in golds) + 1 for item in items):
+    if any(len(words(item)) > max(len(words(gold)) for gold in golds) + 1 for item in items):
         return ""
-    extra = (item for item in items if not any(contains_words(item, row) for row in rows))
-    return next((" ".join(item) for item in extra if not _NO_ITEM & {*item}), "")
+    return next((item for item in items if not _find_held(item, golds) and _is_item(item, golds)), "")
 
 
-def _is_item(text: str) -> bool:
-    row = [word for word in words(text) if word != "of"]
-    is_clause = any(word in lexicon.FUNCTION_WORDS | _NO_ITEM or lexicon.is_verb(word) for word in row)
-    return not is_clause and (text.isascii() or (len(row) <= _LONGEST_HAN and not {*"不没无等"} & {*row}))
+def _is_item(text: str, golds: Sequence[str]) -> bool:
+    """Return whether a piece of a list may be one more of the golds' kind, and no clause, age or "her daughters"."""
+    # "Cleo" of "Cleo attended"; nothing of "sings".
+    row = list(takewhile(lambda word: not lexicon.is_verb(word), (word for word in words(text) if word != "of")))
+    if all(word[0].isdigit() or word in _AGES for word in row):
+        return bool(row) and any(any(map(str.isdigit, gold)) for gold in golds)
+    if all(gold[0].isupper() and gold.isascii() for gold in golds) and text.isascii() and not _NAME.search(text):
+        return False
+    return not (lexicon.FUNCTION_WORDS | _NO_ITEM) & {*row} and (
+        text.isascii() or (len(row) <= _LONGEST_HAN and not {*"不没无等"} & {*row})
+    )
+
+
+def _find_held(text: str, golds: Sequence[str]) -> list[str]:
+    """Return the golds that an item names, in whichever form."""
+    row = words(text)
+    return [gold for gold in golds if any(contains_words(row, words(form)) for form in _spell([gold]))]
 
 
 def _spell(golds: Sequence[str]) -> list[str]:
@@ -116,11 +135,13 @@ def _mark_golds(answer: str, golds: Sequence[str]) -> str:
     return _CHINESE_AND.sub("、", body)
 
 
-def _split_items(answer: str, golds: Sequence[str]) -> list[list[str]]:
-    """Return the words of each item of an answer."""
+def _split_items(answer: str, golds: Sequence[str]) -> list[str]:
+    """Return the items of an answer; a sentence without a gold that has a verb says something else."""
     names = {_FIRST_MARK + at: gold for at, gold in enumerate(golds)}
-    pieces = _SEPARATOR.split(_mark_golds(answer, golds))
-    return list(filter(None, (words(_BULLET.sub("", piece).translate(names)) for piece in pieces)))
+    sentences = _SENTENCE.split(_mark_golds(answer, golds))
+    listed = "".join(one for one in sentences if _MARKED.search(one) or not _ELSE & {*words(one)})
+    items = (_BULLET.sub("", piece).translate(names).strip() for piece in _SEPARATOR.split(listed))
+    return [item for item in items if words(item)]
 
 
 def set_f1(answer: str, golds: Sequence[str]) -> Score:
@@ -130,38 +151,36 @@ def set_f1(answer: str, golds: Sequence[str]) -> Score:
     """
     if not words_with_articles(answer):
         return NOTHING
-    wanted = [[words(form) for form in _spell([gold])] for gold in dict.fromkeys(golds)]
-    rows = [row for forms in wanted for row in forms]
-    items = _list_values(answer, golds)
-    named = sum(any(contains_words(item, row) for item in items for row in forms) for forms in wanted)
-    wrong = sum(not any(contains_words(item, row) for row in rows) for item in items)
+    held = [_find_held(item, golds) for item in _list_values(answer, golds)]
+    named, wrong = len({gold for one in held for gold in one}), held.count([])
     precision = named / (named + wrong) if named + wrong else 0.0
-    recall = named / len(wanted) if wanted else 0.0
+    recall = named / len({*golds}) if golds else 0.0
     score = 2 * precision * recall / (precision + recall) if named else 0.0
     return Score(score=score, reason=f"set F1 {score:.2f}", parts={"precision": precision, "recall": recall})
 
 
-def _list_values(answer: str, golds: Sequence[str]) -> list[list[str]]:
-    """Return the words of each item. Prose around the items is left out."""
+def _list_values(answer: str, golds: Sequence[str]) -> list[str]:
+    """Return each item. Prose around the items is left out."""
     rows = [words(form) for form in _spell(golds)]
     longest = max((len(words(gold)) for gold in golds), default=1)
-    items: list[list[str]] = []
+    items: list[str] = []
     for item in _split_items(answer, _spell(golds)):
-        has_gold = any(contains_words(item, row) for row in rows)
-        if has_gold or len(item) <= longest + _MOST_EXTRA:
-            items += _split_run(item, rows) if has_gold else [item]
+        if _find_held(item, golds):
+            items += _split_run(item, rows)
+        elif len(words(item)) <= longest + _MOST_EXTRA:
+            items.append(item)
     return items
 
 
-def _split_run(item: list[str], golds: Sequence[list[str]]) -> list[list[str]]:
+def _split_run(item: str, golds: Sequence[list[str]]) -> list[str]:
     """Split an item with several values in a row ("A B C D") where all golds are single words of one kind."""
     if any(len(gold) != 1 for gold in golds):
         return [item]
-    kinds = {_shape(gold[0]) for gold in golds}
-    values = [[word] for word in item if _shape(word) in kinds]
+    row, kinds = words(item), {_shape(gold[0]) for gold in golds}
+    values = [word for word in row if _shape(word) in kinds]
     # Most words of a list without separators are golds.
-    is_run = 2 * sum([word] in golds for word in item) > len(item)
-    has_prose = kinds == {"word"} and len(item) > 1 and not is_run
+    is_run = 2 * sum([word] in golds for word in row) > len(row)
+    has_prose = kinds == {"word"} and len(row) > 1 and not is_run
     return [item] if has_prose or not values else values
 
 

@@ -90,6 +90,7 @@ _OPPOSITES: Final = tuple(
         "longest|shortest",
         "earliest|latest",
         "most|least fewest",
+        "include|separate separately extra exclude",
     )
     for sides in [[frozenset(map(lexicon.stem, side.split())) for side in pair.split("|")]]
     for one, other in (sides, sides[::-1])
@@ -164,7 +165,8 @@ def has_opposite(clause: Sequence[str], asked: Sequence[str]) -> bool:
 
 def _is_other_role(before: Sequence[str], asked: Sequence[str]) -> bool:
     """Return whether the gold is a receiver or a place, where the one who did it is asked for; or somebody's kin."""
-    if set(before) & _KIN - set(asked) and {"his", "her", "their"} & set(before):
+    # "His wife was 64", but "her brother Laurence".
+    if set(before[:-1]) & _KIN - set(asked) and {"his", "her", "their"} & set(before):
         return True
     if not asked or (asked[0] not in {"who", "whose"} and list(asked[:2]) != ["which", "team"]):
         return False

@@ -24,8 +24,8 @@ _NAME: Final = re.compile(
     rf"(?<![\w'’])[A-ZÀ-Þ]{_REST}(?:\s+(?:(?:of|the|de|la|von|van|der|and the)\s+)*[A-ZÀ-Þ0-9]{_REST})*"
 )
 _UNIT: Final = (
-    r"(?:\s?(?:%|percent|per cent|million|billion|thousand|[ap]\.?m\b|kg|km|[mgt]\b|miles?|euros?|pounds?|dollars?|"
-    r"[万亿千百]+))"
+    r"(?:\s?(?:%|°\s?[cf]\b|percent|per cent|million|billion|thousand|[ap]\.?m\b|kg|km|[mgt]\b|miles?|euros?|pounds?|"
+    r"dollars?|[万亿千百]+))"
 )
 _NUMBER: Final = re.compile(
     rf"(?i:\d{{3,}}(?: \d{{3,}})+|[$€£¥]?\s?\d[\d,.:/–-]*\d|\d)(?:st|nd|rd|th)?{_UNIT}?(?:\s?元)?|"

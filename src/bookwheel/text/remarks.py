@@ -88,7 +88,7 @@ _OPENING: Final = compile_late(
 _NAMED_DOCUMENT: Final = (
     r"(?:documents?|texts?|books?|passages?|sections?|memory|memories|notes?|articles?|context|story|source|report|"
     r"letters?|record|records|material|excerpts?|content|pages?|chapter|information|details?|data|contract|lease|agreement|"
-    r"policy|invoice|minutes|manual|clause|warranty|leaflet|notice|brochure|flyer|guide|announcement|transcript|e-?mail|message)"
+    r"policy|invoice|minutes|manual|clause|warranty|leaflet|notice|brochure|flyer|guide|announcement|transcript|e-?mail|message|table|log|chat|snippet|paragraph|thread|statement)"
 )
 _DOCUMENT: Final = rf"(?:{_NAMED_DOCUMENT}|it|author)"
 _DECLINES: Final = compile_late(
@@ -112,7 +112,9 @@ _DECLINES: Final = compile_late(
         known|tell|told|find|found|locate\w*|infer\w*|ascertain\w*|clear|sure|certain|present|explain\w*|report\w*|noted?|
         supported|touch\w*|refer\w*|appear|establish\w*|confirm\w*|deduc\w*|conclud\w*|see|supply|supplied|detailed?)\b
     | \b{_DOCUMENT}\b(?:\W+\w+){{0,4}}?\W+(?:silent|omits?|leaves?\W+(?:\w+\W+){{0,3}}?(?:open|out|unsaid|unanswered)|
-        skips?|lacks?|never|nothing|says?\ nothing|tells?\ (?:us\ )?nothing|leave\ (?:it|this|that)\ open)\b
+        skips?|lacks?|never|nothing|says?\ nothing|
+        (?:gives?|names?|lists?|states?|shows?|has|contains?|offers?)\ no|
+        tells?\ (?:us\ )?nothing|leave\ (?:it|this|that)\ open)\b
     | \b(?:nothing|nobody|no\ one|none|nowhere|no\ part)\b(?:\W+\w+){{0,6}}?\W+
         (?:{_NAMED_DOCUMENT}|says?|tells?|mentions?|states?|answers?|about)\b
     | \b(?:information|details?|answer|data)\ (?:is|are|was|were)\s(?:\w+\s)?(?:missing|absent|omitted)\b
@@ -136,6 +138,8 @@ _ABOUT_READING: Final = compile_late(
     r"possible|nothing|nobody|found|listed|insufficient|available|undisclosed|named?|detailed|said)\b|"
     r"文|书|资料|记忆|笔记|材料|原著|答案|信息|提|说|知|确定|回答|不详|清楚|找|查|记载|透露|无|相关"
 )
+# "It must not be given to children" says what is asked.
+_NO_DENIAL: Final = compile_late(r"\bno doubt\b|\b(?:must|should|shall|may)(?: not|n't)\b")
 _GUESS: Final = compile_late(
     r"\b(?:but|however|though|although|still|nevertheless|yet|that said|even so|"
     r"i(?:'d| would)?\s+(?:guess|say|assume|think|believe)|my (?:best )?guess|presumably|probably|likely|perhaps)\b"
@@ -196,7 +200,7 @@ def declines(answer: str) -> bool | None:
         return False
     if _ASKS.search(first) or _ASKS.search(original):
         return None
-    said = first.casefold().replace("no doubt", "")
+    said = _NO_DENIAL.sub("", first.casefold())
     is_denial = (_DECLINES.search(said) or is_absence(said)) and _ABOUT_READING.search(said)
     return bool(is_denial) and not _gives_guess(" ".join(telling))
 

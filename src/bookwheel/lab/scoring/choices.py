@@ -19,11 +19,15 @@ from bookwheel.text.remarks import declines
 _YES: Final = frozenset({"yes", "yeah", "yep", "correct", "true", "indeed", "affirmative", "right"})
 _NO: Final = frozenset({"no", "nope", "incorrect", "false", "negative", "wrong"})
 _CHINESE_YES: Final = re.compile(
-    r"^(?:答案[是为]?[:：“\"]?)?(?:是的|是|对|对的|正确|没错|有|会|能|可以|支持|允许|(?:能|可以)[\u3400-\u9fff])"
+    r"^(?:答案[是为]?[:：“\"]?)?(?:是的|是|对|对的|正确|没错|有|会|能|可以|支持|允许|需要|行|(?:能|可以)[\u3400-\u9fff])"
     r"(?:[，,。.!！；;”\"]|$)"
 )
-_CHINESE_NO: Final = re.compile(r"^(?:答案[是为]?[:：“\"]?)?(?:不是|不|否|不对|错|没有|并非|不会|不能|不可以)")
-_CHINESE_BARE_NO: Final = re.compile(_CHINESE_NO.pattern + r"(?:的)?(?:[，,。.!！；;”\"]|$)")
+# "需要提前两天预约", where the question asks whether it is 需要.
+_CHINESE_MODAL: Final = re.compile("可以|需要|支持|允许|有")
+_CHINESE_NO: Final = re.compile(r"^(?:答案[是为]?[:：“\"]?)?(?:不|否|错|没有|并非|无需|禁止|严禁|谢绝)")
+_CHINESE_BARE_NO: Final = re.compile(
+    _CHINESE_NO.pattern + r"(?:是|对|会|能|可以|行|用|需要|允许|支持)?(?:的)?(?:[，,。.!！；;”\"]|$)"
+)
 _ASKS_WHETHER: Final = re.compile(
     r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|must)\b(?!.*\bor\b)|.*(?:吗|是否)",
     re.IGNORECASE,
@@ -38,8 +42,8 @@ _AGREES: Final = re.compile(
     re.IGNORECASE,
 )
 _SHORT: Final = re.compile(
-    r"^\W*(?:it|he|she|they|there|we|you|i)\s(?:is|was|are|were|did|does|do|has|have|had|can|could|will|would|may)"
-    r"(\snot|n['’]t)?(?:\W*$|[.;:—–,](?!\s(?:but|though|however|not)\b))",
+    r"^\W*(?:it|he|she|they|there|we|you|i)\s(?:is|was|are|were|(did|does|do)|has|have|had|can|could|will|would|may)"
+    r"(\snot|n['’]t)?(?:\W*$|[.;:—–,](?!\s(?:but|though|however|not)\b)|(?(1)\s(?:in|on|at|by|for|so|after|before)\b|(?!)))",
     re.IGNORECASE,
 )
 _DISAGREES: Final = re.compile(
@@ -56,24 +60,10 @@ _CONCLUSION: Final = re.compile(
     r"因此|所以|故|答案是",
     re.IGNORECASE,
 )
-_POLAR: Final = {
-    "yes": True,
-    "no": False,
-    "是": True,
-    "否": False,
-    "对": True,
-    "不是": False,
-    "可以": True,
-    "不可以": False,
-    "能": True,
-    "不能": False,
-    "有": True,
-    "没有": False,
-    "true": True,
-    "false": False,
-}
+_POLAR: Final = {"yes": True, "no": False, "是": True, "否": False, "true": True, "false": False}
+_CHINESE_POLAR: Final = re.compile("([不没])?(?:是|对|能|可以|会|有|行|用|需要|支持|允许)")
 _DENIED: Final = re.compile(
-    r"\b(?:not|never|neither|nor|isn't|wasn't|aren't|weren't|don't|doesn't|didn't|cannot|can't|only one|"
+    r"n['’]t\b|\b(?:not|never|neither|nor|cannot|only one|"
     r"different|differ|unlike|whereas|(?:declined|refused|failed) to)\b|"
     r"\bno (?!doubt|matter|problem|longer than)\w|不|并非|没有|只有",
     re.IGNORECASE,
@@ -84,10 +74,12 @@ _FORBIDS: Final = re.compile(
     re.IGNORECASE,
 )
 _EXCEPTION: Final = re.compile(r",? but not\b.*", re.IGNORECASE | re.DOTALL)
+_CONDITION: Final = re.compile(r"(?<=\w),? (?:provided|so long as|as long as|unless|if)\b.*", re.IGNORECASE | re.DOTALL)
+_PERMITS: Final = lexicon.words("may can permitted allowed welcome")
 _SAYS: Final = re.compile(r"\b(yes|no)\b(?=\W*$|\s*[,.;:!\n\"”*])", re.IGNORECASE)
 _BOTH: Final = re.compile(r"\b(?:both|the same|same)\b", re.IGNORECASE)
 _CONTRAST: Final = re.compile(r"\b(?:while|whereas|but)\b", re.IGNORECASE)
-_CLAUSE: Final = re.compile(r"[;\n；。]|(?<=[.!?])\s")
+_CLAUSE: Final = re.compile(r"[;\n；。，]|,(?=[\u3400-\u9fff])|(?<=[.!?])\s")
 _OPTIONS: Final = re.compile(
     r"(?:between|[,:，：]|\b(?:is|was|are|were|did|does|has)\b)\s*"
     r"([^,:，：?？]+?)\s*(?:\bor\b|\band\b|还是|或)\s*([^,:?？]+)[?？]?\s*$"
@@ -118,7 +110,7 @@ _SCALE: Final = {
 
 _PRONOUNS: Final = frozenset({"it", "them", "this", "that", "him"})
 _THAN: Final = frozenset({"than", "before", "after"})
-_ASKING: Final = lexicon.words("may allow permit")
+_ASKING: Final = lexicon.words("may allow permit") | lexicon.CJK_FUNCTION | {*"可以能允许支持需要有已"}
 _LEAST_ASKED: Final = 2
 _SHARE_ASKED: Final = 0.75
 _OPTION: Final = re.compile(r"(?:^|[\s(])([A-H])[.):]\s*(\S.*?)(?=\s*(?:[\s(][B-H][.):]\s|$))", re.MULTILINE)
@@ -157,7 +149,8 @@ def is_polar(golds: Sequence[str], question: str = "") -> bool:
 
 def read_polar(gold: str) -> bool | None:
     """Return True for a gold that is a yes, False for a no, None for any other."""
-    return _POLAR.get(gold.strip().casefold())
+    chinese = _CHINESE_POLAR.fullmatch(gold.strip())
+    return not chinese[1] if chinese else _POLAR.get(gold.strip().casefold())
 
 
 def says_yes(answer: str, question: str = "") -> bool | None:
@@ -170,10 +163,11 @@ def says_yes(answer: str, question: str = "") -> bool | None:
     if _CHINESE_NO.search(text):
         # "没有提到" begins with a no, and says that it is not mentioned.
         return None if not _CHINESE_BARE_NO.search(text) and declines(simplify(text)) else False
-    if _CHINESE_YES.search(text):
+    asked = _CHINESE_MODAL.match(text)
+    if _CHINESE_YES.search(text) or (asked and asked[0] in question):
         return True
     if short := _SHORT.match(text):
-        return not short[1]
+        return not short[2]
     if _AGREES.search(text) or _DISAGREES.search(text):
         return _AGREES.search(text) is not None
     bare = _LEADS.sub("", text)
@@ -202,15 +196,19 @@ def _weigh_statement(text: str, question: str) -> bool | None:
         return None
     parts = [part for part in _SENTENCE.split(text) if part.strip()]
     conclusions = [part for part in parts if _CONCLUSION.search(part)]
-    decisive = conclusions[-1] if conclusions else text
-    inside = {match[1].casefold() for match in _SAYS.finditer(decisive)}
+    inside = {match[1].casefold() for match in _SAYS.finditer((conclusions or [text])[-1])}
     has_declined = declines(simplify(text))
     if len(inside) == 1 and (conclusions or not has_declined):
         return "yes" in inside
     if has_declined:
         return None
-    if not conclusions:
-        decisive = _choose_clause(text, question)
+    weighed = (_weigh_clause(one, text, question) for one in (*conclusions[-1:], _choose_clause(text, question)))
+    return next((one for one in weighed if one is not None), None)
+
+
+def _weigh_clause(decisive: str, text: str, question: str) -> bool | None:
+    """Return what the clause that decides says; None where it neither denies nor says what is asked."""
+    decisive = _CONDITION.sub("", decisive)
     # "Permitted in the garden, but not indoors", where the garden is asked about.
     exception = _EXCEPTION.search(decisive)
     if exception and _find_asked(decisive[: exception.start()]) == _find_asked(question):
@@ -246,7 +244,9 @@ def _restates(statement: str, question: str) -> bool:
         return True
     count = len(asked & said)
     # "Tom sold it to Ada", of the red house, but "It covers fire damage" says nothing of water damage.
-    is_most = count + bool(_PRONOUNS & set(words(statement)[1:])) >= _SHARE_ASKED * len(asked)
+    row = set(words(statement)[1:])
+    permits = bool(_PERMITS & row and {*_PERMITS, *_ASKING} & {*words(question)})
+    is_most = count + permits + bool(_PRONOUNS & row) >= _SHARE_ASKED * len(asked)
     is_referred = count + 1 == len(asked) and bool(_PRONOUNS & set(words(statement)))
     return len(asked) >= _LEAST_ASKED and count > 1 and (is_most or is_referred)
 

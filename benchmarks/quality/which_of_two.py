@@ -1,4 +1,4 @@
-"""How often the one of two that a question names is told by figures, without a model, and how often it is right.
+"""How often the one of two that a question names is told without a model, and how often that is right.
 
     python benchmarks/quality/which_of_two.py [CASES.jsonl ...] [--others 30]
 
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.reading.ways.compared_answers import find_compared
-from bookwheel.text.alternatives import find_alternatives
+from bookwheel.text.comparatives import find_alternatives
 from bookwheel.text.ranking import find_stems
 
 if TYPE_CHECKING:
@@ -70,11 +70,14 @@ def main() -> None:
         counts = Counter[str]()
         for question, text, golds in cases:
             told = find_compared(question, TextDocument(text))
+            two = find_alternatives(question)
+            by = "figures" if two and two.order else "a sentence"
             counts["questions"] += 1
-            for kind in ("told", "sure") if told and told.is_sure else ("told",) if told else ():
-                counts[kind] += 1
-                counts[f"{kind} and right"] += is_right(told.text, golds)
-        print(name, dict(counts))
+            if told:
+                for kind in (f"told by {by}", *(["sure"] if told.is_sure else [])):
+                    counts[kind] += 1
+                    counts[f"{kind} and right"] += is_right(told.text, golds)
+        print(name, dict(sorted(counts.items())))
 
 
 if __name__ == "__main__":

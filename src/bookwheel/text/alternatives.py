@@ -5,9 +5,12 @@
     of each        the nearest figure, of one form for both        the same
     answer         the one with the least, or the most             the same
 
+Where nothing is compared, the sentence that names one of them with the other words of the question.
 No model is asked: a small one guesses. Tables have more to go by (comparisons.py).
 
->>> choose_alternative("Which is longer, the ford or the lane?", ["The ford road is 9 miles, the lane 14 miles."]).text
+>>> from bookwheel.text.comparatives import find_alternatives
+>>> two = find_alternatives("Which is longer, the ford or the lane?")
+>>> choose_alternative(two, ["The ford road is 9 miles, the lane 14 miles."]).text
 'the lane'
 """
 
@@ -15,53 +18,25 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import product
 from typing import Final, NamedTuple
 
-from bookwheel.text.comparisons import HAN, find_order, is_ago, list_superlatives
-from bookwheel.text.figures import DAYS, MONEY, NUMBER, TIME, Figure, list_figures
+from bookwheel.text.comparatives import HAN, Alternatives, Order, asks_end, list_superlatives
+from bookwheel.text.figures import Figure, Group, list_figures
+from bookwheel.text.kinds import choose_figures
 from bookwheel.text.numbers import unify_numbers
 from bookwheel.text.ranking import QuestionWords, find_stems
 
-_OR: Final = re.compile(
-    r"(?<=\S)\s+or\s+(?!(?:not|so|more|less|later|earlier|over|under|both)\b)|还是|(?<=[^，。\s])[和跟与](?=[^。]{1,20}?(?:哪(?![里儿些])|谁))",
-    re.IGNORECASE,
-)
-_PAUSE: Final = re.compile(r"[,:;–—?，：；？]\s*")
-_LEADS: Final = re.compile(r"(?:(?:is|are|was|were|do|does|did|of|out of|between|from|than|paid)\s+)+", re.IGNORECASE)
-_TRAILS: Final = re.compile(
-    r"\s+(?:for|born|released|founded|published|is|was|are|were|come|came|die[sd]?)$|[，,]?(?:哪|谁).*$",
-    re.IGNORECASE,
-)
 # The figure of a film's director stands beside the director's name.
 _OF_ANOTHER: Final = re.compile(
     r"\bwhose\b|\bha(?:s|ve|d) (?:the|an?) \w+ (?:who|that|which|born|died)\b", re.IGNORECASE
-)
-_OF_DAYS: Final = re.compile(
-    r"\b(?:first|earlie\w*|later?|latest|olde\w*|younge\w*|newe\w*|(?:more|most) recent\w*|before)\b|"
-    r"[先早晚老旧新]|年轻",
-    re.IGNORECASE,
-)
-_END: Final = re.compile(
-    r"\b(?:die[sd]?|dead|death|end(?:s|ed)?|expires?|clos\w+|shuts?)\b|去世|逝世|结束|到期|关", re.IGNORECASE
 )
 # What stands before the last day of a life, of a lease.
 _TO_THE_END: Final = re.compile(
     r"(?:[–—-]|†|\b(?:died|to|until|ended|expires|clos\w+|shuts?)\b|[至到])\D{0,12}$", re.IGNORECASE
 )
-_AGE: Final = re.compile(r"\b(?:olde|younge)\w+|年轻|[老大]", re.IGNORECASE)
-_PRICE: Final = re.compile(
-    r"\b(?:cheap|dear|cost|pric|pay|paid|expensive|salar|rent|fee|fare|earn|wage|income|bill)\w*|[贵贱]|便宜|[价租费]|工资",
-    re.IGNORECASE,
-)
-_RATE: Final = re.compile(r"\b(?:rates?|per ?cent|percentage|discount|interest)\b|利率|折扣|百分", re.IGNORECASE)
-_PACE: Final = re.compile(r"\b(?:fast|slow|quick)\w*|[快慢]", re.IGNORECASE)
-_RANK: Final = re.compile(r"\brank\w*|\bplaced?\b|排名|名次", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W_\u3400-\u9fff]+(?:[-'’.][^\W_\u3400-\u9fff]+)*|[\u3400-\u9fff](?=([\u3400-\u9fff])?)")
-_WHICH: Final = re.compile(r"\b(?:w?h?ich|who|what)\b", re.IGNORECASE)
-_OTHER_ASKED: Final = re.compile(r"\b(?:when|where|why|how|whom|whose|if)\b", re.IGNORECASE)
-_LETTER: Final = re.compile(r"[^\W\d_]")
 _DENIAL: Final = re.compile(r"\b(?:not|no|nor|never|neither|without|except)\b|n['’]t\b|[不没無无未]", re.IGNORECASE)
 _JOINTS: Final = re.compile(r"\b(?:of|among|in|on|for|from|with|to|at|by|under|as)\b", re.IGNORECASE)
 _STOP: Final = re.compile(r"[.!?]\s|[\n;。！？；]")
@@ -95,6 +70,9 @@ class _Called(NamedTuple):
     """Those that have to stand there."""
 
 
+_Names = tuple[_Called, _Called]
+
+
 class _Held(NamedTuple):
     gap: int
     passage: int
@@ -102,89 +80,39 @@ class _Held(NamedTuple):
     is_after: bool
 
 
-def find_alternatives(question: str) -> tuple[str, str] | tuple[()]:
-    """Return the two between which a question asks to choose; nothing where it names no two.
-
-    >>> find_alternatives("Was more diesel ordered in March or in June?"), find_alternatives("Is it open or not?")
-    (('in March', 'in June'), ())
-    """
-    found = [*_OR.finditer(question)]
-    if len(found) != 1:
-        return ()
-    before, after = question[: found[0].start()].rstrip(","), question[found[0].end() :]
-    left, right = _PAUSE.split(before)[-1], _PAUSE.split(after)[0]
-    if not _is_choice(before, before.removesuffix(left), right, after[len(right) :]):
-        return ()
-    if left == before and not HAN.search(left) and (order := find_order(left)):
-        left = left[order.end :].lstrip()
-    left = _LEADS.sub("", left, count=1) if _LEADS.match(left) else left
-    if not find_order(before) and (order := find_order(right)) and order.start:
-        right = right[: order.start].rstrip()
-    right = _TRAILS.sub("", right).strip()
-    # "ordered in March or in June": both begin alike.
-    alike = [one.start() for one in re.finditer(rf"\b{re.escape(right.split()[0])}\b", left)] if right else []
-    left = left[alike[-1] :].strip() if alike else left.strip()
-    return (left, right) if left and right else ()
+def choose_alternative(two: Alternatives, passages: Sequence[str]) -> Alternative | None:
+    """Return the one of two that figures beside their names tell, or a sentence where nothing is compared."""
+    names = _tell_apart(*two.names)
+    texts = [unify_numbers(passage) for passage in passages]
+    return _compare(two, two.order, names, texts) if two.order else _find_sentence(two, names, texts)
 
 
-def _is_choice(before: str, lead: str, right: str, rest: str) -> bool:
-    """Return whether a question asks for one of the two in it: "When does it rain or snow?" asks for a time.
-
-    `lead` is what stands before a pause before the two, `rest` what stands behind one after them.
-    """
-    if HAN.search(before):
-        return True
-    is_last = not _LETTER.search(rest)
-    if _OTHER_ASKED.search(f"{lead or before} {right} {rest}"):
-        # "Where must bills be kept longer, in Saint-Orme or in Aberwyn?"
-        return is_last and bool(lead) and find_order(lead) is not None
-    if _WHICH.search(lead or before):
-        return bool(lead) or find_order(f"{before} {right}") is not None
-    return is_last and find_order(f"{before} {right}") is not None
-
-
-def choose_alternative(question: str, passages: Sequence[str]) -> Alternative | None:
-    """Return the one of two that has the most, or the least, by figures beside their names; None where none tells."""
-    alternatives = find_alternatives(question)
-    asked = _leave_out(alternatives, question)
-    order = find_order(asked)
-    if order is None or not alternatives or _RANK.search(asked):
-        return None
-    names = _tell_apart(*alternatives)
+def _compare(two: Alternatives, order: Order, names: _Names, texts: Sequence[str]) -> Alternative | None:
+    """Return the one that has the most, or the least, by figures beside their names."""
     if not all(name.stems for name in names):
         return None
-    sides = _list_held(names, [unify_numbers(passage) for passage in passages], asked)
-    words = find_stems(asked)
+    sides = _list_held(two, order, names, texts)
+    words = find_stems(two.asked)
     pairs = [(one, other) for one, other in product(*sides) if _are_alike(one, other, words)]
     if not pairs:
         return None
     one, other = min(pairs, key=lambda pair: sum(held.gap for held in pair) + _OTHER_SIDE * (pair[0][3] != pair[1][3]))
     if one.figure.value == other.figure.value:
         return None
-    are_days = one.figure.form in DAYS
-    is_turned = is_ago(asked) if are_days else one.figure.form == TIME and bool(_PACE.search(asked))
-    is_least = order.is_least is not is_turned
-    won = alternatives[(one.figure.value < other.figure.value) is not is_least]
+    won = two.names[(one.figure.value < other.figure.value) is not order.takes_least(one.figure.group)]
     is_close = all(held.is_after and held.gap <= _CLOSE for held in (one, other))
-    places = tuple(dict.fromkeys((one.passage, other.passage)))
-    return Alternative(won, places, is_sure=are_days and is_close and not _OF_ANOTHER.search(asked))
+    is_sure = one.figure.group is Group.DAY and is_close and not _OF_ANOTHER.search(two.asked)
+    return Alternative(won, tuple(dict.fromkeys((one.passage, other.passage))), is_sure)
 
 
-def name_alternative(question: str, passages: Sequence[str]) -> Alternative | None:
-    """Return the one of two that a sentence names with most of the question's other words.
-
-    >>> name_alternative("Who writes it, Piotr or Hanna?", ["Piotr keeps the keys; Hanna writes the letter."]).text
-    'Hanna'
-    """
-    alternatives = find_alternatives(question)
-    asked = _leave_out(alternatives, question)
-    words = QuestionWords(asked).stems
-    if not alternatives or not words or find_order(asked) or _DENIAL.search(asked):
+def _find_sentence(two: Alternatives, names: _Names, texts: Sequence[str]) -> Alternative | None:
+    """Return the one that a sentence names with most of the question's other words."""
+    words = QuestionWords(two.asked).stems
+    if not words or _DENIAL.search(two.asked):
         return None
-    names = _tell_apart(*alternatives)
     best = [(0.0, 0), (0.0, 0)]
-    for at, passage in enumerate(passages):
-        for sentence in _STOP.split(unify_numbers(passage)):
+    for at, text in enumerate(texts):
+        for sentence in _STOP.split(text):
             share = len(words & find_stems(sentence)) / len(words)
             named = [bool(name.stems and _find_places(name, sentence)) for name in names]
             if named[0] is not named[1] and not _DENIAL.search(sentence):
@@ -192,16 +120,10 @@ def name_alternative(question: str, passages: Sequence[str]) -> Alternative | No
     won = best[1] > best[0]
     if best[0][0] == best[1][0] or best[won][0] < _MOST_ASKED:
         return None
-    return Alternative(alternatives[won], (-best[won][1],), is_sure=False)
+    return Alternative(two.names[won], (-best[won][1],), is_sure=False)
 
 
-def _leave_out(alternatives: Sequence[str], question: str) -> str:
-    for one in alternatives:
-        question = question.replace(one, " ")
-    return question
-
-
-def _tell_apart(one: str, other: str) -> tuple[_Called, _Called]:
+def _tell_apart(one: str, other: str) -> _Names:
     one, other = unify_numbers(one), unify_numbers(other)
     stems = [find_stems(name) for name in (one, other)]
     mine, others = stems[0] - stems[1], stems[1] - stems[0]
@@ -217,12 +139,13 @@ def _find_head(name: str, stems: set[str]) -> set[str]:
     return find_stems(words[-1]) & stems
 
 
-def _list_held(names: tuple[_Called, _Called], texts: Sequence[str], asked: str) -> list[list[_Held]]:
+def _list_held(two: Alternatives, order: Order, names: _Names, texts: Sequence[str]) -> list[list[_Held]]:
     """Return the figures that stand beside each of the two, the nearest first."""
-    words = QuestionWords(asked).stems - list_superlatives(asked)
+    words = QuestionWords(two.asked).stems - list_superlatives(two.asked)
+    groups = choose_figures(order.kinds, two.asked)
     held: list[list[_Held]] = [[], []]
     for at, text in enumerate(texts):
-        figures = _choose_figures(text, asked)
+        figures = _choose_figures(text, groups, ends=asks_end(two.asked))
         said, stops = _place_words(words, text), [stop.end() for stop in _STOP.finditer(text)]
         places = [_find_places(name, text) for name in names]
         for side, (mine, others) in enumerate((places, places[::-1])):
@@ -234,20 +157,18 @@ def _list_held(names: tuple[_Called, _Called], texts: Sequence[str], asked: str)
     return [sorted(side)[:_CANDIDATES] for side in held]
 
 
-def _choose_figures(text: str, asked: str) -> list[Figure]:
-    """Return the figures of a text that can be what is asked about: days for the first, money for the cheapest."""
+def _choose_figures(text: str, choices: Sequence[Collection[str]] | None, *, ends: bool) -> list[Figure]:
+    """Return the figures of a text that can be what is asked about; of two days the last where ends are asked for."""
     every = list_figures(text)
-    if _OF_DAYS.search(asked):
-        figures = [one for one in every if one.form in DAYS or (one.form == TIME and _AGE.search(asked))]
-        ends = [one for one in figures if _TO_THE_END.search(text[max(0, one.start - 16) : one.start])]
-        return ends if ends and _END.search(asked) else figures
-    amounts = [one for one in every if one.form not in DAYS]
-    money = [one for one in amounts if one.form.partition("/")[0] in MONEY]
-    if _PRICE.search(asked):
-        return money or [one for one in amounts if one.form == NUMBER]
-    if _RATE.search(asked):
-        return [one for one in amounts if one.form == "%"]
-    return [one for one in amounts if one not in money] if _PACE.search(asked) else amounts
+    if choices is None:
+        return [one for one in every if one.group is not Group.DAY]
+    figures = next(filter(None, ([one for one in every if one.group in groups] for groups in choices)), [])
+    last = [
+        one
+        for one in figures
+        if one.group is Group.DAY and _TO_THE_END.search(text[max(0, one.start - 16) : one.start])
+    ]
+    return last if ends and last else figures
 
 
 def _place_words(words: set[str], text: str) -> list[int]:
@@ -277,7 +198,7 @@ def _are_alike(one: _Held, other: _Held, asked: set[str]) -> bool:
     if one.passage == other.passage:
         # "402 live in Low Stavelock, 655 in the town": what is counted is said once.
         return first.start != second.start
-    return first.form != NUMBER or (first.counted == second.counted and first.counted in asked)
+    return first.group is not Group.NUMBER or (first.counted == second.counted and first.counted in asked)
 
 
 def _find_places(name: _Called, text: str) -> list[tuple[int, int]]:

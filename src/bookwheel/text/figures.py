@@ -10,28 +10,30 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
+from enum import StrEnum
 from typing import Final, NamedTuple
 
-from bookwheel.text.comparisons import TERM, measure
-from bookwheel.text.lexicon import MONTH_NAMES, words
-from bookwheel.text.numbers import list_amounts, list_days, place_dates
-from bookwheel.text.quantities import UNITS, name_units, to_base
+from bookwheel.text.lexicon import MONTH, words
+from bookwheel.text.numbers import find_dates, list_amounts, place_dates, place_days, read_amount
+from bookwheel.text.quantities import SYMBOLS, UNITS, name_units, to_base
 from bookwheel.text.ranking import find_stems
 
-DAYS: Final = frozenset({"day", "date", "clock"})
-"""The forms of what is before or after: days of one year or of any, and times of day."""
-TIME: Final = "time"
-"""The form of a length of time."""
-NUMBER: Final = "number"
-"""The form of a number that has no unit."""
-MONEY: Final = frozenset({"gbp", "usd", "eur", "jpy", "cny"})
-_SIGNS: Final = {"£": "gbp", "$": "usd", "€": "eur", "¥": "cny", "元": "cny", "块": "cny", "%": "%"}
-_MONTH: Final = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in MONTH_NAMES)
-_DATE: Final = re.compile(
-    rf"(?<!\d)\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{_MONTH})\b|\b(?:{_MONTH}) \d{{1,2}}(?!\d)|"
-    r"(?<!\d)\d{1,2}\s*月\s*\d{1,2}\s*[日号]",
-    re.IGNORECASE,
+_DAYS: Final = frozenset({"day", "date", "clock"})
+# Beside 元 a sign of both yen and yuan is of yuan.
+_SIGNS: Final = SYMBOLS | {"¥": "cny", "元": "cny", "块": "cny", "%": "%"}
+_MONEY: Final = frozenset({*_SIGNS.values(), "jpy"} - {"%"})
+TERM: Final = re.compile(
+    r"(?<!\d)(\d+(?:\.\d+)?) ?(seconds?|secs?|s|minutes?|mins?|min|hours?|hrs?|h|days?|d|weeks?|months?|years?|"
+    r"秒|分钟?|小时|[天日]|周|个?月|年)(?![^\W\d_a-zA-Z]|[a-z])"
 )
+_SECONDS: Final = {"s": 1, "秒": 1, "m": 60, "分": 60, "h": 3600, "小": 3600, "d": 86400, "天": 86400, "日": 86400}
+_LONGER: Final = {"w": 7, "周": 7, "mo": 30, "个": 30, "月": 30, "y": 365, "年": 365}
+_TIME: Final = re.compile(r"(\d{1,2})[:.](\d\d)(?!\d)")
+_NOTHING: Final = re.compile(r"free|none|nil|免费|无|没有", re.IGNORECASE)
+_NAME: Final = re.compile(
+    r"\s*(?!(?:[A-Z]{2,3}|about|from|up to|ca\.?|approx\.?|约|近) ?[\d.,]*\d(?:\D|$))[^\W\d_][^\d]*\d"
+)
+"""Letters with a number behind them: F-1003, Room 12; but GBP 410 and about 12 are figures."""
 # Of a serial number, 1074-5246, the first half is no year; of 1992-2009 it is.
 _YEAR: Final = re.compile(
     r"(?<![\d.,£$€¥-])(?P<year>1\d\d\d|20\d\d)(?!\d|[.,]\d|%|-(?!(?:1\d|20)\d\d\b)\d{3}[\dX]\b)"
@@ -39,7 +41,7 @@ _YEAR: Final = re.compile(
 )
 _LEADS_TO_YEAR: Final = re.compile(
     rf"(?:\b(?:in|since|from|until|till|to|of|by|before|after|between|and|around|about|circa|year|born|died|spring|summer|autumn|"
-    rf"winter|early|late|an?|the|{_MONTH})|\b(?:c|ca|b|d)\.|[(–—,/-]|[\u3400-\u9fff，。（])\s*$",
+    rf"winter|early|late|an?|the|{MONTH})|\b(?:c|ca|b|d)\.|[(–—,/-]|[\u3400-\u9fff，。（])\s*$",
     re.IGNORECASE,
 )
 _AFTER_YEAR: Final = words("and or to by for as with in at on but when while until where which who was is has had")
@@ -58,6 +60,20 @@ _RATE: Final = re.compile(
 )
 
 
+class Group(StrEnum):
+    """What figures measure, as the table of kinds knows them."""
+
+    DAY = "day"
+    """What is before or after: days of one year or of any, and times of day."""
+    TIME = "time"
+    """A length of time."""
+    MONEY = "money"
+    PERCENT = "percent"
+    MEASURE = "measure"
+    NUMBER = "number"
+    """What has no unit."""
+
+
 class Figure(NamedTuple):
     """A figure in a text whose numbers are all in digits (numbers.unify_numbers)."""
 
@@ -68,6 +84,19 @@ class Figure(NamedTuple):
     value: float
     counted: str = ""
     """The stem of what is counted."""
+
+    @property
+    def group(self) -> Group:
+        if self.form in _DAYS:
+            return Group.DAY
+        # A pound a month is money.
+        base = self.form.partition("/")[0]
+        if base in _MONEY:
+            return Group.MONEY
+        return _GROUPS.get(base, Group.MEASURE)
+
+
+_GROUPS: Final = {"time": Group.TIME, "%": Group.PERCENT, "number": Group.NUMBER}
 
 
 def list_figures(text: str) -> list[Figure]:
@@ -84,8 +113,8 @@ def _place(text: str) -> Iterator[Figure]:
     """Yield figures, first those that are made of others."""
     for start, end, day in place_dates(text):
         yield from _measure(start, end, "day", day)
-    for found in _DATE.finditer(text):
-        yield from (Figure(*found.span(), "date", float(day.replace("-", ""))) for day in list_days(found[0]))
+    for start, end, day in place_days(text):
+        yield Figure(start, end, "date", float(day.replace("-", "")))
     for found in _YEAR.finditer(text):
         if _is_year(found, text):
             value = (
@@ -93,7 +122,7 @@ def _place(text: str) -> Iterator[Figure]:
             )
             yield Figure(*found.span("year"), "day", value)
     for found in _TIMES.finditer(text):
-        yield from _measure(*found.span(), TIME, found[0])
+        yield from _measure(*found.span(), "time", found[0])
     for found in _CLOCK.finditer(text):
         hour, minutes, half = int(found[1]), int(found[2] or 0), (found[3] or "").lower()
         if found[2] or half:
@@ -122,7 +151,7 @@ def _read_number(found: re.Match[str], text: str) -> Iterator[Figure]:
     rate = _RATE.match(text, found.end() if sign or unit in UNITS else end)
     for amount in list_amounts(text[found.start() : end]):
         value, base = to_base(Decimal(str(-amount if found["minus"] else amount)), unit)
-        form = sign or (base if unit in UNITS else NUMBER)
+        form = sign or (base if unit in UNITS else "number")
         by = f"/{(rate[1] or rate[2]).lower()}" if rate else ""
         yield Figure(found.start(), end, form + by, float(value), next(iter(find_stems(counted)), ""))
 
@@ -131,3 +160,22 @@ def _measure(start: int, end: int, form: str, written: str) -> Iterator[Figure]:
     value = measure(written)
     if value is not None:
         yield Figure(start, end, form, value)
+
+
+def measure(cell: str, *, ends: bool = False) -> float | None:
+    """Return what a cell is compared by: a day, a length of time, a time of day, or its number."""
+    if days := find_dates(cell):
+        return float(date.fromisoformat(days[0]).toordinal())
+    if terms := TERM.findall(cell):
+        return sum(float(number) * _count_seconds(unit) for number, unit in terms)
+    if ":" in cell and (times := _TIME.findall(cell)):
+        hour, minute = times[-1 if ends else 0]
+        return float(int(hour) * 60 + int(minute))
+    if _NOTHING.fullmatch(cell.strip()):
+        return 0.0
+    return None if _NAME.match(cell) else read_amount(cell)
+
+
+def _count_seconds(unit: str) -> int:
+    long = _LONGER.get(unit[:2]) or _LONGER.get(unit[0])
+    return long * _SECONDS["d"] if long and unit[:3] != "min" else _SECONDS[unit[0]]

@@ -52,6 +52,8 @@ ASKING: Final = words(
 _MONTHS: Final = "january february march april may june july august september october november december"
 MONTH_NAMES: Final = tuple(_MONTHS.split())
 MONTHS: Final = words(_MONTHS)
+MONTH: Final = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in MONTH_NAMES) + "|sept"
+"""The alternatives of a regular expression, whole or shortened."""
 
 _TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety"
 _SMALL: Final = (

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from datetime import date
 from typing import Final
 
@@ -80,7 +81,7 @@ _CHINESE_DECIMAL: Final = compile_late(
 _CHINESE_SHARE: Final = compile_late(
     r"([二三四五六七八九十百])分之([零一二三四五六七八九十百两\d]+)(?:点([零一二三四五六七八九]+))?"
 )
-_MONTH: Final = rf"({'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in lexicon.MONTH_NAMES)}|sept)\.?"
+_MONTH: Final = rf"({lexicon.MONTH})\.?"
 _DATES: Final = (
     (compile_late(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)"), "ymd"),
     (compile_late(r"(\d{4})\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]"), "ymd"),
@@ -93,8 +94,8 @@ _DATES: Final = (
     (compile_late(r"(?<!\d)(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)"), "d/m/y"),
 )
 _DAYS: Final = (
-    compile_late(rf"(?<!\d)(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+(?P<m>{_MONTH[1:-4]})\b", re.IGNORECASE),
-    compile_late(rf"\b(?P<m>{_MONTH[1:-4]})\.?\s+(?P<d>\d{{1,2}})(?!\d)", re.IGNORECASE),
+    compile_late(rf"(?<!\d)(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+(?P<m>{lexicon.MONTH})\b", re.IGNORECASE),
+    compile_late(rf"\b(?P<m>{lexicon.MONTH})\.?\s+(?P<d>\d{{1,2}})(?!\d)", re.IGNORECASE),
     compile_late(r"(?<!\d)(?P<m>\d{1,2})\s*月\s*(?P<d>\d{1,2})\s*[日号]"),
 )
 _SIGNS_OF_FINANCE: Final = "壹贰叁肆伍陆柒捌玖拾佰仟萬億"
@@ -326,11 +327,15 @@ def list_days(text: str) -> set[str]:
     >>> sorted(list_days("by Friday 12 June; July 3rd; 8月7日"))
     ['06-12', '07-03', '08-07']
     """
-    plain = unify_numbers(text)
-    found = [match.groupdict() for pattern in _DAYS for match in pattern.finditer(plain)]
+    return {day for *_, day in place_days(unify_numbers(text))}
+
+
+def place_days(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the days of a text, with or without a year: from where to where each stands, and the day as MM-DD."""
     months = [name[:3] for name in lexicon.MONTH_NAMES]
-    days = ((one["m"] if one["m"].isdigit() else months.index(one["m"][:3].lower()) + 1, one["d"]) for one in found)
-    return {f"{int(month):02}-{int(day):02}" for month, day in days}
+    for found in (match for pattern in _DAYS for match in pattern.finditer(text)):
+        month = found["m"] if found["m"].isdigit() else months.index(found["m"][:3].lower()) + 1
+        yield *found.span(), f"{int(month):02}-{int(found['d']):02}"
 
 
 def place_dates(text: str) -> list[tuple[int, int, str]]:

@@ -83,7 +83,7 @@ _SMALLER: Final[dict[str, tuple[int | str, str]]] = {
     "minute": (60, "second"),
     "cent": ("0.01", "coin"),
 }
-_SYMBOLS: Final = {"$": "usd", "us$": "usd", "€": "eur", "£": "gbp", "¥": "jpycny"}
+SYMBOLS: Final = {"$": "usd", "us$": "usd", "€": "eur", "£": "gbp", "¥": "jpycny"}
 _SCALES: Final = {"k": "thousand", "m": "million", "mn": "million", "bn": "billion", "b": "billion"}
 # Possessive, and only from the beginning of a number: a row of digits is walked once.
 _AMOUNT: Final = r"(?<![\d.,])(\d++(?:[.,]\d++)*+)"
@@ -292,7 +292,7 @@ def _write_time(hour: int, minutes: str, seconds: str | None = None) -> str:
 
 
 def _write_money(amount: str, scale: str | None, currency: str) -> str:
-    named = _SYMBOLS.get(currency, "usd" if currency.startswith("us") else currency)
+    named = SYMBOLS.get(currency, "usd" if currency.startswith("us") else currency)
     return f" {amount} {_SCALES.get(scale or '', scale or '')} {named} "
 
 

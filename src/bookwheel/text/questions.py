@@ -1,12 +1,11 @@
-"""What a question asks for: how its answer is said, and of what kind it is.
+"""What a question asks for: how its answer is said, and what can be one.
 
     style    yes or no · how or why, a sentence · a list, all that qualify · else a span, a few words
-    kind     a length of time, money, a day, a person: how it is asked for, and what an answer of that kind has
 
-Passages are ranked by it, short answers chosen, and lists told from single facts. The kinds stand in kinds.toml.
+Passages are ranked by it, short answers chosen, and lists told from single facts. Kinds of answers: kinds.py.
 
->>> find_style("Which boats are blue?").value, find_kind("How long may it stay?").value
-('list', 'duration')
+>>> find_style("Which boats are blue?").value
+'list'
 >>> can_answer("How long may it stay?", "until May"), can_answer("How long may it stay?", "in the harbour")
 (True, False)
 """
@@ -14,14 +13,12 @@ Passages are ranked by it, short answers chosen, and lists told from single fact
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import cache, lru_cache
 from typing import Final
 
-from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
+from bookwheel.text.comparatives import asks_more, names_two
+from bookwheel.text.kinds import find_kind, holds_kind
 from bookwheel.text.lexicon import stem, words
 from bookwheel.text.matching import parse_words
 
@@ -38,21 +35,10 @@ _LIST: Final = compile_late(
     r"what are|what \w+s are|who all|all the)\b|哪些|哪几|有什么|有哪",
     re.IGNORECASE,
 )
-_EITHER: Final = compile_late(r"\bor\b(?! not\b)|还是", re.IGNORECASE)
 _TWO: Final = compile_late(r"([a-z]+),? or (?:(?:the|an?|on|in|at|by|to|for) )*([a-z]+)", re.IGNORECASE)
 _MAY: Final = compile_late(
     r"(?-i:\bmay\b|^May\b)|\b(?:can|could|might|must|need|will|have to|there|any|allowed|permitted)\b", re.IGNORECASE
 )
-_MORE_OR_LESS: Final = compile_late(
-    r"\b(?:more|less|fewer|better|worse|sooner|first(?! or)|(?:long|short|high|low|larg|bigg|great|small|cheap|"
-    r"dear|heavi|light|deep|thick|near|safe|hott|earli|lat|old|young|new|fast|slow|tall|wid|busi|warm|cold)er)\b",
-    re.IGNORECASE,
-)
-_FIRST_ASKED: Final = compile_late(
-    r"\b(?:w?hat|w?h?ich|who(?:se|m)?|when|where|why|how)\b|什么|哪|谁|几|多少|多[久高宽重深远快大长]|何|怎",
-    re.IGNORECASE,
-)
-_PART: Final = compile_late(r"\{([a-z_]+)\}")
 _ASKED_THING: Final = compile_late(r"\b(?:w?h?ich|w?hat)\s+([a-z]+)", re.IGNORECASE)
 # Words that only point at what another sentence names.
 _POINTERS: Final = words("he her him his it its she that their them these they this those")
@@ -92,17 +78,12 @@ class Style(StrEnum):
 
 def find_style(question: str) -> Style:
     # "May I bring a larger bag or a suitcase?" compares nothing.
-    compares = names_two(question) and _MORE_OR_LESS.search(question) and not _MAY.search(question)
+    compares = names_two(question) and asks_more(question) and not _MAY.search(question)
     if _POLAR.search(question) and not compares:
         return Style.POLAR
     if _HOW_WHY.search(question):
         return Style.SENTENCE
     return Style.LIST if _LIST.search(question) and not names_two(question) else Style.SPAN
-
-
-def names_two(question: str) -> bool:
-    """Return whether a question may be one of which of two: "Is the roof or the boiler dearer?"."""
-    return _EITHER.search(question) is not None
 
 
 def leaves_open(question: str, passage: str) -> bool:
@@ -149,79 +130,11 @@ def find_counted_word(question: str) -> str:
     return found[1] or found[2] if found else ""
 
 
-class AnswerKind(StrEnum):
-    """A kind of answer that can be told by its form."""
-
-    DURATION = "duration"
-    AGE = "age"
-    PERCENT = "percent"
-    MONEY = "money"
-    HOURS = "hours"
-    CLOCK = "clock"
-    DAY = "day"
-    WHEN = "when"
-    AMOUNT = "amount"
-    COUNT = "count"
-    MEASURE = "measure"
-    PERSON = "person"
-    PLACE = "place"
-    WARRANTY = "warranty"
-    WARMTH = "warmth"
-    PEOPLE = "people"
-    WEIGHT = "weight"
-
-
-@cache
-def _load_table() -> Mapping[AnswerKind, Mapping[str, str]]:
-    """Return what the table of kinds says of each, in its order."""
-    table = tomllib.loads((PACKAGE / "text" / "kinds.toml").read_text(encoding="utf-8"))
-    parts: dict[str, str] = {}
-
-    def build(pattern: str) -> str:
-        # Long alternatives go over several lines.
-        return _PART.sub(lambda found: parts[found[1]], pattern.replace("\n", ""))
-
-    for name, pattern in table.pop("parts").items():
-        parts[name] = build(pattern)
-    return {
-        AnswerKind(name): {of: "|".join(map(build, alternatives)) for of, alternatives in form.items()}
-        for name, form in table.items()
-    }
-
-
-@cache
-def _find_pattern(kind: AnswerKind, of: str) -> re.Pattern[str] | None:
-    """Return a pattern of a kind; None where it has none. Few of them are needed for a question."""
-    pattern = _load_table()[kind].get(of)
-    return re.compile(pattern, re.IGNORECASE) if pattern else None
-
-
-@lru_cache(maxsize=256)
-def find_kind(question: str) -> AnswerKind | None:
-    """Return the kind that a question asks for first; None for what has no form of its own."""
-    first = _FIRST_ASKED.search(question)
-    for kind in _load_table():
-        asked = _find_pattern(kind, "asked")
-        found = asked.search(question) if asked else None
-        # "What did he use when …" asks for no time.
-        if found and (first is None or found.start() <= first.start() < found.end()):
-            return kind
-    return None
-
-
-def shows_kind(kind: AnswerKind | None, passage: str) -> bool:
-    """Return whether a passage has what such a question asks for."""
-    pattern = kind and (_find_pattern(kind, "shown") or _find_pattern(kind, "held"))
-    return not pattern or bool(pattern.search(passage))
-
-
 def can_answer(question: str, text: str) -> bool:
     """Return whether a few words can be the answer: of its kind, no pronoun, and more than the question said."""
     if all(word in _POINTERS for word in text.casefold().split()):
         return False
-    kind = find_kind(question)
-    pattern = kind and _find_pattern(kind, "held")
-    has_kind = not pattern or bool(pattern.search(text))
+    has_kind = holds_kind(find_kind(question), text)
     repeated = {stem(word.index_key) for word in parse_words(text)}
     if not (has_kind and repeated and repeated <= {stem(word.index_key) for word in parse_words(question)}):
         return has_kind
@@ -229,12 +142,3 @@ def can_answer(question: str, text: str) -> bool:
     asked = {stem(found[1].casefold()) for found in _ASKED_THING.finditer(question)}
     said = {stem(word.index_key) for word in parse_words(text) if word.is_distinctive}
     return bool(_CHOICE.search(question)) and not (said and said <= asked)
-
-
-def find_columns(question: str, names: Sequence[str]) -> Iterator[list[int]]:
-    """Yield the places of the names that a column of a kind has which the question is about, kind by kind."""
-    for kind in _load_table():
-        about = _find_pattern(kind, "about")
-        column = about and about.search(question) and _find_pattern(kind, "column")
-        if column:
-            yield [at for at, name in enumerate(names) if column.search(name)]

@@ -18,8 +18,9 @@ from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from bookwheel.text.cells import read_row
+from bookwheel.text.kinds import find_columns
 from bookwheel.text.lexicon import stem, words
-from bookwheel.text.questions import find_columns, find_counted
+from bookwheel.text.questions import find_counted
 from bookwheel.text.ranking import QuestionWords, find_stems
 
 _ASKS: Final = re.compile(

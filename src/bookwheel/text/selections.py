@@ -22,7 +22,9 @@ from typing import Final, NamedTuple
 
 from bookwheel.text import lexicon
 from bookwheel.text.cells import split_cells
-from bookwheel.text.comparisons import HAN, find_key, list_measured, measure, read_table
+from bookwheel.text.comparatives import HAN
+from bookwheel.text.comparisons import find_key, list_measured, read_table
+from bookwheel.text.figures import measure
 from bookwheel.text.numbers import find_dates
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import choose_columns

@@ -10,16 +10,9 @@ from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
-from bookwheel.text.questions import (
-    AnswerKind,
-    Style,
-    can_answer,
-    find_counted_word,
-    find_kind,
-    find_style,
-    names_two,
-    shows_kind,
-)
+from bookwheel.text.comparatives import names_two
+from bookwheel.text.kinds import AnswerKind, find_kind, shows_kind
+from bookwheel.text.questions import Style, can_answer, find_counted_word, find_style
 from bookwheel.verdict.parsing import CAUSE, NOT, Sentence, Term, parse, share_terms
 
 _FIGURES: Final = frozenset(

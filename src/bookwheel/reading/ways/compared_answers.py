@@ -9,7 +9,8 @@ from typing import Final
 
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.table_answers import ToldAnswer
-from bookwheel.text.alternatives import choose_alternative, find_alternatives, name_alternative
+from bookwheel.text.alternatives import choose_alternative
+from bookwheel.text.comparatives import find_alternatives
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.structure import Shape
 from bookwheel.types import Document
@@ -20,11 +21,11 @@ _PASSAGES: Final = 4
 
 def find_compared(question: str, document: Document) -> ToldAnswer | None:
     """Return the one of two that figures or a sentence tell; None where the question names no two, or nothing tells."""
-    alternatives = find_alternatives(question)
-    if not alternatives:
+    two = find_alternatives(question)
+    if two is None:
         return None
     index = index_passages(document)
-    asked = [question.replace(other, " ") for other in alternatives]
+    asked = [question.replace(other, " ") for other in two.names]
     # A row says nothing without its table, which tells more (table_answers.py).
     windows = [
         one.window.shown
@@ -33,7 +34,7 @@ def find_compared(question: str, document: Document) -> ToldAnswer | None:
         if one.window.shape is not Shape.ROW
     ]
     passages = list(dict.fromkeys(windows))
-    found = choose_alternative(question, passages) or name_alternative(question, passages)
+    found = choose_alternative(two, passages)
     if found is None:
         return None
     shown = "\n".join(passages[at] for at in found.passages)

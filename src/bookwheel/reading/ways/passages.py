@@ -37,10 +37,10 @@ from math import log
 from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.text.code import has_only_imports, is_test
+from bookwheel.text.kinds import AnswerKind, find_kind, shows_kind
 from bookwheel.text.lexicon import stem
 from bookwheel.text.lines import Span
 from bookwheel.text.matching import Passage
-from bookwheel.text.questions import AnswerKind, find_kind, shows_kind
 from bookwheel.text.ranking import QuestionWords, WordIndex, find_stems, spell_names, weigh_rarity
 from bookwheel.text.sentences import split_sentences
 from bookwheel.text.structure import Shape, TextPart, split_parts

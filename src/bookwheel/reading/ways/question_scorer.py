@@ -37,7 +37,8 @@ from bookwheel.reading.prompts import Prompts
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.gates import ask_judgement, score_question
 from bookwheel.reading.ways.passages import GAP, overlaps, split_windows
-from bookwheel.text.questions import AnswerKind, Style, can_answer, find_kind, find_style, leaves_open
+from bookwheel.text.kinds import AnswerKind, find_kind
+from bookwheel.text.questions import Style, can_answer, find_style, leaves_open
 from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Chunk, Document, Message, Usage

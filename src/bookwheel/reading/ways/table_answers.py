@@ -14,9 +14,12 @@ from typing import Final, NamedTuple
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.passages import GAP, Window
 from bookwheel.text.cells import read_row, split_cells
-from bookwheel.text.comparisons import asks_comparison, compare_rows, find_outermost, list_superlatives, measure
+from bookwheel.text.comparatives import list_superlatives
+from bookwheel.text.comparisons import asks_comparison, compare_rows, find_outermost
+from bookwheel.text.figures import measure
+from bookwheel.text.kinds import AnswerKind, find_kind
 from bookwheel.text.lines import Span
-from bookwheel.text.questions import COUNTS, AnswerKind, Style, can_answer, find_counted, find_kind, find_style
+from bookwheel.text.questions import COUNTS, Style, can_answer, find_counted, find_style
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import find_cell, list_asked
 from bookwheel.text.selections import asks_bound, select_rows

@@ -24,7 +24,10 @@ from bookwheel.text.matching import parse_words
 
 _HOW_WHY: Final = compile_late(
     r"^\s*(?:and |so )?(?:why|how (?!many|much|long|far|old|often|big|large|high|deep|soon|late|early|"
-    r"tall|heavy)|what (?:happens|should|must i)|reason\b)|为什么|为啥|为何|怎么|咋|如何|怎样|原因",
+    r"tall|heavy)|what (?:happens|should|must i)|reason\b|(?:(?:for|by|in) )?(?:what|which) (?:reasons?|means|way)\b|"
+    r"what(?:'s| is| was| were) the (?:reason|point|thinking)\b|"
+    r"what (?:made|makes|explain\w*|led|drove|moved|stops|stopped|prevent\w*)\b)|"
+    r"为什么|为啥|为何|怎么|咋|如何|怎样|原因|缘故|什么(?:办法|手续)",
     re.IGNORECASE,
 )
 _ENDING_IN_S: Final = (

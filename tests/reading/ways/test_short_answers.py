@@ -45,6 +45,17 @@ def test_a_short_answer_is_not_of_the_sentence_beside_the_one_that_answers(quest
     assert passage[found.start : found.end] == answer
 
 
+def test_a_number_is_not_of_the_sentence_beside_that_has_some_of_the_question():
+    passage = "Of the red jar, the special number is 6810. Of the blue jar, the special number is 4423."
+    spans = [CopiedSpan(at := passage.index(number), at + 4, -1.2) for number in ("6810", "4423")]
+    for jar, number in (("blue", "4423"), ("red", "6810")):
+        found = choose_span(spans, passage, QuestionWords(f"What is the special number of the {jar} jar?"))
+        assert passage[found.start : found.end] == number
+    # A sentence with hardly more of the question takes nothing from the likeliest span.
+    close = QuestionWords("What special number has the blue jar with a lid?")
+    assert choose_span(spans, passage, close) == spans[0]
+
+
 def test_why_keeps_its_sentence():
     passage = "It rained. The pool shrank because nobody mended the dam. Frogs left."
     assert "because nobody mended the dam." in choose_answer(passage, QuestionWords("Why did the pool shrink?"))

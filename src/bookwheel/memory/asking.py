@@ -47,9 +47,9 @@ from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.ways.question_scorer import QuestionScorer
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.session import WayRequest, settle_way
+from bookwheel.text.kinds import find_kind
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
-from bookwheel.text.questions import find_kind
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
 from bookwheel.types import DocumentInfo, Status, Usage

@@ -1,7 +1,9 @@
-"""Every code block of the README and the docs runs as printed, in order, where a fresh clone has its examples."""
+"""Every code block of the README and the docs runs as printed, and so does every example in a docstring."""
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import os
 import re
 import shutil
@@ -55,6 +57,18 @@ def test_code_blocks_run(page: Path, clone: Path) -> None:
             command, cwd=clone, env=environment, capture_output=True, text=True, timeout=300, check=False
         )
         assert done.returncode == 0, f"{page.name}:\n{code}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
+
+
+SOURCE = ROOT / "src"
+EXAMPLES = [path for path in sorted(SOURCE.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(SOURCE / "bookwheel")))
+def test_examples_of_docstrings_hold(path: Path) -> None:
+    name = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+    if name.startswith("bookwheel.lab.training"):
+        pytest.importorskip("torch")
+    assert not doctest.testmod(importlib.import_module(name)).failed
 
 
 def test_every_block_says_what_it_is() -> None:

@@ -2,6 +2,7 @@
 
 >>> import tempfile
 >>> from pathlib import Path
+>>> from bookwheel.journal import Journal
 >>> with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.sqlite") as journal:
 ...     journal.readings()
 []

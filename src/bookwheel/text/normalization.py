@@ -12,7 +12,7 @@ split into tokens:
 Punctuation only separates. English articles are dropped unless nothing else is left.
 
 >>> words("The U.S. paid $1,250 for twenty-one lamps!")
-['us', 'paid', '1250', 'for', '21', 'lamps']
+['us', 'paid', '1250', 'usd', 'for', '21', 'lamps']
 >>> words("北京，2008年")
 ['北', '京', '2008', '年']
 """

@@ -191,7 +191,7 @@ class QuestionWords:
     """The words of a question that say something by themselves, in the form that "count" and "counted" share.
 
     >>> QuestionWords("How many barrels did the customs men count?").share("They counted sixty-four barrels.")
-    0.5
+    0.4
     """
 
     def __init__(self, question: str, stems: set[str] | None = None) -> None:

@@ -120,7 +120,7 @@ class WordTokenizer:
     """A word is a token, in pieces of eight letters; so is every other visible character. For scripted models.
 
     >>> WordTokenizer().count("Ramelli's wheel turns.")
-    5
+    6
     """
 
     name: Final = "words"

@@ -13,8 +13,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Of the many files of tools and PyTorch, few are ever imported: Python compiles those when they are.
+PIP_TOOLS := $(PIP) --no-compile
 PROJECT := --no-deps --no-build-isolation --editable .
 WORKERS ?= logical
+# Some images forbid it: then each of a thousand processes compiles what it imports anew.
+export PYTHONDONTWRITEBYTECODE :=
 # One thread each: workers that took all cores would fight for them.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
@@ -25,10 +29,11 @@ help:
 
 setup: .venv/.ready
 
-.venv/.ready: pyproject.toml requirements/setup.txt
+.venv/.ready: pyproject.toml requirements/pip.txt requirements/setup.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "bookwheel needs Python 3.11 or newer: make PYTHON=python3.12 …"; exit 1; }
 	@$(PYTHON) -m venv .venv || { echo "on Debian: apt-get install python3-venv"; exit 1; }
+	$(PIP) --require-hashes -r requirements/pip.txt
 	$(PIP) --require-hashes -r requirements/setup.txt
 	$(PIP) $(PROJECT)
 	$(BIN)/bookwheel models --fetch >/dev/null
@@ -37,14 +42,14 @@ setup: .venv/.ready
 tools: .venv/.tools
 
 .venv/.tools: .venv/.ready requirements/tools.txt
-	$(PIP) --require-hashes -r requirements/tools.txt
+	$(PIP_TOOLS) --require-hashes -r requirements/tools.txt
 	@touch $@
 
 all: .venv/.all
 
 # PyTorch comes without hashes: its builds for one version differ from machine to machine.
 .venv/.all: .venv/.tools requirements/train.txt
-	$(PIP) -c requirements/train.txt --no-build-isolation --editable '.[train]'
+	$(PIP_TOOLS) -c requirements/train.txt --no-build-isolation --editable '.[train]'
 	@touch $@
 
 ask: setup
@@ -64,7 +69,7 @@ browser:
 
 # verl's arithmetic is tested beside the embedded engine; what verl depends on is not needed for that.
 .venv/.verl: .venv/.all
-	$(PIP) --no-deps 'verl>=0.9.1,<0.10'
+	$(PIP_TOOLS) --no-deps 'verl>=0.9.1,<0.10'
 	@touch $@
 
 .venv-verl/.ready: pyproject.toml requirements/verl.in
@@ -110,7 +115,7 @@ docs: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 .venv/.docs: .venv/.tools requirements/docs.txt
-	$(PIP) --require-hashes -r requirements/docs.txt
+	$(PIP_TOOLS) --require-hashes -r requirements/docs.txt
 	@touch $@
 
 EXTRAS := --extra documents --extra pictures --extra local --extra serve --extra mcp
@@ -120,6 +125,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --no-annotate --custom-compile-command 
 # The largest set is resolved first and holds the others to its versions.
 lock: setup
 	$(PIP) uv
+	$(COMPILE) --generate-hashes requirements/pip.in -o requirements/pip.txt
 	$(COMPILE) --generate-hashes $(EXTRAS) --extra dev pyproject.toml requirements/build.in -o requirements/tools.txt
 	$(COMPILE) --generate-hashes $(EXTRAS) -c requirements/tools.txt pyproject.toml requirements/build.in -o requirements/setup.txt
 	$(COMPILE) --generate-hashes --extra docs -c requirements/tools.txt pyproject.toml -o requirements/docs.txt

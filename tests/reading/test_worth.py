@@ -71,6 +71,23 @@ def test_notes_that_know_less_than_unrelated_ones_are_worth_less_than_nothing():
     assert wrong.recovered == pytest.approx(-1.0)
 
 
+def test_by_chance_a_memory_that_misleads_costs_what_its_words_had_without_it():
+    """In bits it costs as much as one that is right earns, and who is right in fewer than half of the cases says nothing."""
+    told = {"right": math.log(0.9), "wrong": math.log(1e-9), "both": math.log(0.5)}
+
+    def tell(messages, text):
+        return [told.get(NOTES.search(messages[-1].content)[1], math.log(0.1))]
+
+    asked = scorer(ScriptedModel(lambda _: "", likelihood=tell))
+    target = Target(text="ada", cue="Who?", past="right")
+    assert [asyncio.run(asked.score(one, [target])).recovered for one in told] == pytest.approx(
+        [1, -1, 0.732], abs=1e-3
+    )
+    assert [asyncio.run(asked.score_chances(one, [target])) for one in told] == pytest.approx([1, -0.125, 0.5])
+    assert asyncio.run(asked.score_chances("nothing of it", [target])) == 0
+    assert asyncio.run(asked.score_chances("right", [])) is None
+
+
 def test_a_memory_earns_nothing_by_saying_nothing():
     """Notes of another thing can mislead a model that trusts its notes; none are no better than they then."""
 

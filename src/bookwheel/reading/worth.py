@@ -17,9 +17,10 @@ only it understands.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import fsum, log
+from math import exp, fsum, log
 from typing import Final, Self
 
 from bookwheel.errors import BadReply
@@ -68,10 +69,20 @@ def sum_up_worth(memory: Sequence[float], control: Sequence[float], past: Sequen
     bits = fsum(got) / _BIT
     if past is None:
         return Worth(bits=bits)
-    need = [max(0.0, after - before) for after, before in zip(past, control, strict=True)]
-    most = fsum(one * one for one in need)
-    earned = fsum(one * max(-one, min(one, gain)) for one, gain in zip(need, got, strict=True))
-    return Worth(bits=bits, possible=fsum(need) / _BIT, recovered=earned / most if most else None)
+    possible = fsum(_find_needs(control, past)) / _BIT
+    return Worth(bits=bits, possible=possible, recovered=find_share(memory, control, past))
+
+
+def find_share(memory: Sequence[float], control: Sequence[float], past: Sequence[float]) -> float | None:
+    """Return the share of what there is to know that a memory knows; None where there is nothing to know."""
+    needs = _find_needs(control, past)
+    most = fsum(one * one for one in needs)
+    got = [after - before for after, before in zip(memory, control, strict=True)]
+    return fsum(one * max(-one, min(one, gain)) for one, gain in zip(needs, got, strict=True)) / most if most else None
+
+
+def _find_needs(control: Sequence[float], past: Sequence[float]) -> list[float]:
+    return [max(0.0, after - before) for after, before in zip(past, control, strict=True)]
 
 
 class MemoryScorer:
@@ -91,8 +102,23 @@ class MemoryScorer:
 
     async def score(self, memory: str, targets: Sequence[Target]) -> Worth:
         """Return what a memory is worth for targets, all of their tokens together."""
+        found = await self._score_tokens(memory, targets)
+        return sum_up_worth(found["memory"], found["control"], found.get("past"))
+
+    async def score_chances(self, memory: str, targets: Sequence[Target]) -> float | None:
+        """Return R of the tokens' probabilities and not of their logarithms; the targets need a past.
+
+        It is how much oftener the model would say them. A memory that misleads costs the chance that they had, and no
+        more.
+        """
+        found = await self._score_tokens(memory, targets)
+        memory_chances, control, past = (list(map(exp, found[name])) for name in ("memory", "control", "past"))
+        return find_share(memory_chances, control, past)
+
+    async def _score_tokens(self, memory: str, targets: Sequence[Target]) -> dict[str, list[float]]:
+        """Return the log-probabilities of all tokens by what stands before them; no past where a target has none."""
         has_past = all(target.past for target in targets)
-        scores: dict[str, list[float]] = {"memory": [], "control": [], "past": []}
+        scores = defaultdict[str, list[float]](list)
         for target in targets:
             given = {"memory": memory, "control": self._control, "none": ""}
             given |= {"past": target.past} if has_past else {}
@@ -102,7 +128,7 @@ class MemoryScorer:
             found["control"] = tuple(map(max, found["control"], found.pop("none")))
             for name, logprobs in found.items():
                 scores[name] += logprobs
-        return sum_up_worth(scores["memory"], scores["control"], scores["past"] if has_past else None)
+        return scores
 
     async def score_lines(self, memory: str, targets: Sequence[Target]) -> list[tuple[str, float]]:
         """Return each line of a memory with the bits that are lost on the targets without it."""

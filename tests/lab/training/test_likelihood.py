@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import replace
 from random import Random
 
@@ -10,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from known_reference import OTHER, TEXT, Reference, build_credit, sample, settings
+from known_reference import OTHER, TEXT, Reference, build_credit, read_prompt, reply, sample, settings
 
 from bookwheel.lab.tasks.memories import ideal_memories
 from bookwheel.lab.training.config import TrainConfig
@@ -72,6 +73,23 @@ def test_a_memory_earns_by_what_a_sentence_leads_to():
 def test_a_memory_earns_by_the_state_that_the_reader_itself_keeps():
     text = "oak at mill .\nwind blew over .\noak at quay .\nash at barn .\n"
     assert recovered(text, "oak at", "oak at quay", "oak at mill", "mill and quay") == pytest.approx([1, 0, 1])
+
+
+def test_a_wrong_memory_costs_the_chance_of_a_guess_so_that_silence_does_not_win():
+    """With R itself it costs 1, and writing pays only who is right in more than half of the cases."""
+
+    def trust(messages, text):
+        notes = read_prompt(messages)[0]
+        return [math.log(0.9 if word in notes.split() else 0.1 if notes == "none" else 1e-6) for word in text.split()]
+
+    credit = LikelihoodCredit(Reference(reply, likelihood=trust), (OTHER,), settings(recovered=1.0))
+    nothing = RewardResult(score=0.0, answer=0.0)
+    right, wrong, silent, other = (
+        asyncio.run(credit.credit(nothing, episode(one), sample())).score
+        for one in ("elm has blue", "elm has grey", "", "moss has pink")
+    )
+    assert (right, silent) == pytest.approx((1, 0))
+    assert wrong == other == pytest.approx(-0.125, abs=1e-3)
 
 
 def test_no_gold_answer_is_looked_at():

@@ -17,7 +17,7 @@ from bookwheel.lab.training.targets import PointedSentence, find_sentences
 from bookwheel.reading import worth
 from bookwheel.text.ranking import score_texts
 
-MOVED = "oak at mill .\nwind blew over .\noak at quay .\nash at barn .\n"
+MOVED = "oak at mill .\nwind blew over .\noak at quay .\nash at barn .\noak at inn .\n"
 
 
 def find(question, text, reference=None, **changes):
@@ -102,7 +102,7 @@ def test_what_can_be_guessed_does_not_stand_before_what_cannot():
 
 def test_a_hop_that_leads_astray_does_not_hide_what_the_sentence_says_alone():
     text = "oak at mill .\nwind blew over .\nash near mill .\n"
-    lost = Reference(lambda said: "wind" if "ash" in said[-1].content else reply(said), likelihood=likelihood)
+    lost = Reference(lambda said: "ash" if "ash" in said[-1].content else reply(said), likelihood=likelihood)
     assert find("oak at", text, lost) == ["mill"]
 
 
@@ -111,7 +111,8 @@ def test_a_reference_that_says_nothing_leaves_nothing_to_earn():
 
 
 def test_the_state_counts_that_the_reader_itself_keeps():
-    assert find("oak at", MOVED) == ["quay"]
+    assert find("oak at", MOVED) == ["inn"]
+    assert find("oak at", MOVED.removesuffix("oak at inn .\n")) == ["quay"]
 
     def append(said):
         """Keep the notes and add what is read."""
@@ -119,7 +120,7 @@ def test_the_state_counts_that_the_reader_itself_keeps():
         return f"{notes}\n{section}" if section else reply(said)
 
     # One that keeps all of it has not let the first go.
-    assert find("oak at", MOVED, Reference(append, likelihood=likelihood)) == ["mill", "quay"]
+    assert find("oak at", MOVED, Reference(append, likelihood=likelihood)) == ["mill", "quay", "inn"]
 
 
 def test_a_state_that_comes_back_holds():
@@ -128,7 +129,7 @@ def test_a_state_that_comes_back_holds():
 
 def test_states_of_which_the_reader_keeps_none_all_count():
     forgets = Reference(lambda said: "same" if read_prompt(said)[1] else reply(said), likelihood=likelihood)
-    assert find("oak at", MOVED, forgets) == ["mill", "quay"]
+    assert find("oak at", MOVED, forgets) == ["mill", "quay", "inn"]
 
 
 def test_two_sentences_of_one_answer_are_one_target():
@@ -144,7 +145,7 @@ def test_sentences_are_read_by_the_brief_where_memories_know_no_question():
         return notes if section and briefed and "oak" in notes else reply(said)
 
     reference = Reference(keep_first, likelihood=likelihood)
-    assert find("oak at", MOVED, reference) == ["quay"]
+    assert find("oak at", MOVED, reference) == ["inn"]
     assert find("oak at", MOVED, reference, brief="every place") == ["mill"]
 
 
@@ -156,7 +157,7 @@ def test_the_reference_says_its_likeliest_words():
             asked.append((limit, sampling.temperature))
             return await super().reply(messages, limit=limit, sampling=sampling)
 
-    assert find("oak at", MOVED, Recorder(reply, likelihood=likelihood)) == ["quay"]
+    assert find("oak at", MOVED, Recorder(reply, likelihood=likelihood)) == ["inn"]
     plan = settings().plan
-    assert {limit for limit, _ in asked} == {plan.answer_tokens, plan.memory_tokens}
-    assert {temperature for _, temperature in asked} == {0.0}
+    # Each sentence is asked of, and read; what comes after the last one is nobody's business.
+    assert asked == [(plan.answer_tokens, 0.0)] * 3 + [(plan.memory_tokens, 0.0)] * 3

@@ -5,6 +5,9 @@
     dense        g_k = R(m_K) - R(m_{k-1}) beside the advantage of step k's conversation: R at the end less R before the
                  step. Which of the steps from k on gained or lost it is not told apart
 
+R is of probabilities here, not of their logarithms: how much oftener the reference says what it should. In logarithms a
+wrong memory costs what a right one earns, and a reader that is mostly wrong earns more by silence.
+
 No gold answer is looked at. A cloze is a sentence of the document without its last words, of a few the one whose words
 there is most to know of: the reference tells them with the sentence in hand and not without. The control is a sentence
 of another sample that its question points at, or none: a memory earns nothing for being one, and nothing for silence.
@@ -92,7 +95,7 @@ class LikelihoodCredit:
         one = self._open_scorer(sample)
         # The rollouts of a group write many memories alike: each is scored once.
         async with one.turn:
-            scores = [(await one.scorer.score(memory, targets)).recovered or 0.0 for memory in memories]
+            scores = [await one.scorer.score_chances(memory, targets) or 0.0 for memory in memories]
         # Not R(m_k) - R(m_{k-1}): a state that a later one replaces is worth nothing when it is written, and has to be.
         gains = [scores[-1] - before for before in scores[:-1]]
         # The answer's conversation writes no memory.

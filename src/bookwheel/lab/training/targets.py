@@ -105,10 +105,9 @@ async def _read_alone(sentences: Sequence[str], question: str, model: Model, con
         text += f"{sentence}\n"
         async with aclosing(way(TextDocument(text), question, model, plan, steps)) as events:
             async for event in events:
-                if not isinstance(event, Step):
-                    break
-                steps = (*steps, event)
-                # What comes next is the answer, which nobody needs.
-                if event.chunk.end == len(text):
-                    break
+                if isinstance(event, Step):
+                    steps = (*steps, event)
+                    # What comes next is the answer, which nobody needs.
+                    if event.chunk.end == len(text):
+                        break
     return steps[-1].after.text if steps else ""

@@ -90,6 +90,24 @@ _EQUAL: Final = (
     "deliver bring|sign subscribe|cost price|live reside dwell|occur happen"
 )
 
+_ALIKE: Final = (
+    "expire end lapse|faulty defective|weight heavy weigh|allergy allergic|long length|high height|wide width|deep "
+    "depth|hot heat|ill illness sick sickness|late delay|fail failure|grow growth|choose choice|sell sale|arrive "
+    "arrival|lack shortage|absent absence|die death dead|repair fix mend|forbid ban prohibit|allow permit|child kid|"
+    "car vehicle|house home|job work|pay payment|decide decision|move relocate|flood flooding|attic loft|cellar "
+    "basement|autumn fall|lift elevator|flat apartment|holiday vacation|lorry truck|rubbish trash garbage|luggage "
+    "baggage|timetable schedule|error mistake|close shut|cancel scrap|postpone defer|visit visitor|photo photograph|"
+    "cheque check|phone telephone|stop halt|crack split"
+)
+"""Words of one meaning, other parts of speech among them, for texts that say the same in other words."""
+_PHRASES: Final = {
+    ("run", "out"): "expired",
+    ("put", "off"): "postponed",
+    ("call", "off"): "cancelled",
+    ("break", "down"): "failed",
+    ("take", "place"): "happened",
+}
+
 
 def _table(groups: str) -> dict[str, str]:
     table: dict[str, str] = {}
@@ -150,8 +168,25 @@ def find_content(row: Iterable[str]) -> set[str]:
 _BASES: Final = frozenset(IRREGULAR.values()) - words(
     "leave fall rise stand ride run drive drink burn show child man foot person"
 )
+
+
+def list_meanings(row: Iterable[str]) -> list[str]:
+    """Return for each word what it shares with those of one meaning."""
+    return [_MEANINGS.get(base, base) for base in map(stem, row)]
+
+
+def join_phrases(row: Iterable[str]) -> list[str]:
+    """Return the words with one verb for a verb and its particle: "expired" for "ran out"."""
+    found: list[str] = []
+    for word in row:
+        phrase = _PHRASES.get((stem(found[-1]), word)) if found else None
+        found[len(found) - bool(phrase) :] = [phrase or word]
+    return found
+
+
 _STEMS: Final = {_cut_ending(word): _cut_ending(first) for word, first in EQUAL.items()}
 FORMS: Final[dict[str, tuple[str, ...]]] = {}
 """For each stem, the words that have it without beginning with it."""
 for _word in (*IRREGULAR, *EQUAL):
     FORMS[stem(_word)] = (*FORMS.get(stem(_word), ()), _word)
+_MEANINGS: Final = {stem(word): stem(first) for word, first in _table(_ALIKE).items()}

@@ -9,12 +9,13 @@ A gold may stand in another form (`bookwheel.lab.scoring.forms`), and stays whol
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Final
 
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
 from bookwheel.lab.scoring.forms import list_forms
+from bookwheel.lab.scoring.paraphrases import says_again
 from bookwheel.lab.scoring.score import NOTHING, Score
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import contains_words, words, words_with_articles
@@ -46,6 +47,7 @@ _NAME: Final = re.compile(rf"\b(?!(?i:{'|'.join(sorted(lexicon.FUNCTION_WORDS))}
 _AGES: Final = lexicon.words("aged age years year old") | UNITS
 _NO_ITEM: Final = lexicon.words("nothing nobody none not no else others rest so similar later afterwards")
 _LONGEST_HAN: Final = 4
+_HAN_HEADS: Final = frozenset("色号楼层室路站")
 _CLAUSES: Final = re.compile(r"[;；。]|\.\s|\b(?:but|while|whereas)\b")
 _TWO: Final = 2
 # An item without a gold that has so many words more than the longest gold is a sentence, and no item.
@@ -56,7 +58,11 @@ def share_of(answer: str, golds: Sequence[str]) -> Score:
     """Score the share of the golds that stand in the answer; other words around them cost nothing."""
     if not words_with_articles(answer):
         return NOTHING
-    parts = {gold: float(asserts_any(answer, _spell([gold]), alone=False) is not None) for gold in golds}
+    spelled = _spell(golds)
+    parts = {
+        gold: float(asserts_any(answer, spelled[gold], alone=False) is not None or says_again(answer, gold))
+        for gold in golds
+    }
     count = int(sum(parts.values()))
     return Score(score=count / len(parts) if parts else 0.0, reason=f"holds {count} of {len(parts)}", parts=parts)
 
@@ -89,14 +95,14 @@ def _lists_some(answer: str, golds: Sequence[str]) -> bool:
 
 def _find_extra(answer: str, golds: Sequence[str]) -> str:
     """Return an item that is no gold: at the end of a list, or anywhere where the answer is nothing but a list."""
-    forms = _spell(golds)
-    tail = _TAIL.search(_mark_golds(answer, forms))
+    spelled = _spell(golds)
+    tail = _TAIL.search(_mark_golds(answer, spelled))
     if tail and _is_item(tail[1], golds):
         return tail[1]
-    items = _split_items(answer, forms)
+    items = _split_items(answer, spelled)
     if any(len(words(item)) > max(len(words(gold)) for gold in golds) + 1 for item in items):
         return ""
-    return next((item for item in items if not _find_held(item, golds) and _is_item(item, golds)), "")
+    return next((item for item in items if not _find_held(item, spelled) and _is_item(item, golds)), "")
 
 
 def _is_item(text: str, golds: Sequence[str]) -> bool:
@@ -112,33 +118,48 @@ def _is_item(text: str, golds: Sequence[str]) -> bool:
     )
 
 
-def _find_held(text: str, golds: Sequence[str]) -> list[str]:
+def _find_held(text: str, spelled: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the golds that an item names, in whichever form."""
     row = words(text)
-    return [gold for gold in golds if any(contains_words(row, words(form)) for form in _spell([gold]))]
-
-
-def _spell(golds: Sequence[str]) -> list[str]:
-    """Return the golds and their other forms: in a list, a headache is headaches too."""
-    forms = [form for gold in golds for form in (gold, *list_forms(gold))]
-    return forms + [
-        gold.removesuffix("s") if gold[-1] == "s" else f"{gold}s" for gold in golds if _PLAIN.fullmatch(gold)
+    return [
+        gold
+        for gold, forms in spelled.items()
+        if any(contains_words(row, words(form)) for form in forms) or says_again(text, gold)
     ]
 
 
-def _mark_golds(answer: str, golds: Sequence[str]) -> str:
+def _spell(golds: Sequence[str]) -> dict[str, list[str]]:
+    """Return the forms of each gold: a headache is headaches too, and red and blue doors are red doors."""
+    rows = [gold.split() if gold.isascii() else [*gold] for gold in golds]
+    # One sign is no name: 李明 and 王明 share nothing.
+    least = 1 if all(gold.isascii() or gold[-1] in _HAN_HEADS for gold in golds) else _TWO
+    is_shared = len({tuple(row[-1:]) for row in rows}) == 1 and len(golds) > 1 and all(len(row) > least for row in rows)
+    spelled = {gold: [gold, *list_forms(gold)] for gold in golds}
+    for gold, row in zip(golds, rows, strict=True):
+        if _PLAIN.fullmatch(gold):
+            spelled[gold].append(gold.removesuffix("s") if gold[-1] == "s" else f"{gold}s")
+        if is_shared:
+            spelled[gold].append((" " if gold.isascii() else "").join(row[:-1]))
+    return spelled
+
+
+def _mark_golds(answer: str, spelled: Mapping[str, Sequence[str]]) -> str:
     """Return what follows the introduction of an answer, with each gold as a single sign."""
     body = _HEADER.sub("", _INTRODUCTION.sub("", answer.replace("**", "").strip()))
-    for at, gold in sorted(enumerate(golds), key=lambda one: -len(one[1])):
+    for at, gold in sorted(enumerate(_list_forms(spelled)), key=lambda one: -len(one[1])):
         ends = [r"(?<!\w)(?<!\d[.,])", r"(?!\w)(?![.,]\d)"] if gold.isascii() else ["", ""]
         body = re.sub(f"{ends[0]}{re.escape(gold)}{ends[1]}", chr(_FIRST_MARK + at), body, flags=re.IGNORECASE)
     return _CHINESE_AND.sub("、", body)
 
 
-def _split_items(answer: str, golds: Sequence[str]) -> list[str]:
+def _list_forms(spelled: Mapping[str, Sequence[str]]) -> list[str]:
+    return [form for forms in spelled.values() for form in forms]
+
+
+def _split_items(answer: str, spelled: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the items of an answer; a sentence without a gold that has a verb says something else."""
-    names = {_FIRST_MARK + at: gold for at, gold in enumerate(golds)}
-    sentences = _SENTENCE.split(_mark_golds(answer, golds))
+    names = {_FIRST_MARK + at: form for at, form in enumerate(_list_forms(spelled))}
+    sentences = _SENTENCE.split(_mark_golds(answer, spelled))
     listed = "".join(one for one in sentences if _MARKED.search(one) or not _ELSE & {*words(one)})
     items = (_BULLET.sub("", piece).translate(names).strip() for piece in _SEPARATOR.split(listed))
     return [item for item in items if words(item)]
@@ -151,7 +172,8 @@ def set_f1(answer: str, golds: Sequence[str]) -> Score:
     """
     if not words_with_articles(answer):
         return NOTHING
-    held = [_find_held(item, golds) for item in _list_values(answer, golds)]
+    spelled = _spell(golds)
+    held = [_find_held(item, spelled) for item in _list_values(answer, spelled)]
     named, wrong = len({gold for one in held for gold in one}), held.count([])
     precision = named / (named + wrong) if named + wrong else 0.0
     recall = named / len({*golds}) if golds else 0.0
@@ -159,13 +181,13 @@ def set_f1(answer: str, golds: Sequence[str]) -> Score:
     return Score(score=score, reason=f"set F1 {score:.2f}", parts={"precision": precision, "recall": recall})
 
 
-def _list_values(answer: str, golds: Sequence[str]) -> list[str]:
+def _list_values(answer: str, spelled: Mapping[str, Sequence[str]]) -> list[str]:
     """Return each item. Prose around the items is left out."""
-    rows = [words(form) for form in _spell(golds)]
-    longest = max((len(words(gold)) for gold in golds), default=1)
+    rows = [words(form) for form in _list_forms(spelled)]
+    longest = max((len(words(gold)) for gold in spelled), default=1)
     items: list[str] = []
-    for item in _split_items(answer, _spell(golds)):
-        if _find_held(item, golds):
+    for item in _split_items(answer, spelled):
+        if _find_held(item, spelled):
             items += _split_run(item, rows)
         elif len(words(item)) <= longest + _MOST_EXTRA:
             items.append(item)

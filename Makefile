@@ -16,7 +16,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Of the many files of tools and PyTorch, few are ever imported: Python compiles those when they are.
 PIP_TOOLS := $(PIP) --no-compile
 PROJECT := --no-deps --no-build-isolation --editable .
-WORKERS ?= logical
+# One more than there are cores, because tests wait too: for a page, another process, a lock.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Some images forbid it: then each of a thousand processes compiles what it imports anew.
 export PYTHONDONTWRITEBYTECODE :=
 # One thread each: workers that took all cores would fight for them.

@@ -94,6 +94,24 @@ def trainer(folder, *, config=CONFIG, **more):
     )
 
 
+def records(folder, *, clock=False):
+    """Return the lines of a run's metrics, without what its clock says."""
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    return lines if clock else [{key: value for key, value in one.items() if key != "clock"} for one in lines]
+
+
+def assert_alike(mine, theirs):
+    """Compare what is counted exactly, and figures to rounding: sums over ranks come in another order."""
+    import pytest
+
+    for one, other in zip(mine, theirs, strict=True):
+        assert one.keys() == other.keys()
+        assert one == {
+            key: value if isinstance(value, str | int) else pytest.approx(value, rel=2e-3, abs=1e-5)
+            for key, value in other.items()
+        }
+
+
 def held_bytes(run):
     """Return what this rank holds of weights and optimizer state, in bytes."""
 

@@ -1,70 +1,18 @@
 """Reports: every number with its name, and nothing in them that a document or an error could obey."""
 
-import random
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from xml.etree import ElementTree as ET
 
 import pytest
+from evaluations import RUN, evidence_grid, grid, record, results, texts
 
 from bookwheel.lab.evaluation.layout import build_comparison, build_sections
-from bookwheel.lab.evaluation.plots import _log_limits, choose_log_ticks, draw_plots, mix_color
-from bookwheel.lab.evaluation.records import Record, ResultsError, SampleOutcome
+from bookwheel.lab.evaluation.plots import draw_plots
+from bookwheel.lab.evaluation.records import ResultsError, SampleOutcome
 from bookwheel.lab.evaluation.report import ALL, build_report, compare_results, report_to_json
-from bookwheel.lab.evaluation.results import EvaluationRun, Results
+from bookwheel.lab.evaluation.results import Results
 from bookwheel.lab.evaluation.sections import to_html, to_markdown
-
-RUN = EvaluationRun(
-    command="bookwheel eval settings.toml",
-    created="2026-11-21T10:00:00+00:00",
-    version="0.1.0",
-    fixed={"seed": 4},
-    models={"local": {"window": 800}},
-    settings={},
-)
-
-
-def record(**changes) -> Record:
-    given = {
-        "fingerprint": "f",
-        "task": "needles",
-        "length": 1000,
-        "sample": "s-1",
-        "way": "sequential",
-        "model": "local",
-        "outcome": SampleOutcome.SCORED,
-        "score": 1.0,
-        "official": 1.0,
-        "metric": "contains",
-        "seed": 4,
-        "prompt_tokens": 900,
-        "completion_tokens": 30,
-        "seconds": 2.5,
-    }
-    return Record(**{**given, **changes})
-
-
-def results(*records: Record) -> Results:
-    return Results(runs=(RUN,), records=records)
-
-
-def grid(ways=("sequential", "whole"), tasks=("needles", "words"), lengths=(1000, 4000), n=20) -> Results:
-    draw = random.Random(5)
-    return results(
-        *(
-            record(way=way, task=task, length=length, sample=f"{task}-{k}", score=float(draw.random() < 0.6))
-            for way in ways
-            for task in tasks
-            for length in lengths
-            for k in range(n)
-        )
-    )
-
-
-def texts(found, **options) -> tuple[str, str]:
-    laid = build_sections(found, **options)
-    return to_markdown("Evaluation", laid), to_html("Evaluation", laid, {})
 
 
 def test_whatever_has_no_answer_counts_as_wrong_and_is_counted_apart():
@@ -331,81 +279,6 @@ def test_the_page_needs_nothing_from_anywhere():
     assert "@import" not in page
 
 
-@pytest.mark.slow
-def test_plots_are_the_same_for_the_same_results_and_bear_any_script():
-    chinese = results(*(record(task="大海捞针", model="模型", length=n) for n in (100, 1000)))
-    assert draw_plots(build_report(chinese)) == draw_plots(build_report(chinese))
-    assert "模型" not in next(iter(draw_plots(build_report(chinese)).values()))
-    two = results(record(model="模型"), record(model="另一个", length=9))
-    assert "模型" in next(iter(draw_plots(build_report(two)).values()))
-
-
-@pytest.mark.parametrize(
-    "records",
-    [
-        [record(length=333, seconds=0.0)],
-        pytest.param([record(model=f"m{k}", length=333 + k, seconds=1 / 3) for k in range(3)], marks=pytest.mark.slow),
-        pytest.param([record(way=way, length=1000) for way in ("sequential", "whole")], marks=pytest.mark.slow),
-    ],
-    ids=["one", "one for each model", "two equal ones"],
-)
-def test_one_length_is_drawn_on_an_axis_with_a_width(records):
-    drawn = draw_plots(build_report(results(*records)))
-    assert len(drawn) == 3
-
-
-def test_results_without_a_record_have_no_plots():
-    assert draw_plots(build_report(results())) == {}
-
-
-@pytest.mark.parametrize(
-    "values",
-    [[300], [300, 300], [1000 / 3, 333.33333333333337], [1e-9, 1e-9], [1, 10**7]],
-)
-def test_a_log_axis_is_wider_than_its_values(values):
-    low, high = _log_limits(values)
-    assert low <= min(values) / 1.2
-    assert high >= max(values) * 1.2
-
-
-def test_every_axis_has_numbers():
-    for caption, svg in draw_plots(build_report(evidence_grid())).items():
-        root = ET.fromstring(svg)
-        texts = [one for one in root.iter() if one.tag.endswith("text")]
-        numbers = [one for one in texts if re.fullmatch(r"[\d,.]+", one.text)]
-        assert {one.get("text-anchor") for one in numbers} >= {"middle", "end"}, caption
-        assert len([one for one in numbers if one.get("text-anchor") == "end"]) >= 3, caption
-
-
-def test_marks_stand_at_the_height_of_their_numbers():
-    levels = {100: 0.0, 1000: 1.0}
-    drawn = draw_plots(build_report(results(*(record(length=n, score=score) for n, score in levels.items()))))
-    root = ET.fromstring(next(iter(drawn.values())))
-    ticks = {one.text: float(one.get("y")) - 4 for one in root.iter() if one.get("text-anchor") == "end"}
-    marks = [float(one.get("cy")) for one in root.iter() if one.tag.endswith("circle")]
-    assert marks[:2] == pytest.approx([ticks["0"], ticks["100"]], abs=0.11)
-
-
-def test_the_color_of_a_score_goes_from_red_over_yellow_to_green():
-    assert [mix_color(share) for share in (0, 0.5, 1)] == ["#b34800", "#f7f7f7", "#005ab5"]
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.2, 0.9), (300, 420), (1, 1e7), (999, 1001), (0.0011, 0.0012)])
-def test_every_log_axis_has_numbers(low, high):
-    ticks = choose_log_ticks(low, high)
-    assert len(ticks) >= 3
-    assert ticks == sorted(set(ticks))
-    assert all(low <= tick <= high for tick in ticks)
-
-
-def evidence_grid():
-    lost = {"memory": "overwritten", "memory_step": 3, "evidence_captured": 1.0, "evidence_kept": 0.0, "score": 0.0}
-    return results(
-        *(record(sample=f"a-{n}", memory="supported", depth=n / 4, evidence_kept=1.0) for n in range(4)),
-        record(sample="b", depth=0.9, reading="0123456789abcdef", question="Who?", answer="Bo", **lost),
-    )
-
-
 def test_the_report_says_where_the_memory_failed_and_links_to_the_reading():
     found = build_report(evidence_grid())
     assert found.cells[0].memory == {"supported": 4, "overwritten": 1}
@@ -419,13 +292,6 @@ def test_the_report_says_where_the_memory_failed_and_links_to_the_reading():
 
 def test_a_way_without_a_memory_has_no_section_about_it():
     assert "Where the memory failed" not in texts(build_report(grid()))[0]
-
-
-def test_scores_by_depth_are_drawn_as_shapes_with_their_numbers():
-    drawn = {caption: svg for caption, svg in draw_plots(build_report(evidence_grid())).items() if "depth" in caption}
-    (svg,) = drawn.values()
-    assert "<image" not in svg  # the page's policy blocks images
-    assert "depth, per cent" in svg
 
 
 def test_questions_about_one_document_are_one_cluster_and_holms_p_stands_beside_the_raw_one():

@@ -21,6 +21,16 @@ def make_policy():
     return small_policy
 
 
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory):
+    """A small run from its beginning to its end; what changes its folder takes a copy."""
+    import killed_run
+
+    run = killed_run.trainer(tmp_path_factory.mktemp("whole") / "run")
+    run.train()
+    return run
+
+
 def small_policy(seed=0, **shape):
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")

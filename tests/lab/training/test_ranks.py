@@ -10,32 +10,11 @@ import json
 import signal
 
 import killed_run
+from killed_run import assert_alike, records
 
 torch = pytest.importorskip("torch")
 
 pytestmark = pytest.mark.slow
-
-
-def records(folder):
-    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    return [{key: value for key, value in json.loads(line).items() if key != "clock"} for line in lines]
-
-
-def same(mine, theirs):
-    for one, other in zip(mine, theirs, strict=True):
-        assert one.keys() == other.keys()
-        assert one == {
-            key: value if isinstance(value, str | int) else pytest.approx(value, rel=2e-3, abs=1e-5)
-            for key, value in other.items()
-        }
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole") / "run"
-    run = killed_run.trainer(folder)
-    run.train()
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +26,7 @@ def shared(tmp_path_factory):
 
 
 def test_two_ranks_with_half_the_weights_each_train_as_one_with_all(whole, shared):
-    same(records(shared), records(whole.folder))
+    assert_alike(records(shared), records(whole.folder))
 
 
 def test_each_of_two_ranks_holds_half_of_weights_and_moments(whole, shared):
@@ -79,7 +58,7 @@ def test_a_killed_run_goes_on_with_another_number_of_ranks(whole, tmp_path, rank
     assert len(records(folder)) == 8
     resumed = killed_run.launch(folder, "sharded", "resume", ranks=ranks)
     assert resumed.codes == [0] * ranks, resumed.errors[-3000:]
-    same(records(folder), records(whole.folder))
+    assert_alike(records(folder), records(whole.folder))
 
 
 def test_ranks_sample_while_they_train_and_stay_one_policy(tmp_path):

@@ -1,9 +1,8 @@
+"""Training: what a run tells of its steps, what stops it, and that it learns. Resuming: test_resuming.py."""
+
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,6 +14,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import killed_run  # noqa: E402
+from killed_run import assert_alike, records  # noqa: E402
 
 from bookwheel.errors import PlanError  # noqa: E402
 from bookwheel.lab.tasks.base import InfeasibleSample  # noqa: E402
@@ -22,9 +22,7 @@ from bookwheel.lab.tasks.memories import ideal_memories  # noqa: E402
 from bookwheel.lab.training.checkpoint import load_progress  # noqa: E402
 from bookwheel.lab.training.config import TrainConfig  # noqa: E402
 from bookwheel.lab.training.errors import (  # noqa: E402
-    CheckpointError,
     ConfigError,
-    DeviceFull,
     LossNotFinite,
     NoGoodRollout,
     NothingToLearn,
@@ -36,94 +34,6 @@ from bookwheel.lab.training.samples import SampleOrder  # noqa: E402
 from bookwheel.lab.training.speed import SpeedMeter  # noqa: E402
 from bookwheel.lab.training.toys import toy_samples, vocabulary  # noqa: E402
 from bookwheel.lab.training.trainer import Trainer  # noqa: E402
-
-
-def records(folder, *, clock=False):
-    told = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    return told if clock else [{key: value for key, value in one.items() if key != "clock"} for one in told]
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole") / "run"
-    run = killed_run.trainer(folder)
-    run.train()
-    return run
-
-
-@pytest.mark.parametrize("lines", [5, *(pytest.param(lines, marks=pytest.mark.long) for lines in (2, 8))])
-def test_a_killed_run_goes_on_with_the_same_metrics_bit_for_bit(whole, tmp_path, lines):
-    folder = tmp_path / "run"
-    killed = killed_run.launch(folder, records=lines)
-    assert killed.codes == [-signal.SIGKILL], killed.errors
-    assert len(records(folder)) == lines
-    resumed = killed_run.trainer(folder)
-    resumed.train(resume=True)
-    assert records(folder) == records(whole.folder)
-    for mine, theirs in zip(resumed.policy.trainable, whole.policy.trainable, strict=True):
-        assert torch.equal(mine, theirs)
-
-
-def finished(whole, folder):
-    """A copy of the whole run, before its last two steps were known."""
-    shutil.copytree(whole.folder, folder)
-    return folder
-
-
-@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.pt", "progress.json", "hashes.json"])
-@pytest.mark.parametrize("how", ["flip", "cut"])
-def test_a_damaged_newest_checkpoint_is_told_and_the_one_before_goes_on(whole, tmp_path, caplog, name, how):
-    folder = finished(whole, tmp_path / "run")
-    newest = max((folder / "checkpoints").glob("step-*"))
-    raw = bytearray((newest / name).read_bytes())
-    raw[len(raw) // 2] ^= 8
-    (newest / name).write_bytes(raw if how == "flip" else raw[: len(raw) // 2])
-    resumed = killed_run.trainer(folder)
-    resumed.train(resume=True)
-    assert f"{newest.name} is damaged" in caplog.text
-    assert records(folder) == records(whole.folder)
-
-
-def test_a_run_with_no_whole_checkpoint_is_not_resumed(whole, tmp_path):
-    folder = finished(whole, tmp_path / "run")
-    for place in (folder / "checkpoints").glob("step-*"):
-        (place / "weights.safetensors").write_bytes(b"")
-    with pytest.raises(CheckpointError, match="no checkpoint"):
-        killed_run.trainer(folder).train(resume=True)
-
-
-def test_a_checkpoint_of_an_earlier_version_goes_on(whole, tmp_path, caplog):
-    folder = finished(whole, tmp_path / "run")
-    for place in (folder / "checkpoints").iterdir():
-        (place / "hashes.json").unlink()
-        record = json.loads((place / "progress.json").read_text())
-        del record["progress"]["failed_steps"]
-        del record["settings"]["train"]["failed_steps"]
-        (place / "progress.json").write_text(json.dumps(record))
-    (folder / "reference.json").unlink()
-    resumed = killed_run.trainer(folder)
-    resumed.train(resume=True)
-    assert records(folder) == records(whole.folder)
-    assert "all 5 steps of this run are done" in caplog.text
-
-
-def test_a_damaged_reference_is_not_trained_against(whole, tmp_path):
-    folder = finished(whole, tmp_path / "run")
-    raw = bytearray((folder / "reference.safetensors").read_bytes())
-    raw[-1] ^= 1
-    (folder / "reference.safetensors").write_bytes(raw)
-    with pytest.raises(CheckpointError, match=r"reference\.safetensors changed"):
-        killed_run.trainer(folder).train(resume=True)
-
-
-def test_lost_records_are_told_and_later_ones_still_counted(whole, tmp_path, caplog):
-    folder = finished(whole, tmp_path / "run")
-    lines = (folder / "metrics.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "metrics.jsonl").write_bytes(b"".join(lines[:-4]) + b'{"kind"')
-    resumed = killed_run.trainer(folder, config=replace(killed_run.CONFIG, steps=7))
-    resumed.train(resume=True)
-    assert "lost its last" in caplog.text
-    assert resumed.progress.metrics_lines == len(records(folder))
 
 
 def test_two_processes_train_as_one(whole, tmp_path):
@@ -139,12 +49,7 @@ def test_two_processes_train_as_one(whole, tmp_path):
         env=environment,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    for mine, theirs in zip(records(folder), records(whole.folder), strict=True):
-        assert mine.keys() == theirs.keys()
-        assert mine == {
-            key: value if isinstance(value, str | int) else pytest.approx(value, rel=2e-3, abs=1e-5)
-            for key, value in theirs.items()
-        }
+    assert_alike(records(folder), records(whole.folder))
 
 
 def test_a_run_tells_of_every_step_and_evaluation(whole):
@@ -196,35 +101,6 @@ def test_stale_rollouts_come_from_older_weights_and_the_loss_is_told(whole, tmp_
     assert steps[0]["mismatch"] < 1e-5 < steps[1]["mismatch"]
     assert [one["rollouts"] for one in steps] == [9] * 5
     assert run.progress.samples_drawn == 15
-
-
-def test_a_start_that_failed_does_not_block_the_corrected_one(tmp_path, monkeypatch):
-    from bookwheel.lab.training import policy_model
-
-    def full(*args, **kwargs):
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    config = replace(killed_run.CONFIG, warm_start=replace(killed_run.CONFIG.warm_start, steps=0))
-    run = killed_run.trainer(tmp_path / "run", config=config)
-    plain = policy_model.generate
-    calls = []
-
-    def full_later(*args, **kwargs):
-        calls.append(1)
-        # The evaluation of 6 samples with 4 conversations comes first, and its record and checkpoints with it.
-        return plain(*args, **kwargs) if len(calls) <= 4 else full()
-
-    monkeypatch.setattr(policy_model, "generate", full_later)
-    with pytest.raises(DeviceFull, match=r"lower train\.policy\.rollout_tokens"):
-        run.train()
-    assert [one["kind"] for one in records(tmp_path / "run")] == ["evaluation"]
-    monkeypatch.setattr(policy_model, "generate", plain)
-    smaller = replace(config, policy=replace(config.policy, rollout_tokens=200), group_size=2)
-    again = killed_run.trainer(tmp_path / "run", config=smaller)
-    again.train()
-    assert [one["kind"] for one in records(tmp_path / "run")].count("step") == 5
-    with pytest.raises(CheckpointError, match="--resume"):
-        killed_run.trainer(tmp_path / "run", config=smaller).train()
 
 
 def test_a_run_of_nothing_but_failures_names_the_commonest(tmp_path):
@@ -279,13 +155,6 @@ def test_the_share_of_the_peak_counts_the_passes_over_every_token(policy, monkey
     # Sampled once, scored before the updates and by the reference, trained on forward and backward.
     assert found["peak_share"] == pytest.approx(weights * tokens * (2 + 2 + 2 + 6) / 100 / 9.89e14, rel=0.01)
     assert found["memory_gb"] == 3.0
-
-
-def test_a_run_is_not_begun_over_another(whole, tmp_path):
-    with pytest.raises(CheckpointError, match="--resume"):
-        killed_run.trainer(whole.folder).train()
-    with pytest.raises(CheckpointError, match="no checkpoint to resume"):
-        killed_run.trainer(tmp_path).train(resume=True)
 
 
 def spoil_gradients(run, *, at):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from email.message import EmailMessage
+from itertools import product
 from time import process_time
 
 import docx
@@ -21,8 +22,8 @@ LEFT_OUT = "words that are not shown left out (--everything keeps them): "
 NAMED = "words that are hidden or can hardly be seen, which are read: "
 
 
-def read(path, *, everything: bool = False) -> tuple[str, tuple[str, ...]]:
-    parts, notes = convert(path, everything=everything)
+def read(path, **facts) -> tuple[str, tuple[str, ...]]:
+    parts, notes = convert(path, **facts)
     return "".join(part.text for part in parts), notes
 
 
@@ -254,8 +255,10 @@ def test_hidden_text_of_a_word_file_is_left_out_and_white_and_tiny_words_are_nam
     assert (all(words in whole for words in ("not this", "Nor that", "White")), len(notes)) == (True, 1)
 
 
-@pytest.mark.parametrize("ground", ["", "blue", "frame", "picture", "many", "line"])
-@pytest.mark.parametrize("kind", ["mode", "clear", "white", "blank"])
+@pytest.mark.parametrize(
+    ("kind", "ground"),
+    [*product(("mode", "clear", "white", "blank"), ("", "blue", "frame", "picture", "line")), ("white", "many")],
+)
 def test_pages_of_a_pdf_with_unseen_words_are_named_where_nothing_is_painted_below(tmp_path, kind, ground):
     canvas = Canvas(str(tmp_path / "a.pdf"))
     canvas.drawString(72, 720, "The fee is 30 crowns.")
@@ -280,7 +283,7 @@ def test_pages_of_a_pdf_with_unseen_words_are_named_where_nothing_is_painted_bel
     words.textLine("   " if kind == "blank" else "The fee is 99.")
     canvas.drawText(words)
     canvas.save()
-    text, notes = read(tmp_path / "a.pdf")
+    text, notes = read(tmp_path / "a.pdf", ocr="off")
     assert ("The fee is 99." in text) == (kind != "blank")
     is_named = any(note == "pages of a.pdf with words that are not seen there, and are read too: 1" for note in notes)
     assert is_named == (kind != "blank" and ground in {"", "frame"})

@@ -96,17 +96,17 @@ def count_kept(journal: Journal) -> int:
     return journal._reader.fetch_one("SELECT count(*) FROM kept_rows")[0]
 
 
-@pytest.mark.parametrize("sql", STOLEN)
-def test_a_query_sees_the_rows_of_its_own_table_and_nothing_else(sql: str, journal: Journal) -> None:
+def test_a_query_sees_the_rows_of_its_own_table_and_nothing_else(journal: Journal) -> None:
     for count in (12, 13):
         load_shown(journal, read(journal, count))
     id_ = read(journal)
     load_shown(journal, id_)
-    kept = load_shown(journal, id_)
-    assert kept.kept
-    with pytest.raises(InputError, match="the table is called rows"):
-        kept.query(sql)
-    assert count_kept(journal) == 12 + 13 + 12
+    for sql in STOLEN:
+        kept = load_shown(journal, id_)
+        assert kept.kept
+        with pytest.raises(InputError, match="the table is called rows"):
+            kept.query(sql)
+        assert count_kept(journal) == 12 + 13 + 12, sql
 
 
 def test_a_column_of_a_reserved_name_is_found(journal: Journal) -> None:

@@ -10,11 +10,6 @@ import house
 import pytest
 
 
-@pytest.mark.slow  # make check looks at the same
-def test_no_class_name_is_defined_in_two_files() -> None:
-    assert house.find_doubles(house.parse_tree(house.HERE)) == {}
-
-
 def test_a_doubled_class_name_is_found(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("class Reader: ...\nclass One: ...\n")
     (tmp_path / "b.py").write_text("def make():\n    class Reader: ...\n")

@@ -36,19 +36,25 @@ from bookwheel.lab.training.toys import toy_samples, vocabulary  # noqa: E402
 from bookwheel.lab.training.trainer import Trainer  # noqa: E402
 
 
-def test_two_processes_train_as_one(whole, tmp_path):
-    """Sums over ranks come in another order, so figures agree to rounding; what is counted agrees exactly."""
-    folder = tmp_path / "run"
+def start_forks(folder):
+    return killed_run.launch(folder, ranks=2)
+
+
+def start_torchrun(folder):
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*launcher, killed_run.__file__, str(folder), "999"],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    command = [*launcher, killed_run.__file__, str(folder), "999"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    return killed_run.LaunchedRun(codes=[done.returncode], errors=done.stderr)
+
+
+# torchrun imports PyTorch three times, and sets the same variables as the forks have.
+@pytest.mark.parametrize("start", [start_forks, pytest.param(start_torchrun, marks=pytest.mark.long)])
+def test_two_processes_train_as_one(whole, tmp_path, start):
+    """Sums over ranks come in another order, so figures agree to rounding; what is counted agrees exactly."""
+    folder = tmp_path / "run"
+    done = start(folder)
+    assert not any(done.codes), done.errors[-3000:]
     assert_alike(records(folder), records(whole.folder))
 
 

@@ -75,6 +75,14 @@ def test_a_memory_earns_by_the_state_that_the_reader_itself_keeps():
     assert recovered(text, "oak at", "oak at quay", "oak at mill", "mill and quay") == pytest.approx([1, 0, 1])
 
 
+def test_where_nothing_is_to_be_scored_the_reward_stays_as_it_is():
+    verdict = RewardResult(score=1.0, answer=1.0, parts={"answer": 1.0})
+    asked = build_credit(recovered=1.0)
+    assert asyncio.run(asked.credit(verdict, episode("wind"), sample("ivy has"))) == verdict, "no target"
+    assert asyncio.run(asked.credit(verdict, episode(), sample())) == verdict, "no memory"
+    assert asyncio.run(build_credit().credit(verdict, episode("elm has blue"), sample())) == verdict, "no weight"
+
+
 def test_a_wrong_memory_costs_the_chance_of_a_guess_so_that_silence_does_not_win():
     """With R itself it costs 1, and writing pays only who is right in more than half of the cases."""
 

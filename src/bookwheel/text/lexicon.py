@@ -97,7 +97,7 @@ _ALIKE: Final = (
     "car vehicle|house home|job work|pay payment|decide decision|move relocate|flood flooding|attic loft|cellar "
     "basement|autumn fall|lift elevator|flat apartment|holiday vacation|lorry truck|rubbish trash garbage|luggage "
     "baggage|timetable schedule|error mistake|close shut|cancel scrap|postpone defer|visit visitor|photo photograph|"
-    "cheque check|phone telephone|stop halt|crack split"
+    "cheque check|phone telephone|stop halt|crack split|include cover"
 )
 """Words of one meaning, other parts of speech among them, for texts that say the same in other words."""
 _PHRASES: Final = {
@@ -106,6 +106,8 @@ _PHRASES: Final = {
     ("call", "off"): "cancelled",
     ("break", "down"): "failed",
     ("take", "place"): "happened",
+    ("go", "up"): "rose",
+    ("go", "down"): "fell",
 }
 
 

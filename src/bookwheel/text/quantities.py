@@ -114,12 +114,17 @@ _SHORT_MONTH: Final = compile_late(rf"\b({'|'.join(sorted(_SHORT_MONTHS, key=len
 _SHORT_AFTER: Final = compile_late(rf"(?<=\d)\s+({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?")
 # "€7.650,50", "1.250.000 €": only so is it sure that a point parts thousands, for fuel and power have three decimals.
 _CONTINENTAL: Final = compile_late(
-    r"(?<![\d.,])(?:(?<=€)|(?<=€ )|(?=[\d.,]*+\s?(?:€|eur\b|euros?\b)))"
-    r"\d{1,3}(?:(?:\.\d{3}){2,}+(?:,\d{2})?|\.\d{3},\d{2})(?![\d.,]\d)"
+    r"(?<![\d.,])(?:\d{1,3}(?:\.\d{3})++,\d{2}|"
+    r"(?:(?<=€)|(?<=€ )|(?=[\d.,]*+\s?(?:€|eur\b|euros?\b)))\d{1,3}(?:\.\d{3}){2,}+)(?![\d.,]\d)"
 )
 _DECIMAL_COMMA: Final = compile_late(
     r"(?<![\d.,])(?:(?<=€)|(?<=€ )|(?=\d++,\d++\s?(?:%|€|eur\b|celsius|km\b|kg\b)))(\d++),(\d{1,2})(?![\d,])"
 )
+_TIMES: Final = compile_late(
+    r"(?<![\w.-])(one|two|[12]) times?\b(?! (?:as|the|more|\d))|(?<![\w.-])([12])x (?=a |per |every |each )"
+)
+_FORTNIGHT: Final = compile_late(r"\b(once (?:a|every) |every )?(?:a )?fortnight\b")
+_BELOW_ZERO: Final = compile_late(r"\bminus (?=\d)")
 _SCIENTIFIC: Final = compile_late(
     r"(?<![\d.,])(\d++(?:\.\d++)?)\s?(?:x|×|·|\\times)\s?10\s?\^\{?([-\u2212]?\d{1,2})\}?"
     r"(?:\s?(?:/|per )\s?(?:l\b|lit(?:re|er)\b))?"
@@ -217,6 +222,9 @@ _DEGREES: Final = compile_late(
 def spell_quantities(text: str) -> str:
     """Return the text with symbols, scales, times, dates and fractions in words and numbers."""
     text = _SPEED.sub(lambda match: "mph" if match[1] else "m/s" if match[2] else "km/h", text)
+    text = _TIMES.sub(lambda match: "twice" if (match[1] or match[2]) in {"2", "two"} else "once", text)
+    text = _FORTNIGHT.sub(lambda match: f"{'every ' if match[1] else ''}2 weeks", text)
+    text = _BELOW_ZERO.sub("-", text)
     text = _SQUARE_METRES.sub(" sqm", _KWH.sub(" kwh", text))
     text = _AND_A_HALF.sub(_write_and_a_half, text)
     text = _PART_OF.sub(lambda match: f"{_PARTS_OF[match[1][0]]} {match[2]}", text)

@@ -16,7 +16,7 @@ from bookwheel.text import lexicon
 from bookwheel.text.normalization import find_words, simplify, words
 from bookwheel.text.remarks import declines
 
-_YES: Final = frozenset({"yes", "yeah", "yep", "correct", "true", "indeed", "affirmative", "right"})
+_YES: Final = lexicon.words("yes yeah yep sure correct true indeed affirmative right")
 _NO: Final = frozenset({"no", "nope", "incorrect", "false", "negative", "wrong"})
 _CHINESE_YES: Final = re.compile(
     r"^(?:答案[是为]?[:：“\"]?)?(?:是的|是|对|对的|正确|没错|有|会|能|可以|支持|允许|需要|行|(?:能|可以)[\u3400-\u9fff])"
@@ -43,7 +43,7 @@ _AGREES: Final = re.compile(
 )
 _SHORT: Final = re.compile(
     r"^\W*(?:it|he|she|they|there|we|you|i)\s(?:is|was|are|were|(did|does|do)|has|have|had|can|could|will|would|may)"
-    r"(\snot|n['’]t)?(?:\W*$|[.;:—–,](?!\s(?:but|though|however|not)\b)|(?(1)\s(?:in|on|at|by|for|so|after|before)\b|(?!)))",
+    r"(\snot|n['’]t)?(?:\W*$|[.;:—–,](?!\s(?:(?:but|though|however)\s)?(?:not|only)\b)|(?(1)\s(?:in|on|at|by|for|so|after|before)\b|(?!)))",
     re.IGNORECASE,
 )
 _DISAGREES: Final = re.compile(
@@ -56,7 +56,7 @@ _TIE: Final = re.compile(r"\b(?:the same|equally|equal|neither|tied|as \w+ as)\b
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|[\n。！？；;]+")
 _ASKS: Final = re.compile(r"[?？]\W*$")
 _CONCLUSION: Final = re.compile(
-    r"\b(?:so|therefore|thus|hence|consequently|in conclusion|overall|the answer is|meaning|which means)\b|"
+    r"\b(?:so(?! long as)|therefore|thus|hence|consequently|in conclusion|overall|the answer is|meaning|which means)\b|"
     r"因此|所以|故|答案是",
     re.IGNORECASE,
 )
@@ -70,15 +70,22 @@ _DENIED: Final = re.compile(
 )
 _AFFIRMED: Final = re.compile(r"\b(?:both|the same|same|also|as well|each|share)\b|都|均|相同|一样", re.IGNORECASE)
 _FORBIDS: Final = re.compile(
-    r"\b(?:prohibit\w*|forbid\w*|forbidden|banned|bans?|exclud\w+|ruled out|prevent\w*|illegal|impossible)\b|禁止|不得",
+    r"\b(?:prohibit\w*|forbid\w*|forbidden|banned|bans?|exclu\w+|ruled out|prevent\w*|illegal|impossible|unchanged|"
+    r"non-?\w+able|out of (?:order|use|stock|service)|on top)\b|禁止|不得",
     re.IGNORECASE,
 )
 _EXCEPTION: Final = re.compile(r",? but not\b.*", re.IGNORECASE | re.DOTALL)
 _CONDITION: Final = re.compile(r"(?<=\w),? (?:provided|so long as|as long as|unless|if)\b.*", re.IGNORECASE | re.DOTALL)
 _PERMITS: Final = lexicon.words("may can permitted allowed welcome")
 _SAYS: Final = re.compile(r"\b(yes|no)\b(?=\W*$|\s*[,.;:!\n\"”*])", re.IGNORECASE)
+_CHINESE_OPPOSITES: Final = (
+    ("营业|开放|开门|开馆", "闭馆|闭店|休息|停业|关门|歇业"),
+    ("包|含", "另付|另计|另算|另收|额外|自理"),
+    ("免费", "收费|付费"),
+    ("成功|通过", "失败|否决"),
+)
 _BOTH: Final = re.compile(r"\b(?:both|the same|same)\b", re.IGNORECASE)
-_CONTRAST: Final = re.compile(r"\b(?:while|whereas|but)\b", re.IGNORECASE)
+_CONTRAST: Final = re.compile(r"\b(?:while|whereas|but|only)\b", re.IGNORECASE)
 _CLAUSE: Final = re.compile(r"[;\n；。，]|,(?=[\u3400-\u9fff])|(?<=[.!?])\s")
 _OPTIONS: Final = re.compile(
     r"(?:between|[,:，：]|\b(?:is|was|are|were|did|does|has)\b)\s*"
@@ -108,6 +115,12 @@ _SCALE: Final = {
 }
 
 
+_BRIEF: Final = re.compile(
+    r"\W*(?:(?:it|he|she|they)(?:['’]s|\s(?:is|was|are|were|has|have|had))?(?:\s(?:been|be|already|now|all))*\s)?"
+    r"(\w{4,})(?=\W*$|[.,;:!–—]|\s(?:in|on|at|by|for|with|from|to|until|since|after|before|and|but|as|\w+ly)\b)",
+    re.IGNORECASE,
+)
+_CAPITALS: Final = re.compile(r"(?<!^)\b[A-Z]\w+")
 _PRONOUNS: Final = frozenset({"it", "them", "this", "that", "him"})
 _THAN: Final = frozenset({"than", "before", "after"})
 _ASKING: Final = lexicon.words("may allow permit") | lexicon.CJK_FUNCTION | {*"可以能允许支持需要有已"}
@@ -213,10 +226,15 @@ def _weigh_clause(decisive: str, text: str, question: str) -> bool | None:
     exception = _EXCEPTION.search(decisive)
     if exception and _find_asked(decisive[: exception.start()]) == _find_asked(question):
         decisive = decisive[: exception.start()]
-    is_split = _BOTH.search(question) and _CONTRAST.search(text) and not _BOTH.search(text)
-    if is_split or _DENIED.search(decisive) or (_FORBIDS.search(decisive) and not _FORBIDS.search(question)):
+    is_split = _BOTH.search(question) and not _BOTH.search(text)
+    if (
+        (is_split and (_CONTRAST.search(text) or has_opposite(words(text), words(question), strictly=False)))
+        or _DENIED.search(decisive)
+        or (_FORBIDS.search(decisive) and not _FORBIDS.search(question))
+    ):
         return False
-    if has_opposite(words(decisive), words(question)):
+    is_opposite = any(re.search(one, question) and re.search(other, decisive) for one, other in _CHINESE_OPPOSITES)
+    if is_opposite or has_opposite(words(decisive), lexicon.join_phrases(words(question))):
         return False
     affirms = _AFFIRMED.search(decisive) and (_BOTH.search(question) or not _BOTH.search(decisive))
     return True if affirms or _restates(decisive, question) else None
@@ -231,7 +249,8 @@ def _choose_clause(text: str, question: str) -> str:
 
 
 def _find_asked(text: str) -> set[str]:
-    return lexicon.find_content(words(text)) - _ASKING
+    content = (word for word in lexicon.join_phrases(words(text)) if word not in lexicon.FUNCTION_WORDS)
+    return {*lexicon.list_meanings(content)} - _ASKING
 
 
 def _restates(statement: str, question: str) -> bool:
@@ -240,15 +259,26 @@ def _restates(statement: str, question: str) -> bool:
     if len(than) == 2 and not than[0] & than[1] - lexicon.FUNCTION_WORDS:  # noqa: PLR2004 - "A than B" against "B than A"
         return False
     asked, said = _find_asked(question), _find_asked(statement)
-    if len(said) > 1 and said <= asked:
+    if (len(said) > 1 and said <= asked) or _answers_briefly(statement, question):
         return True
     count = len(asked & said)
     # "Tom sold it to Ada", of the red house, but "It covers fire damage" says nothing of water damage.
     row = set(words(statement)[1:])
-    permits = bool(_PERMITS & row and {*_PERMITS, *_ASKING} & {*words(question)})
+    permits = bool(_PERMITS & row and "only" not in words(statement) and {*_PERMITS, *_ASKING} & {*words(question)})
     is_most = count + permits + bool(_PRONOUNS & row) >= _SHARE_ASKED * len(asked)
     is_referred = count + 1 == len(asked) and bool(_PRONOUNS & set(words(statement)))
-    return len(asked) >= _LEAST_ASKED and count > 1 and (is_most or is_referred)
+    return len(asked) >= _LEAST_ASKED and count + permits > 1 and (is_most or is_referred)
+
+
+def _answers_briefly(statement: str, question: str) -> bool:
+    """Return whether a statement only says what is asked, or says it of an "it": "Included.", "It passed."."""
+    found = _BRIEF.match(statement)
+    names = {word.casefold() for word in _CAPITALS.findall(question)}
+    asked = {lexicon.stem(word) for word in words(question) if word not in names | lexicon.FUNCTION_WORDS}
+    if not found:
+        return False
+    said = lexicon.stem(found[1].casefold())
+    return said in asked or (found[1].endswith("ed") and f"{said}abl" in asked)
 
 
 def picks_gold(answer: str, golds: Sequence[str], question: str) -> bool:

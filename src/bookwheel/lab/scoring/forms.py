@@ -64,7 +64,8 @@ _TITLES: Final = lexicon.words(
 _SHORT_TITLES: Final = {"dr": "doctor", "prof": "professor", "cllr": "councillor", "rev": "reverend", "capt": "captain"}
 _WHO: Final = re.compile(
     r"\b(?:who|whom|whose|(?:what|which)(?: \w+){0,3} (?:actor|actress|author|role|character|singer|player|person|"
-    r"artist|writer|director|king|queen|president|officer|politician|comedian|novelist|composer))\b",
+    r"artist|writer|director|king|queen|president|officer|politician|comedian|novelist|composer|child|children|members?|"
+    r"workers?|employees?|tenants?|witness|witnesses|guests?|speakers?|students?|teachers?|traders?|candidates?))\b",
     re.IGNORECASE,
 )
 

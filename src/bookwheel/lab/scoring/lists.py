@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import Final
 
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
-from bookwheel.lab.scoring.forms import list_forms
+from bookwheel.lab.scoring.forms import list_forms, names_person
 from bookwheel.lab.scoring.paraphrases import says_again
 from bookwheel.lab.scoring.score import NOTHING, Score
 from bookwheel.text import lexicon
@@ -32,7 +32,7 @@ _ONLY: Final = re.compile(r"^\W*(?:only|just)\b[^.;,\n]*", re.IGNORECASE)
 _BULLET: Final = re.compile(r"^\s*(?:[-*•·]|\(?\d{1,2}[.):]|\d{1,2}\.\s)\s*")
 # The names of the columns, and the line below them.
 _HEADER: Final = re.compile(r"^\|.*\|\s*\n\|[-| :]+\|\s*$", re.MULTILINE)
-_INTRODUCTION: Final = re.compile(r"^[^:：\n]{0,200}[:：]\s*")
+_INTRODUCTION: Final = re.compile(r"^[^:：\n]{0,200}[:：](?!\d)\s*")
 # "… Linz, Graz and the Bo mill.": what follows two golds and an "and", up to the end of the sentence.
 _TAIL: Final = re.compile(
     rf"{_MARK}(?:,\s(?:(?:an?|the)\s)?|、){_MARK}(?:,?\sand\s(?:(?:an?|the)\s)?|、)"
@@ -54,11 +54,11 @@ _TWO: Final = 2
 _MOST_EXTRA: Final = 3
 
 
-def share_of(answer: str, golds: Sequence[str]) -> Score:
+def share_of(answer: str, golds: Sequence[str], question: str = "") -> Score:
     """Score the share of the golds that stand in the answer; other words around them cost nothing."""
     if not words_with_articles(answer):
         return NOTHING
-    spelled = _spell(golds)
+    spelled = _spell(golds, answer, question)
     parts = {
         gold: float(asserts_any(answer, spelled[gold], alone=False) is not None or says_again(answer, gold))
         for gold in golds
@@ -67,15 +67,15 @@ def share_of(answer: str, golds: Sequence[str]) -> Score:
     return Score(score=count / len(parts) if parts else 0.0, reason=f"holds {count} of {len(parts)}", parts=parts)
 
 
-def all_of(answer: str, golds: Sequence[str]) -> Score:
+def all_of(answer: str, golds: Sequence[str], question: str = "") -> Score:
     """Score 1 when every gold stands in the answer, and a list names nothing else."""
-    share = share_of(answer, golds)
+    share = share_of(answer, golds, question)
     reason = share.reason
     is_whole = share.score == 1
     if is_whole and len(golds) > 1:
         if _lists_some(answer, golds):
             is_whole, reason = False, f"{reason}, and says it of some only"
-        elif extra := _find_extra(answer, golds):
+        elif extra := _find_extra(answer, golds, question):
             is_whole, reason = False, f'{reason}, and names "{extra}" too'
     return Score(score=float(is_whole), reason=reason, parts=share.parts)
 
@@ -93,9 +93,9 @@ def _lists_some(answer: str, golds: Sequence[str]) -> bool:
     return extra[0] <= 1 and extra[-1] >= _TWO and not any(set(clauses[0][1]) & set(named) for _, named in clauses[1:])
 
 
-def _find_extra(answer: str, golds: Sequence[str]) -> str:
+def _find_extra(answer: str, golds: Sequence[str], question: str) -> str:
     """Return an item that is no gold: at the end of a list, or anywhere where the answer is nothing but a list."""
-    spelled = _spell(golds)
+    spelled = _spell(golds, answer, question)
     tail = _TAIL.search(_mark_golds(answer, spelled))
     if tail and _is_item(tail[1], golds):
         return tail[1]
@@ -128,13 +128,14 @@ def _find_held(text: str, spelled: Mapping[str, Sequence[str]]) -> list[str]:
     ]
 
 
-def _spell(golds: Sequence[str]) -> dict[str, list[str]]:
+def _spell(golds: Sequence[str], answer: str = "", question: str = "") -> dict[str, list[str]]:
     """Return the forms of each gold: a headache is headaches too, and red and blue doors are red doors."""
     rows = [gold.split() if gold.isascii() else [*gold] for gold in golds]
     # One sign is no name: 李明 and 王明 share nothing.
     least = 1 if all(gold.isascii() or gold[-1] in _HAN_HEADS for gold in golds) else _TWO
     is_shared = len({tuple(row[-1:]) for row in rows}) == 1 and len(golds) > 1 and all(len(row) > least for row in rows)
-    spelled = {gold: [gold, *list_forms(gold)] for gold in golds}
+    names = {gold: names_person(answer, gold, question) or gold for gold in golds}
+    spelled = {gold: [*dict.fromkeys((gold, names[gold], *list_forms(gold)))] for gold in golds}
     for gold, row in zip(golds, rows, strict=True):
         if _PLAIN.fullmatch(gold):
             spelled[gold].append(gold.removesuffix("s") if gold[-1] == "s" else f"{gold}s")

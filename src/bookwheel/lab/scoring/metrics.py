@@ -17,6 +17,7 @@ For `exact`, `contains`, `choice` and `f1` the golds are alternatives and any of
 and `set_f1` they are the values that were asked for together. An empty answer scores 0 in every metric.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -177,6 +178,7 @@ _FINAL: Final = re.compile(
     r"(?<=[。，；])(?:不对|更正)[，:：]",
     re.IGNORECASE,
 )
+_FENCE: Final = re.compile(r"^\s*```\w*\n|\n```\s*$")
 # Markdown that crosses out, and a number between the signs of LaTeX; "\\_" is a plain "_".
 _STRUCK: Final = re.compile(r"~~[^~\n]*~~")
 _PRICED: Final = re.compile(r"\$(\d[\d.,]*)\$")
@@ -198,6 +200,8 @@ _OURS: Final = METRICS.keys() - PUBLISHED.keys() - VISUAL.keys()
 _WITH_QUESTION: Final[Mapping[str, QuestionMetric]] = {
     "contains": contains,
     "choice": choice,
+    "all_of": all_of,
+    "share_of": share_of,
     "slidevqa_f1": slidevqa_f1,
     "slidevqa_em": slidevqa_em,
 }
@@ -226,7 +230,28 @@ def take_final(answer: str) -> str:
         return _LATEX_SIGN.sub(lambda match: match[1] or " ", _LATEX_TEXT.sub(r"\1", boxed[-1]))
     answer = _PRICED.sub(r"\1", _STRUCK.sub("", answer)).replace("\\_", "_")
     final = next(reversed(list(_FINAL.finditer(answer))), None)
-    return answer[final.end() :] if final and answer[final.end() :].strip(" *_\n") else answer
+    return _open_object(answer[final.end() :] if final and answer[final.end() :].strip(" *_\n") else answer)
+
+
+def _open_object(answer: str) -> str:
+    """Return the values of an answer in JSON, a line each, with their names where there are several."""
+    bare = _FENCE.sub("", answer).strip()
+    if bare[:1] not in {"{", "["}:
+        return answer
+    try:
+        value = json.loads(bare)
+    except (ValueError, RecursionError):
+        return answer
+    if isinstance(value, dict) and len(value) == 1:
+        value = next(iter(value.values()))
+    if isinstance(value, dict):
+        return "\n".join(f"{name}: {_write_value(one)}" for name, one in value.items())
+    return "\n".join(f"- {_write_value(one)}" for one in value) if isinstance(value, list) else _write_value(value)
+
+
+def _write_value(value: object) -> str:
+    plain = {None: "unknown", True: "yes", False: "no"}
+    return plain[value] if value is None or isinstance(value, bool) else str(value)
 
 
 def list_metrics() -> list[str]:

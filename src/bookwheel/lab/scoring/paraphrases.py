@@ -37,7 +37,7 @@ _WAYS: Final = (
     *(("to", "from"), ("with", "without"), ("before", "after"), ("over", "under"), ("above", "below"), ("into", "out")),
     *(("for", "against"), ("inside", "outside"), ("up", "down"), ("more", "less"), ("his", "her")),
 )
-_PREPOSITIONS: Final = frozenset(word for pair in _WAYS for word in pair) | {"by", "of"}
+_PREPOSITIONS: Final = frozenset(word for pair in _WAYS for word in pair) | {"of"}
 _OWNED: Final = lexicon.words("a an the his her its their your our my")
 _LIGHT: Final = lexicon.AUXILIARIES | _OWNED
 # "The weir on the Ouse" is the Ouse weir; a glass of wine is no wine glass.
@@ -51,7 +51,7 @@ _CHINESE_DENIALS: Final = frozenset("不没未无非")
 
 def says_again(answer: str, gold: str, question: str = "") -> bool:
     """Return whether a sentence of the answer says what the gold does."""
-    part, asked = words(gold), words(question)
+    part, asked = lexicon.join_phrases(words(gold)), words(question)
     if _ASKS_WHY.search(question) and not gold.isascii():
         return any(_gives_reason(words(said), part) for said in list_sentences(answer))
     wanted = _list_content(part)
@@ -61,7 +61,7 @@ def says_again(answer: str, gold: str, question: str = "") -> bool:
     is_quantity = all(word[0].isdigit() or word in UNITS for word in part)
     if len(wanted) < _TWO or is_quantity or gold[:1].isupper() or not gold.isascii() or lexicon.MONTHS & {*part}:
         return False
-    runs = [_find_runs(split_clauses(gold), is_before=is_before) for is_before in (False, True)]
+    runs = [_find_runs(lexicon.join_phrases(split_clauses(gold)), is_before=is_before) for is_before in (False, True)]
     for row in _list_rows(answer):
         said = [word for word in row if word not in ARTICLES | {BREAK}]
         is_said = _follows(_list_content(said), wanted, between=int(len(wanted) > _THREE))
@@ -142,7 +142,10 @@ def _add_run(runs: list[tuple[str, list[str]]], run: Sequence[str], between: Seq
     if runs and (is_part or is_said):
         runs[-1] = (runs[-1][0], found + runs[-1][1])
     else:
-        runs.append((next((word for word in between[::-1] if word in _PREPOSITIONS), ""), found))
+        # "Next to" is a side, and no way.
+        is_side = bool(_SIDES.keys() & {*between})
+        way = next((word for word in between[::-1] if word in _PREPOSITIONS), "")
+        runs.append(("" if is_side else way, found))
 
 
 def _has_runs(said: Sequence[tuple[str, list[str]]], wanted: Sequence[tuple[str, list[str]]]) -> bool:
@@ -183,8 +186,9 @@ def _has_agent(row: Sequence[str]) -> bool:
 
 def _gives_reason(said: Sequence[str], part: Sequence[str]) -> bool:
     """Return whether a Chinese sentence has the signs of a reason in their order, close together."""
-    wanted, row = ([sign for sign in one if not sign.isascii()] for one in (part, said))
-    wanted = [sign for sign in wanted if sign not in lexicon.CJK_FUNCTION]
+    wanted, row = (
+        [sign for sign in one if not sign.isascii() and sign not in lexicon.CJK_FUNCTION] for one in (part, said)
+    )
     for start in (at for at, sign in enumerate(row) if sign == wanted[0] and len(wanted) > _THREE):
         end = start
         for sign in wanted:

@@ -90,7 +90,11 @@ _OPPOSITES: Final = tuple(
         "longest|shortest",
         "earliest|latest",
         "most|least fewest",
-        "include|separate separately extra exclude",
+        "include|separate separately extra exclude exclusive",
+        "pass succeed|fail",
+        "carry pass|defeat fall",
+        "positive|negative",
+        "change rise raise increase|same unchanged",
     )
     for sides in [[frozenset(map(lexicon.stem, side.split())) for side in pair.split("|")]]
     for one, other in (sides, sides[::-1])
@@ -157,10 +161,16 @@ def split_beside(row: Sequence[str], start: int, end: int) -> tuple[list[str], l
     return before, list(takewhile(BREAK.__ne__, row[end:]))
 
 
-def has_opposite(clause: Sequence[str], asked: Sequence[str]) -> bool:
-    """Return whether the clause says the opposite of what is asked: of the arrival, where the departure is."""
+def has_opposite(clause: Sequence[str], asked: Sequence[str], *, strictly: bool = True) -> bool:
+    """Return whether the clause says the opposite of what is asked: of the arrival, where the departure is.
+
+    Strictly, it does not say what is asked beside it.
+    """
     said, wanted = ({lexicon.stem(word) for word in row} for row in (clause, asked))
-    return any(one & wanted and not other & wanted and other & said and not one & said for one, other in _OPPOSITES)
+    return any(
+        one & wanted and not other & wanted and other & said and not (strictly and one & said)
+        for one, other in _OPPOSITES
+    )
 
 
 def _is_other_role(before: Sequence[str], asked: Sequence[str]) -> bool:

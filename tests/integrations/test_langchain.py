@@ -47,8 +47,10 @@ def test_a_runnable_reads_and_composes(book: Path, options: dict) -> None:
     assert "Gulls" in what
 
 
-def test_a_runnable_tells_what_comes_out() -> None:
-    schema = reading_runnable().get_output_schema().model_json_schema()
+def test_a_runnable_tells_what_goes_in_and_what_comes_out() -> None:
+    runnable = reading_runnable()
+    assert set(runnable.get_input_jsonschema()["$defs"]["Question"]["required"]) == {"source", "question"}
+    schema = runnable.get_output_schema().model_json_schema()
     assert {"answer", "claims", "evidence"} <= schema["$defs"]["Reading"]["properties"].keys()
 
 

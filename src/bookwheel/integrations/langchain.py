@@ -8,11 +8,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict, cast
+from typing import Any, cast
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.tools import StructuredTool, ToolException
+from typing_extensions import TypedDict
 
 from bookwheel.api import aread, read
 from bookwheel.arguments import Source
@@ -33,7 +34,6 @@ class Question(TypedDict):
 def reading_runnable(**options: Any) -> Runnable[Question, Reading]:
     """Return a Runnable from {"source", "question"} to a Reading."""
 
-    # LangChain makes the schema of the output by these annotations.
     def run(inputs: Question) -> Reading:
         reading: Reading = read(_convert_source(inputs["source"]), inputs["question"], **options)
         return reading
@@ -42,7 +42,8 @@ def reading_runnable(**options: Any) -> Runnable[Question, Reading]:
         reading: Reading = await aread(_convert_source(inputs["source"]), inputs["question"], **options)
         return reading
 
-    return RunnableLambda(run, arun, name="bookwheel")
+    # By these, and not by annotations, which are text here, LangChain makes its schemas.
+    return RunnableLambda(run, arun, name="bookwheel").with_types(input_type=Question, output_type=Reading)
 
 
 def reading_tool(source: Any, *, about: str, name: str = "read_document", **options: Any) -> StructuredTool:

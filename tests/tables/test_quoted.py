@@ -48,6 +48,13 @@ def test_a_name_is_that_of_the_thing_that_is_asked_for() -> None:
     assert find(chinese, "每艘船：名称，船型，费用")[0] == ("白鹭", "单人艇", "40元")
 
 
+def test_what_stands_first_under_no_name_is_what_the_rows_are_called() -> None:
+    boats = "| | Price | Class |\n|---|---|---|\n| Otter | £48 | B |\n| Heron | £36 | C |\n"
+    assert find(boats, "every boat: name, price") == [("Otter", "£48"), ("Heron", "£36")]
+    crew = "| | Role | Since |\n|---|---|---|\n| Ada Quill | keeper | 2019 |\n| Tom Rook | cooper | 2020 |\n"
+    assert find(crew, "every person: owner, role") == [("Ada Quill", "keeper"), ("Tom Rook", "cooper")]
+
+
 def test_a_line_that_names_the_columns_is_no_row() -> None:
     masters = "Boat | Master\nWren | Ada\nTern | Bo\nSwan | Cy\n"
     assert find(masters, "every boat: boat, master") == [("Wren", "Ada"), ("Tern", "Bo"), ("Swan", "Cy")]

@@ -4,7 +4,7 @@
     header   No.          Action             Owner             Due              Net
              no word is shared, but Owner is a person, Due a deadline, Net an amount, and Action a task
 
-    every boat: name     Boat | Class: the name of a boat stands under Boat
+    every boat: name     Boat | Class: the name of a boat stands under Boat, or first under no name
 
 The names' own words come first, then what the names stand for, then what the cells are: dates, numbers, words.
 """
@@ -56,6 +56,8 @@ def map_columns(
     cells = [[row[at] for row in rows if row[at]] for at in range(len(names))]
     found = _match_words(columns, names)
     of_thing = [at for at, name in enumerate(names) if find_stems(name) & find_stems(thing)]
+    is_headless = bool("".join(names).strip()) and not names[0].strip()
+    of_thing += [0] if is_headless else []
 
     def find_thing(column: Column, _names: Sequence[str], free: Sequence[int]) -> int | None:
         return next((at for at in of_thing if at in free), None) if _OF_NAMES.fullmatch(column.name) else None
@@ -70,8 +72,9 @@ def map_columns(
     left = [at for at, one in enumerate(columns) if one.kind is Kind.TEXT and at not in found]
     free = [at for at in range(len(names)) if at not in found.values()]
     free = [at for at in free if left and _suits(columns[left[0]], names[at], cells[at])]
-    # What is left of words is what a row is about, and nobody's name.
-    if len(left) == 1 and free and not OF_PEOPLE.search(columns[left[0]].name):
+    # What is left of words is what a row is about, and nobody's name, unless it stands first without a name.
+    is_first = is_headless and free[:1] == [0]
+    if len(left) == 1 and free and (is_first or not OF_PEOPLE.search(columns[left[0]].name)):
         found[left[0]] = free[0]
     return found
 

@@ -13,9 +13,8 @@ from bookwheel.reading.ways.passages import GAP
 from bookwheel.reading.ways.question_scorer import SURE, is_label
 from bookwheel.tables.columns import NUMBER, Column, Kind
 from bookwheel.tables.headers import CURRENCY, OF_COUNTS, OF_PEOPLE, map_columns
-from bookwheel.text import lexicon
 from bookwheel.text.cells import read_row
-from bookwheel.text.numbers import place_dates
+from bookwheel.text.numbers import place_dates, place_days
 from bookwheel.types import Usage
 
 if TYPE_CHECKING:
@@ -90,11 +89,6 @@ _QUANTITY: Final = re.compile(
     rf"{CURRENCY}?\s?{NUMBER.pattern}(?:\s?(?:(?:million|billion)\b|[百千万亿]))?(?:\s?(?:{CURRENCY}|%|{_MONEY_WORDS}))?"
 )
 _MONEY: Final = re.compile(rf"{CURRENCY}|{_MONEY_WORDS}")
-_MONTH: Final = rf"(?:{'|'.join(lexicon.MONTH_NAMES)})"
-_DAY: Final = re.compile(
-    rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\b|\b{_MONTH} \d{{1,2}}\b|\d{{1,2}}月\d{{1,2}}[日号]", re.IGNORECASE
-)
-"""A day whose year the sentence leaves open."""
 
 
 def fill_cells(unit: Unit, columns: Sequence[Column]) -> tuple[str | None, ...]:
@@ -117,7 +111,7 @@ def fill_cells(unit: Unit, columns: Sequence[Column]) -> tuple[str | None, ...]:
 
 def find_value(text: str, column: Column) -> str | None:
     dates = [(start, end) for start, end, _ in place_dates(text)]
-    dates += [found.span() for found in _DAY.finditer(text) if not any(a <= found.start() < b for a, b in dates)]
+    dates += [(start, end) for start, end, _ in place_days(text) if not any(a <= start < b for a, b in dates)]
     if column.kind is Kind.DATE:
         return next((text[start:end] for start, end in sorted(dates)), None)
     if column.kind is Kind.NUMBER:

@@ -14,7 +14,7 @@ from bookwheel.errors import InputError
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.reading.ways.registry import load_spec
 from bookwheel.tables.api import load_table
-from bookwheel.views.verdicts import asks_for_list
+from bookwheel.text.questions import asks_for_list
 
 
 def test_segments_side_by_side_find_the_same_rows_in_the_documents_order(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ character) are stored apart from the text, and each reading refers to those it b
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 import zlib
@@ -27,7 +26,7 @@ from bookwheel.journal.originals import (
     load_picture,
     pictures_from_rows,
 )
-from bookwheel.journal.tables import IS_SOUND, from_json, load_text, store_text, to_json
+from bookwheel.journal.tables import IS_SOUND, digest, from_json, load_text, store_text, to_json
 from bookwheel.picture import Picture
 from bookwheel.text.lines import find_lines, has_lines
 from bookwheel.types import Document, DocumentInfo, Part
@@ -69,6 +68,8 @@ class SpooledDocument:
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY, dir=str(journal.parent))  # noqa: SIM115
         self._sizes: list[tuple[int, int]] = []
         """Characters and compressed bytes of each piece."""
+        import hashlib
+
         sha = hashlib.sha256()
         try:
             for piece in self._pieces(document):
@@ -236,7 +237,7 @@ class StoredDocument:
     def load_original(self, original: Original) -> bytes:
         query = "SELECT content FROM original_pieces WHERE original = ? ORDER BY number"
         content = b"".join(piece for (piece,) in self._reader.fetch_all(query, (original.row,)))
-        if hashlib.sha256(content).hexdigest() != original.sha256:
+        if digest(content) != original.sha256:
             raise JournalError(
                 f"the file {original.source} is damaged or gone in the journal {self._reader.path}; its text is kept "
                 f"apart from it: ask about the file again to keep it anew"
@@ -300,7 +301,7 @@ class StoredDocument:
 
 
 def _hash_places(places: list[Place]) -> str:
-    return hashlib.sha256(json.dumps(places).encode()).hexdigest()
+    return digest(json.dumps(places))
 
 
 def _damage_error(what: str, path: Path) -> JournalError:

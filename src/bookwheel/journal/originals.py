@@ -7,7 +7,6 @@ it shows, and its bytes stand once, by their SHA-256.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
 from collections.abc import Iterable
@@ -17,7 +16,7 @@ from typing import Any, Final
 
 from bookwheel.errors import JournalError
 from bookwheel.journal.access import ReadPool
-from bookwheel.journal.tables import from_json, load_text, store_text, to_json
+from bookwheel.journal.tables import digest, from_json, load_text, store_text, to_json
 from bookwheel.picture import Picture, PictureLine, is_picture
 
 MOST_BYTES: Final = 64 << 20
@@ -54,7 +53,7 @@ def insert_originals(connection: sqlite3.Connection, document: int, files: Itera
             continue
         if not content:
             continue
-        values = (document, store_text(source), len(content), hashlib.sha256(content).hexdigest())
+        values = (document, store_text(source), len(content), digest(content))
         query = "INSERT OR IGNORE INTO originals (document, source, bytes, sha256) VALUES (?, ?, ?, ?) RETURNING id"
         if row := connection.execute(query, values).fetchone():
             pieces = (content[at : at + _BLOCK] for at in range(0, len(content), _BLOCK))
@@ -130,7 +129,7 @@ def pictures_from_rows(rows: Iterable[tuple[Any, ...]]) -> tuple[Picture, ...]:
 def load_picture(reader: ReadPool, sha256: str) -> bytes:
     """Return a picture's bytes. Raise JournalError where they are damaged or gone."""
     row = reader.fetch_one("SELECT content FROM pictures WHERE sha256 = ?", (sha256,))
-    if row is None or hashlib.sha256(row[0]).hexdigest() != sha256:
+    if row is None or digest(row[0]) != sha256:
         raise JournalError(
             f"a picture is damaged or gone in the journal {reader.path}; the document's words are kept apart from it: "
             f"ask about the file again to keep it anew"

@@ -18,7 +18,6 @@ from bookwheel.flags import Flag
 from bookwheel.journal.tables import from_json, load_text, store_text, to_json
 from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import Plan
-from bookwheel.record import findings_to_json
 from bookwheel.schema import from_plain, list_makers, make_fields, read_hints, to_plain
 from bookwheel.types import Answer, Conversation, DocumentInfo, Finish, Memory, Reading, Reply, Step, TokenRecord, Usage
 
@@ -167,6 +166,8 @@ FIXED_COLUMNS: Final = 8
 
 def step_to_row(step: Step, *, follows: bool) -> tuple[Any, ...]:
     """Return the row of a step. With `follows`, omit the memory before: it is the last step's."""
+    from bookwheel.record import findings_to_json
+
     before = (None, None) if follows else (store_text(step.before.text), step.before.tokens)
     found = findings_to_json(step)
     return STEPS.to_row(step, before=before[0], before_tokens=before[1], findings=to_json(found) if found else None)

@@ -38,7 +38,6 @@ from bookwheel.journal.readings import (
     parse_row,
 )
 from bookwheel.journal.rows import ADDRESS, FIXED_COLUMNS, PLAN, READINGS, reading_to_row
-from bookwheel.journal.shelf import Shelf
 from bookwheel.journal.tables import IS_SOUND, from_json, store_text, to_json
 from bookwheel.models.registry import ModelAddress
 from bookwheel.types import Memory, Reading, Status, Step, Usage
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from bookwheel.journal.kept_rows import KeptRows
     from bookwheel.journal.memories import MemoryTables
     from bookwheel.journal.search import SearchHit
+    from bookwheel.journal.shelf import Shelf
     from bookwheel.plan import Plan
     from bookwheel.types import Document
 
@@ -105,6 +105,8 @@ class Journal:
 
     @property
     def shelf(self) -> Shelf:
+        from bookwheel.journal.shelf import Shelf
+
         return Shelf(self._reader, self._writer)
 
     def row_edits(self, reading: str) -> list[tuple[str, tuple[str | None, ...] | None]]:

@@ -9,7 +9,6 @@ A new version is one more script in `MIGRATIONS`; the file's `user_version` coun
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import struct
@@ -136,6 +135,8 @@ def from_json(value: str | bytes) -> Any:
 
 def digest(text: str | bytes) -> str:
     """Return the SHA-256 of a text, as SQLite stores it or as it is."""
+    import hashlib  # brings OpenSSL, which `bookwheel list` and `show` need not wait for
+
     content = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     return hashlib.sha256(content).hexdigest()
 

@@ -10,7 +10,6 @@ column, and which figures are compared where the most or the least is asked for.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, lru_cache
@@ -54,6 +53,8 @@ class AnswerKind(StrEnum):
 @cache
 def _load_table() -> Mapping[AnswerKind, Mapping[str, str]]:
     """Return what the table of kinds says of each, in its order."""
+    import tomllib
+
     table = tomllib.loads((PACKAGE / "text" / "kinds.toml").read_text(encoding="utf-8"))
     parts: dict[str, str] = {}
 

@@ -9,7 +9,6 @@ from typing import Any, Final, Protocol
 
 from bookwheel.claims import Claim, Evidence, Fit, Verdict
 from bookwheel.flags import Flag
-from bookwheel.text.questions import asks_for_list, find_counted
 from bookwheel.types import Reading
 
 
@@ -163,6 +162,9 @@ def describe_unseen(reading: Reading) -> str:
 
 def _advise_table(reading: Reading) -> str:
     """Return how to get every item where a question asks for a list; empty where one memory holds the answer well."""
+    # Its patterns take longer to import than the reading takes to be shown.
+    from bookwheel.text.questions import asks_for_list
+
     # Who quotes shows a few passages, even of one section.
     is_one_call = reading.way == "whole" or (len(reading.steps) <= 1 and reading.way != "quotes")
     if "collect" in reading.way or is_one_call or _is_looked_up(reading) or not asks_for_list(reading.question):
@@ -181,6 +183,7 @@ def _advise_table(reading: Reading) -> str:
 
 def _tells_count(reading: Reading) -> bool:
     """Return whether a passage has the number that a question wants, with what it counts: then nothing is counted."""
+    from bookwheel.text.questions import find_counted
     from bookwheel.verdict.parsing import parse
 
     counted = find_counted(reading.question)

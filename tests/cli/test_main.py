@@ -69,8 +69,8 @@ def test_what_needs_no_parser_does_not_wait_for_its_import(ask, words: list[str]
     loaded = loaded_after(f"from bookwheel.cli.main import main\ntry: main({words})\nexcept SystemExit: pass\nprint()")
     assert "bookwheel.journal" in loaded
     assert not loaded & {"argparse", "bookwheel.cli.options"}
-    # What sorts a shelf, takes checksums and reads TOML would be a tenth of `show`.
-    assert not loaded & {"bookwheel.journal.shelf", "_hashlib", "tomllib"}
+    # What sorts a shelf and reads TOML would be a tenth of `show`.
+    assert not loaded & {"bookwheel.journal.shelf", "tomllib"}
 
 
 def test_an_option_in_the_place_of_a_reading_is_no_reading(run, ask) -> None:

@@ -135,7 +135,7 @@ def from_json(value: str | bytes) -> Any:
 
 def digest(text: str | bytes) -> str:
     """Return the SHA-256 of a text, as SQLite stores it or as it is."""
-    import hashlib  # brings OpenSSL, which `bookwheel list` and `show` need not wait for
+    import hashlib  # brings OpenSSL, which a list of readings need not wait for
 
     content = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     return hashlib.sha256(content).hexdigest()

@@ -117,6 +117,7 @@ _DECLINES: Final = compile_late(
         tells?\ (?:us\ )?nothing|leave\ (?:it|this|that)\ open)\b
     | \b(?:nothing|nobody|no\ one|none|nowhere|no\ part)\b(?:\W+\w+){{0,6}}?\W+
         (?:{_NAMED_DOCUMENT}|says?|tells?|mentions?|states?|answers?|about)\b
+    | \b{_NAMED_DOCUMENT}\b[^.;]*\bonly\b[^.;]*,\s(?:but\s)?not\b
     | \b(?:information|details?|answer|data)\ (?:is|are|was|were)\s(?:\w+\s)?(?:missing|absent|omitted)\b
     | \b(?:beyond|outside)\W+(?:the\W+)?(?:scope|what)\b | \bleft\ (?:open|unsaid|unanswered|unstated)\b
     | \b(?:can|could|do|does|did|would)\s?(?:not|n't)\ (?:say|answer|tell|know)\b | \bno\ idea\b | \bi\ don't\ know\b
@@ -150,7 +151,7 @@ _LIKELY: Final = compile_late(
     r"\bbut (?:it|he|she|they|that) (?:is|was|were|are) (?:most |very )?(?:probably|likely|presumably) an?\b"
 )
 _CHINESE_GUESS: Final = compile_late(
-    r"(?:但|不过|然而|只是)[^。！？\n]*?(?:应该|可能|大概|估计|我猜|就是|答案是|推测)(?P<answer>[^。！？\n]+)"
+    r"(?:但|不过|然而|只是)[^。！？\n]*?(?:应[该为是]|可能|大概|估计|我猜|就是|答案是|推[测算断])(?P<answer>[^。！？\n]+)"
 )
 # "Ada Quill, though the year is not given."
 _ANSWER_FIRST: Final = compile_late(
@@ -191,7 +192,9 @@ def declines(answer: str) -> bool | None:
     """Return whether the answer, in simplified characters, says that there is none; None where it asks instead."""
     original = answer.strip().replace("’", "'")
     sentences = [part.strip() for part in _SENTENCE_END.split(original) if part.strip(" \t*\"'“”")]
+    # "His age? The text is silent on that."
     telling = [part for part in sentences if not _OPENING.search(part.casefold())] or sentences
+    telling = [part for part in telling if not _ASKS.search(part)] or telling
     if not telling:
         return False
     # "Although it is not stated, the owner appears to be Ada" gives an answer.

@@ -54,6 +54,12 @@ _DISAGREES: Final = re.compile(
 # "They are of the same age": an answer that decides for neither.
 _TIE: Final = re.compile(r"\b(?:the same|equally|equal|neither|tied|as \w+ as)\b|一样|相同|同样", re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|[\n。！？；;]+")
+# "There were no injuries", which is no lack of information.
+_NONE_OF_IT: Final = re.compile(
+    r"\W*there (?:is|are|was|were) no (?!mention|information|indication|evidence|record|answer|detail|data|statement|"
+    r"way|rule|ban|reason|limit|restriction)",
+    re.IGNORECASE,
+)
 _ASKS: Final = re.compile(r"[?？]\W*$")
 _CONCLUSION: Final = re.compile(
     r"\b(?:so(?! long as)|therefore|thus|hence|consequently|in conclusion|overall|the answer is|meaning|which means)\b|"
@@ -63,7 +69,7 @@ _CONCLUSION: Final = re.compile(
 _POLAR: Final = {"yes": True, "no": False, "是": True, "否": False, "true": True, "false": False}
 _CHINESE_POLAR: Final = re.compile("([不没])?(?:是|对|能|可以|会|有|行|用|需要|支持|允许)")
 _DENIED: Final = re.compile(
-    r"n['’]t\b|\b(?:not|never|neither|nor|cannot|only one|"
+    r"n['’]t\b|\b(?:not|never|neither|nor|nobody|no one|none|nothing|cannot|only one|"
     r"different|differ|unlike|whereas|(?:declined|refused|failed) to)\b|"
     r"\bno (?!doubt|matter|problem|longer than)\w|不|并非|没有|只有",
     re.IGNORECASE,
@@ -74,6 +80,7 @@ _FORBIDS: Final = re.compile(
     r"non-?\w+able|out of (?:order|use|stock|service)|on top)\b|禁止|不得",
     re.IGNORECASE,
 )
+_EXCEPTED: Final = re.compile(r"\b(?:except|apart from|excluding)\b(.*)", re.IGNORECASE | re.DOTALL)
 _EXCEPTION: Final = re.compile(r",? but not\b.*", re.IGNORECASE | re.DOTALL)
 _CONDITION: Final = re.compile(r"(?<=\w),? (?:provided|so long as|as long as|unless|if)\b.*", re.IGNORECASE | re.DOTALL)
 _PERMITS: Final = lexicon.words("may can permitted allowed welcome")
@@ -105,24 +112,30 @@ _SCALE: Final = {
     **dict.fromkeys(lexicon.words("later latest last after younger youngest newer recent recently"), 1),
     **dict.fromkeys(
         lexicon.words(
-            "more larger bigger longer taller higher greater faster largest biggest longest highest fastest most"
+            "dearer expensive heavier hotter wider deeper more larger bigger longer taller higher greater faster "
+            "largest biggest longest highest fastest most"
         ),
         2,
     ),
     **dict.fromkeys(
-        lexicon.words("less smaller shorter lower fewer slower slowest smallest shortest lowest least"), -2
+        lexicon.words(
+            "cheaper cheapest lighter colder narrower shallower less smaller shorter lower fewer slower slowest "
+            "smallest shortest lowest least"
+        ),
+        -2,
     ),
 }
 
 
 _BRIEF: Final = re.compile(
-    r"\W*(?:(?:it|he|she|they)(?:['’]s|\s(?:is|was|are|were|has|have|had))?(?:\s(?:been|be|already|now|all))*\s)?"
-    r"(\w{4,})(?=\W*$|[.,;:!–—]|\s(?:in|on|at|by|for|with|from|to|until|since|after|before|and|but|as|\w+ly)\b)",
+    r"\W*(?:(?:it|he|she|they)(?:['’]s|\s(?:is|was|are|were|has|have|had|does|do|did))?(?:\s(?:been|be|already|now|all))*\s)?"
+    r"(\w{4,})(?=\W*$|[.,;:!–—]|\s(?:in|on|at|by|for|with|from|to|until|since|after|before|and|but|as|one|it|them|\w+ly)\b)",
     re.IGNORECASE,
 )
 _CAPITALS: Final = re.compile(r"(?<!^)\b[A-Z]\w+")
 _PRONOUNS: Final = frozenset({"it", "them", "this", "that", "him"})
 _THAN: Final = frozenset({"than", "before", "after"})
+_ANY: Final = lexicon.words("anyone anybody anything")
 _ASKING: Final = lexicon.words("may allow permit") | lexicon.CJK_FUNCTION | {*"可以能允许支持需要有已"}
 _LEAST_ASKED: Final = 2
 _SHARE_ASKED: Final = 0.75
@@ -210,7 +223,7 @@ def _weigh_statement(text: str, question: str) -> bool | None:
     parts = [part for part in _SENTENCE.split(text) if part.strip()]
     conclusions = [part for part in parts if _CONCLUSION.search(part)]
     inside = {match[1].casefold() for match in _SAYS.finditer((conclusions or [text])[-1])}
-    has_declined = declines(simplify(text))
+    has_declined = declines(simplify(text)) and not _NONE_OF_IT.match(text)
     if len(inside) == 1 and (conclusions or not has_declined):
         return "yes" in inside
     if has_declined:
@@ -222,6 +235,9 @@ def _weigh_statement(text: str, question: str) -> bool | None:
 def _weigh_clause(decisive: str, text: str, question: str) -> bool | None:
     """Return what the clause that decides says; None where it neither denies nor says what is asked."""
     decisive = _CONDITION.sub("", decisive)
+    excepted = _EXCEPTED.search(decisive)
+    if excepted and _find_asked(excepted[1]) & _find_asked(question):
+        return False
     # "Permitted in the garden, but not indoors", where the garden is asked about.
     exception = _EXCEPTION.search(decisive)
     if exception and _find_asked(decisive[: exception.start()]) == _find_asked(question):
@@ -249,7 +265,7 @@ def _choose_clause(text: str, question: str) -> str:
 
 
 def _find_asked(text: str) -> set[str]:
-    content = (word for word in lexicon.join_phrases(words(text)) if word not in lexicon.FUNCTION_WORDS)
+    content = (word for word in lexicon.join_phrases(words(text)) if word not in lexicon.FUNCTION_WORDS | _ANY)
     return {*lexicon.list_meanings(content)} - _ASKING
 
 
@@ -259,7 +275,8 @@ def _restates(statement: str, question: str) -> bool:
     if len(than) == 2 and not than[0] & than[1] - lexicon.FUNCTION_WORDS:  # noqa: PLR2004 - "A than B" against "B than A"
         return False
     asked, said = _find_asked(question), _find_asked(statement)
-    if (len(said) > 1 and said <= asked) or _answers_briefly(statement, question):
+    is_any = bool(_ANY & {*words(question)}) and asked <= said
+    if is_any or (len(said) > 1 and said <= asked) or _answers_briefly(statement, question):
         return True
     count = len(asked & said)
     # "Tom sold it to Ada", of the red house, but "It covers fire damage" says nothing of water damage.

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from bookwheel.lab.scoring.relevance import is_beside, split_beside
+from bookwheel.lab.scoring.relevance import has_opposite, is_beside, split_beside
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import (
     ARTICLES,
@@ -142,6 +142,8 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
         if not denies and (_denies_before(before) or _denies_after(after, is_first=set(before) <= _TURNS)):
             continue
         if opinions & set(pairwise(before)):
+            continue
+        if golds is None and question and has_opposite([*before, *after], words(question)):
             continue
         if golds is None or not (
             _is_alternative(before, after, golds)

@@ -35,13 +35,15 @@ _HEADER: Final = re.compile(r"^\|.*\|\s*\n\|[-| :]+\|\s*$", re.MULTILINE)
 _INTRODUCTION: Final = re.compile(r"^[^:：\n]{0,200}[:：](?!\d)\s*")
 # "… Linz, Graz and the Bo mill.": what follows two golds and an "and", up to the end of the sentence.
 _TAIL: Final = re.compile(
-    rf"{_MARK}(?:,\s(?:(?:an?|the)\s)?|、){_MARK}(?:,?\sand\s(?:(?:an?|the)\s)?|、)"
-    rf"([^\W\d]+(?:\s(?:of\s)?[^\W\d]+){{0,2}})(?=\s*(?:[.;!。；\n]|$)|\s(?:{'|'.join(sorted(lexicon.AUXILIARIES))})\b)"
+    rf"{_MARK}(?:,\s(?:(?:an?|the)\s)?|、){_MARK}(?:,?\sand\s(?:also\s)?(?:(?:an?|the)\s)?|、)"
+    r"([^\W\d]+?(?:\s(?:of\s)?[^\W\d]+?){0,2})"
+    rf"(?=\s*(?:[.;!。；，\n]|$)|[都均也要需、]|\s(?:{'|'.join(sorted(lexicon.AUXILIARIES))})\b)"
 )
 _PLAIN: Final = re.compile("(?:[a-z]+ )*[a-z]{4,}(?<!ss|cs|us|is)")
 # A sentence without a gold that says something else: "(Bo is not.)"
 _SENTENCE: Final = re.compile(r"(?<=[.。!！；;\n（(])")
 _ELSE: Final = lexicon.AUXILIARIES | lexicon.words("not no never isnt arent 不 没 无 未")
+_HISSES: Final = re.compile("(?:[xz]|[cs]h)$")
 _MARKED: Final = re.compile(_MARK)
 _NAME: Final = re.compile(rf"\b(?!(?i:{'|'.join(sorted(lexicon.FUNCTION_WORDS))})\b)[A-Z]")
 _AGES: Final = lexicon.words("aged age years year old") | UNITS
@@ -60,7 +62,9 @@ def share_of(answer: str, golds: Sequence[str], question: str = "") -> Score:
         return NOTHING
     spelled = _spell(golds, answer, question)
     parts = {
-        gold: float(asserts_any(answer, spelled[gold], alone=False) is not None or says_again(answer, gold))
+        gold: float(
+            asserts_any(answer, spelled[gold], question=question, alone=False) is not None or says_again(answer, gold)
+        )
         for gold in golds
     }
     count = int(sum(parts.values()))
@@ -138,7 +142,8 @@ def _spell(golds: Sequence[str], answer: str = "", question: str = "") -> dict[s
     spelled = {gold: [*dict.fromkeys((gold, names[gold], *list_forms(gold)))] for gold in golds}
     for gold, row in zip(golds, rows, strict=True):
         if _PLAIN.fullmatch(gold):
-            spelled[gold].append(gold.removesuffix("s") if gold[-1] == "s" else f"{gold}s")
+            plural = f"{gold}es" if _HISSES.search(gold) else f"{gold}s"
+            spelled[gold].append(gold.removesuffix("s") if gold[-1] == "s" else plural)
         if is_shared:
             spelled[gold].append((" " if gold.isascii() else "").join(row[:-1]))
     return spelled

@@ -52,6 +52,8 @@ _WINS: Final = frozenset({"won", "win", "wins", "winner", "winning"})
 _PRESENT: Final = frozenset({"is", "are", "does", "do", "has"})
 _PAST: Final = frozenset({"was", "were", "did", "had"})
 _FORMER: Final = frozenset({"former", "formerly", "previous", "previously"})
+_ONCE: Final = lexicon.words("was were used originally initially old")
+_NOW: Final = lexicon.words("now moved changed postponed rescheduled new")
 _LATER: Final = frozenset({"then", "afterwards", "later"})
 # Where it is asked what must or can be, the bound is the answer: "at least 40 cm from the wall".
 _LOWER: Final = lexicon.words("must should need needs needed required minimum min least")
@@ -94,6 +96,7 @@ _OPPOSITES: Final = tuple(
         "pass succeed|fail",
         "carry pass|defeat fall",
         "positive|negative",
+        "attend present|absent apology",
         "change rise raise increase|same unchanged",
     )
     for sides in [[frozenset(map(lexicon.stem, side.split())) for side in pair.split("|")]]
@@ -135,7 +138,7 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
     clause = before + after
     is_number = row[start][0].isdigit()
     return (
-        is_beside_in_chinese(before, after, question)
+        is_beside_in_chinese(before, after, row[end:], question)
         or _is_later(before, after, asked)
         or bool(_WINS & set(asked) and (set(after[:2]) & _LOSES or set(before[-1:]) & _BEATS))
         or has_opposite(clause, asked)
@@ -150,9 +153,17 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
             and not {*before[-1:], "or"} & set(asked)
             and not _CALLED & set(before)
         )
-        or bool(set(asked) & _PRESENT and not set(asked) & _PAST and (_FORMER & set(before) or "until" in after[:5]))
+        or _is_past(before, after, row[end:], asked)
         or (is_number and (_is_bound(before, asked) or bool({*before[-1:]} & _PLACES - set(asked))))
     )
+
+
+def _is_past(before: Sequence[str], after: Sequence[str], later: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether the gold was so until another came, where it is asked what is: "3 May, but it is now 10 May"."""
+    if not set(asked) & _PRESENT or set(asked) & _PAST:
+        return False
+    is_former = bool(_FORMER & set(before)) or "until" in after[:5]
+    return is_former or bool(_ONCE & {*before, *after[:4]} and _NOW & set(later))
 
 
 def split_beside(row: Sequence[str], start: int, end: int) -> tuple[list[str], list[str]]:

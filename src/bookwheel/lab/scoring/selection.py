@@ -59,7 +59,9 @@ _DISCOURSE: Final = lexicon.words(
     "although though unfortunately correct right final to of with between under sorry looking"
 )
 _CONCLUDES: Final = re.compile(
-    r"(?i:\b(?:so|therefore|thus|hence|the answer|final answer|that is|i\.e\.|namely)\b)|答案|因此|所以|即"
+    r"(?i:\b(?:so|therefore|thus|hence|the answer|final answer|that is|i\.e\.|namely|now|"
+    r"(?:moved|changed|postponed|rescheduled) to)\b)|"
+    r"答案|因此|所以|即|现在|改[到为]"
 )
 _AGENT: Final = re.compile(r"\b[Tt]he (\w{2,})(?:er|or) (?:is|was) (?:the )?$")
 _RELATIVE: Final = re.compile(r",\s+(?:who|whom|which|that)\b[^,;.]*$")

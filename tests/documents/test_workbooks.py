@@ -9,7 +9,7 @@ import xlsxwriter
 from conversion import convert
 from test_leaves import lose
 
-from bookwheel.documents.readers import tables
+from bookwheel.documents.readers import workbooks
 
 
 def change(path, part, *pairs, **more):
@@ -46,6 +46,13 @@ def test_a_workbook_loses_nothing_beside_its_cells(tmp_path):
     path = workbook(tmp_path / "a.xlsx", fill, *parts)
     leaves = ["headleaf", "footleaf", "A1: threadleaf", "chartEx1.xml", "pivotCacheRecords1", "externalLink1"]
     assert lose(path, [*leaves, "formulas without a saved value, whose results are not known: a.xlsx#S (1)"]) == []
+
+
+def test_the_markup_of_a_sheet_is_unpacked_once(tmp_path, monkeypatch):
+    unpacked, read = [], zipfile.ZipFile.read
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda self, name: (unpacked.append(name), read(self, name))[1])
+    convert(workbook(tmp_path / "a.xlsx", lambda book: book.add_worksheet("S").write(0, 0, "x")))
+    assert unpacked.count("xl/worksheets/sheet1.xml") == 1
 
 
 def test_a_formula_without_a_saved_value_stands_in_its_cell(tmp_path):
@@ -111,13 +118,13 @@ def test_a_time_is_read_to_the_thousandth_of_a_second_and_keeps_its_day(tmp_path
     ],
 )
 def test_a_moment_and_a_duration_of_any_sign_are_what_they_are(value, shown):
-    assert tables._to_text(value) == shown
+    assert workbooks._to_text(value) == shown
 
 
 @pytest.mark.parametrize("attribute", [b'r="A1" ', b"t=' "])
 def test_a_tag_of_any_length_is_walked_once(attribute):
     began = time.process_time()
-    assert not tables._UNSAVED_FORMULA.findall(b"<c " + attribute * 60_000 + b">")
+    assert not workbooks._UNSAVED_FORMULA.findall(b"<c " + attribute * 60_000 + b">")
     assert time.process_time() - began < 2
 
 

@@ -35,7 +35,7 @@ _READERS: Final = {
     Format.DOCX: "office:read_docx",
     Format.EPUB: "texts:read_epub",
     Format.PPTX: "office:read_pptx",
-    Format.SHEETS: "tables:read_sheets",
+    Format.SHEETS: "workbooks:read_sheets",
     Format.CSV: "tables:read_csv",
     Format.JSON: "tables:read_records",
     Format.OPENDOCUMENT: "texts:read_opendocument",

@@ -70,7 +70,8 @@ def test_a_fork_has_the_servers_limit_whatever_its_parent_had(serving, gated) ->
 
 
 @pytest.mark.slow
-def test_a_reading_that_waits_for_its_model_says_so_until_it_goes_on(serving, gated) -> None:
+def test_a_reading_that_waits_for_its_model_says_so_until_it_goes_on(serving, gated, monkeypatch) -> None:
+    monkeypatch.setattr("bookwheel.models.patience._choose_wait", lambda _state: 0.2)
     busy = Overloaded("the model is busy", retry_after=0)
     model = gated(faults=dict.fromkeys(range(2, 6), busy))
     with serving(model) as up, up.client() as client:

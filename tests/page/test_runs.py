@@ -137,6 +137,8 @@ def test_a_kept_rollout_is_a_reading_with_its_advantage_beside_each_step(page, e
 
 
 def test_a_training_run_is_drawn_on_while_it_runs(page, folder, expect):
+    # At a run that was quiet for long, the page looks every half minute.
+    (folder / "deep" / "tiny" / "metrics.jsonl").touch()
     open_run(page, "deep/tiny")
     marks = page.locator(".plot").first.locator(".mark")
     before = marks.count()

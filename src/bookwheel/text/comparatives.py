@@ -42,6 +42,16 @@ _OTHER_ASKED: Final = compile_late(r"\b(?:when|where|why|how|whom|whose|if)\b", 
 _LETTER: Final = compile_late(r"[^\W\d_]")
 
 
+_NEGATED_BOUNDS: Final = (
+    (compile_late(r"\b(?:no|not) later than\b|\bon or before\b", re.IGNORECASE), "by"),
+    (compile_late(r"\b(?:no|not) (?:less|fewer) than\b", re.IGNORECASE), "at least"),
+    (compile_late(r"\b(?:no|not) more than\b", re.IGNORECASE), "at most"),
+    (compile_late("不少于|不低于"), "至少"),
+    (compile_late("不超过|不多于"), "至多"),
+)
+"""Spellings of a bound by a negation, which negate nothing."""
+
+
 class Order(NamedTuple):
     """What a question asks for: the most, or the least."""
 
@@ -79,6 +89,13 @@ def asks_more(question: str) -> bool:
 def asks_end(question: str) -> bool:
     """Return whether a question is about the end of something that has two days or times."""
     return _ENDS.search(question) is not None
+
+
+def spell_bounds(text: str) -> str:
+    """Return a text with its bounds said without a negation: no less than five is at least five."""
+    for pattern, plain in _NEGATED_BOUNDS:
+        text = pattern.sub(plain, text)
+    return text
 
 
 def names_two(question: str) -> bool:

@@ -115,6 +115,12 @@ def find_columns(question: str, names: Sequence[str]) -> Iterator[list[int]]:
             yield [at for at, name in enumerate(names) if column.search(name)]
 
 
+def spell_order(is_least: bool) -> str:
+    """Return the words that ask for the least, or for the most, as alternatives of a regular expression."""
+    side = _SIDES[not is_least]
+    return "|".join(form[side] for form in _load_table().values() if side in form)
+
+
 @cache
 def _compile_orders() -> re.Pattern[str]:
     """Return the words that ask for the least or the most. A group's name has the kind, and which of the two."""

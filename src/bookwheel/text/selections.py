@@ -18,13 +18,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
+from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.cells import split_cells
-from bookwheel.text.comparatives import HAN
+from bookwheel.text.comparatives import HAN, spell_bounds
 from bookwheel.text.comparisons import find_key, list_measured, read_table
 from bookwheel.text.figures import measure
+from bookwheel.text.kinds import spell_order
 from bookwheel.text.numbers import find_dates
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import choose_columns
@@ -34,23 +37,6 @@ _VALUE: Final = (
     rf"\b(?:{'|'.join(lexicon.SMALL_NUMBERS[2:])})\b|[一二两三四五六七八九十百千]+)"
 )
 _UNIT: Final = r"(?P<unit> ?[万千百]? ?[^\W\d_]+)"
-_BOUNDS: Final[tuple[tuple[re.Pattern[str], Callable[[float, float], bool]], ...]] = tuple(
-    (re.compile(pattern, re.IGNORECASE), holds)
-    for pattern, holds in (
-        (
-            rf"(?:\b(?:more|longer|later|heavier|dearer) than|\bover|\babove|超过|[高多大长]于)\s*{_VALUE}{_UNIT}?",
-            float.__gt__,
-        ),
-        (
-            rf"(?:\b(?:less|fewer|cheaper|shorter) than|\bunder|\bbelow|不到|[低少小短]于)\s*{_VALUE}{_UNIT}?",
-            float.__lt__,
-        ),
-        (rf"(?:\bat least|不少于|不低于|至少)\s*{_VALUE}{_UNIT}?", float.__ge__),
-        (rf"(?:\bat most|\bup to|不超过|至多)\s*{_VALUE}{_UNIT}?", float.__le__),
-        (rf"{_VALUE}{_UNIT}??(?: or (?:more|longer)\b|以上)", float.__ge__),
-        (rf"{_VALUE}{_UNIT}??(?: or (?:less|fewer)\b|以[下内])", float.__le__),
-    )
-)
 _MONTH: Final = re.compile(
     rf"\b(?:in|during|of|for) (?P<name>{'|'.join(lexicon.MONTH_NAMES)})\b(?: (?P<year>\d{{4}}))?"
     r"|(?:(?P<before>\d{4})年)?(?P<number>\d{1,2})月(?!\d|[一二三四五六七八九十底初])",
@@ -64,16 +50,33 @@ _ORDERED: Final = re.compile(
 )
 
 
-_AGAINST: Final[tuple[tuple[re.Pattern[str], Callable[[float, float], bool]], ...]] = (
-    (
-        re.compile(r"\b(?:more|higher|larger|greater)\b(?: \w+){0,2} than\b|\babove\b|\bover\b|[高多大]于|超过"),
-        float.__gt__,
-    ),
-    (
-        re.compile(r"\b(?:less|fewer|lower|smaller)\b(?: \w+){0,2} than\b|\bbelow\b|\bunder\b|[低少小]于|不到"),
-        float.__lt__,
-    ),
-)
+_Bound = tuple[re.Pattern[str], Callable[[float, float], bool]]
+
+
+@cache
+def _list_bounds(behind: str) -> Sequence[_Bound]:
+    """Return the words for more and for less than what stands behind them, and what holds of what is beyond it."""
+    sides = (
+        (False, r"\bover\b|\babove\b|超过", float.__gt__),
+        (True, r"\bunder\b|\bbelow\b|不到", float.__lt__),
+    )
+    than = r"(?:(?: \w+){0,2} than\b|于)"
+    return [
+        (re.compile(rf"(?:(?:{spell_order(is_least)}){than}|{words}){behind}", re.IGNORECASE), holds)
+        for is_least, words, holds in sides
+    ]
+
+
+_BEFORE_VALUE: Final = rf"\s*{_VALUE}{_UNIT}?"
+_INCLUSIVE: Final[Sequence[_Bound]] = [
+    (compile_late(pattern, re.IGNORECASE), holds)
+    for pattern, holds in (
+        (rf"(?:\bat least|至少){_BEFORE_VALUE}", float.__ge__),
+        (rf"(?:\bat most|\bup to|至多){_BEFORE_VALUE}", float.__le__),
+        (rf"{_VALUE}{_UNIT}??(?: or (?:more|longer)\b|以上)", float.__ge__),
+        (rf"{_VALUE}{_UNIT}??(?: or (?:less|fewer)\b|以[下内])", float.__le__),
+    )
+]
 
 
 class Selection(NamedTuple):
@@ -87,6 +90,7 @@ class Selection(NamedTuple):
 
 def select_rows(question: str, header: str, rows: Sequence[str]) -> Selection | None:
     """Return the rows that have what is asked for; None where no column can be told, or all rows have it."""
+    question = spell_bounds(question)
     names, table = split_cells(header), read_table(header, rows)
     found = find_key(question, names, [cells for _, cells in table]) if len(table) > 1 else None
     if found is None:
@@ -105,7 +109,7 @@ def select_rows(question: str, header: str, rows: Sequence[str]) -> Selection | 
 
 def _select_beyond(question: str, names: Sequence[str], rows: Sequence[Sequence[str]], key: int) -> list[int] | None:
     """Return the rows whose value lies beyond the bound that the question gives; None where it gives none."""
-    for pattern, holds in _BOUNDS:
+    for pattern, holds in (*_list_bounds(_BEFORE_VALUE), *_INCLUSIVE):
         if (found := pattern.search(question)) is None:
             continue
         bound = measure(found["value"] + (found["unit"] or ""))
@@ -145,7 +149,7 @@ def _find_unit(unit: str | None, rows: Sequence[Sequence[str]], able: Sequence[i
 def _select_against(question: str, names: Sequence[str], rows: Sequence[Sequence[str]], key: int) -> list[int] | None:
     """Return the rows whose value is beyond that of another column; None where none is named."""
     able = list_measured(rows, key)
-    for pattern, holds in _AGAINST:
+    for pattern, holds in _list_bounds(""):
         if (found := pattern.search(question)) is None:
             continue
         others = choose_columns(question[found.end() :], names, able, by_kind=False)
@@ -174,7 +178,8 @@ def _select_named(question: str, rows: Sequence[Sequence[str]], key: int) -> lis
 
 def asks_bound(question: str) -> bool:
     """Return whether a question gives a bound: more than, at least, below, or a month."""
-    return bool(_MONTH.search(question)) or any(pattern.search(question) for pattern, _ in (*_BOUNDS, *_AGAINST))
+    bounds, question = (*_INCLUSIVE, *_list_bounds("")), spell_bounds(question)
+    return bool(_MONTH.search(question)) or any(pattern.search(question) for pattern, _ in bounds)
 
 
 def _names(question: str, asked: set[str], cell: str) -> bool:

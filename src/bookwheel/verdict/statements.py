@@ -22,6 +22,7 @@ from typing import Final, Protocol
 
 from bookwheel.claims import BORNE_OUT, Claim, Verdict
 from bookwheel.documents.opening import TextDocument
+from bookwheel.text.comparatives import spell_bounds
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import Passage, find_missing_words, parse_words
 from bookwheel.text.normalization import ARTICLES
@@ -37,14 +38,6 @@ _LEAST_WORDS: Final = 4
 # Of its terms, the share that the row has of a sentence that is marked.
 _LEAST_SHARED: Final = 0.4
 _DEGREES: Final = (Verdict.QUOTED, Verdict.SUPPORTED, Verdict.PARTLY, Verdict.NOT_FOUND)
-_BOUNDS: Final = (
-    (re.compile(r"\b(?:no|not) later than\b|\bon or before\b", re.IGNORECASE), "by"),
-    (re.compile(r"\b(?:no|not) (?:less|fewer) than\b", re.IGNORECASE), "at least"),
-    (re.compile(r"\b(?:no|not) more than\b", re.IGNORECASE), "at most"),
-    (re.compile("不少于|不低于"), "至少"),
-    (re.compile("不超过|不多于"), "至多"),
-)
-"""Spellings of a bound by a negation, which negate nothing."""
 _DUTY: Final = frozenset({"must", "shall"})
 _GLUE: Final = frozenset({"by", "on", "until", "in", "at", "for", "of", "due"})
 # What a source says under one of these is not said of itself.
@@ -81,11 +74,11 @@ def judge_statement(sentence: str, sources: Sequence[Source]) -> Verdict:
 
 def _judge_whole(sentence: str, sources: Sequence[Source]) -> Verdict:
     """Return the best that one source says to a sentence: its numbers and names must all stand in the same one."""
-    said, verdicts = _spell_bounds(sentence), [Verdict.NOT_FOUND]
+    said, verdicts = spell_bounds(sentence), [Verdict.NOT_FOUND]
     for one in sources:
         # What stands behind a semicolon is a statement of its own: its "not" denies nothing before it.
         apart = "\n".join(f"{part}." for part in _STATEMENTS.split(one.words))
-        words = _spell_bounds(f"{one.words}.\n{apart}\n{one.said}.\n{one.named}: {one.words}.")
+        words = spell_bounds(f"{one.words}.\n{apart}\n{one.said}.\n{one.named}: {one.words}.")
         if _has_exact_words(said, words):
             parts = PlacedParts(TextDocument(words))
             findings = examine(said, "", parts)
@@ -93,12 +86,6 @@ def _judge_whole(sentence: str, sources: Sequence[Source]) -> Verdict:
             degrees = [_judge_claim(*pair, one) for pair in zip(findings, claims, strict=True)]
             verdicts.append(max(degrees, key=_DEGREES.index, default=Verdict.NOT_FOUND))
     return min(verdicts, key=_DEGREES.index)
-
-
-def _spell_bounds(text: str) -> str:
-    for pattern, plain in _BOUNDS:
-        text = pattern.sub(plain, text)
-    return text
 
 
 def _has_exact_words(sentence: str, words: str) -> bool:
@@ -111,7 +98,7 @@ def _has_exact_words(sentence: str, words: str) -> bool:
 
 def _judge_claim(finding: Finding, claim: Claim, source: Source) -> Verdict:
     """Return the verdict on one statement, no better than "partly" for other words than the source's."""
-    mine, theirs = parse(finding.text), parse(_spell_bounds(source.words))
+    mine, theirs = parse(finding.text), parse(spell_bounds(source.words))
     is_free = not any(theirs.marks[mark] and not mine.marks[mark] for mark in _UNDER)
     if claim.verdict is Verdict.QUOTED and is_free:
         return Verdict.QUOTED
@@ -157,7 +144,7 @@ def _has_own_words(sentence: str, source: Source) -> bool:
 
 
 def _list_stems(text: str) -> list[str]:
-    return [stem(token) for token in parse(_spell_bounds(text)).tokens if token not in ARTICLES | _DUTY]
+    return [stem(token) for token in parse(spell_bounds(text)).tokens if token not in ARTICLES | _DUTY]
 
 
 def _is_run(mine: Sequence[str], theirs: Sequence[str]) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookwheel.text.figures import Group
+from bookwheel.text.figures import FigureGroup
 from bookwheel.text.kinds import AnswerKind, _load_table, choose_figures, find_kind, list_order_words, shows_kind
 
 
@@ -70,4 +70,4 @@ def test_the_table_names_the_groups_of_figures():
         for of in ("figures", "turned")
         for group in form.get(of, "").replace("|", " ").split()
     }
-    assert named == {group.value for group in Group}
+    assert named == {group.value for group in FigureGroup}

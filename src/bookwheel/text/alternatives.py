@@ -23,7 +23,7 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from bookwheel.text.comparatives import HAN, Alternatives, Order, asks_end, list_superlatives
-from bookwheel.text.figures import Figure, Group, list_figures
+from bookwheel.text.figures import Figure, FigureGroup, list_figures
 from bookwheel.text.kinds import choose_figures
 from bookwheel.text.numbers import unify_numbers
 from bookwheel.text.ranking import QuestionWords, find_stems
@@ -101,7 +101,7 @@ def _compare(two: Alternatives, order: Order, names: _Names, texts: Sequence[str
         return None
     won = two.names[(one.figure.value < other.figure.value) is not order.takes_least(one.figure.group)]
     is_close = all(held.is_after and held.gap <= _CLOSE for held in (one, other))
-    is_sure = one.figure.group is Group.DAY and is_close and not _OF_ANOTHER.search(two.asked)
+    is_sure = one.figure.group is FigureGroup.DAY and is_close and not _OF_ANOTHER.search(two.asked)
     return Alternative(won, tuple(dict.fromkeys((one.passage, other.passage))), is_sure)
 
 
@@ -161,12 +161,12 @@ def _choose_figures(text: str, choices: Sequence[Collection[str]] | None, *, end
     """Return the figures of a text that can be what is asked about; of two days the last where ends are asked for."""
     every = list_figures(text)
     if choices is None:
-        return [one for one in every if one.group is not Group.DAY]
+        return [one for one in every if one.group is not FigureGroup.DAY]
     figures = next(filter(None, ([one for one in every if one.group in groups] for groups in choices)), [])
     last = [
         one
         for one in figures
-        if one.group is Group.DAY and _TO_THE_END.search(text[max(0, one.start - 16) : one.start])
+        if one.group is FigureGroup.DAY and _TO_THE_END.search(text[max(0, one.start - 16) : one.start])
     ]
     return last if ends and last else figures
 
@@ -198,7 +198,7 @@ def _are_alike(one: _Held, other: _Held, asked: set[str]) -> bool:
     if one.passage == other.passage:
         # "402 live in Low Stavelock, 655 in the town": what is counted is said once.
         return first.start != second.start
-    return first.group is not Group.NUMBER or (first.counted == second.counted and first.counted in asked)
+    return first.group is not FigureGroup.NUMBER or (first.counted == second.counted and first.counted in asked)
 
 
 def _find_places(name: _Called, text: str) -> list[tuple[int, int]]:

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 from bookwheel.text.cells import read_row, split_cells
 from bookwheel.text.comparatives import HAN, asks_end, find_alternatives, find_order, names_two
-from bookwheel.text.figures import TERM, Group, measure
+from bookwheel.text.figures import TERM, FigureGroup, measure
 from bookwheel.text.kinds import list_order_words
 from bookwheel.text.numbers import find_dates
 from bookwheel.text.ranking import QuestionWords, find_stems
@@ -159,10 +159,10 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
     return _Won(rows[won[0]][column if is_value else key], won[0], places, column, len(columns) == 1)
 
 
-def _find_group(cells: Sequence[str], values: Collection[float]) -> Group:
+def _find_group(cells: Sequence[str], values: Collection[float]) -> FigureGroup:
     if any(map(find_dates, cells)) or all(value in _YEARS for value in values):
-        return Group.DAY
-    return Group.TIME if any(map(TERM.search, cells)) else Group.NUMBER
+        return FigureGroup.DAY
+    return FigureGroup.TIME if any(map(TERM.search, cells)) else FigureGroup.NUMBER
 
 
 def read_table(header: str, rows: Sequence[str]) -> list[tuple[str, list[str]]]:

@@ -60,7 +60,7 @@ _RATE: Final = re.compile(
 )
 
 
-class Group(StrEnum):
+class FigureGroup(StrEnum):
     """What figures measure, as the table of kinds knows them."""
 
     DAY = "day"
@@ -86,17 +86,17 @@ class Figure(NamedTuple):
     """The stem of what is counted."""
 
     @property
-    def group(self) -> Group:
+    def group(self) -> FigureGroup:
         if self.form in _DAYS:
-            return Group.DAY
+            return FigureGroup.DAY
         # A pound a month is money.
         base = self.form.partition("/")[0]
         if base in _MONEY:
-            return Group.MONEY
-        return _GROUPS.get(base, Group.MEASURE)
+            return FigureGroup.MONEY
+        return _GROUPS.get(base, FigureGroup.MEASURE)
 
 
-_GROUPS: Final = {"time": Group.TIME, "%": Group.PERCENT, "number": Group.NUMBER}
+_GROUPS: Final = {"time": FigureGroup.TIME, "%": FigureGroup.PERCENT, "number": FigureGroup.NUMBER}
 
 
 def list_figures(text: str) -> list[Figure]:

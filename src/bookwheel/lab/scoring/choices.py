@@ -16,7 +16,7 @@ from bookwheel.text import lexicon
 from bookwheel.text.normalization import find_words, simplify, words
 from bookwheel.text.remarks import declines
 
-_YES: Final = lexicon.words("yes yeah yep sure correct true indeed affirmative right")
+_YES: Final = lexicon.words("yes yeah yep correct true indeed affirmative right")
 _NO: Final = frozenset({"no", "nope", "incorrect", "false", "negative", "wrong"})
 _CHINESE_YES: Final = re.compile(
     r"^(?:答案[是为]?[:：“\"]?)?(?:是的|是|对|对的|正确|没错|有|会|能|可以|支持|允许|需要|行|(?:能|可以)[\u3400-\u9fff])"
@@ -38,12 +38,12 @@ _LEADS: Final = re.compile(
 )
 _AGREES: Final = re.compile(
     r"^\W*(?:i (?:think|believe|guess) so|that(?:['’]s| is) (?:right|correct|true)|certainly|definitely|absolutely|"
-    r"of course)\b(?!\W+not\b)",
+    r"of course|sure(?! ))\b(?!\W+not\b)",
     re.IGNORECASE,
 )
 _SHORT: Final = re.compile(
-    r"^\W*(?:it|he|she|they|there|we|you|i)\s(?:is|was|are|were|(did|does|do)|has|have|had|can|could|will|would|may)"
-    r"(\snot|n['’]t)?(?:\W*$|[.;:—–,](?!\s(?:(?:but|though|however)\s)?(?:not|only)\b)|(?(1)\s(?:in|on|at|by|for|so|after|before)\b|(?!)))",
+    r"^\W*(?:it|he|she|they|there|we|you|i)\s(?:is|was|are|were|did|does|do|has|have|had|can|could|will|would|may)"
+    r"(\snot|n['’]t)?(?:\s(?:so|in the end))?(?:\W*$|[.;:—–,](?!\s(?:(?:but|though|however)\s)?(?:not|only)\b))",
     re.IGNORECASE,
 )
 _DISAGREES: Final = re.compile(
@@ -77,7 +77,7 @@ _DENIED: Final = re.compile(
 _AFFIRMED: Final = re.compile(r"\b(?:both|the same|same|also|as well|each|share)\b|都|均|相同|一样", re.IGNORECASE)
 _FORBIDS: Final = re.compile(
     r"\b(?:prohibit\w*|forbid\w*|forbidden|banned|bans?|exclu\w+|ruled out|prevent\w*|illegal|impossible|unchanged|"
-    r"non-?\w+able|out of (?:order|use|stock|service)|on top)\b|禁止|不得",
+    r"non-?\w+able|out of (?:order|use|stock|service))\b|禁止|不得",
     re.IGNORECASE,
 )
 _EXCEPTED: Final = re.compile(r"\b(?:except|apart from|excluding)\b(.*)", re.IGNORECASE | re.DOTALL)
@@ -129,9 +129,12 @@ _SCALE: Final = {
 
 _BRIEF: Final = re.compile(
     r"\W*(?:(?:it|he|she|they)(?:['’]s|\s(?:is|was|are|were|has|have|had|does|do|did))?(?:\s(?:been|be|already|now|all))*\s)?"
-    r"(\w{4,})(?=\W*$|[.,;:!–—]|\s(?:in|on|at|by|for|with|from|to|until|since|after|before|and|but|as|one|it|them|\w+ly)\b)",
+    r"(?P<verb>\w{4,})(?=\W*$|[.,;:!–—]|\s(?:in|on|at|by|for|with|from|to|until|since|after|before|and|but|as|one|it|them|\w+ly)\b)"
+    r"(?P<rest>(?:(?!\s(?:and|but)\b)[^.,;:!–—])*)",
     re.IGNORECASE,
 )
+_DOES: Final = re.compile(r"(?:do|does|did)\b", re.IGNORECASE)
+_PASSIVE: Final = re.compile(r"\b(?:is|was|are|were|been)\b|^\W*\w+ by [A-Z]")
 _CAPITALS: Final = re.compile(r"(?<!^)\b[A-Z]\w+")
 _PRONOUNS: Final = frozenset({"it", "them", "this", "that", "him"})
 _THAN: Final = frozenset({"than", "before", "after"})
@@ -193,7 +196,7 @@ def says_yes(answer: str, question: str = "") -> bool | None:
     if _CHINESE_YES.search(text) or (asked and asked[0] in question):
         return True
     if short := _SHORT.match(text):
-        return not short[2]
+        return not short[1]
     if _AGREES.search(text) or _DISAGREES.search(text):
         return _AGREES.search(text) is not None
     bare = _LEADS.sub("", text)
@@ -281,21 +284,32 @@ def _restates(statement: str, question: str) -> bool:
     count = len(asked & said)
     # "Tom sold it to Ada", of the red house, but "It covers fire damage" says nothing of water damage.
     row = set(words(statement)[1:])
-    permits = bool(_PERMITS & row and "only" not in words(statement) and {*_PERMITS, *_ASKING} & {*words(question)})
+    # "Dogs are welcome", but "Adults may swim" says nothing of children.
+    permits = bool(
+        _PERMITS & row
+        and said - asked <= _find_asked(" ".join(_PERMITS))
+        and {*_PERMITS, *_ASKING} & {*words(question)}
+    )
     is_most = count + permits + bool(_PRONOUNS & row) >= _SHARE_ASKED * len(asked)
     is_referred = count + 1 == len(asked) and bool(_PRONOUNS & set(words(statement)))
     return len(asked) >= _LEAST_ASKED and count + permits > 1 and (is_most or is_referred)
 
 
 def _answers_briefly(statement: str, question: str) -> bool:
-    """Return whether a statement only says what is asked, or says it of an "it": "Included.", "It passed."."""
+    """Return whether a statement only says what is asked, or says it of an "it": "Included.", "It passed.".
+
+    It says more, "It passed by 12 votes.", only where the question ends with its verb: "It closed at six" is no yes.
+    """
     found = _BRIEF.match(statement)
-    names = {word.casefold() for word in _CAPITALS.findall(question)}
-    asked = {lexicon.stem(word) for word in words(question) if word not in names | lexicon.FUNCTION_WORDS}
-    if not found:
+    if not found or (_DOES.match(question) and _PASSIVE.search(found[0])):
         return False
-    said = lexicon.stem(found[1].casefold())
-    return said in asked or (found[1].endswith("ed") and f"{said}abl" in asked)
+    names = {word.casefold() for word in _CAPITALS.findall(question)}
+    verb = lexicon.stem(found["verb"].casefold())
+    row = [lexicon.stem(word) for word in words(question)]
+    asked = {lexicon.stem(word) for word in words(question) if word not in names | lexicon.FUNCTION_WORDS}
+    verb = next((one for one in (verb, f"{verb}abl" * found["verb"].endswith("ed")) if one in asked), "")
+    rest = {lexicon.stem(word) for word in words(found["rest"]) if word not in _PRONOUNS | {"one"}}
+    return bool(verb) and (rest <= {*row} or (row[-1] == verb and "only" not in rest))
 
 
 def picks_gold(answer: str, golds: Sequence[str], question: str) -> bool:

@@ -97,7 +97,7 @@ _ALIKE: Final = (
     "car vehicle|house home|job work|pay payment|decide decision|move relocate|flood flooding|attic loft|cellar "
     "basement|autumn fall|lift elevator|flat apartment|holiday vacation|lorry truck|rubbish trash garbage|luggage "
     "baggage|timetable schedule|error mistake|close shut|cancel scrap|postpone defer|visit visitor|photo photograph|"
-    "cheque check|phone telephone|stop halt|crack split|include cover"
+    "cheque check|phone telephone|stop halt"
 )
 """Words of one meaning, other parts of speech among them, for texts that say the same in other words."""
 _PHRASES: Final = {
@@ -174,7 +174,7 @@ _BASES: Final = frozenset(IRREGULAR.values()) - words(
 
 def list_meanings(row: Iterable[str]) -> list[str]:
     """Return for each word what it shares with those of one meaning."""
-    return [_MEANINGS.get(base, base) for base in map(stem, row)]
+    return [_MEANINGS.get(word) or _MEANINGS.get(base, base) for word, base in ((one, stem(one)) for one in row)]
 
 
 def join_phrases(row: Iterable[str]) -> list[str]:
@@ -192,3 +192,5 @@ FORMS: Final[dict[str, tuple[str, ...]]] = {}
 for _word in (*IRREGULAR, *EQUAL):
     FORMS[stem(_word)] = (*FORMS.get(stem(_word), ()), _word)
 _MEANINGS: Final = {stem(word): stem(first) for word, first in _table(_ALIKE).items()}
+# What covers breakfast includes it, but a cover is a thing.
+_MEANINGS.update(dict.fromkeys(("covers", "covered"), stem("include")))

@@ -94,11 +94,12 @@ _HALF_DAY: Final = compile_late(r"(?<![\d:])(\d{1,2})(?:[:.](\d{2})(?::(\d{2}))?
 # "Quarter past nine in the evening", with the number as a word.
 _HOURS: Final = lexicon.SMALL_NUMBERS[1:13]
 _HOUR: Final = rf"(\d{{1,2}}|{'|'.join(_HOURS)})"
-_PART: Final = r"(?: (?:o.?clock )?(?:in the (morning|afternoon|evening)|at (night)|([ap])\.?m\.?))"
-_PAST: Final = compile_late(rf"\b(?:a )?(quarter|half|ten|twenty|five) (past|to) {_HOUR}\b{_PART}?")
+_PART: Final = r"(?: (?:in the (morning|afternoon|evening)|at (night)|([ap])\.?m\.?))?"
+_PAST: Final = compile_late(rf"\b(?:a )?(quarter|half|ten|twenty|five) (past|to) {_HOUR}\b(?: o.?clock\b)?{_PART}")
 # "Four o'clock", "half past" without the half; "seven thirty in the evening".
 _SAID: Final = compile_late(
-    rf"(?<![\d:.])\b{_HOUR}(?:(?:[ -](fifteen|thirty|forty-five)|[:.](\d\d))?{_PART}| o.?clock\b)"
+    rf"(?:\b(at|by|until|till|from|before|after|since) )?(?<![\d:.])\b{_HOUR}"
+    rf"(?:[ -](fifteen|thirty|forty-five)|[:.](\d\d))?\b( o.?clock\b)?{_PART}"
 )
 _SAID_MINUTES: Final = {"fifteen": 15, "thirty": 30, "forty-five": 45}
 _PAST_MINUTES: Final = {"quarter": 15, "half": 30, "five": 5, "ten": 10, "twenty": 20}
@@ -274,7 +275,12 @@ def _write_past(match: re.Match[str]) -> str:
 
 
 def _write_said(match: re.Match[str]) -> str:
-    return _write_minutes(match[1], int(match[3] or _SAID_MINUTES.get(match[2], 0)), match.groups()[3:])
+    before, hour, spelled, minutes, is_clock, part, night, half = match.groups()
+    # "Two in the morning" are two of whatever is counted.
+    is_time = is_clock or half or ((part or night) and (before or spelled or minutes))
+    if not is_time:
+        return match[0]
+    return f"{before or ''}{_write_minutes(hour, int(minutes or _SAID_MINUTES.get(spelled, 0)), (part, night, half))}"
 
 
 def _write_minutes(said: str, minutes: int, parts: Sequence[str | None]) -> str:

@@ -49,7 +49,8 @@ _COMPOUND: Final = re.compile(
     r"(?:an? |the )?([a-z]+) (?:to|for|made of) (?:(?:an?|the|his|her|its|their) )?([a-z]+|[A-Z]{2,})"
 )
 _NOUN: Final = re.compile(r"(?:an? |the )?(\w+) ([a-z]+)")
-_TWO, _THREE, _NOON = 2, 3, 12
+_TWO, _THREE = 2, 3
+_TIME: Final = re.compile(r"(\d\d)h(\d\d)")
 _OFTEN: Final = re.compile(
     r"(?:once (?:an?|per|every|each) |every |each )?(hour|dai|day|week|month|quarter|year)(?:ly)?"
 )
@@ -79,7 +80,11 @@ def find_other_form(answer: str, golds: Sequence[str], question: str) -> str | N
         name = names_person(answer, gold, question)
         if name and (name == gold or asserts_any(answer, [name], question=question)):
             return gold
-        if any(asserts_any(answer, [form], question=question) for form in list_forms(gold, question)):
+        forms = list_forms(gold, question)
+        # "Four o'clock in the afternoon" says four o'clock and the half of the day.
+        if gold.casefold() in answer.casefold() and (time := _TIME.fullmatch("".join(words(gold)))):
+            forms.append(f"{(int(time[1]) + 12) % 24}:{time[2]}")
+        if any(asserts_any(answer, [form], question=question) for form in forms):
             return gold
         if says_again(answer, gold, question):
             return gold
@@ -176,11 +181,8 @@ def _write_number(gold: str) -> Iterator[str]:
     number = words(gold)
     if len(number) == 1 and re.fullmatch(r"\d{4,6}", number[0]):
         yield f"{int(number[0]):,}".replace(",", " ")
-    if len(number) == 1 and (time := re.fullmatch(r"(\d\d)h(\d\d)", number[0])):
+    if len(number) == 1 and (time := _TIME.fullmatch(number[0])):
         yield f"{int(time[1])}.{time[2]}"
-        # "A quarter past two" leaves the half of the day open.
-        if int(time[1]) < _NOON and not re.search(r"\d|morning|night|[上凌清早]", gold):
-            yield f"{int(time[1]) + _NOON}:{time[2]}"
     if len(number) == _TWO and number[1] == "minute" and number[0].isdigit():
         hours, minutes = divmod(int(number[0]), 60)
         yield from (f"{hours}h{minutes:02}", f"{hours}h {minutes}m")

@@ -169,7 +169,7 @@ _LATEX_SIGN: Final = re.compile(r"\\([%$&#])|\\[ ,;!]")
 # Tokens ran out before the answer began.
 _UNFINISHED: Final = re.compile(r"\s*<think(?:ing)?>")
 _FINAL: Final = re.compile(
-    r"(?:(?:(?:^|\n)[^\w\n]*|(?<=[.!?] ))answer\b|\b(?:final answer|in conclusion)\b(?: is)?|"
+    r"(?:(?:^|\n)[^\w\n]*answer\b|\b(?:final answer|in conclusion)\b(?: is)?|"
     r"最终答案[是为]?)\W{0,4}?[:：,]\W{0,3}|"
     # Words that are taken back stand between pauses: no "no wait at the gate", and no correction that was issued.
     r"(?<=[,;.!?…—–-]) ?(?:no,? wait|wait,? (?:no|actually)|actually,? no|scratch that)\b"

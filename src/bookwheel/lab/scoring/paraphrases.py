@@ -40,8 +40,8 @@ _WAYS: Final = (
 _PREPOSITIONS: Final = frozenset(word for pair in _WAYS for word in pair) | {"of"}
 _OWNED: Final = lexicon.words("a an the his her its their your our my")
 _LIGHT: Final = lexicon.AUXILIARIES | _OWNED
-# "The weir on the Ouse" is the Ouse weir; a glass of wine is no wine glass.
-_JOINTS: Final = lexicon.words("of at on")
+# "The weir on the Ouse" is the Ouse weir; a cat at the house is no house cat.
+_JOINTS: Final = lexicon.words("of on")
 _RELATIVES: Final = lexicon.words("that which who")
 _BETWEEN: Final = lexicon.AUXILIARIES | lexicon.words("need needs needed to")
 _TWO, _THREE = 2, 3
@@ -61,7 +61,13 @@ def says_again(answer: str, gold: str, question: str = "") -> bool:
     is_quantity = all(word[0].isdigit() or word in UNITS for word in part)
     if len(wanted) < _TWO or is_quantity or gold[:1].isupper() or not gold.isascii() or lexicon.MONTHS & {*part}:
         return False
-    runs = [_find_runs(lexicon.join_phrases(split_clauses(gold)), is_before=is_before) for is_before in (False, True)]
+    # Of two things that happened each keeps its own: "the price fell and the volume rose".
+    is_single = sum(lexicon.is_verb(word) and word not in lexicon.AUXILIARIES for word in part) < _TWO
+    runs = [
+        _find_runs(lexicon.join_phrases(split_clauses(gold)), is_before=is_before)
+        for is_before in (False, True)
+        if is_single
+    ]
     for row in _list_rows(answer):
         said = [word for word in row if word not in ARTICLES | {BREAK}]
         is_said = _follows(_list_content(said), wanted, between=int(len(wanted) > _THREE))

@@ -71,6 +71,7 @@ _AFTERWARDS: Final = lexicon.words("afterwards afterward thereafter later")
 _SINCE: Final = lexicon.words("in since from")
 _ROLES: Final = lexicon.words("to in at for under against opposite alongside beside")
 _ASKED: Final = lexicon.words("who whom which what whose")
+_PERSONS: Final = lexicon.words("who whom whose")
 _GIVERS: Final = lexicon.words("to from for with against")
 _COPULAS: Final = lexicon.words("is was are were")
 _LOSES: Final = lexicon.words("lost loses lose beaten defeated")
@@ -186,8 +187,9 @@ def has_opposite(clause: Sequence[str], asked: Sequence[str], *, strictly: bool 
 
 def _is_other_role(before: Sequence[str], asked: Sequence[str]) -> bool:
     """Return whether the gold is a receiver or a place, where the one who did it is asked for; or somebody's kin."""
-    # "His wife was 64", but "her brother Laurence".
-    if set(before[:-1]) & _KIN - set(asked) and {"his", "her", "their"} & set(before):
+    # "His wife was 64", but "her brother Laurence" where a person is asked for.
+    held = before[:-1] if _PERSONS & {*asked} else before
+    if set(held) & _KIN - set(asked) and {"his", "her", "their"} & set(before):
         return True
     if not asked or (asked[0] not in {"who", "whose"} and list(asked[:2]) != ["which", "team"]):
         return False

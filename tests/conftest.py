@@ -6,9 +6,10 @@ import os
 import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -32,6 +33,33 @@ STEADY = {"deadline": None, "derandomize": True, "database": None, "suppress_hea
 settings.register_profile("quick", max_examples=40, **STEADY)
 settings.register_profile("full", max_examples=250, **STEADY)
 settings.load_profile("quick")
+
+
+class CommandResult(NamedTuple):
+    """The end of a command, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., CommandResult]:
+    """Run a command in this process to its end."""
+    from bookwheel.cli.main import main
+
+    def call(*words: object) -> CommandResult:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main([str(word) for word in words])
+        output = capsys.readouterr()
+        return CommandResult(int(ended.value.code or 0), output.out, output.err)
+
+    return call
 
 
 # A test that names no journal finds neither the user's nor that of another version.

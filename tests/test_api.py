@@ -79,16 +79,12 @@ def test_a_reading_by_a_function_is_resumed_with_the_function(tmp_path):
     assert ended.steps[: len(kept.steps)] == kept.steps
 
 
-def test_the_command_line_says_how_to_resume_a_way_that_it_does_not_know(tmp_path, capsys):
-    from bookwheel.cli.main import main
-
+def test_the_command_line_says_how_to_resume_a_way_that_it_does_not_know(tmp_path, command):
     path = tmp_path / "journal.sqlite"
     stopped = stopped_reading(path)
     for words in (["resume", stopped.id], ["edit", stopped.id, "--step", "0", "--memory", "m"]):
-        with pytest.raises(SystemExit) as ended:
-            main([*words, "--model", "scripted", "--journal", str(path)])
-        assert ended.value.code == 2
-        error = capsys.readouterr().err
+        code, _, error = command(*words, "--model", "scripted", "--journal", path)
+        assert code == 2
         assert "'until_noted', which is not registered" in error
         assert "bookwheel.ways" in error
         assert "way=FUNCTION" in error

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from bookwheel.cli.main import main
-
 FILLER = "Gulls circle over the pier, and the keeper writes down the wind. " * 12 + "\n\n"
 SMALL_PLAN = ("--chunk-tokens", "100", "--memory-tokens", "40", "--answer-tokens", "40")
-
-
-class CommandResult:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self) -> dict:
-        return json.loads(self.out)
 
 
 @pytest.fixture
@@ -38,15 +26,8 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]):
-    def call(*words: object) -> CommandResult:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
-        output = capsys.readouterr()
-        return CommandResult(int(ended.value.code or 0), output.out, output.err)
-
-    return call
+def run(command):
+    return command
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from bookwheel.cli.main import main
-
 TEXT = "".join(
     f"Page {n} tells of harvests, tolls and rain.\n"
     + ("The colour of the wheel is vermilion.\n" if n == 40 else "")
@@ -16,17 +14,14 @@ QUESTION, OTHER = "What is the colour of the wheel?", "Who was the keeper of the
 
 
 @pytest.fixture
-def run(tmp_path, capsys):
+def run(tmp_path, command):
     book = tmp_path / "book.txt"
     book.write_text(TEXT)
     journal = ["--journal", str(tmp_path / "journal.sqlite")]
 
-    def call(command: str, *words: str) -> tuple[int, str, str]:
+    def call(name: str, *words: str) -> tuple[int, str, str]:
         words = tuple(str(book) if word == "BOOK" else word for word in words)
-        with pytest.raises(SystemExit) as end:
-            main([command, *words, *journal, *([] if command == "list" else ["--model", "scripted"])])
-        out, err = capsys.readouterr()
-        return end.value.code or 0, out, err
+        return command(name, *words, *journal, *([] if name == "list" else ["--model", "scripted"]))
 
     return call
 

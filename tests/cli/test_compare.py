@@ -4,25 +4,20 @@ import json
 
 import pytest
 
-from bookwheel.cli.main import main
-
 SAME = "".join(f"The mill of page {n} stands by the river.\n\n" for n in range(20))
 OLD = f"{SAME}## Rent\n\nThe tenant pays 40 crowns.\n\n## Notice\n\nThe colour of the wheel is vermilion.\n"
 NEW = OLD.replace("40", "45").replace("vermilion", "green").replace("## Rent", "## Rent\n\nA deposit is due.")
 
 
 @pytest.fixture
-def run(tmp_path, capsys):
+def run(tmp_path, command):
     (tmp_path / "old.md").write_text(OLD)
     (tmp_path / "new.md").write_text(NEW)
     journal = ("--journal", str(tmp_path / "journal.sqlite"))
 
     def call(*words: str) -> tuple[int, str, str]:
         names = {"OLD": str(tmp_path / "old.md"), "NEW": str(tmp_path / "new.md")}
-        with pytest.raises(SystemExit) as end:
-            main(["compare", *(names.get(word, word) for word in words), *journal])
-        out, err = capsys.readouterr()
-        return end.value.code or 0, out, err
+        return command("compare", *(names.get(word, word) for word in words), *journal)
 
     return call
 

@@ -223,11 +223,7 @@ def test_no_limit_of_questions_refuses_words_that_nobody_asked(tmp_path: Path) -
         read(TextDocument(write_facts()), "who worked for whom and when " * 3, way="graph", **given)
 
 
-def test_the_command_writes_a_graph_and_shows_it_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from bookwheel.cli.main import main
-
+def test_the_command_writes_a_graph_and_shows_it_again(tmp_path: Path, monkeypatch, command) -> None:
     async def open_model(*_words: object, **_settings: object) -> ScriptedModel:
         return make_graph_model()
 
@@ -237,15 +233,10 @@ def test_the_command_writes_a_graph_and_shows_it_again(
     book, out = tmp_path / "book.txt", tmp_path / "g.graphml"
     book.write_text(write_facts())
 
-    def run(*words: str) -> tuple[int, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(list(words))
-        return int(ended.value.code or 0), capsys.readouterr().out
-
-    assert run("graph", str(book), "--out", str(out), "--quiet") == (0, f"{out}\n")
-    code, printed = run("graph", "last", "--json")
+    assert command("graph", book, "--out", out, "--quiet")[:2] == (0, f"{out}\n")
+    code, printed, _ = command("graph", "last", "--json")
     assert (code, json.loads(printed)["superseded"], json.loads(printed)["count"]) == (0, 1, len(FACTS) - 1)
-    code, printed = run("graph", "last")
+    code, printed, _ = command("graph", "last")
     assert "Ada Quill | worked for | Lloyd Brothers (since 1920)" in printed
 
 

@@ -8,11 +8,9 @@ import pytest
 from report_model import make_report_model
 from table_model import write_document
 
-from bookwheel.cli.main import main
-
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command):
     async def open_model(*_words: object, **_settings: object):
         return make_report_model(invents=3)
 
@@ -21,13 +19,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureF
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.chdir(tmp_path)
 
-    def call(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(list(words))
-        output = capsys.readouterr()
-        return int(ended.value.code or 0), output.out, output.err
-
-    return call
+    return command
 
 
 def test_a_report_is_proposed_written_and_updated(run, tmp_path: Path) -> None:

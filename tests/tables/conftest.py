@@ -8,8 +8,6 @@ import pytest
 from loopback_server import _uvicorn_looks_often, serving
 from table_model import make_model
 
-from bookwheel.cli.main import main
-
 __all__ = ["_uvicorn_looks_often", "serving"]
 
 
@@ -20,7 +18,7 @@ def model():
 
 
 @pytest.fixture
-def run(model, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def run(model, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command):
     async def open_model(*_words: object, **_settings: object):
         return model
 
@@ -28,10 +26,4 @@ def run(model, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.C
     monkeypatch.setenv("BOOKWHEEL_JOURNAL", str(tmp_path / "journal.sqlite"))
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
-    def call(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(list(words))
-        output = capsys.readouterr()
-        return int(ended.value.code or 0), output.out, output.err
-
-    return call
+    return command

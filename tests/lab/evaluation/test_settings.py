@@ -2,7 +2,6 @@
 
 import pytest
 
-from bookwheel.cli.main import main
 from bookwheel.cli.options import PlanOptions
 from bookwheel.errors import InputError, PlanError
 from bookwheel.lab.commands.options import EvalOptions, GridOptions, assign_task_options, merge_settings
@@ -97,14 +96,13 @@ def test_a_toml_file_says_all_there_is_to_say(tmp_path):
         ("count = 128", "count = ", "not valid TOML"),
     ],
 )
-def test_a_bad_settings_file_ends_with_2_and_names_file_key_and_what_is_allowed(tmp_path, capsys, old, new, message):
+def test_a_bad_settings_file_ends_with_2_and_names_file_key_and_what_is_allowed(tmp_path, command, old, new, message):
     path = tmp_path / "run.toml"
     assert old in FILE
     path.write_text(FILE.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(SystemExit) as ended:
-        main(["eval", str(path), "--out", str(tmp_path / "out")])
-    assert ended.value.code == 2
-    printed = " ".join(capsys.readouterr().err.split())
+    code, _, err = command("eval", path, "--out", tmp_path / "out")
+    assert code == 2
+    printed = " ".join(err.split())
     assert "run.toml" in printed
     assert message in printed
     assert not (tmp_path / "out").exists()

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from bookwheel.cli.main import main
 from bookwheel.lab.training.advantages import Estimator
 from bookwheel.lab.training.config import PolicySettings, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
@@ -116,16 +115,15 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "message"), BAD, ids=[text.replace("\n", " ") or "empty" for text, _ in BAD])
-def test_a_wrong_setting_ends_the_command_with_file_key_and_what_is_allowed(text, message, tmp_path, capsys):
+def test_a_wrong_setting_ends_the_command_with_file_key_and_what_is_allowed(text, message, tmp_path, command):
     file = tmp_path / "mine.toml"
     if "[train" not in text and "train =" not in text and "trian" not in text and text:
         text += "\n[train]"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(SystemExit) as ended:
-        main(["train", str(file)])
+    code, _, err = command("train", file)
     # A bound of a number is 0 or 0.0, depending on who found the fault.
-    stderr = re.sub(r"\.0\b", "", " ".join(capsys.readouterr().err.split()))
-    assert ended.value.code == 2
+    stderr = re.sub(r"\.0\b", "", " ".join(err.split()))
+    assert code == 2
     assert "mine.toml" in stderr
     assert message in stderr
 
@@ -171,12 +169,11 @@ def test_what_is_wrong_or_names_nothing_is_told_before_torch_is_imported(tmp_pat
         assert message in found, text
 
 
-def test_a_wrong_number_on_the_command_line_is_refused_like_one_in_the_file(tmp_path, capsys):
+def test_a_wrong_number_on_the_command_line_is_refused_like_one_in_the_file(tmp_path, command):
     (tmp_path / "mine.toml").write_text("[train]\n", encoding="utf-8")
-    with pytest.raises(SystemExit) as ended:
-        main(["train", str(tmp_path / "mine.toml"), "--steps", "-1"])
-    assert ended.value.code == 2
-    assert capsys.readouterr().err.startswith("error: --steps: must be at least 0, not -1\n")
+    code, _, err = command("train", tmp_path / "mine.toml", "--steps", "-1")
+    assert code == 2
+    assert err.startswith("error: --steps: must be at least 0, not -1\n")
 
 
 def test_bounds_hold_for_settings_made_in_python():

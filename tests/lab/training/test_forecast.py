@@ -129,32 +129,27 @@ def test_states_are_shared_by_the_ranks_and_what_does_not_fit_is_said():
     assert any("no room for a single reading" in one for one in large.problems)
 
 
-def test_a_dry_run_says_what_a_run_takes_and_what_is_missing(capsys, monkeypatch, tmp_path):
+def test_a_dry_run_says_what_a_run_takes_and_what_is_missing(command, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("BOOKWHEEL_DATA", raising=False)
-    with pytest.raises(SystemExit) as ended:
-        main(["train", "paper-7b", "--dry", "--json"])
-    told = json.loads(capsys.readouterr().out)
-    assert ended.value.code == 2
+    code, out, _ = command("train", "paper-7b", "--dry", "--json")
+    told = json.loads(out)
+    assert code == 2
     assert (told["gpus"], told["weights"], told["updates"]) == (32, 7_615_616_512, 6)
     (problem,) = told["problems"]
     assert "hotpotqa_train" in problem
-    with pytest.raises(SystemExit):
-        main(["train", "paper-7b", "--dry"])
-    assert "not ready: train.task" in capsys.readouterr().out
+    assert "not ready: train.task" in command("train", "paper-7b", "--dry").out
     assert not (tmp_path / "runs").exists()
 
 
-def test_of_a_new_model_a_dry_run_checks_settings_and_samples(capsys, tmp_path):
-    with pytest.raises(SystemExit) as ended:
-        main(["train", "tiny-cpu", "--dry"])
-    assert ended.value.code == 0
-    assert "settings and samples are in order" in capsys.readouterr().out
+def test_of_a_new_model_a_dry_run_checks_settings_and_samples(command, tmp_path):
+    code, out, _ = command("train", "tiny-cpu", "--dry")
+    assert code == 0
+    assert "settings and samples are in order" in out
     (tmp_path / "mine.toml").write_text('[train.task]\nname = "toy-record"\ntokens = 64\ncount = 8\n')
-    with pytest.raises(SystemExit) as ended:
-        main(["train", str(tmp_path / "mine.toml"), "--dry"])
-    assert ended.value.code == 2
-    assert "did you mean 'toy-records'?" in capsys.readouterr().err
+    code, _, err = command("train", tmp_path / "mine.toml", "--dry")
+    assert code == 2
+    assert "did you mean 'toy-records'?" in err
 
 
 def test_without_machines_in_the_settings_a_dry_run_is_of_the_processes_it_is_started_with(

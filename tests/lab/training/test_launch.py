@@ -78,15 +78,12 @@ def test_without_a_task_there_is_nothing_to_train_on(config, tmp_path):
         build_trainer(replace(config, task=replace(config.task, count=0)), tmp_path)
 
 
-def test_the_command_trains_exports_and_tells(config, tmp_path, capsys):
+def test_the_command_trains_exports_and_tells(config, tmp_path, command):
     pytest.importorskip("matplotlib")
-    from bookwheel.cli.main import main
-
     out = tmp_path / "run"
-    with pytest.raises(SystemExit) as ended:
-        main(["train", str(tmp_path / "tiny.toml"), "--out", str(out), "--seed", "5", "--threads", "1", "--json"])
-    assert ended.value.code == 0
-    told = json.loads(capsys.readouterr().out)
+    ended = command("train", tmp_path / "tiny.toml", "--out", out, "--seed", "5", "--threads", "1", "--json")
+    assert ended.code == 0
+    told = json.loads(ended.out)
     assert told["steps"] == 3
     assert 0 <= told["before"] <= 1
     assert {"policy", "curves.svg", "metrics.jsonl", "rollouts.sqlite", "checkpoints"} <= {

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.cli.main import main
 from bookwheel.errors import InputError
 from bookwheel.serve.engine.access import Key, KeyRing, add_key, read_keys
 
@@ -79,12 +78,11 @@ def test_a_keys_budget_is_never_passed_not_even_by_readings_side_by_side_or_a_re
             assert {client.get(f"/readings/{id_}").json()["status"] for id_ in ids} <= {"stopped"}
 
 
-def test_keys_are_kept_as_hashes_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_keys_are_kept_as_hashes_only(tmp_path: Path, command) -> None:
     file = tmp_path / "keys.toml"
-    with pytest.raises(SystemExit) as ended:
-        main(["serve", "--new-key", "alice", "--key-file", str(file)])
-    secret = capsys.readouterr().out.strip()
-    assert ended.value.code == 0
+    code, out, _ = command("serve", "--new-key", "alice", "--key-file", file)
+    secret = out.strip()
+    assert code == 0
     assert secret not in file.read_text()
     assert file.stat().st_mode & 0o077 == 0
     assert read_keys(file).find_by_secret(secret).name == "alice"
@@ -104,12 +102,11 @@ def test_a_broken_key_file_is_an_error_and_never_an_open_door(tmp_path: Path, te
 
 
 @pytest.mark.slow
-def test_any_address_but_this_machines_own_needs_a_key(capsys: pytest.CaptureFixture[str]) -> None:
+def test_any_address_but_this_machines_own_needs_a_key(command) -> None:
     for host in ("0.0.0.0", "192.168.1.7", "::", "books.example"):
-        with pytest.raises(SystemExit) as ended:
-            main(["serve", "--host", host, "--model", "scripted"])
-        assert ended.value.code == 2
-        assert "key" in capsys.readouterr().err
+        code, _, err = command("serve", "--host", host, "--model", "scripted")
+        assert code == 2
+        assert "key" in err
 
 
 @pytest.mark.slow

@@ -24,10 +24,12 @@ from bookwheel.text.matching import parse_words
 
 _HOW_WHY: Final = compile_late(
     r"^\s*(?:and |so )?(?:why|how (?!many|much|long|far|old|often|big|large|high|deep|soon|late|early|"
-    r"tall|heavy)|what (?:happens|should|must i)|reason\b|(?:(?:for|by|in) )?(?:what|which) (?:reasons?|means|way)\b|"
-    r"what(?:'s| is| was| were) the (?:reason|point|thinking)\b|"
-    r"what (?:made|makes|explain\w*|led|drove|moved|stops|stopped|prevent\w*)\b)|"
-    r"为什么|为啥|为何|怎么|咋|如何|怎样|原因|缘故|什么(?:办法|手续)",
+    r"tall|heavy)|what (?:happens|should|must i)|reason\b|(?:for|by|in) (?:what|which) (?:reasons?|means|way)\b(?! of)|"
+    r"(?:what|which) reasons? (?:is|are|was|were|do|does|did|has|have|had)\b|what explain\w*|"
+    r"what(?:'s| is| was) the (?:reason\b(?! code)|(?:point|thinking) (?:of \w+ing|behind)\b)|"
+    r"what ma(?:de|kes) (?:(?:me|you|him|her|it|us|them|(?-i:[A-Z])\w+) \w+|(?:the|an?|his|her|its|our|their) \w+ \w+)|"
+    r"what (?:led|drove|moved|prompted)\b.* to \w|what (?:stop|prevent|keep|kept|held)\w*\b.* from \w+ing\b)|"
+    r"为什么|为啥|为何|怎么|咋|如何|怎样|原因|缘故",
     re.IGNORECASE,
 )
 _ENDING_IN_S: Final = (

@@ -112,12 +112,10 @@ _DECLINES: Final = compile_late(
         known|tells?|told|find|found|locate\w*|infer\w*|ascertain\w*|clear|sure|certain|present|explain\w*|report\w*|noted?|
         supported|touch\w*|refer\w*|appear|establish\w*|confirm\w*|deduc\w*|conclud\w*|see|supply|supplied|detailed?)\b
     | \b{_DOCUMENT}\b(?:\W+\w+){{0,4}}?\W+(?:silent|omits?|leaves?\W+(?:\w+\W+){{0,3}}?(?:open|out|unsaid|unanswered)|
-        skips?|lacks?|never|nothing|says?\ nothing|
-        (?:gives?|names?|lists?|states?|shows?|has|contains?|offers?)\ no|
-        tells?\ (?:us\ )?nothing|leave\ (?:it|this|that)\ open)\b
+        skips?|lacks?|never|nothing|says?\ nothing|tells?\ (?:us\ )?nothing|leave\ (?:it|this|that)\ open)\b
     | \b(?:nothing|nobody|no\ one|none|nowhere|no\ part)\b(?:\W+\w+){{0,6}}?\W+
         (?:{_NAMED_DOCUMENT}|says?|tells?|mentions?|states?|answers?|about)\b
-    | \b{_NAMED_DOCUMENT}\b[^.;]*\bonly\b[^.;]*,\s(?:but\s)?not\b
+    | \b{_NAMED_DOCUMENT}\ (?:gives?|names?|states?)\ no\b[^.;]*,\ only\b
     | \b(?:information|details?|answer|data)\ (?:is|are|was|were)\s(?:\w+\s)?(?:missing|absent|omitted)\b
     | \b(?:beyond|outside)\W+(?:the\W+)?(?:scope|what)\b | \bleft\ (?:open|unsaid|unanswered|unstated)\b
     | \b(?:can|could|do|does|did|would)\s?(?:not|n't)\ (?:say|answer|tell|know)\b | \bno\ idea\b | \bi\ don't\ know\b
@@ -140,7 +138,7 @@ _ABOUT_READING: Final = compile_late(
     r"文|书|资料|记忆|笔记|材料|原著|答案|信息|提|说|知|确定|回答|不详|清楚|找|查|记载|透露|无|相关"
 )
 # "It must not be given to children" says what is asked.
-_NO_DENIAL: Final = compile_late(r"\bno doubt\b|\b(?:must|should|shall|may)(?: not|n't)\b")
+_NO_DENIAL: Final = compile_late(r"\bno doubt\b|\b(?:must|shall)(?: not|n't)\b")
 _GUESS: Final = compile_late(
     r"\b(?:but|however|though|although|still|nevertheless|yet|that said|even so|"
     r"i(?:'d| would)?\s+(?:guess|say|assume|think|believe)|my (?:best )?guess|presumably|probably|likely|perhaps)\b"

@@ -69,11 +69,12 @@ _CONCLUSION: Final = re.compile(
 _POLAR: Final = {"yes": True, "no": False, "是": True, "否": False, "true": True, "false": False}
 _CHINESE_POLAR: Final = re.compile("([不没])?(?:是|对|能|可以|会|有|行|用|需要|支持|允许)")
 _DENIED: Final = re.compile(
-    r"n['’]t\b|\b(?:not|never|neither|nor|nobody|no one|none|nothing|cannot|only one|"
+    r"n['’]t\b|\b(?:not|never|neither|nor|cannot|only one|"
     r"different|differ|unlike|whereas|(?:declined|refused|failed) to)\b|"
     r"\bno (?!doubt|matter|problem|longer than)\w|不|并非|没有|只有",
     re.IGNORECASE,
 )
+_NOBODY: Final = re.compile(r"\b(?:nobody|no one|none|nothing(?! but))\b", re.IGNORECASE)
 _AFFIRMED: Final = re.compile(r"\b(?:both|the same|same|also|as well|each|share)\b|都|均|相同|一样", re.IGNORECASE)
 _FORBIDS: Final = re.compile(
     r"\b(?:prohibit\w*|forbid\w*|forbidden|banned|bans?|exclu\w+|ruled out|prevent\w*|illegal|impossible|unchanged|"
@@ -239,7 +240,7 @@ def _weigh_clause(decisive: str, text: str, question: str) -> bool | None:
     """Return what the clause that decides says; None where it neither denies nor says what is asked."""
     decisive = _CONDITION.sub("", decisive)
     excepted = _EXCEPTED.search(decisive)
-    if excepted and _find_asked(excepted[1]) & _find_asked(question):
+    if excepted and not _EXCEPTED.search(question) and _find_asked(excepted[1]) & _find_asked(question):
         return False
     # "Permitted in the garden, but not indoors", where the garden is asked about.
     exception = _EXCEPTION.search(decisive)
@@ -249,6 +250,7 @@ def _weigh_clause(decisive: str, text: str, question: str) -> bool | None:
     if (
         (is_split and (_CONTRAST.search(text) or has_opposite(words(text), words(question), strictly=False)))
         or _DENIED.search(decisive)
+        or (_NOBODY.search(decisive) and not _NOBODY.search(question))
         or (_FORBIDS.search(decisive) and not _FORBIDS.search(question))
     ):
         return False

@@ -164,7 +164,9 @@ def _is_past(before: Sequence[str], after: Sequence[str], later: Sequence[str], 
     if not set(asked) & _PRESENT or set(asked) & _PAST:
         return False
     is_former = bool(_FORMER & set(before)) or "until" in after[:5]
-    return is_former or bool(_ONCE & {*before, *after[:4]} and _NOW & set(later))
+    # "She was born in York and now lives there" says nothing of another place.
+    is_replaced = _NOW & set(later) and {"but", "then"} & set(later)
+    return is_former or bool(_ONCE & {*before, *after[:4]} and is_replaced)
 
 
 def split_beside(row: Sequence[str], start: int, end: int) -> tuple[list[str], list[str]]:
@@ -179,7 +181,8 @@ def has_opposite(clause: Sequence[str], asked: Sequence[str], *, strictly: bool 
     Strictly, it does not say what is asked beside it.
     """
     said, wanted = ({lexicon.stem(word) for word in row} for row in (clause, asked))
-    return any(
+    # "What is not included?" asks for what is extra.
+    return "not" not in asked and any(
         one & wanted and not other & wanted and other & said and not (strictly and one & said)
         for one, other in _OPPOSITES
     )

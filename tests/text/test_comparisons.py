@@ -11,6 +11,8 @@ PROGRAMMES = ["| Cotton | 8 kg | 3 h 05 min |", "| Duvets | 2.5 kg | 2 h 20 min 
 BIDS = "| 品牌 | 单台报价（万元） | 质保 | 工期 |"
 BIDDERS = ["| 海岳 | 31.2 | 5年 | 40天 |", "| 通达 | 26.9 | 2年 | 60天 |", "| 北辰 | 29.5 | 3年 | 45天 |"]
 BOATS = ("| Yard | Price |", ["| Otter AG | £48 |", "| Heron & Sons | £36 |"])
+PLAN = "| Plan | Mbit/s | Term |"
+PLANS = ["| Basic | 50 | 12 months |", "| Turbo | 500 | 24 months |"]
 STAFF = "Name;Since;Room"
 PEOPLE = ["Vera Holm;14 March 2019;12", "Bo Quist;3 May 2016;14", "Ines Okoro;1 July 2021;9"]
 
@@ -24,6 +26,16 @@ PEOPLE = ["Vera Holm;14 March 2019;12", "Bo Quist;3 May 2016;14", "Ines Okoro;1 
         ("Which programme is the fastest?", DRYER, PROGRAMMES, "Quick", False),
         ("Which is slower, Duvets or Quick?", DRYER, PROGRAMMES, "Duvets", True),
         ("哪家工期最快？", BIDS, BIDDERS, "海岳", False),
+        ("Which plan is fastest?", PLAN, PLANS, "Turbo", False),
+        (
+            "Which train is fastest?",
+            "| Train | Speed | Stops |",
+            ["| Crane | 200 km/h | 4 |", "| Ruff | 90 km/h | 9 |"],
+            "Crane",
+            False,
+        ),
+        ("Who was fastest?", "| Swimmer | Time |", ["| Ada | 1:02 |", "| Bo | 0:58 |"], "Bo", False),
+        ("Who was slowest?", "| Swimmer | Time (s) |", ["| Ada | 12.3 |", "| Bo | 11.8 |"], "Ada", False),
         ("Smaller max. load: Cotton or Duvets?", DRYER, PROGRAMMES, "Duvets", True),
         ("What is the best mark in maths?", "| Pupil | Maths |", ["| Kate | 73 |", "| Livia | 96 |"], "96", False),
         ("Which is cheaper, the one from Otter or the one from Heron?", *BOATS, "Heron & Sons", True),

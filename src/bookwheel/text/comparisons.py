@@ -29,6 +29,7 @@ from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.rows import BRACKETS, choose_columns
 
 _YEARS: Final = range(1000, 2101)
+_TIMES: Final = re.compile(r"\b(?:time|duration|days|hours|minutes|seconds)\b|时间|用时|时长", re.IGNORECASE)
 _ONE_OF: Final = re.compile(r"\b(?:which|who)\b|哪[个家种款位月条台门项]|谁", re.IGNORECASE)
 _OF_ALL: Final = re.compile(r"\b(?:where|which|who)\b.*\b(?:most|least|\w{2,}est)\b", re.IGNORECASE)
 _SUPERLATIVE: Final = re.compile(r"\b\w{2,}est\b|\b(?:most|least|best|worst)\b|最", re.IGNORECASE)
@@ -148,7 +149,7 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
     values = {at: value for at in compared if (value := measure(rows[at][column], ends=ends)) is not None}
     if len(values) < max(_LEAST_ROWS, len(places)):
         return None
-    group = _find_group([rows[at][column] for at in values], values.values())
+    group = _find_group(names[column], [rows[at][column] for at in values], values.values())
     best = (min if order.takes_least(group) else max)(values.values())
     won = [at for at, value in values.items() if value == best]
     if len(won) > 1:
@@ -159,10 +160,11 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
     return _Won(rows[won[0]][column if is_value else key], won[0], places, column, len(columns) == 1)
 
 
-def _find_group(cells: Sequence[str], values: Collection[float]) -> FigureGroup:
+def _find_group(name: str, cells: Sequence[str], values: Collection[float]) -> FigureGroup:
     if any(map(find_dates, cells)) or all(value in _YEARS for value in values):
         return FigureGroup.DAY
-    return FigureGroup.TIME if any(map(TERM.search, cells)) else FigureGroup.NUMBER
+    is_time = _TIMES.search(name) or any(TERM.search(cell) or ":" in cell for cell in cells)
+    return FigureGroup.TIME if is_time else FigureGroup.NUMBER
 
 
 def read_table(header: str, rows: Sequence[str]) -> list[tuple[str, list[str]]]:

@@ -153,6 +153,12 @@ RIGHT = [
     ("choice", "Can the tent be mounted on the car?", "yes", "It is mounted on top of the car."),
     ("choice", "Is it certain?", "no", "Sure it is not."),
     ("choice", "Are you open?", "yes", "Sure, until ten."),
+    ("choice", "Can I pay by card?", "yes", "Sure you can."),
+    ("choice", "有电梯吗？", "否", "有楼梯，没有电梯。"),
+    ("choice", "可以带宠物吗？", "否", "可以带导盲犬，宠物禁止入内。"),
+    ("choice", "是否有停车场？", "否", "有人说没有停车场。"),
+    ("choice", "停车免费吗？", "是", "停车免费，充电收费。"),
+    ("choice", "需要预约吗？", "是", "需要提前两天预约，不接受现场取号。"),
     ("choice", "Does the house have a lift?", "no", "It has no lift."),
     ("choice", "Does the report show damage?", "no", "The report shows no damage."),
     ("choice", "Is there a break clause in the lease?", "no", "The lease has no break clause."),
@@ -521,6 +527,8 @@ WRONG = [
     ("choice", "Is a lift on site?", "no", "There is one, on top of the hill."),
     ("choice", "Is it certain?", "yes", "Sure it is not."),
     ("unanswerable", "Is there a fee?", "", "It has no fee."),
+    ("choice", "免费吗？", "是", "儿童免费，成人收费。"),
+    ("choice", "需要预约吗？", "是", "需要身份证。"),
     ("unanswerable", "Who?", "", "The table has no owner, so Ada."),
 ]
 

@@ -38,7 +38,7 @@ _LEADS: Final = re.compile(
 )
 _AGREES: Final = re.compile(
     r"^\W*(?:i (?:think|believe|guess) so|that(?:['’]s| is) (?:right|correct|true)|certainly|definitely|absolutely|"
-    r"of course|sure(?! ))\b(?!\W+not\b)",
+    r"of course|sure(?! [^.;,]*(?:\bno|n['’]t)))\b(?!\W+not\b)",
     re.IGNORECASE,
 )
 _SHORT: Final = re.compile(
@@ -194,7 +194,9 @@ def says_yes(answer: str, question: str = "") -> bool | None:
         # "没有提到" begins with a no, and says that it is not mentioned.
         return None if not _CHINESE_BARE_NO.search(text) and declines(simplify(text)) else False
     asked = _CHINESE_MODAL.match(text)
-    if _CHINESE_YES.search(text) or (asked and asked[0] in question):
+    # "有楼梯，没有电梯" and "可以带导盲犬，宠物禁止入内" open like a yes, and are none.
+    is_plain = not _DENIED.search(text) and not _FORBIDS.search(text)
+    if _CHINESE_YES.search(text) or (asked and asked[0] in question and is_plain and _shares_topic(text, question)):
         return True
     if short := _SHORT.match(text):
         return not short[1]
@@ -254,9 +256,14 @@ def _weigh_clause(decisive: str, text: str, question: str) -> bool | None:
         or (_FORBIDS.search(decisive) and not _FORBIDS.search(question))
     ):
         return False
-    is_opposite = any(re.search(one, question) and re.search(other, decisive) for one, other in _CHINESE_OPPOSITES)
+    sides = [(one, other) for one, other in _CHINESE_OPPOSITES if re.search(one, question)]
+    is_opposite = any(re.search(other, decisive) for _, other in sides)
     if is_opposite or has_opposite(words(decisive), lexicon.join_phrases(words(question))):
         return False
+    # "儿童免费，成人收费", where it is not asked about children.
+    subjects = [re.split(one, decisive)[0] for one, other in sides if re.search(other, text)]
+    if any(_find_asked(subject) - _find_asked(question) for subject in subjects):
+        return None
     affirms = _AFFIRMED.search(decisive) and (_BOTH.search(question) or not _BOTH.search(decisive))
     return True if affirms or _restates(decisive, question) else None
 
@@ -267,6 +274,10 @@ def _choose_clause(text: str, question: str) -> str:
     clauses = [clause for clause in _CLAUSE.split(text) if clause.strip()]
     best = max(clauses, key=lambda clause: len(asked & _find_asked(clause)), default=text)
     return best if asked & _find_asked(best) else text
+
+
+def _shares_topic(text: str, question: str) -> bool:
+    return bool(_find_asked(text) & _find_asked(question))
 
 
 def _find_asked(text: str) -> set[str]:

@@ -25,13 +25,13 @@ LEASE = (
 
 
 class Answering(ScriptedModel):
-    """Names the owner and the lodger surely, all else unsurely."""
+    """Names the owner and the lodger surely; all else so that it would do as a short answer."""
 
     async def copy(self, messages: Sequence[Message], passage: str, gap: str = "") -> Copies:
         asked = messages[-1].content
         found = re.match(r"The \w+", passage) if "Who?" in asked else re.search(r"within \d+ days", passage)
-        sure = -0.5 if found and "cellar" not in found[0] else -6.0
-        span = CopiedSpan(start=found.start(), end=found.end(), logprob=sure) if found else CopiedSpan(0, 3, -6.0)
+        sure = -0.5 if found and "cellar" not in found[0] else -2.5
+        span = CopiedSpan(start=found.start(), end=found.end(), logprob=sure) if found else CopiedSpan(0, 3, -2.5)
         return Copies(spans=(span,), usage=Usage(calls=1, prompt_tokens=9))
 
 

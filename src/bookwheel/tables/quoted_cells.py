@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.models.base import Copies, Model, copy_spans
 from bookwheel.reading.prompts import Prompts
 from bookwheel.reading.ways.passages import GAP
-from bookwheel.reading.ways.question_scorer import SURE, is_label
+from bookwheel.reading.ways.question_scorer import is_label
 from bookwheel.tables.columns import NUMBER, Column, Kind
 from bookwheel.tables.headers import CURRENCY, OF_COUNTS, OF_PEOPLE, map_columns
 from bookwheel.text.cells import read_row
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from bookwheel.tables.quoted import Unit
 
 
+_SURE: Final = -2.0
+"""The least log-probability of a cell: a sentence without one is no row, so it takes more than an answer does."""
 TURN: Final = "short"
 """The prompt that a short answer is asked for by."""
 
@@ -64,7 +66,7 @@ class CellReader:
         copies = await self._copy(text, question)
         best = next((one for one in copies.spans if not is_label(question, text, one.start, one.end)), None)
         # What is most of a text is no answer about it: "A7."
-        if best is None or best.logprob < SURE or best.end - best.start > len(text) / 2:
+        if best is None or best.logprob < _SURE or best.end - best.start > len(text) / 2:
             return None
         return text[best.start : best.end]
 

@@ -366,10 +366,11 @@ def test_a_short_answer_is_what_the_model_copies_where_it_is_sure() -> None:
     assert answer.conversation.reply.usage.calls == 1
     assert answer.flags == ()
     unsure = copier()
-    unsure.logprob = -0.5
-    _, answer = read(unsure)
-    assert (answer.text, answer.flags) == ("sixty-four barrels", (Flag.UNSURE,))
-    unsure.logprob = -9.0
+    for logprob in (-0.5, -3.0):
+        unsure.logprob = logprob
+        _, answer = read(unsure)
+        assert (answer.text, answer.flags) == ("sixty-four barrels", (Flag.UNSURE,))
+    unsure.logprob = -4.0
     _, answer = read(unsure)
     assert answer.flags == (Flag.UNSURE,)
     assert answer.text.startswith("The customs men count sixty-four barrels in the cellar.")

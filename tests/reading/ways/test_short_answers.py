@@ -54,6 +54,11 @@ def test_a_number_is_not_of_the_sentence_beside_that_has_some_of_the_question():
     # A sentence with hardly more of the question takes nothing from the likeliest span.
     close = QuestionWords("What special number has the blue jar with a lid?")
     assert choose_span(spans, passage, close) == spans[0]
+    # Nor does one with less than half of it.
+    few = QuestionWords("Which blue lid has a crack?")
+    assert (
+        choose_span([spans[0], CopiedSpan(start := passage.index("blue"), start + 8, -1.5)], passage, few) == spans[0]
+    )
 
 
 def test_why_keeps_its_sentence():

@@ -529,6 +529,7 @@ WRONG = [
     ("unanswerable", "Is there a fee?", "", "It has no fee."),
     ("choice", "免费吗？", "是", "儿童免费，成人收费。"),
     ("choice", "需要预约吗？", "是", "需要身份证。"),
+    ("choice", "有电梯吗？", "是", "有楼梯。"),
     ("unanswerable", "Who?", "", "The table has no owner, so Ada."),
 ]
 

@@ -195,8 +195,9 @@ def says_yes(answer: str, question: str = "") -> bool | None:
         return None if not _CHINESE_BARE_NO.search(text) and declines(simplify(text)) else False
     asked = _CHINESE_MODAL.match(text)
     # "有楼梯，没有电梯" and "可以带导盲犬，宠物禁止入内" open like a yes, and are none.
-    is_plain = not _DENIED.search(text) and not _FORBIDS.search(text)
-    if _CHINESE_YES.search(text) or (asked and asked[0] in question and is_plain and _shares_topic(text, question)):
+    is_open = asked and asked[0] in question and not _DENIED.search(text) and not _FORBIDS.search(text)
+    topic = _find_asked(question)
+    if _CHINESE_YES.search(text) or (is_open and len(topic & _find_asked(text)) >= min(len(topic), _LEAST_ASKED)):
         return True
     if short := _SHORT.match(text):
         return not short[1]
@@ -274,10 +275,6 @@ def _choose_clause(text: str, question: str) -> str:
     clauses = [clause for clause in _CLAUSE.split(text) if clause.strip()]
     best = max(clauses, key=lambda clause: len(asked & _find_asked(clause)), default=text)
     return best if asked & _find_asked(best) else text
-
-
-def _shares_topic(text: str, question: str) -> bool:
-    return bool(_find_asked(text) & _find_asked(question))
 
 
 def _find_asked(text: str) -> set[str]:

@@ -4,6 +4,7 @@ import signal
 import sys
 import threading
 import time
+from _thread import start_new_thread
 
 from bookwheel.cli import STDIN, UsageError
 from bookwheel.cli.commands import Command, find_command, list_commands
@@ -84,7 +85,8 @@ def _take_signals(*, is_command: bool) -> None:
 def _interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
     """Send an interrupt once more that came where Python can raise nothing, as while an import lets go of its lock."""
     if lost.exc_type is KeyboardInterrupt:
-        threading.Thread(target=_send_until_taken, daemon=True).start()
+        # Not by `threading`, which waits until the thread runs: the interrupt may come before that, in here again.
+        start_new_thread(_send_until_taken, ())
     else:
         sys.__unraisablehook__(lost)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -146,6 +147,19 @@ def test_tokens_that_differ_with_the_notes_are_an_error():
     model = ScriptedModel(lambda _: "", likelihood=lambda messages, text: [-1.0] * len(messages[-1].content))
     with pytest.raises(BadReply, match="other tokens"):
         score("ada", TARGET, model=model)
+
+
+@pytest.mark.parametrize("broken", [math.nan, -math.inf, math.inf])
+@pytest.mark.parametrize("notes", ["ada lit", "the lamp at dusk", "nothing of it"])
+def test_a_likelihood_that_is_no_number_is_an_error_whichever_notes_it_is_of(notes, broken):
+    def tell(messages, text):
+        said = NOTES.search(messages[-1].content)[1]
+        return [broken if said == notes else -1.0 for _ in text.split()]
+
+    asked, target = scorer(ScriptedModel(lambda _: "", likelihood=tell)), replace(TARGET, past="the lamp at dusk")
+    for score_by in (asked.score, asked.score_chances):
+        with pytest.raises(BadReply, match="log-probability"):
+            asyncio.run(score_by("ada lit", [target]))
 
 
 def test_targets_are_the_sentences_that_the_question_points_at():

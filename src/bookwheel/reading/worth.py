@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import exp, fsum, log
+from math import exp, fsum, isfinite, log
 from typing import Final, Self
 
 from bookwheel.errors import BadReply
@@ -147,6 +147,12 @@ class MemoryScorer:
             messages = self._prompts.turn(turn, question=target.cue, memory=memory)
             likelihood = await self._model.likelihood(messages, target.text)
             self.usage += likelihood.usage
+            # Compared with what is no number, a memory would earn all or nothing.
+            if wrong := [one for one in likelihood.logprobs if not isfinite(one)]:
+                raise BadReply(
+                    f"{self._model.name} gives a token of {target.text!r} the log-probability {wrong[0]}: measure "
+                    f"with another model or server"
+                )
             self._known[key] = likelihood.logprobs
         return self._known[key]
 

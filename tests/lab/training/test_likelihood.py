@@ -6,15 +6,16 @@ import asyncio
 import math
 from dataclasses import replace
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("torch")
 
-from known_reference import OTHER, TEXT, Reference, build_credit, read_prompt, reply, sample, settings
+from known_reference import OTHER, TEXT, Reference, build_credit, likelihood, read_prompt, reply, sample, settings
 
 from bookwheel.lab.tasks.memories import ideal_memories
-from bookwheel.lab.training.config import TrainConfig
+from bookwheel.lab.training.config import ROLLOUT, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.likelihood import LikelihoodCredit, find_clozes, pose_own_words
 from bookwheel.lab.training.objective import RewardSettings
@@ -26,7 +27,7 @@ from bookwheel.lab.training.rewards import (
     measure_foreign,
     measure_shorthand,
 )
-from bookwheel.lab.training.rollouts import Group, Rollout, RolloutOutcome, rows_of_groups
+from bookwheel.lab.training.rollouts import Group, Rollout, RolloutOutcome, RolloutSettings, roll_group, rows_of_groups
 from bookwheel.lab.training.trainer import Trainer
 from bookwheel.lab.training.workflows import Episode
 from bookwheel.plan import Plan, Sampling
@@ -98,6 +99,28 @@ def test_a_wrong_memory_costs_the_chance_of_a_guess_so_that_silence_does_not_win
     )
     assert (right, silent) == pytest.approx((1, 0))
     assert wrong == other == pytest.approx(-0.125, abs=1e-3)
+
+
+def test_a_rollout_whose_memory_has_no_likelihood_is_lost():
+    def tell(messages, text):
+        return [math.nan] * len(text.split()) if "white" in messages[-1].content else likelihood(messages, text)
+
+    async def read(memory, asked):
+        return episode(memory)
+
+    memories = iter(["elm has blue", "elm has white"])
+    settled = RolloutSettings(
+        model=SimpleNamespace(for_rollout=lambda seed, sampling: next(memories)),
+        workflow=read,
+        reward=build_reward(RewardSettings(answer=0.0)),
+        sampling=ROLLOUT,
+        seed=0,
+        credits=[LikelihoodCredit(Reference(reply, likelihood=tell), (OTHER,), settings(recovered=1.0))],
+    )
+    right, lost = asyncio.run(roll_group(sample(), ["a", "b"], settled)).rollouts
+    assert right.result.score == pytest.approx(1.0)
+    assert (lost.outcome, lost.result) == (RolloutOutcome.UNSCORED, None)
+    assert "BadReply: scripted gives a token of 'blue' the log-probability nan" in lost.error
 
 
 def test_no_gold_answer_is_looked_at():

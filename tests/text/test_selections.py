@@ -69,6 +69,41 @@ def test_a_bound_is_known_by_its_words():
     assert not asks_bound("Which boats lie in the north shed?")
 
 
+RUNS = ("Runner | Time", ["Ada | 35 minutes", "Bo | 45 minutes"])
+TWO_RUNS = ("Runner | Time | Last time", ["Ada | 35 minutes | 33 minutes", "Bo | 45 minutes | 50 minutes"])
+BUILT = ("Boat | Built", ["Otter | 1980", "Heron | 1995"])
+SPEEDS = ("Train | Speed | Price", ["A | 120 km/h | £2", "B | 90 km/h | £3"])
+AGES = ("Name | Age", ["Ada | 30", "Bo | 12", "Cy | 50"])
+
+
+@pytest.mark.parametrize(
+    ("question", "table", "names"),
+    [
+        ("Which runners were faster than 40 minutes?", RUNS, ("Ada",)),
+        ("Which runners were slower than 40 minutes?", RUNS, ("Bo",)),
+        ("Whose time was faster than their last time?", TWO_RUNS, ("Bo",)),
+        ("Which boats are older than 1990?", BUILT, ("Otter",)),
+        ("Which boats are younger than 1990?", BUILT, ("Heron",)),
+        ("Which boats are newer than 1990?", BUILT, ("Heron",)),
+        ("Which trains are faster than 100 km/h?", SPEEDS, ("A",)),
+        ("Which trains are slower than 100 km/h?", SPEEDS, ("B",)),
+        ("Who is older than 20?", AGES, ("Ada", "Cy")),
+        ("Who is younger than 20?", AGES, ("Bo",)),
+        ("哪些船早于1990年？", ("船 | 建造年份", ["甲 | 1980年", "乙 | 2000年"]), ("甲",)),
+        ("哪些线路快于40分钟？", ("线路 | 用时", ["甲 | 30分钟", "乙 | 50分钟"]), ("甲",)),
+        # A bound that is denied, two bounds, and what no figure tells.
+        ("Which trains are not faster than 100 km/h?", SPEEDS, None),
+        ("Which trains are no slower than 100 km/h?", SPEEDS, None),
+        ("Which runners were not faster than their last time?", TWO_RUNS, None),
+        ("Who is older than 20 and younger than 40?", AGES, None),
+        ("Which trains are busier than 100?", SPEEDS, None),
+    ],
+)
+def test_what_is_older_has_an_earlier_year_and_what_is_faster_a_shorter_time(question, table, names):
+    found = select_rows(question, *table)
+    assert (found and found.names) == names
+
+
 @given(st.text(max_size=60), st.text(max_size=60), st.lists(st.text(max_size=60), max_size=4))
 def test_any_text_gives_some_of_the_rows_or_none(question, header, rows):
     found = select_rows(question, header, rows)

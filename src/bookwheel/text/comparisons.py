@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from bookwheel.text.cells import read_row, split_cells
@@ -149,7 +149,7 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
     values = {at: value for at in compared if (value := measure(rows[at][column], ends=ends)) is not None}
     if len(values) < max(_LEAST_ROWS, len(places)):
         return None
-    group = _find_group(names[column], [rows[at][column] for at in values], values.values())
+    group = find_group(names[column], [rows[at][column] for at in values])
     best = (min if order.takes_least(group) else max)(values.values())
     won = [at for at, value in values.items() if value == best]
     if len(won) > 1:
@@ -160,7 +160,9 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
     return _Won(rows[won[0]][column if is_value else key], won[0], places, column, len(columns) == 1)
 
 
-def _find_group(name: str, cells: Sequence[str], values: Collection[float]) -> FigureGroup:
+def find_group(name: str, cells: Sequence[str]) -> FigureGroup:
+    """Return what the cells of a column measure: days, lengths of time, or else numbers."""
+    values = [value for value in map(measure, cells) if value is not None]
     if any(map(find_dates, cells)) or all(value in _YEARS for value in values):
         return FigureGroup.DAY
     is_time = _TIMES.search(name) or any(TERM.search(cell) or ":" in cell for cell in cells)

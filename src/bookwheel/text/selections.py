@@ -24,8 +24,8 @@ from typing import Final, NamedTuple
 from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.cells import split_cells
-from bookwheel.text.comparatives import HAN, spell_bounds
-from bookwheel.text.comparisons import find_key, list_measured, read_table
+from bookwheel.text.comparatives import DENIAL, HAN, find_order, spell_bounds
+from bookwheel.text.comparisons import find_group, find_key, list_measured, read_table
 from bookwheel.text.figures import measure
 from bookwheel.text.kinds import spell_order
 from bookwheel.text.numbers import find_dates
@@ -50,25 +50,20 @@ _ORDERED: Final = re.compile(
 )
 
 
-_Bound = tuple[re.Pattern[str], Callable[[float, float], bool]]
+_Holds = Callable[[float, float], bool]
 
 
 @cache
-def _list_bounds(behind: str) -> Sequence[_Bound]:
-    """Return the words for more and for less than what stands behind them, and what holds of what is beyond it."""
-    sides = (
-        (False, r"\bover\b|\babove\b|超过", float.__gt__),
-        (True, r"\bunder\b|\bbelow\b|不到", float.__lt__),
-    )
+def _compile_bound(behind: str) -> re.Pattern[str]:
+    """Return the words for more and for less than what stands behind them."""
+    order = "|".join(map(spell_order, (True, False)))
     than = r"(?:(?: \w+){0,2} than\b|于)"
-    return [
-        (re.compile(rf"(?:(?:{spell_order(is_least)}){than}|{words}){behind}", re.IGNORECASE), holds)
-        for is_least, words, holds in sides
-    ]
+    over, under = r"(?P<over>\bover\b|\babove\b|超过)", r"(?P<under>\bunder\b|\bbelow\b|不到)"
+    return re.compile(rf"(?:(?P<words>(?:{order}){than})|{over}|{under}){behind}", re.IGNORECASE)
 
 
 _BEFORE_VALUE: Final = rf"\s*{_VALUE}{_UNIT}?"
-_INCLUSIVE: Final[Sequence[_Bound]] = [
+_INCLUSIVE: Final[Sequence[tuple[re.Pattern[str], _Holds]]] = [
     (compile_late(pattern, re.IGNORECASE), holds)
     for pattern, holds in (
         (rf"(?:\bat least|至少){_BEFORE_VALUE}", float.__ge__),
@@ -109,19 +104,34 @@ def select_rows(question: str, header: str, rows: Sequence[str]) -> Selection | 
 
 def _select_beyond(question: str, names: Sequence[str], rows: Sequence[Sequence[str]], key: int) -> list[int] | None:
     """Return the rows whose value lies beyond the bound that the question gives; None where it gives none."""
-    for pattern, holds in (*_list_bounds(_BEFORE_VALUE), *_INCLUSIVE):
-        if (found := pattern.search(question)) is None:
-            continue
-        bound = measure(found["value"] + (found["unit"] or ""))
-        bound = measure(found["value"]) if bound is None else bound
-        able = list_measured(rows, key)
-        columns = choose_columns(question.replace(found[0], " "), names, able)
-        columns = columns or choose_columns(question, names, able) or _find_unit(found["unit"], rows, able)
-        if bound is None or len(columns) != 1:
-            return []
-        values = [measure(row[columns[0]]) for row in rows]
-        return [at for at, value in enumerate(values) if value is not None and holds(value, bound)]
-    return None
+    exclusive = ((found, None) for found in _compile_bound(_BEFORE_VALUE).finditer(question))
+    inclusive = ((found, holds) for pattern, holds in _INCLUSIVE for found in pattern.finditer(question))
+    bounds = [*exclusive, *inclusive]
+    if not bounds:
+        return None
+    found, holds = bounds[0]
+    rest = question.replace(found[0], " ")
+    bound = measure(found["value"] + (found["unit"] or ""))
+    bound = measure(found["value"]) if bound is None else bound
+    able = list_measured(rows, key)
+    columns = choose_columns(rest, names, able)
+    columns = columns or choose_columns(question, names, able) or _find_unit(found["unit"], rows, able)
+    # Of two bounds, or of one that is denied, one alone tells nothing.
+    if bound is None or len(columns) != 1 or len(bounds) > 1 or DENIAL.search(rest):
+        return []
+    cells = [row[columns[0]] for row in rows]
+    if (holds := holds or _find_side(found, names[columns[0]], cells)) is None:
+        return []
+    return [at for at, cell in enumerate(cells) if (value := measure(cell)) is not None and holds(value, bound)]
+
+
+def _find_side(found: re.Match[str], name: str, cells: Sequence[str]) -> _Holds | None:
+    """Return what holds of a column's cells beyond a bound: what is older than 1990 has an earlier year."""
+    if not found["words"]:
+        return float.__gt__ if found["over"] else float.__lt__
+    if (order := find_order(found["words"])) is None:
+        return None
+    return float.__lt__ if order.takes_least(find_group(name, cells)) else float.__gt__
 
 
 def _select_month(question: str, names: Sequence[str], rows: Sequence[Sequence[str]], key: int) -> list[int] | None:
@@ -149,18 +159,18 @@ def _find_unit(unit: str | None, rows: Sequence[Sequence[str]], able: Sequence[i
 def _select_against(question: str, names: Sequence[str], rows: Sequence[Sequence[str]], key: int) -> list[int] | None:
     """Return the rows whose value is beyond that of another column; None where none is named."""
     able = list_measured(rows, key)
-    for pattern, holds in _list_bounds(""):
-        if (found := pattern.search(question)) is None:
-            continue
-        others = choose_columns(question[found.end() :], names, able, by_kind=False)
-        rest = [at for at in able if at not in others]
-        left = choose_columns(question[: found.start()], names, rest, by_kind=False)
-        if len(others) != 1 or (not left and others[0] - 1 not in able):
-            return None
-        one, other = left[0] if left else others[0] - 1, others[0]
-        pairs = [(measure(row[one]), measure(row[other])) for row in rows]
-        return [at for at, (a, b) in enumerate(pairs) if a is not None and b is not None and holds(a, b)]
-    return None
+    found = _compile_bound("").search(question)
+    if found is None or DENIAL.search(question.replace(found[0], " ")):
+        return None
+    others = choose_columns(question[found.end() :], names, able, by_kind=False)
+    rest = [at for at in able if at not in others]
+    left = choose_columns(question[: found.start()], names, rest, by_kind=False)
+    if len(others) != 1 or (not left and others[0] - 1 not in able):
+        return None
+    one, other = left[0] if left else others[0] - 1, others[0]
+    holds = _find_side(found, names[one], [row[one] for row in rows])
+    pairs = [(measure(row[one]), measure(row[other])) for row in rows]
+    return [at for at, (a, b) in enumerate(pairs) if holds and a is not None and b is not None and holds(a, b)]
 
 
 def _select_named(question: str, rows: Sequence[Sequence[str]], key: int) -> list[int]:
@@ -178,8 +188,9 @@ def _select_named(question: str, rows: Sequence[Sequence[str]], key: int) -> lis
 
 def asks_bound(question: str) -> bool:
     """Return whether a question gives a bound: more than, at least, below, or a month."""
-    bounds, question = (*_INCLUSIVE, *_list_bounds("")), spell_bounds(question)
-    return bool(_MONTH.search(question)) or any(pattern.search(question) for pattern, _ in bounds)
+    question = spell_bounds(question)
+    bounds = (_MONTH, _compile_bound(""), *(pattern for pattern, _ in _INCLUSIVE))
+    return any(pattern.search(question) for pattern in bounds)
 
 
 def _names(question: str, asked: set[str], cell: str) -> bool:

@@ -90,26 +90,6 @@ _EQUAL: Final = (
     "deliver bring|sign subscribe|cost price|live reside dwell|occur happen"
 )
 
-_ALIKE: Final = (
-    "expire end lapse|faulty defective|weight heavy weigh|allergy allergic|long length|high height|wide width|deep "
-    "depth|hot heat|ill illness sick sickness|late delay|fail failure|grow growth|choose choice|sell sale|arrive "
-    "arrival|lack shortage|absent absence|die death dead|repair fix mend|forbid ban prohibit|allow permit|child kid|"
-    "car vehicle|house home|job work|pay payment|decide decision|move relocate|flood flooding|attic loft|cellar "
-    "basement|autumn fall|lift elevator|flat apartment|holiday vacation|lorry truck|rubbish trash garbage|luggage "
-    "baggage|timetable schedule|error mistake|close shut|cancel scrap|postpone defer|visit visitor|photo photograph|"
-    "cheque check|phone telephone|stop halt"
-)
-"""Words of one meaning, other parts of speech among them, for texts that say the same in other words."""
-_PHRASES: Final = {
-    ("run", "out"): "expired",
-    ("put", "off"): "postponed",
-    ("call", "off"): "cancelled",
-    ("break", "down"): "failed",
-    ("take", "place"): "happened",
-    ("go", "up"): "rose",
-    ("go", "down"): "fell",
-}
-
 
 def _table(groups: str) -> dict[str, str]:
     table: dict[str, str] = {}
@@ -158,7 +138,7 @@ def _cut_ending(word: str) -> str:
 
 
 def is_verb(word: str) -> bool:
-    return word in AUXILIARIES or word in IRREGULAR or word.endswith("ed") or (word[-1:] == "s" and word[:-1] in _BASES)
+    return word in AUXILIARIES or word in IRREGULAR or word.endswith("ed")
 
 
 def find_content(row: Iterable[str]) -> set[str]:
@@ -166,31 +146,8 @@ def find_content(row: Iterable[str]) -> set[str]:
     return {stem(word) for word in row if word not in FUNCTION_WORDS}
 
 
-# "sings", but "saw" and "leaves" are nouns as well.
-_BASES: Final = frozenset(IRREGULAR.values()) - words(
-    "leave fall rise stand ride run drive drink burn show child man foot person"
-)
-
-
-def list_meanings(row: Iterable[str]) -> list[str]:
-    """Return for each word what it shares with those of one meaning."""
-    return [_MEANINGS.get(word) or _MEANINGS.get(base, base) for word, base in ((one, stem(one)) for one in row)]
-
-
-def join_phrases(row: Iterable[str]) -> list[str]:
-    """Return the words with one verb for a verb and its particle: "expired" for "ran out"."""
-    found: list[str] = []
-    for word in row:
-        phrase = _PHRASES.get((stem(found[-1]), word)) if found else None
-        found[len(found) - bool(phrase) :] = [phrase or word]
-    return found
-
-
 _STEMS: Final = {_cut_ending(word): _cut_ending(first) for word, first in EQUAL.items()}
 FORMS: Final[dict[str, tuple[str, ...]]] = {}
 """For each stem, the words that have it without beginning with it."""
 for _word in (*IRREGULAR, *EQUAL):
     FORMS[stem(_word)] = (*FORMS.get(stem(_word), ()), _word)
-_MEANINGS: Final = {stem(word): stem(first) for word, first in _table(_ALIKE).items()}
-# What covers breakfast includes it, but a cover is a thing.
-_MEANINGS.update(dict.fromkeys(("covers", "covered"), stem("include")))

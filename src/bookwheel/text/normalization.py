@@ -52,9 +52,6 @@ _CLAUSE_END: Final = compile_late(r"[;:!?()\[\]\n。！？；：，、（）—�
 # "2½" is 2.5.
 _MIXED: Final = compile_late("(?<!\\d)(\\d{1,6}) ?([¼-¾⅐-⅞])")
 _HAN: Final = compile_late("[\u3400-\u9fff]")
-# "2024 年 6 月" is set as "2024年6月".
-_HAN_GAP: Final = compile_late("(?<=[\u3400-\u9fff]) (?=\\d)|(?<=\\d) (?=[年月日号点时天周])")
-_POWER: Final = compile_late("(?<=10)[⁻⁰¹²³⁴-⁹]+")
 # An answer of 10,000 tokens takes about a megabyte.
 _SPLITS_KEPT: Final = 256
 _DECIMAL_ZEROS: Final = compile_late(r"(?<=[$€£¥])(\d+\.[1-9])0(?!\d)")
@@ -85,13 +82,12 @@ def _fold(text: str) -> str:
     text = _THIN_THOUSANDS.sub("", _INVISIBLE.sub("", text))
     text = _MIXED.sub(lambda match: f"{int(match[1]) + unicodedata.numeric(match[2]):.10g}", text)
     text = text.replace("´", "'")  # NFKC would make a blank and an accent of it, and split the word
-    text = _POWER.sub(lambda match: f"^{match[0]}", text)
     text = unicodedata.normalize("NFKC", text).casefold().replace("\N{MINUS SIGN}", "-")
     if not text.isascii():
         text = _ACCENTS.sub("", unicodedata.normalize("NFD", text)).translate(_WITHOUT_ACCENT)
         text = unicodedata.normalize("NFC", text)
         text = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text)
-        text = parse_chinese_numbers(_HAN_GAP.sub("", simplify(text)))
+        text = parse_chinese_numbers(simplify(text))
     return spell_quantities(_DECIMAL_ZEROS.sub(r"\1", text))
 
 
@@ -138,9 +134,7 @@ def match_words(row: Sequence[str], at: int, part: Sequence[str]) -> int:
                 return _finish(row, at + 2, part[here + 2 :]) * same_quantity(token, unit, row[at], following)
             is_bare = not following[0].isalpha() or following in FUNCTION_WORDS
             return _finish(row, at + 1, part[here + 2 :]) * (token == row[at] and is_bare)
-        if at >= len(row) or not (
-            row[at] == token or (following in UNITS and same_quantity(token, following, row[at], following))
-        ):
+        if at >= len(row) or row[at] != token:
             return 0
         at += 1
     return at

@@ -70,12 +70,8 @@ _MEASURES: Final = "箱斤袋把台支件瓶盒包套吨枚份张辆块桶公米
 # One sign alone is part of too many words (一定, 三明治); it counts before a word of measure.
 _CHINESE: Final = compile_late(
     rf"[〇零一二三四五六七八九十百千万亿两]{{2,}}|"
-    rf"[二三四五六七八九十两](?=[年月日号个次岁人位名天条只本颗根尾棵株匹幅册种类楼层级届周{_MEASURES}])|"
+    rf"[二三四五六七八九十两](?=[年月日号个次岁人位名天条只本颗根尾棵株匹幅册种类楼层级届{_MEASURES}])|"
     r"(?<=月)一(?=[日号])|(?<=年)一(?=月)"
-)
-# 四点五升; 四点五分 is a time.
-_CHINESE_DECIMAL: Final = compile_late(
-    r"([〇零一二三四五六七八九十百]+)点([〇零一二三四五六七八九]+)(?=[升度倍米万亿千公毫厘吨平寸斤折级小]|个(?:小时|月|百分点))"
 )
 # 百分之三点六, 三分之一
 _CHINESE_SHARE: Final = compile_late(
@@ -142,7 +138,6 @@ def parse_chinese_numbers(text: str) -> str:
     """Replace numbers in Chinese signs by digits, wherever they stand in the text."""
     text = _FINANCIAL.sub(lambda found: found[0].translate(_PLAIN_SIGNS), text)
     text = _CHINESE_SHARE.sub(_write_share, text)
-    text = _CHINESE_DECIMAL.sub(lambda found: f"{parse_cjk_number(found[1])}.{parse_cjk_number(found[2])}", text)
     return _CHINESE.sub(lambda match: match[0] if match[0] in _NO_NUMBER else parse_cjk_number(match[0]), text)
 
 

@@ -88,7 +88,7 @@ _OPENING: Final = compile_late(
 _NAMED_DOCUMENT: Final = (
     r"(?:documents?|texts?|books?|passages?|sections?|memory|memories|notes?|articles?|context|story|source|report|"
     r"letters?|record|records|material|excerpts?|content|pages?|chapter|information|details?|data|contract|lease|agreement|"
-    r"policy|invoice|minutes|manual|clause|warranty|leaflet|notice|brochure|flyer|guide|announcement|transcript|e-?mail|message|table|log|chat|snippet|paragraph|thread|statement)"
+    r"policy|invoice|minutes|manual|clause|warranty|leaflet|notice|brochure|flyer|guide|announcement|transcript|e-?mail|message)"
 )
 _DOCUMENT: Final = rf"(?:{_NAMED_DOCUMENT}|it|author)"
 _DECLINES: Final = compile_late(
@@ -109,17 +109,16 @@ _DECLINES: Final = compile_late(
         (?:\W+\w+){{0,4}}?\W+
         (?:give|given|named|said|says?|stated?|states|mention\w*|specif\w*|provid\w*|available|record\w*|answer\w*|disclos\w*|list\w*|
         reveal\w*|cover\w*|address\w*|discuss\w*|includ\w*|contain\w*|indicat\w*|describ\w*|determin\w*|identif\w*|know|
-        known|tells?|told|find|found|locate\w*|infer\w*|ascertain\w*|clear|sure|certain|present|explain\w*|report\w*|noted?|
+        known|tell|told|find|found|locate\w*|infer\w*|ascertain\w*|clear|sure|certain|present|explain\w*|report\w*|noted?|
         supported|touch\w*|refer\w*|appear|establish\w*|confirm\w*|deduc\w*|conclud\w*|see|supply|supplied|detailed?)\b
     | \b{_DOCUMENT}\b(?:\W+\w+){{0,4}}?\W+(?:silent|omits?|leaves?\W+(?:\w+\W+){{0,3}}?(?:open|out|unsaid|unanswered)|
         skips?|lacks?|never|nothing|says?\ nothing|tells?\ (?:us\ )?nothing|leave\ (?:it|this|that)\ open)\b
     | \b(?:nothing|nobody|no\ one|none|nowhere|no\ part)\b(?:\W+\w+){{0,6}}?\W+
         (?:{_NAMED_DOCUMENT}|says?|tells?|mentions?|states?|answers?|about)\b
-    | \b{_NAMED_DOCUMENT}\ (?:gives?|names?|states?)\ no\b[^.;]*,\ only\b
     | \b(?:information|details?|answer|data)\ (?:is|are|was|were)\s(?:\w+\s)?(?:missing|absent|omitted)\b
     | \b(?:beyond|outside)\W+(?:the\W+)?(?:scope|what)\b | \bleft\ (?:open|unsaid|unanswered|unstated)\b
     | \b(?:can|could|do|does|did|would)\s?(?:not|n't)\ (?:say|answer|tell|know)\b | \bno\ idea\b | \bi\ don't\ know\b
-    | ^\W*(?:unknown|none|null|n/?a|no\ answer|
+    | ^\W*(?:unknown|none|n/?a|no\ answer|
         not\ (?:given|found|stated|mentioned|known|available|specified|there|answerable))\W*$
     | \b(?:is|are|was|were)(?:\ simply)?(?:n't|\ not|\ nowhere)\ (?:in|within|part\ of|anywhere)\b
     | 没有(?:任何|明确|直接)?(?:提|说|写|给|记|交代|答案|信息|涉及|相关|线索|依据|这)
@@ -132,13 +131,11 @@ _DECLINES: Final = compile_late(
 )
 # A denial of a fact: "Ada did not sign", "it is not 7 but 8". Its subject is no document and nobody who reads one.
 _ABOUT_READING: Final = compile_late(
-    rf"\b{_DOCUMENT}\b|\b(?:i|we|you|one|there|this|that|answer|question|unanswerable|unknown|null|unclear|unspecified|"
+    rf"\b{_DOCUMENT}\b|\b(?:i|we|you|one|there|this|that|answer|question|unanswerable|unknown|unclear|unspecified|"
     r"unstated|nowhere|mention\w*|stated|given|known|specified|determin\w*|indicat\w*|provided|disclosed|recorded|reveal\w*|n/?a|none|"
     r"possible|nothing|nobody|found|listed|insufficient|available|undisclosed|named?|detailed|said)\b|"
     r"文|书|资料|记忆|笔记|材料|原著|答案|信息|提|说|知|确定|回答|不详|清楚|找|查|记载|透露|无|相关"
 )
-# "It must not be given to children" says what is asked.
-_NO_DENIAL: Final = compile_late(r"\bno doubt\b|\b(?:must|shall)(?: not|n't)\b")
 _GUESS: Final = compile_late(
     r"\b(?:but|however|though|although|still|nevertheless|yet|that said|even so|"
     r"i(?:'d| would)?\s+(?:guess|say|assume|think|believe)|my (?:best )?guess|presumably|probably|likely|perhaps)\b"
@@ -149,7 +146,7 @@ _LIKELY: Final = compile_late(
     r"\bbut (?:it|he|she|they|that) (?:is|was|were|are) (?:most |very )?(?:probably|likely|presumably) an?\b"
 )
 _CHINESE_GUESS: Final = compile_late(
-    r"(?:但|不过|然而|只是)[^。！？\n]*?(?:应[该为是]|可能|大概|估计|我猜|就是|答案是|推[测算断])(?P<answer>[^。！？\n]+)"
+    r"(?:但|不过|然而|只是)[^。！？\n]*?(?:应该|可能|大概|估计|我猜|就是|答案是|推测)(?P<answer>[^。！？\n]+)"
 )
 # "Ada Quill, though the year is not given."
 _ANSWER_FIRST: Final = compile_late(
@@ -190,9 +187,7 @@ def declines(answer: str) -> bool | None:
     """Return whether the answer, in simplified characters, says that there is none; None where it asks instead."""
     original = answer.strip().replace("’", "'")
     sentences = [part.strip() for part in _SENTENCE_END.split(original) if part.strip(" \t*\"'“”")]
-    # "His age? The text is silent on that."
     telling = [part for part in sentences if not _OPENING.search(part.casefold())] or sentences
-    telling = [part for part in telling if not _ASKS.search(part)] or telling
     if not telling:
         return False
     # "Although it is not stated, the owner appears to be Ada" gives an answer.
@@ -201,7 +196,7 @@ def declines(answer: str) -> bool | None:
         return False
     if _ASKS.search(first) or _ASKS.search(original):
         return None
-    said = _NO_DENIAL.sub("", first.casefold())
+    said = first.casefold().replace("no doubt", "")
     is_denial = (_DECLINES.search(said) or is_absence(said)) and _ABOUT_READING.search(said)
     return bool(is_denial) and not _gives_guess(" ".join(telling))
 

@@ -26,12 +26,10 @@ _ENDS: Final = (
 )
 _ROLE: Final = re.compile("(?:^|[，,])?([\u3400-\u9fff][者人长员家师手演主剧])是$")
 _ASKED_ROLE: Final = re.compile("[\u3400-\u9fff][者长员家师手演主剧](?:是谁|$|[?？])")
-_ONCE: Final = re.compile("以前|之前|原来|原定|本来|曾")
-_NOW: Final = re.compile("现在|如今|目前|改[到为成]")
 _NEAR: Final = 12
 
 
-def is_beside_in_chinese(before: Sequence[str], after: Sequence[str], later: Sequence[str], question: str) -> bool:
+def is_beside_in_chinese(before: Sequence[str], after: Sequence[str], question: str) -> bool:
     """Return whether a Chinese clause says the gold of another role, of another person or of another event."""
     head, tail, question = "".join(before[-_NEAR:]), "".join(after[:_NEAR]), simplify(question)
     if _TO_WHOM.search(head) and not _ASKS_WHOM.search(question):
@@ -39,8 +37,6 @@ def is_beside_in_chinese(before: Sequence[str], after: Sequence[str], later: Seq
     if head.endswith("从") and _HERS.match(tail) and "从" not in question:
         return True
     if _is_other_person(head, tail, question):
-        return True
-    if _ONCE.search(head) and not _ONCE.search(question) and _NOW.search("".join(later)):
         return True
     for one, other in _ENDS:
         is_asked = re.search(one, question) and not re.match(f".{{0,2}}(?:{one})", tail)

@@ -16,18 +16,14 @@ from bookwheel.text import lexicon
 from bookwheel.text.normalization import find_words, simplify, words
 from bookwheel.text.remarks import declines
 
-_YES: Final = lexicon.words("yes yeah yep correct true indeed affirmative right")
+_YES: Final = frozenset({"yes", "yeah", "yep", "correct", "true", "indeed", "affirmative", "right"})
 _NO: Final = frozenset({"no", "nope", "incorrect", "false", "negative", "wrong"})
 _CHINESE_YES: Final = re.compile(
-    r"^(?:答案[是为]?[:：“\"]?)?(?:是的|是|对|对的|正确|没错|有|会|能|可以|支持|允许|需要|行|(?:能|可以)[\u3400-\u9fff])"
+    r"^(?:答案[是为]?[:：“\"]?)?(?:是的|是|对|对的|正确|没错|有|会|能|可以|支持|允许|(?:能|可以)[\u3400-\u9fff])"
     r"(?:[，,。.!！；;”\"]|$)"
 )
-# "需要提前两天预约", where the question asks whether it is 需要.
-_CHINESE_MODAL: Final = re.compile("可以|需要|支持|允许|有")
-_CHINESE_NO: Final = re.compile(r"^(?:答案[是为]?[:：“\"]?)?(?:不|否|错|没有|并非|无需|禁止|严禁|谢绝)")
-_CHINESE_BARE_NO: Final = re.compile(
-    _CHINESE_NO.pattern + r"(?:是|对|会|能|可以|行|用|需要|允许|支持)?(?:的)?(?:[，,。.!！；;”\"]|$)"
-)
+_CHINESE_NO: Final = re.compile(r"^(?:答案[是为]?[:：“\"]?)?(?:不是|不|否|不对|错|没有|并非|不会|不能|不可以)")
+_CHINESE_BARE_NO: Final = re.compile(_CHINESE_NO.pattern + r"(?:的)?(?:[，,。.!！；;”\"]|$)")
 _ASKS_WHETHER: Final = re.compile(
     r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|must)\b(?!.*\bor\b)|.*(?:吗|是否)",
     re.IGNORECASE,
@@ -38,12 +34,12 @@ _LEADS: Final = re.compile(
 )
 _AGREES: Final = re.compile(
     r"^\W*(?:i (?:think|believe|guess) so|that(?:['’]s| is) (?:right|correct|true)|certainly|definitely|absolutely|"
-    r"of course|sure(?! [^.;,]*(?:\bno|n['’]t)))\b(?!\W+not\b)",
+    r"of course)\b(?!\W+not\b)",
     re.IGNORECASE,
 )
 _SHORT: Final = re.compile(
     r"^\W*(?:it|he|she|they|there|we|you|i)\s(?:is|was|are|were|did|does|do|has|have|had|can|could|will|would|may)"
-    r"(\snot|n['’]t)?(?:\s(?:so|in the end))?(?:\W*$|[.;:—–,](?!\s(?:(?:but|though|however)\s)?(?:not|only)\b))",
+    r"(\snot|n['’]t)?(?:\W*$|[.;:—–,](?!\s(?:but|though|however|not)\b))",
     re.IGNORECASE,
 )
 _DISAGREES: Final = re.compile(
@@ -54,47 +50,44 @@ _DISAGREES: Final = re.compile(
 # "They are of the same age": an answer that decides for neither.
 _TIE: Final = re.compile(r"\b(?:the same|equally|equal|neither|tied|as \w+ as)\b|一样|相同|同样", re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|[\n。！？；;]+")
-# "There were no injuries", which is no lack of information.
-_NONE_OF_IT: Final = re.compile(
-    r"\W*there (?:is|are|was|were) no (?!mention|information|indication|evidence|record|answer|detail|data|statement|"
-    r"way|rule|ban|reason|limit|restriction)",
-    re.IGNORECASE,
-)
 _ASKS: Final = re.compile(r"[?？]\W*$")
 _CONCLUSION: Final = re.compile(
-    r"\b(?:so(?! long as)|therefore|thus|hence|consequently|in conclusion|overall|the answer is|meaning|which means)\b|"
+    r"\b(?:so|therefore|thus|hence|consequently|in conclusion|overall|the answer is|meaning|which means)\b|"
     r"因此|所以|故|答案是",
     re.IGNORECASE,
 )
-_POLAR: Final = {"yes": True, "no": False, "是": True, "否": False, "true": True, "false": False}
-_CHINESE_POLAR: Final = re.compile("([不没])?(?:是|对|能|可以|会|有|行|用|需要|支持|允许)")
+_POLAR: Final = {
+    "yes": True,
+    "no": False,
+    "是": True,
+    "否": False,
+    "对": True,
+    "不是": False,
+    "可以": True,
+    "不可以": False,
+    "能": True,
+    "不能": False,
+    "有": True,
+    "没有": False,
+    "true": True,
+    "false": False,
+}
 _DENIED: Final = re.compile(
-    r"n['’]t\b|\b(?:not|never|neither|nor|cannot|only one|"
+    r"\b(?:not|never|neither|nor|isn't|wasn't|aren't|weren't|don't|doesn't|didn't|cannot|can't|only one|"
     r"different|differ|unlike|whereas|(?:declined|refused|failed) to)\b|"
     r"\bno (?!doubt|matter|problem|longer than)\w|不|并非|没有|只有",
     re.IGNORECASE,
 )
-_NOBODY: Final = re.compile(r"\b(?:nobody|no one|none|nothing(?! but))\b", re.IGNORECASE)
 _AFFIRMED: Final = re.compile(r"\b(?:both|the same|same|also|as well|each|share)\b|都|均|相同|一样", re.IGNORECASE)
 _FORBIDS: Final = re.compile(
-    r"\b(?:prohibit\w*|forbid\w*|forbidden|banned|bans?|exclu\w+|ruled out|prevent\w*|illegal|impossible|unchanged|"
-    r"non-?\w+able|out of (?:order|use|stock|service))\b|禁止|不得",
+    r"\b(?:prohibit\w*|forbid\w*|forbidden|banned|bans?|exclud\w+|ruled out|prevent\w*|illegal|impossible)\b|禁止|不得",
     re.IGNORECASE,
 )
-_EXCEPTED: Final = re.compile(r"\b(?:except|apart from|excluding)\b(.*)", re.IGNORECASE | re.DOTALL)
 _EXCEPTION: Final = re.compile(r",? but not\b.*", re.IGNORECASE | re.DOTALL)
-_CONDITION: Final = re.compile(r"(?<=\w),? (?:provided|so long as|as long as|unless|if)\b.*", re.IGNORECASE | re.DOTALL)
-_PERMITS: Final = lexicon.words("may can permitted allowed welcome")
 _SAYS: Final = re.compile(r"\b(yes|no)\b(?=\W*$|\s*[,.;:!\n\"”*])", re.IGNORECASE)
-_CHINESE_OPPOSITES: Final = (
-    ("营业|开放|开门|开馆", "闭馆|闭店|休息|停业|关门|歇业"),
-    ("包|含", "另付|另计|另算|另收|额外|自理"),
-    ("免费", "收费|付费"),
-    ("成功|通过", "失败|否决"),
-)
 _BOTH: Final = re.compile(r"\b(?:both|the same|same)\b", re.IGNORECASE)
-_CONTRAST: Final = re.compile(r"\b(?:while|whereas|but|only)\b", re.IGNORECASE)
-_CLAUSE: Final = re.compile(r"[;\n；。，]|,(?=[\u3400-\u9fff])|(?<=[.!?])\s")
+_CONTRAST: Final = re.compile(r"\b(?:while|whereas|but)\b", re.IGNORECASE)
+_CLAUSE: Final = re.compile(r"[;\n；。]|(?<=[.!?])\s")
 _OPTIONS: Final = re.compile(
     r"(?:between|[,:，：]|\b(?:is|was|are|were|did|does|has)\b)\s*"
     r"([^,:，：?？]+?)\s*(?:\bor\b|\band\b|还是|或)\s*([^,:?？]+)[?？]?\s*$"
@@ -113,34 +106,19 @@ _SCALE: Final = {
     **dict.fromkeys(lexicon.words("later latest last after younger youngest newer recent recently"), 1),
     **dict.fromkeys(
         lexicon.words(
-            "dearer expensive heavier hotter wider deeper more larger bigger longer taller higher greater faster "
-            "largest biggest longest highest fastest most"
+            "more larger bigger longer taller higher greater faster largest biggest longest highest fastest most"
         ),
         2,
     ),
     **dict.fromkeys(
-        lexicon.words(
-            "cheaper cheapest lighter colder narrower shallower less smaller shorter lower fewer slower slowest "
-            "smallest shortest lowest least"
-        ),
-        -2,
+        lexicon.words("less smaller shorter lower fewer slower slowest smallest shortest lowest least"), -2
     ),
 }
 
 
-_BRIEF: Final = re.compile(
-    r"\W*(?:(?:it|he|she|they)(?:['’]s|\s(?:is|was|are|were|has|have|had|does|do|did))?(?:\s(?:been|be|already|now|all))*\s)?"
-    r"(?P<verb>\w{4,})(?=\W*$|[.,;:!–—]|\s(?:in|on|at|by|for|with|from|to|until|since|after|before|and|but|as|one|it|them|\w+ly)\b)"
-    r"(?P<rest>(?:(?!\s(?:and|but)\b)[^.,;:!–—])*)",
-    re.IGNORECASE,
-)
-_DOES: Final = re.compile(r"(?:do|does|did)\b", re.IGNORECASE)
-_PASSIVE: Final = re.compile(r"\b(?:is|was|are|were|been)\b|^\W*\w+ by [A-Z]")
-_CAPITALS: Final = re.compile(r"(?<!^)\b[A-Z]\w+")
 _PRONOUNS: Final = frozenset({"it", "them", "this", "that", "him"})
 _THAN: Final = frozenset({"than", "before", "after"})
-_ANY: Final = lexicon.words("anyone anybody anything")
-_ASKING: Final = lexicon.words("may allow permit") | lexicon.CJK_FUNCTION | {*"可以能允许支持需要有已"}
+_ASKING: Final = lexicon.words("may allow permit")
 _LEAST_ASKED: Final = 2
 _SHARE_ASKED: Final = 0.75
 _OPTION: Final = re.compile(r"(?:^|[\s(])([A-H])[.):]\s*(\S.*?)(?=\s*(?:[\s(][B-H][.):]\s|$))", re.MULTILINE)
@@ -179,8 +157,7 @@ def is_polar(golds: Sequence[str], question: str = "") -> bool:
 
 def read_polar(gold: str) -> bool | None:
     """Return True for a gold that is a yes, False for a no, None for any other."""
-    chinese = _CHINESE_POLAR.fullmatch(gold.strip())
-    return not chinese[1] if chinese else _POLAR.get(gold.strip().casefold())
+    return _POLAR.get(gold.strip().casefold())
 
 
 def says_yes(answer: str, question: str = "") -> bool | None:
@@ -193,11 +170,7 @@ def says_yes(answer: str, question: str = "") -> bool | None:
     if _CHINESE_NO.search(text):
         # "没有提到" begins with a no, and says that it is not mentioned.
         return None if not _CHINESE_BARE_NO.search(text) and declines(simplify(text)) else False
-    asked = _CHINESE_MODAL.match(text)
-    # "有楼梯，没有电梯" and "可以带导盲犬，宠物禁止入内" open like a yes, and are none.
-    is_open = asked and asked[0] in question and not _DENIED.search(text) and not _FORBIDS.search(text)
-    topic = _find_asked(question)
-    if _CHINESE_YES.search(text) or (is_open and len(topic & _find_asked(text)) >= min(len(topic), _LEAST_ASKED)):
+    if _CHINESE_YES.search(text):
         return True
     if short := _SHORT.match(text):
         return not short[1]
@@ -229,42 +202,24 @@ def _weigh_statement(text: str, question: str) -> bool | None:
         return None
     parts = [part for part in _SENTENCE.split(text) if part.strip()]
     conclusions = [part for part in parts if _CONCLUSION.search(part)]
-    inside = {match[1].casefold() for match in _SAYS.finditer((conclusions or [text])[-1])}
-    has_declined = declines(simplify(text)) and not _NONE_OF_IT.match(text)
+    decisive = conclusions[-1] if conclusions else text
+    inside = {match[1].casefold() for match in _SAYS.finditer(decisive)}
+    has_declined = declines(simplify(text))
     if len(inside) == 1 and (conclusions or not has_declined):
         return "yes" in inside
     if has_declined:
         return None
-    weighed = (_weigh_clause(one, text, question) for one in (*conclusions[-1:], _choose_clause(text, question)))
-    return next((one for one in weighed if one is not None), None)
-
-
-def _weigh_clause(decisive: str, text: str, question: str) -> bool | None:
-    """Return what the clause that decides says; None where it neither denies nor says what is asked."""
-    decisive = _CONDITION.sub("", decisive)
-    excepted = _EXCEPTED.search(decisive)
-    if excepted and not _EXCEPTED.search(question) and _find_asked(excepted[1]) & _find_asked(question):
-        return False
+    if not conclusions:
+        decisive = _choose_clause(text, question)
     # "Permitted in the garden, but not indoors", where the garden is asked about.
     exception = _EXCEPTION.search(decisive)
     if exception and _find_asked(decisive[: exception.start()]) == _find_asked(question):
         decisive = decisive[: exception.start()]
-    is_split = _BOTH.search(question) and not _BOTH.search(text)
-    if (
-        (is_split and (_CONTRAST.search(text) or has_opposite(words(text), words(question), strictly=False)))
-        or _DENIED.search(decisive)
-        or (_NOBODY.search(decisive) and not _NOBODY.search(question))
-        or (_FORBIDS.search(decisive) and not _FORBIDS.search(question))
-    ):
+    is_split = _BOTH.search(question) and _CONTRAST.search(text) and not _BOTH.search(text)
+    if is_split or _DENIED.search(decisive) or (_FORBIDS.search(decisive) and not _FORBIDS.search(question)):
         return False
-    sides = [(one, other) for one, other in _CHINESE_OPPOSITES if re.search(one, question)]
-    is_opposite = any(re.search(other, decisive) for _, other in sides)
-    if is_opposite or has_opposite(words(decisive), lexicon.join_phrases(words(question))):
+    if has_opposite(words(decisive), words(question)):
         return False
-    # "儿童免费，成人收费", where it is not asked about children.
-    subjects = [re.split(one, decisive)[0] for one, other in sides if re.search(other, text)]
-    if any(_find_asked(subject) - _find_asked(question) for subject in subjects):
-        return None
     affirms = _AFFIRMED.search(decisive) and (_BOTH.search(question) or not _BOTH.search(decisive))
     return True if affirms or _restates(decisive, question) else None
 
@@ -278,8 +233,7 @@ def _choose_clause(text: str, question: str) -> str:
 
 
 def _find_asked(text: str) -> set[str]:
-    content = (word for word in lexicon.join_phrases(words(text)) if word not in lexicon.FUNCTION_WORDS | _ANY)
-    return {*lexicon.list_meanings(content)} - _ASKING
+    return lexicon.find_content(words(text)) - _ASKING
 
 
 def _restates(statement: str, question: str) -> bool:
@@ -288,38 +242,13 @@ def _restates(statement: str, question: str) -> bool:
     if len(than) == 2 and not than[0] & than[1] - lexicon.FUNCTION_WORDS:  # noqa: PLR2004 - "A than B" against "B than A"
         return False
     asked, said = _find_asked(question), _find_asked(statement)
-    is_any = bool(_ANY & {*words(question)}) and asked <= said
-    if is_any or (len(said) > 1 and said <= asked) or _answers_briefly(statement, question):
+    if len(said) > 1 and said <= asked:
         return True
     count = len(asked & said)
     # "Tom sold it to Ada", of the red house, but "It covers fire damage" says nothing of water damage.
-    row = set(words(statement)[1:])
-    # "Dogs are welcome", but "Adults may swim" says nothing of children.
-    permits = bool(
-        _PERMITS & row
-        and said - asked <= _find_asked(" ".join(_PERMITS))
-        and {*_PERMITS, *_ASKING} & {*words(question)}
-    )
-    is_most = count + permits + bool(_PRONOUNS & row) >= _SHARE_ASKED * len(asked)
+    is_most = count + bool(_PRONOUNS & set(words(statement)[1:])) >= _SHARE_ASKED * len(asked)
     is_referred = count + 1 == len(asked) and bool(_PRONOUNS & set(words(statement)))
-    return len(asked) >= _LEAST_ASKED and count + permits > 1 and (is_most or is_referred)
-
-
-def _answers_briefly(statement: str, question: str) -> bool:
-    """Return whether a statement only says what is asked, or says it of an "it": "Included.", "It passed.".
-
-    It says more, "It passed by 12 votes.", only where the question ends with its verb: "It closed at six" is no yes.
-    """
-    found = _BRIEF.match(statement)
-    if not found or (_DOES.match(question) and _PASSIVE.search(found[0])):
-        return False
-    names = {word.casefold() for word in _CAPITALS.findall(question)}
-    verb = lexicon.stem(found["verb"].casefold())
-    row = [lexicon.stem(word) for word in words(question)]
-    asked = {lexicon.stem(word) for word in words(question) if word not in names | lexicon.FUNCTION_WORDS}
-    verb = next((one for one in (verb, f"{verb}abl" * found["verb"].endswith("ed")) if one in asked), "")
-    rest = {lexicon.stem(word) for word in words(found["rest"]) if word not in _PRONOUNS | {"one"}}
-    return bool(verb) and (rest <= {*row} or (row[-1] == verb and "only" not in rest))
+    return len(asked) >= _LEAST_ASKED and count > 1 and (is_most or is_referred)
 
 
 def picks_gold(answer: str, golds: Sequence[str], question: str) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from bookwheel.lab.scoring.relevance import has_opposite, is_beside, split_beside
+from bookwheel.lab.scoring.relevance import is_beside, split_beside
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import (
     ARTICLES,
@@ -65,9 +65,6 @@ _OPEN_PAIRS: Final = frozenset(
 _FALSE_PAIRS: Final = frozenset({(word, "that") for word in ("false", "untrue", "wrong", "incorrect", "doubtful")})
 # "Perhaps Ada, perhaps Bram" names two and decides for none.
 _HEDGES: Final = lexicon.words("perhaps maybe possibly")
-_CHINESE_HEDGES: Final = ("可能是", "也许是", "或许是", "要么")
-# "Either as XML or in SQLite": what stands between an "or" and a gold.
-_LEADS: Final = lexicon.POSITIONS | _HEDGES | {"as", "with", "from"}
 # "Either of them", said of what stands before, and of nothing behind it.
 _UNDECIDED: Final = re.compile(
     r"\beither of (?:them|these|the two)\s*(?=[.,;:!?]|$)|(?:无法|不能|难以)(?:确定|判断).{0,3}哪一?[个者]\W*$|"
@@ -124,8 +121,6 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
     denies = bool(DENIALS & set(words(question))) or "不" in question or "没" in question
     # Clauses that begin with a "perhaps".
     hedges = sum(token in _HEDGES for before, token in pairwise([BREAK, *row]) if before == BREAK)
-    # "也可能是李敏" names a second one; "开车可能有危险" says more of the first.
-    chinese_hedges = sum("".join(row).count(hedge) for hedge in _CHINESE_HEDGES)
     longer = [gold for gold in golds or () if len(gold) > len(part)]
     for place in find_words(bare, part):
         stop = match_words(bare, place, part)
@@ -138,13 +133,10 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
             continue
         if not denies and (_denies_before(before) or _denies_after(after, is_first=set(before) <= _TURNS)):
             continue
-        if golds is None and question and has_opposite([*before, *after], words(question)):
-            continue
         if golds is None or not (
             _is_alternative(before, after, golds)
             or _is_in_list(row, start, end, golds)
             or (hedges > 1 and set(before[:1]) & _HEDGES)
-            or (chinese_hedges > 1 and "".join(before).endswith(_CHINESE_HEDGES))
             or (question and is_beside(row, start, end, question))
         ):
             return True
@@ -189,8 +181,6 @@ def _denies_after(after: Sequence[str], *, is_first: bool) -> bool:
 
 def _is_alternative(before: list[str], after: list[str], golds: Sequence[list[str]]) -> bool:
     """Return whether the occurrence is one side of an "or" whose other side is no gold."""
-    while before[-1:] and before[-1] in _LEADS:
-        before = before[:-1]
     if after and after[0] in {"or", "或"}:
         rest = after[1:]
         # "630 kg or 8 persons": the same in other units.

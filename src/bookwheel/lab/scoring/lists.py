@@ -9,77 +9,59 @@ A gold may stand in another form (`bookwheel.lab.scoring.forms`), and stays whol
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Sequence
 from typing import Final
 
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
-from bookwheel.lab.scoring.forms import list_forms, names_person
-from bookwheel.lab.scoring.paraphrases import says_again
+from bookwheel.lab.scoring.forms import list_forms
 from bookwheel.lab.scoring.score import NOTHING, Score
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import contains_words, words, words_with_articles
-from bookwheel.text.quantities import UNITS
 
 # Golds stand as single signs while an answer is cut into items.
 _MARK: Final = "[\ue000-\uf8ff]"
 _FIRST_MARK: Final = 0xE000
 _SEPARATOR: Final = re.compile(
-    r"[\n;；、，|]|(?<!\d),|,(?!\d{3}(?!\d))|(?<=\d),\s|\s(?:and|or|&|plus)\s|以及|还有|\s[-–—/]\s|(?<=[^\W\d_]{3})(?<!Mrs)[.。](?:\s|$)"
+    r"[\n;；、，|]|(?<!\d),|,(?!\d{3}(?!\d))|(?<=\d),\s|\s(?:and|or|&|plus)\s|以及|还有|\s[-–—/]\s|(?<=[^\W\d_])[.。](?:\s|$)"
 )
 _CHINESE_AND: Final = re.compile("(?<=[\u4e00-\u9fff\ue000-\uf8ff])[和及与](?=[\u4e00-\u9fff\ue000-\uf8ff])")
 _ONLY: Final = re.compile(r"^\W*(?:only|just)\b[^.;,\n]*", re.IGNORECASE)
 _BULLET: Final = re.compile(r"^\s*(?:[-*•·]|\(?\d{1,2}[.):]|\d{1,2}\.\s)\s*")
 # The names of the columns, and the line below them.
 _HEADER: Final = re.compile(r"^\|.*\|\s*\n\|[-| :]+\|\s*$", re.MULTILINE)
-_INTRODUCTION: Final = re.compile(r"^[^:：\n]{0,200}[:：](?!\d)\s*")
+_INTRODUCTION: Final = re.compile(r"^[^:：\n]{0,200}[:：]\s*")
 # "… Linz, Graz and the Bo mill.": what follows two golds and an "and", up to the end of the sentence.
 _TAIL: Final = re.compile(
-    rf"{_MARK}(?:,\s(?:(?:an?|the)\s)?|、){_MARK}(?:,?\sand\s(?:also\s)?(?:(?:an?|the)\s)?|、)"
-    r"([^\W\d]+?(?:\s(?:of\s)?[^\W\d]+?){0,2})"
-    rf"(?=\s*(?:[.;!。；，\n]|$)|[都均也要需、]|\s(?:{'|'.join(sorted(lexicon.AUXILIARIES))})\b)"
+    rf"{_MARK}(?:,\s(?:(?:an?|the)\s)?|、){_MARK}(?:,?\sand\s(?:(?:an?|the)\s)?|、)"
+    r"([^\W\d]+(?:\s(?:of\s)?[^\W\d]+){0,2})(?=\s*(?:[.;!。；\n]|$))"
 )
-_PLAIN: Final = re.compile("(?:[a-z]+ )*[a-z]{4,}(?<!ss|cs|us|is)")
-# A sentence without a gold that says something else: "(Bo is not.)"
-_SENTENCE: Final = re.compile(r"(?<=[.。!！；;\n（(])")
-_ELSE: Final = lexicon.AUXILIARIES | lexicon.words("not no never isnt arent 不 没 无 未")
-_HISSES: Final = re.compile("(?:[xz]|[cs]h)$")
-_MARKED: Final = re.compile(_MARK)
-_NAME: Final = re.compile(rf"\b(?!(?i:{'|'.join(sorted(lexicon.FUNCTION_WORDS))})\b)[A-Z]")
-_AGES: Final = lexicon.words("aged age years year old") | UNITS
+_PLAIN: Final = re.compile("[a-z]{4,}(?<!ss|cs|us|is)")
 _NO_ITEM: Final = lexicon.words("nothing nobody none not no else others rest so similar later afterwards")
 _LONGEST_HAN: Final = 4
-_HAN_HEADS: Final = frozenset("色号楼层室路站")
 _CLAUSES: Final = re.compile(r"[;；。]|\.\s|\b(?:but|while|whereas)\b")
 _TWO: Final = 2
 # An item without a gold that has so many words more than the longest gold is a sentence, and no item.
 _MOST_EXTRA: Final = 3
 
 
-def share_of(answer: str, golds: Sequence[str], question: str = "") -> Score:
+def share_of(answer: str, golds: Sequence[str]) -> Score:
     """Score the share of the golds that stand in the answer; other words around them cost nothing."""
     if not words_with_articles(answer):
         return NOTHING
-    spelled = _spell(golds, answer, question)
-    parts = {
-        gold: float(
-            asserts_any(answer, spelled[gold], question=question, alone=False) is not None or says_again(answer, gold)
-        )
-        for gold in golds
-    }
+    parts = {gold: float(asserts_any(answer, _spell([gold]), alone=False) is not None) for gold in golds}
     count = int(sum(parts.values()))
     return Score(score=count / len(parts) if parts else 0.0, reason=f"holds {count} of {len(parts)}", parts=parts)
 
 
-def all_of(answer: str, golds: Sequence[str], question: str = "") -> Score:
+def all_of(answer: str, golds: Sequence[str]) -> Score:
     """Score 1 when every gold stands in the answer, and a list names nothing else."""
-    share = share_of(answer, golds, question)
+    share = share_of(answer, golds)
     reason = share.reason
     is_whole = share.score == 1
     if is_whole and len(golds) > 1:
         if _lists_some(answer, golds):
             is_whole, reason = False, f"{reason}, and says it of some only"
-        elif extra := _find_extra(answer, golds, question):
+        elif extra := _find_extra(answer, golds):
             is_whole, reason = False, f'{reason}, and names "{extra}" too'
     return Score(score=float(is_whole), reason=reason, parts=share.parts)
 
@@ -97,78 +79,48 @@ def _lists_some(answer: str, golds: Sequence[str]) -> bool:
     return extra[0] <= 1 and extra[-1] >= _TWO and not any(set(clauses[0][1]) & set(named) for _, named in clauses[1:])
 
 
-def _find_extra(answer: str, golds: Sequence[str], question: str) -> str:
+def _find_extra(answer: str, golds: Sequence[str]) -> str:
     """Return an item that is no gold: at the end of a list, or anywhere where the answer is nothing but a list."""
-    spelled = _spell(golds, answer, question)
-    tail = _TAIL.search(_mark_golds(answer, spelled))
-    if tail and _is_item(tail[1], golds):
+    forms = _spell(golds)
+    tail = _TAIL.search(_mark_golds(answer, forms))
+    if tail and _is_item(tail[1]):
         return tail[1]
-    items = _split_items(answer, spelled)
-    if any(len(words(item)) > max(len(words(gold)) for gold in golds) + 1 for item in items):
+    rows = [words(form) for form in forms]
+    items = _split_items(answer, forms)
+    if any(len(item) > max(len(words(gold)) for gold in golds) + 1 for item in items):
         return ""
-    return next((item for item in items if not _find_held(item, spelled) and _is_item(item, golds)), "")
+    extra = (item for item in items if not any(contains_words(item, row) for row in rows))
+    return next((" ".join(item) for item in extra if not _NO_ITEM & {*item}), "")
 
 
-def _is_item(text: str, golds: Sequence[str]) -> bool:
-    """Return whether a piece of a list may be one more of the golds' kind, and no clause, age or "her daughters"."""
-    # "Cleo" of "Cleo attended"; nothing of "sings".
-    row = list(takewhile(lambda word: not lexicon.is_verb(word), (word for word in words(text) if word != "of")))
-    if all(word[0].isdigit() or word in _AGES for word in row):
-        return bool(row) and any(any(map(str.isdigit, gold)) for gold in golds)
-    if all(gold[0].isupper() and gold.isascii() for gold in golds) and text.isascii() and not _NAME.search(text):
-        return False
-    return not (lexicon.FUNCTION_WORDS | _NO_ITEM) & {*row} and (
-        text.isascii() or (len(row) <= _LONGEST_HAN and not {*"不没无等"} & {*row})
-    )
+def _is_item(text: str) -> bool:
+    row = [word for word in words(text) if word != "of"]
+    is_clause = any(word in lexicon.FUNCTION_WORDS | _NO_ITEM or lexicon.is_verb(word) for word in row)
+    return not is_clause and (text.isascii() or (len(row) <= _LONGEST_HAN and not {*"不没无等"} & {*row}))
 
 
-def _find_held(text: str, spelled: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the golds that an item names, in whichever form."""
-    row = words(text)
-    return [
-        gold
-        for gold, forms in spelled.items()
-        if any(contains_words(row, words(form)) for form in forms) or says_again(text, gold)
+def _spell(golds: Sequence[str]) -> list[str]:
+    """Return the golds and their other forms: in a list, a headache is headaches too."""
+    forms = [form for gold in golds for form in (gold, *list_forms(gold))]
+    return forms + [
+        gold.removesuffix("s") if gold[-1] == "s" else f"{gold}s" for gold in golds if _PLAIN.fullmatch(gold)
     ]
 
 
-def _spell(golds: Sequence[str], answer: str = "", question: str = "") -> dict[str, list[str]]:
-    """Return the forms of each gold: a headache is headaches too, and red and blue doors are red doors."""
-    rows = [gold.split() if gold.isascii() else [*gold] for gold in golds]
-    # One sign is no name: 李明 and 王明 share nothing.
-    least = 1 if all(gold.isascii() or gold[-1] in _HAN_HEADS for gold in golds) else _TWO
-    is_shared = len({tuple(row[-1:]) for row in rows}) == 1 and len(golds) > 1 and all(len(row) > least for row in rows)
-    names = {gold: names_person(answer, gold, question) or gold for gold in golds}
-    spelled = {gold: [*dict.fromkeys((gold, names[gold], *list_forms(gold)))] for gold in golds}
-    for gold, row in zip(golds, rows, strict=True):
-        if _PLAIN.fullmatch(gold):
-            plural = f"{gold}es" if _HISSES.search(gold) else f"{gold}s"
-            spelled[gold].append(gold.removesuffix("s") if gold[-1] == "s" else plural)
-        if is_shared:
-            spelled[gold].append((" " if gold.isascii() else "").join(row[:-1]))
-    return spelled
-
-
-def _mark_golds(answer: str, spelled: Mapping[str, Sequence[str]]) -> str:
+def _mark_golds(answer: str, golds: Sequence[str]) -> str:
     """Return what follows the introduction of an answer, with each gold as a single sign."""
     body = _HEADER.sub("", _INTRODUCTION.sub("", answer.replace("**", "").strip()))
-    for at, gold in sorted(enumerate(_list_forms(spelled)), key=lambda one: -len(one[1])):
+    for at, gold in sorted(enumerate(golds), key=lambda one: -len(one[1])):
         ends = [r"(?<!\w)(?<!\d[.,])", r"(?!\w)(?![.,]\d)"] if gold.isascii() else ["", ""]
         body = re.sub(f"{ends[0]}{re.escape(gold)}{ends[1]}", chr(_FIRST_MARK + at), body, flags=re.IGNORECASE)
     return _CHINESE_AND.sub("、", body)
 
 
-def _list_forms(spelled: Mapping[str, Sequence[str]]) -> list[str]:
-    return [form for forms in spelled.values() for form in forms]
-
-
-def _split_items(answer: str, spelled: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the items of an answer; a sentence without a gold that has a verb says something else."""
-    names = {_FIRST_MARK + at: form for at, form in enumerate(_list_forms(spelled))}
-    sentences = _SENTENCE.split(_mark_golds(answer, spelled))
-    listed = "".join(one for one in sentences if _MARKED.search(one) or not _ELSE & {*words(one)})
-    items = (_BULLET.sub("", piece).translate(names).strip() for piece in _SEPARATOR.split(listed))
-    return [item for item in items if words(item)]
+def _split_items(answer: str, golds: Sequence[str]) -> list[list[str]]:
+    """Return the words of each item of an answer."""
+    names = {_FIRST_MARK + at: gold for at, gold in enumerate(golds)}
+    pieces = _SEPARATOR.split(_mark_golds(answer, golds))
+    return list(filter(None, (words(_BULLET.sub("", piece).translate(names)) for piece in pieces)))
 
 
 def set_f1(answer: str, golds: Sequence[str]) -> Score:
@@ -178,37 +130,38 @@ def set_f1(answer: str, golds: Sequence[str]) -> Score:
     """
     if not words_with_articles(answer):
         return NOTHING
-    spelled = _spell(golds)
-    held = [_find_held(item, spelled) for item in _list_values(answer, spelled)]
-    named, wrong = len({gold for one in held for gold in one}), held.count([])
+    wanted = [[words(form) for form in _spell([gold])] for gold in dict.fromkeys(golds)]
+    rows = [row for forms in wanted for row in forms]
+    items = _list_values(answer, golds)
+    named = sum(any(contains_words(item, row) for item in items for row in forms) for forms in wanted)
+    wrong = sum(not any(contains_words(item, row) for row in rows) for item in items)
     precision = named / (named + wrong) if named + wrong else 0.0
-    recall = named / len({*golds}) if golds else 0.0
+    recall = named / len(wanted) if wanted else 0.0
     score = 2 * precision * recall / (precision + recall) if named else 0.0
     return Score(score=score, reason=f"set F1 {score:.2f}", parts={"precision": precision, "recall": recall})
 
 
-def _list_values(answer: str, spelled: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return each item. Prose around the items is left out."""
-    rows = [words(form) for form in _list_forms(spelled)]
-    longest = max((len(words(gold)) for gold in spelled), default=1)
-    items: list[str] = []
-    for item in _split_items(answer, spelled):
-        if _find_held(item, spelled):
-            items += _split_run(item, rows)
-        elif len(words(item)) <= longest + _MOST_EXTRA:
-            items.append(item)
+def _list_values(answer: str, golds: Sequence[str]) -> list[list[str]]:
+    """Return the words of each item. Prose around the items is left out."""
+    rows = [words(form) for form in _spell(golds)]
+    longest = max((len(words(gold)) for gold in golds), default=1)
+    items: list[list[str]] = []
+    for item in _split_items(answer, _spell(golds)):
+        has_gold = any(contains_words(item, row) for row in rows)
+        if has_gold or len(item) <= longest + _MOST_EXTRA:
+            items += _split_run(item, rows) if has_gold else [item]
     return items
 
 
-def _split_run(item: str, golds: Sequence[list[str]]) -> list[str]:
+def _split_run(item: list[str], golds: Sequence[list[str]]) -> list[list[str]]:
     """Split an item with several values in a row ("A B C D") where all golds are single words of one kind."""
     if any(len(gold) != 1 for gold in golds):
         return [item]
-    row, kinds = words(item), {_shape(gold[0]) for gold in golds}
-    values = [word for word in row if _shape(word) in kinds]
+    kinds = {_shape(gold[0]) for gold in golds}
+    values = [[word] for word in item if _shape(word) in kinds]
     # Most words of a list without separators are golds.
-    is_run = 2 * sum([word] in golds for word in row) > len(row)
-    has_prose = kinds == {"word"} and len(row) > 1 and not is_run
+    is_run = 2 * sum([word] in golds for word in item) > len(item)
+    has_prose = kinds == {"word"} and len(item) > 1 and not is_run
     return [item] if has_prose or not values else values
 
 

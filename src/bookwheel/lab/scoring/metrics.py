@@ -17,7 +17,6 @@ For `exact`, `contains`, `choice` and `f1` the golds are alternatives and any of
 and `set_f1` they are the values that were asked for together. An empty answer scores 0 in every metric.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -169,16 +168,13 @@ _LATEX_SIGN: Final = re.compile(r"\\([%$&#])|\\[ ,;!]")
 # Tokens ran out before the answer began.
 _UNFINISHED: Final = re.compile(r"\s*<think(?:ing)?>")
 _FINAL: Final = re.compile(
-    r"(?:(?:^|\n)[^\w\n]*answer\b|\b(?:final answer|in conclusion)\b(?: is)?|"
-    r"最终答案[是为]?)\W{0,4}?[:：,]\W{0,3}|"
+    r"(?:(?:^|\n)[^\w\n]*answer\b|\b(?:final answer|in conclusion)\b(?: is)?|最终答案[是为]?)\W{0,4}?[:：,]\W{0,3}|"
     # Words that are taken back stand between pauses: no "no wait at the gate", and no correction that was issued.
-    r"(?<=[,;.!?…—–-]) ?(?:no,? wait|wait,? (?:no|actually)|actually,? no|scratch that)\b"
-    r"(?:\s*[,.:;…—–]\W*|\s+(?=(?-i:[A-Z0-9])))|"
+    r"(?<=[,;.!?…—–-]) ?(?:no,? wait|wait,? (?:no|actually)|scratch that)\b(?:\s*[,.:;…—–]\W*|\s+(?=(?-i:[A-Z0-9])))|"
     r"(?:^|(?<=[,;.!?…—–\n])) ?(?:correction|let me correct (?:that|myself))\s*[:—–]\W*|"
     r"(?<=[。，；])(?:不对|更正)[，:：]",
     re.IGNORECASE,
 )
-_FENCE: Final = re.compile(r"^\s*```\w*\n|\n```\s*$")
 # Markdown that crosses out, and a number between the signs of LaTeX; "\\_" is a plain "_".
 _STRUCK: Final = re.compile(r"~~[^~\n]*~~")
 _PRICED: Final = re.compile(r"\$(\d[\d.,]*)\$")
@@ -200,8 +196,6 @@ _OURS: Final = METRICS.keys() - PUBLISHED.keys() - VISUAL.keys()
 _WITH_QUESTION: Final[Mapping[str, QuestionMetric]] = {
     "contains": contains,
     "choice": choice,
-    "all_of": all_of,
-    "share_of": share_of,
     "slidevqa_f1": slidevqa_f1,
     "slidevqa_em": slidevqa_em,
 }
@@ -230,28 +224,7 @@ def take_final(answer: str) -> str:
         return _LATEX_SIGN.sub(lambda match: match[1] or " ", _LATEX_TEXT.sub(r"\1", boxed[-1]))
     answer = _PRICED.sub(r"\1", _STRUCK.sub("", answer)).replace("\\_", "_")
     final = next(reversed(list(_FINAL.finditer(answer))), None)
-    return _open_object(answer[final.end() :] if final and answer[final.end() :].strip(" *_\n") else answer)
-
-
-def _open_object(answer: str) -> str:
-    """Return the values of an answer in JSON, a line each, with their names where there are several."""
-    bare = _FENCE.sub("", answer).strip()
-    if bare[:1] not in {"{", "["}:
-        return answer
-    try:
-        value = json.loads(bare)
-    except (ValueError, RecursionError):
-        return answer
-    if isinstance(value, dict) and len(value) == 1:
-        value = next(iter(value.values()))
-    if isinstance(value, dict):
-        return "\n".join(f"{name}: {_write_value(one)}" for name, one in value.items())
-    return "\n".join(f"- {_write_value(one)}" for one in value) if isinstance(value, list) else _write_value(value)
-
-
-def _write_value(value: object) -> str:
-    plain = {None: "unknown", True: "yes", False: "no"}
-    return plain[value] if value is None or isinstance(value, bool) else str(value)
+    return answer[final.end() :] if final and answer[final.end() :].strip(" *_\n") else answer
 
 
 def list_metrics() -> list[str]:

@@ -24,8 +24,8 @@ _NAME: Final = re.compile(
     rf"(?<![\w'’])[A-ZÀ-Þ]{_REST}(?:\s+(?:(?:of|the|de|la|von|van|der|and the)\s+)*[A-ZÀ-Þ0-9]{_REST})*"
 )
 _UNIT: Final = (
-    r"(?:\s?(?:%|°\s?[cf]\b|percent|per cent|million|billion|thousand|[ap]\.?m\b|kg|km|[mgt]\b|miles?|euros?|pounds?|"
-    r"dollars?|[万亿千百]+))"
+    r"(?:\s?(?:%|percent|per cent|million|billion|thousand|[ap]\.?m\b|kg|km|[mgt]\b|miles?|euros?|pounds?|dollars?|"
+    r"[万亿千百]+))"
 )
 _NUMBER: Final = re.compile(
     rf"(?i:\d{{3,}}(?: \d{{3,}})+|[$€£¥]?\s?\d[\d,.:/–-]*\d|\d)(?:st|nd|rd|th)?{_UNIT}?(?:\s?元)?|"
@@ -59,9 +59,7 @@ _DISCOURSE: Final = lexicon.words(
     "although though unfortunately correct right final to of with between under sorry looking"
 )
 _CONCLUDES: Final = re.compile(
-    r"(?i:\b(?:so|therefore|thus|hence|the answer|final answer|that is|i\.e\.|namely|now|"
-    r"(?:moved|changed|postponed|rescheduled) to)\b)|"
-    r"答案|因此|所以|即|现在|改[到为]"
+    r"(?i:\b(?:so|therefore|thus|hence|the answer|final answer|that is|i\.e\.|namely)\b)|答案|因此|所以|即"
 )
 _AGENT: Final = re.compile(r"\b[Tt]he (\w{2,})(?:er|or) (?:is|was) (?:the )?$")
 _RELATIVE: Final = re.compile(r",\s+(?:who|whom|which|that)\b[^,;.]*$")

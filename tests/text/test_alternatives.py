@@ -74,6 +74,12 @@ def test_figures_beside_the_names_tell(question, passages, answer, is_sure):
         ),
         ("Which is faster, the bus or the tram?", "The bus takes 40 minutes, the tram 25 minutes.", "the tram"),
         ("公交和电车哪个更慢？", "公交40分钟，电车25分钟。", "公交"),
+        ("Who finished last, Ada or Tom?", "Ada finished in 52 minutes, Tom in 58 minutes.", "Tom"),
+        ("Who came first, Ada or Tom?", "Ada came in after 52 seconds, Tom after 58 seconds.", "Ada"),
+        ("Who was born first, Ada or Tom?", "Ada is 42 years old. Tom is 39 years old.", None),
+        ("Who scored better, Ada or Tom?", "Ada scored 90%, Tom 70%.", "Ada"),
+        ("Which has the worse score, Bo or Karr?", "Bo has a score of 3. Karr has a score of 12.", "Bo"),
+        ("Which has the worse delay, Bo or Karr?", "Bo has a delay of 30 minutes. Karr has one of 5 minutes.", None),
         ("Which place is warmer, Oslo or Bergen?", "Oslo had 12 °C, Bergen 3 °C.", "Oslo"),
         (
             "Which came last, the roof or the lift?",

@@ -136,6 +136,8 @@ def test_a_comparison_of_two_shows_both_and_of_all_the_one_that_won():
         ("Which has the longest time?", DRYER, PROGRAMMES[:1]),
         ("Which has the longest time?", DRYER, []),
         ("Which is longer or shorter?", DRYER, PROGRAMMES),
+        ("Which line has the worst delay?", "Line | Delay", ["Mill | 30 minutes", "Quay | 5 minutes"]),
+        ("Which yard has the best price?", *BOATS),
     ],
 )
 def test_what_the_table_cannot_tell_is_not_told(question, header, rows):

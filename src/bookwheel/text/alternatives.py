@@ -37,6 +37,8 @@ _TO_THE_END: Final = re.compile(
     r"(?:[–—-]|†|\b(?:died|to|until|ended|expires|clos\w+|shuts?)\b|[至到])\D{0,12}$", re.IGNORECASE
 )
 _WORD: Final = re.compile(r"[^\W_\u3400-\u9fff]+(?:[-'’.][^\W_\u3400-\u9fff]+)*|[\u3400-\u9fff](?=([\u3400-\u9fff])?)")
+_JUDGED: Final = re.compile(r"\b(?:better|best|worse|worst)\b", re.IGNORECASE)
+"""That a sentence names one of two says nothing of which is better."""
 _JOINTS: Final = re.compile(r"\b(?:of|among|in|on|for|from|with|to|at|by|under|as)\b", re.IGNORECASE)
 _STOP: Final = re.compile(r"[.!?]\s|[\n;。！？；]")
 
@@ -107,7 +109,7 @@ def _compare(two: Alternatives, order: Order, names: _Names, texts: Sequence[str
 def _find_sentence(two: Alternatives, names: _Names, texts: Sequence[str]) -> Alternative | None:
     """Return the one that a sentence names with most of the question's other words."""
     words = QuestionWords(two.asked).stems
-    if not words or DENIAL.search(two.asked):
+    if not words or DENIAL.search(two.asked) or _JUDGED.search(two.asked):
         return None
     best = [(0.0, 0), (0.0, 0)]
     for at, text in enumerate(texts):

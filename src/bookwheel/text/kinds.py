@@ -35,6 +35,7 @@ class AnswerKind(StrEnum):
     MONEY = "money"
     HOURS = "hours"
     CLOCK = "clock"
+    FINISH = "finish"
     DAY = "day"
     WHEN = "when"
     AMOUNT = "amount"

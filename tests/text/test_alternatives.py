@@ -118,6 +118,17 @@ def test_figures_beside_the_names_tell(question, passages, answer, is_sure):
             "The pool (built 1998) opens at 6 am and the gym (built 1990) at 7 am.",
             "the pool",
         ),
+        (
+            "Which is open later, the bakery or the butcher?",
+            "The bakery is open 9:00-17:30. The butcher is open 10:00-17:00.",
+            "the bakery",
+        ),
+        (
+            "Which of them is shown until a later day, the ship or the gate?",
+            "The ship is shown from 1 May to 9 August. The gate is shown from 1 June to 7 July.",
+            "the ship",
+        ),
+        ("Whose death was later, Ada or Tom?", "Ada (1900-1970) and Tom (1905-1960).", "Ada"),
         ("Who is older, Ada or Tom?", "Ada is 42 years old. Tom is 39 years old.", "Ada"),
         (
             "Which is older, the temple or the gate?",
@@ -203,6 +214,7 @@ def test_long_passages_take_no_longer_than_their_length():
         ("Who was born first, Ada Quill or Tom Rook?", [QUILL]),
         ("Which is older, the mill or the chapel?", ["The mill was built in 1820, the chapel in 1820."]),
         ("Who wrote the minutes, Ada Quill or Tom Rook?", [QUILL, ROOK]),
+        ("Is the mill or the chapel bigger?", ["The mill has 12 rooms.", "The chapel has 8 rooms."]),
         ("Which is heavier, the mill or the chapel?", ["The mill has 12 rooms.", "The chapel seats 80 people."]),
         # Days are asked for, and there is another figure alone.
         ("Which is older, the mill or the chapel?", ["The mill has 12 rooms and the chapel 3."]),

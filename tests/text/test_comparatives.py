@@ -13,6 +13,8 @@ from bookwheel.text.comparatives import find_alternatives, find_order
         ("Which is older, the boiler in the cellar or the pump?", ("the boiler in the cellar", "the pump")),
         ("Do more of them live in Low Stavelock or in the town?", ("in Low Stavelock", "in the town")),
         ("Who was born first, Ada Quill or Tom Rook?", ("Ada Quill", "Tom Rook")),
+        ("Do they pay the hall or the den for more?", ("the hall", "the den")),
+        ("Was it ended by Ada or by Tom sooner?", ("by Ada", "by Tom")),
         ("Was Ada Quill or Tom Rook born first?", ("Ada Quill", "Tom Rook")),
         ("bigger: the north shed or the south one", ("the north shed", "the south one")),
         ("哪个更贵，木桶还是铁桶？", ("木桶", "铁桶")),
@@ -28,6 +30,9 @@ from bookwheel.text.comparatives import find_alternatives, find_order
         (" " * 10_000, ()),
         ("Are there ten or more sheds?", ()),
         ("Which of red or blue or green is it?", ()),
+        ("Is it the red one or cheaper?", ()),
+        ("Is it the red one or dearest of all?", ()),
+        ("Which is older, the mill or the chapel or the pump?", ()),
         ("Who wound the clock?", ()),
     ],
 )

@@ -126,7 +126,7 @@ def find_alternatives(question: str) -> Alternatives | None:
     if left == before and not HAN.search(left) and (order := find_order(left)):
         left = left[order.end :].lstrip()
     left = _LEADS.sub("", left, count=1) if _LEADS.match(left) else left
-    if not find_order(before) and (order := find_order(right)) and order.start:
+    if not find_order(before) and (order := find_order(right)):
         right = right[: order.start].rstrip()
     right = _TRAILS.sub("", right).strip()
     left = left.strip()

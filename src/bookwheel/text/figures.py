@@ -36,7 +36,7 @@ _NAME: Final = re.compile(
 """Letters with a number behind them: F-1003, Room 12; but GBP 410 and about 12 are figures."""
 # Of a serial number, 1074-5246, the first half is no year; of 1992-2009 it is.
 _YEAR: Final = re.compile(
-    r"(?<![\d.,£$€¥-])(?P<year>1\d\d\d|20\d\d)(?!\d|[.,]\d|%|-(?!(?:1\d|20)\d\d\b)\d{3}[\dX]\b)"
+    r"(?:(?<![\d.,£$€¥-])|(?<=\b1\d{3}-)|(?<=\b20\d\d-))(?P<year>1\d\d\d|20\d\d)(?!\d|[.,]\d|%|-(?!(?:1\d|20)\d\d\b)\d{3}[\dX]\b)"
     r"(?P<before> ?BC\b)?(?: ?(?P<counted>[a-z]{1,12})\b)?"
 )
 _LEADS_TO_YEAR: Final = re.compile(

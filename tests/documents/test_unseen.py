@@ -257,7 +257,11 @@ def test_hidden_text_of_a_word_file_is_left_out_and_white_and_tiny_words_are_nam
 
 @pytest.mark.parametrize(
     ("kind", "ground"),
-    [*product(("mode", "clear", "white", "blank"), ("", "blue", "frame", "picture", "line")), ("white", "many")],
+    [
+        *product(("mode", "clear", "white", "blank"), ("", "blue", "frame", "picture", "line")),
+        ("white", "many"),
+        *(pytest.param(kind, "many", marks=pytest.mark.long) for kind in ("mode", "clear", "blank")),
+    ],
 )
 def test_pages_of_a_pdf_with_unseen_words_are_named_where_nothing_is_painted_below(tmp_path, kind, ground):
     canvas = Canvas(str(tmp_path / "a.pdf"))

@@ -17,11 +17,12 @@ import json
 import multiprocessing
 import os
 import signal
-import socket
 import sys
 from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from pathlib import Path
+
+from torch.distributed import TCPStore
 
 from bookwheel.lab.tasks.memories import ideal_memories
 from bookwheel.lab.training.config import TrainConfig, WarmStart
@@ -166,12 +167,18 @@ class LaunchedRun:
     errors: str
 
 
-def launch(folder, *options, ranks=1, records=999):
-    """Train on so many ranks and wait for their end; where one dies, the others are killed, as torchrun does."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    together = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+def launch(folder, *options, ranks=1, records=999, timeout=300):
+    """Train on so many ranks and wait for their end; where one dies or none ends in time, the others are killed."""
+    # The store stands before the ranks do, as torchrun's does: a port that was only looked up, another may take.
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    together = {
+        "WORLD_SIZE": str(ranks),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(store.port),
+        "TORCHELASTIC_USE_AGENT_STORE": "True",
+    }
     errors = folder.with_suffix(".errors")
+    errors.touch()
     started = []
     for rank in range(ranks):
         variables = {**together, "RANK": str(rank), "LOCAL_RANK": str(rank)} if ranks > 1 else {}
@@ -179,11 +186,12 @@ def launch(folder, *options, ranks=1, records=999):
         started[-1].start()
     left = {one.sentinel: one for one in started}
     while left:
-        for sentinel in wait(left):
-            ended = left.pop(sentinel)
+        ready = [left.pop(sentinel) for sentinel in wait(left, timeout)]
+        for ended in ready:
             ended.join()
-            for other in left.values() if ended.exitcode else ():
-                other.kill()
+        # Where nothing ends any more, they wait for each other.
+        for other in left.values() if not ready or any(ended.exitcode for ended in ready) else ():
+            other.kill()
     return LaunchedRun(codes=[one.exitcode for one in started], errors=errors.read_text(encoding="utf-8"))
 
 

@@ -124,6 +124,10 @@ def test_a_start_that_failed_does_not_block_the_corrected_one(tmp_path, monkeypa
 
 def test_a_run_is_not_begun_over_another(whole, tmp_path):
     with pytest.raises(CheckpointError, match="--resume"):
-        killed_run.trainer(whole.folder).train()
+        killed_run.trainer(finished(whole, tmp_path / "run")).train()
     with pytest.raises(CheckpointError, match="no checkpoint to resume"):
         killed_run.trainer(tmp_path).train(resume=True)
+
+
+def test_a_launched_run_that_hangs_ends(tmp_path):
+    assert killed_run.launch(tmp_path / "run", timeout=0).codes == [-signal.SIGKILL]

@@ -91,9 +91,12 @@ AGES = ("Name | Age", ["Ada | 30", "Bo | 12", "Cy | 50"])
         ("Who is younger than 20?", AGES, ("Bo",)),
         ("哪些船早于1990年？", ("船 | 建造年份", ["甲 | 1980年", "乙 | 2000年"]), ("甲",)),
         ("哪些线路快于40分钟？", ("线路 | 用时", ["甲 | 30分钟", "乙 | 50分钟"]), ("甲",)),
+        ("哪些无人机的价格超过50元？", ("无人机 | 价格", ["甲 | 30元", "乙 | 60元"]), ("乙",)),
+        ("Which item no. cost over £2?", ("Item no. | Cost", ["Bolt | £1", "Nut | £3"]), ("Nut",)),
         # A bound that is denied, two bounds, and what no figure tells.
         ("Which trains are not faster than 100 km/h?", SPEEDS, None),
         ("Which trains are no slower than 100 km/h?", SPEEDS, None),
+        ("哪些无人机的价格没有超过50元？", ("无人机 | 价格", ["甲 | 30元", "乙 | 60元"]), None),
         ("Which runners were not faster than their last time?", TWO_RUNS, None),
         ("Who is older than 20 and younger than 40?", AGES, None),
         ("Which trains are busier than 100?", SPEEDS, None),

@@ -18,7 +18,6 @@ from bookwheel.text.kinds import AnswerKind, list_order_words, turns_order
 from bookwheel.text.ranking import find_stems
 
 HAN: Final = compile_late("[\u3400-\u9fff]")
-DENIAL: Final = compile_late(r"\b(?:not|no|nor|never|neither|without|except)\b|n['’]t\b|[不没無无未]", re.IGNORECASE)
 _HOW_MUCH: Final = compile_late(r"多[少久长大高]|\bhow (?:much|long|old|late|early|high|far)\b", re.IGNORECASE)
 """Here no more and no less is said."""
 _EITHER: Final = compile_late(r"\bor\b(?! not\b)|还是", re.IGNORECASE)

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.cells import split_cells
-from bookwheel.text.comparatives import DENIAL, HAN, find_order, spell_bounds
+from bookwheel.text.comparatives import HAN, find_order, spell_bounds
 from bookwheel.text.comparisons import find_group, find_key, list_measured, read_table
 from bookwheel.text.figures import measure
 from bookwheel.text.kinds import spell_order
@@ -48,7 +48,10 @@ _PLAIN: Final = frozenset({"yes", "no", "none", "y", "n", "有", "无", "是", "
 _ORDERED: Final = re.compile(
     r"\b(?:before|after|since|until|earlier|later)\b|\bnot?\b|以[前后]|之[前后]|[没不未]", re.IGNORECASE
 )
-
+# In the place of the bound there is a space: a drone, 无人机, denies nothing, and neither does "item no."
+_DENIED: Final = re.compile(
+    r"\b(?:not|no(?!\.)|nor|never|neither|without|except)\b|n['’]t\b|没|[不未](?=\s)", re.IGNORECASE
+)
 
 _Holds = Callable[[float, float], bool]
 
@@ -117,7 +120,7 @@ def _select_beyond(question: str, names: Sequence[str], rows: Sequence[Sequence[
     columns = choose_columns(rest, names, able)
     columns = columns or choose_columns(question, names, able) or _find_unit(found["unit"], rows, able)
     # Of two bounds, or of one that is denied, one alone tells nothing.
-    if bound is None or len(columns) != 1 or len(bounds) > 1 or DENIAL.search(rest):
+    if bound is None or len(columns) != 1 or len(bounds) > 1 or _DENIED.search(rest):
         return []
     cells = [row[columns[0]] for row in rows]
     if (holds := holds or _find_side(found, names[columns[0]], cells)) is None:
@@ -160,7 +163,7 @@ def _select_against(question: str, names: Sequence[str], rows: Sequence[Sequence
     """Return the rows whose value is beyond that of another column; None where none is named."""
     able = list_measured(rows, key)
     found = _compile_bound("").search(question)
-    if found is None or DENIAL.search(question.replace(found[0], " ")):
+    if found is None or _DENIED.search(question.replace(found[0], " ")):
         return None
     others = choose_columns(question[found.end() :], names, able, by_kind=False)
     rest = [at for at in able if at not in others]

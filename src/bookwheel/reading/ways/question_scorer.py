@@ -123,8 +123,8 @@ JUDGED: Final = 2
 LEAST_ODDS: Final = -1.0
 """The least log-odds of a passage that answers."""
 SURE: Final = -3.5
-"""The least log-probability of a short answer. Of those between -2 and this, 19 of 33 out of right passages are exact,
-and none out of passages of absent questions; below it few are, and a wrong word misleads."""
+"""The least log-probability of a short answer. Of those between -2 and this, 19 of 33 out of right passages are exact;
+in whole readings fewer, as passages are wrong too (lab/2026-11-29-short-answers.md). Nothing below it was counted."""
 CERTAIN: Final = -0.25
 """The log-probability from which on a short answer is sure. Of 55 on documents that nothing was taught on, seven had it
 and were right; of the other 48, eight were (lab/2026-11-24-verdict.md)."""

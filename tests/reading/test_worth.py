@@ -89,6 +89,15 @@ def test_by_chance_a_memory_that_misleads_costs_what_its_words_had_without_it():
     assert asyncio.run(asked.score_chances("right", [])) is None
 
 
+def test_what_there_is_to_know_of_many_tokens_that_hardly_differ_is_hardly_anything():
+    def tell(messages, text):
+        return [math.log(0.25 if "the lamp" in messages[-1].content else 0.2) for _ in text.split()]
+
+    asked = scorer(ScriptedModel(lambda _: "", likelihood=tell))
+    assert asyncio.run(asked.find_need(TARGET)) == pytest.approx(0.1)
+    assert asyncio.run(asked.find_need(replace(TARGET, text="ada"))) == pytest.approx(0.05)
+
+
 def test_a_memory_earns_nothing_by_saying_nothing():
     """Notes of another thing can mislead a model that trusts its notes; none are no better than they then."""
 

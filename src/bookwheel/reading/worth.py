@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import exp, fsum, isfinite, log
+from math import exp, fsum, hypot, isfinite, log
 from typing import Final, Self
 
 from bookwheel.errors import BadReply
@@ -114,6 +114,15 @@ class MemoryScorer:
         found = await self._score_tokens(memory, targets)
         memory_chances, control, past = (list(map(exp, found[name])) for name in ("memory", "control", "past"))
         return find_share(memory_chances, control, past)
+
+    async def find_need(self, target: Target) -> float:
+        """Return how much likelier the document's own words make a target, in probabilities: the root of sum need_t^2.
+
+        It is what `score_chances` is scaled by: of many tokens that hardly differ there is hardly anything to know.
+        """
+        found = await self._score_tokens("", [target])
+        control, past = (list(map(exp, found[name])) for name in ("control", "past"))
+        return hypot(*_find_needs(control, past))
 
     async def _score_tokens(self, memory: str, targets: Sequence[Target]) -> dict[str, list[float]]:
         """Return the log-probabilities of all tokens by what stands before them; no past where a target has none."""

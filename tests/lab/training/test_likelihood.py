@@ -15,6 +15,7 @@ pytest.importorskip("torch")
 from known_reference import OTHER, TEXT, Reference, build_credit, likelihood, read_prompt, reply, sample, settings
 
 from bookwheel.lab.tasks.memories import ideal_memories
+from bookwheel.lab.training import targets
 from bookwheel.lab.training.config import ROLLOUT, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.likelihood import LikelihoodCredit, find_clozes, pose_own_words
@@ -191,6 +192,15 @@ def test_a_cloze_replaces_question_and_gold_and_depends_on_the_runs_seed_alone()
     assert 15 < sum(share) < 45
 
 
+def test_of_clozes_the_one_is_asked_that_the_text_tells_and_not_a_hair_of_many_bits():
+    def tell(messages, text):
+        held = text in messages[-1].content.partition(" question ")[0].split()
+        return [math.log((0.9 if held else 0.1) if text == "grey" else 1e-3 if held else 1e-9)]
+
+    credit = LikelihoodCredit(Reference(reply, likelihood=tell), (OTHER,), settings(clozes=1.0))
+    assert {asyncio.run(credit.pose(sample(golds=()), number)).golds for number in range(9)} == {("grey",)}
+
+
 def test_a_cloze_of_a_warm_start_brings_its_own_evidence(make_policy, tmp_path):
     plan = Plan(prompts="tiny", language="en", chunk_tokens=16, memory_tokens=8, answer_tokens=8)
     bare = sample(golds=())
@@ -281,9 +291,11 @@ def test_settings_that_cannot_work_are_refused(changes):
         replace(settings(recovered=1.0), **changes)
 
 
-def test_a_run_without_labels_goes_on_after_a_kill_with_the_same_metrics(make_policy, tmp_path):
+def test_a_run_without_labels_goes_on_after_a_kill_with_the_same_metrics(make_policy, tmp_path, monkeypatch):
     from bookwheel.lab.training.toys import toy_samples
 
+    # So short a warm start learns hairs alone.
+    monkeypatch.setattr(targets, "_LEAST_NEED", 0.0)
     samples = toy_samples(tokens=32, count=6, seed=0)
     config = TrainConfig.from_tables(
         {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import replace
+from math import log
 
 import pytest
 
@@ -72,17 +73,25 @@ def test_a_document_is_ranked_once_and_then_for_the_hop_outside_the_event_loop(m
     assert ranked == [("moss has", True), ("elm has", False), ("blue", False)]
 
 
-def test_what_the_reference_can_all_but_guess_is_no_target():
-    def find_by(before):
-        def guess(said, text):
-            notes = said[-1].content.partition(" question ")[0].split()
-            return [-0.1 if word in notes else before for word in text.split()]
+@pytest.mark.parametrize(
+    ("past", "control", "is_target"),
+    [
+        # It can all but be guessed, or nearly so.
+        (0.9, 0.7, False),
+        (0.9, 0.6, True),
+        # 20 bits and 1.6, of what is hardly ever said.
+        (1e-3, 1e-9, False),
+        (0.3, 0.1, False),
+        (0.4, 0.1, True),
+    ],
+)
+def test_what_the_words_in_hand_make_hardly_likelier_is_no_target(past, control, is_target):
+    def tell(said, text):
+        notes = said[-1].content.partition(" question ")[0].split()
+        return [log(past if word in notes else control) for word in text.split()]
 
-        return find("elm has", "elm has blue .\n", Reference(reply, likelihood=guess))
-
-    # 0.43 bits and 0.58.
-    assert find_by(-0.4) == []
-    assert find_by(-0.5) == ["blue"]
+    found = find("elm has", "elm has blue .\n", Reference(reply, likelihood=tell))
+    assert found == (["blue"] if is_target else [])
 
 
 def test_what_can_be_guessed_does_not_stand_before_what_cannot():

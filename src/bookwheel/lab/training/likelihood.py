@@ -76,9 +76,9 @@ class LikelihoodCredit:
         best, most = None, 0.0
         for candidate in find_clozes(text, random, _CANDIDATES):
             asked = _ask(candidate, prompts)
-            known = (await scorer.score(candidate.past, [asked])).possible or 0.0
-            if known > most:
-                best, most = asked, known
+            need = await scorer.find_need(asked)
+            if need > most:
+                best, most = asked, need
         if best is None:
             return sample
         return _pose(sample, best)

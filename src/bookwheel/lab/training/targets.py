@@ -4,8 +4,9 @@
     P_i         s_i and, one hop on, the sentences that the words it brings in point at
     y_i         what the reference answers from s_i or from P_i as its notes, whichever the two together tell more of
     m           the reference's memory after it read s_1 … s_n one after the other, and nothing else
-    targets     the y_i that m tells the most of; where it tells of none, those there is most to tell of. Never one of
-                which the words in hand save less than half a bit: R would pay for a hair as much as for all of it
+    targets     the y_i that m tells the most of; where it tells of none, those there is most to tell of. Never one that
+                the words in hand make likelier by less than a quarter, in probabilities as R is: it would pay for a
+                hair as much as for all of it
 
     asked oak near    oak near elm .   elm has red .     y_1 red: the first sentence alone would answer nothing
     asked oak at      oak at mill .    oak at quay .     y_1 mill, y_2 quay; m is "oak at quay", and y_1 counts no more
@@ -37,7 +38,8 @@ from bookwheel.types import Step
 MARKS: Final = " .!?。！？;；,，"
 """What a sentence ends with that a note does not."""
 _GREEDY: Final = Sampling(temperature=0.0)
-_LEAST_BITS: Final = 0.5
+_LEAST_NEED: Final = 0.25
+"""Where the words in hand say an answer with 0.9, it is guessed with 0.65 at most. Of bits 1e-3 for 1e-9 has 20."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +85,7 @@ async def expect_answers(sample: Sample, scorer: MemoryScorer, model: Model, con
     async def answer(one: PointedSentence) -> Target | None:
         replies = [(notes, await say(notes)) for notes in one.notes]
         targets = [Target(text=text, cue=question, past=notes) for notes, text in replies if text]
-        targets = [one for one in targets if ((await scorer.score("", [one])).possible or 0.0) >= _LEAST_BITS]
+        targets = [one for one in targets if await scorer.find_need(one) >= _LEAST_NEED]
         told = [fsum([(await scorer.score(notes, [target])).bits for notes in one.notes]) for target in targets]
         return targets[told.index(max(told))] if targets else None
 

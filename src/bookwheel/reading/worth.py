@@ -108,8 +108,8 @@ class MemoryScorer:
     async def score_chances(self, memory: str, targets: Sequence[Target]) -> float | None:
         """Return R of the tokens' probabilities and not of their logarithms; the targets need a past.
 
-        It is how much oftener the model would say them. A memory that misleads costs the chance that they had, and no
-        more.
+        It is how much oftener the model would say them. A memory that misleads costs p(x_t | c) / need_t, at most 1: it
+        pays to write for who is right more often than p(x_t | c) / p(x_t | P), a guess, or than in half of the cases.
         """
         found = await self._score_tokens(memory, targets)
         memory_chances, control, past = (list(map(exp, found[name])) for name in ("memory", "control", "past"))

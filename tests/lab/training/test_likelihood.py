@@ -85,12 +85,15 @@ def test_where_nothing_is_to_be_scored_the_reward_stays_as_it_is():
     assert asyncio.run(build_credit().credit(verdict, episode("elm has blue"), sample())) == verdict, "no weight"
 
 
-def test_a_wrong_memory_costs_the_chance_of_a_guess_so_that_silence_does_not_win():
-    """With R itself it costs 1, and writing pays only who is right in more than half of the cases."""
-
+@pytest.mark.parametrize(
+    ("guess", "cost", "enough"),
+    # From half of what the document tells on a wrong memory costs what a right one earns, as with R itself.
+    [(0.1, 0.125, 0.12), (0.4, 0.8, 0.45), (0.45, 1.0, 0.51), (0.6, 1.0, 0.51)],
+)
+def test_writing_earns_more_than_silence_for_who_is_right_more_often_than_a_guess(guess, cost, enough):
     def trust(messages, text):
         notes = read_prompt(messages)[0]
-        return [math.log(0.9 if word in notes.split() else 0.1 if notes == "none" else 1e-6) for word in text.split()]
+        return [math.log(0.9 if word in notes.split() else guess if notes == "none" else 1e-9) for word in text.split()]
 
     credit = LikelihoodCredit(Reference(reply, likelihood=trust), (OTHER,), settings(recovered=1.0))
     nothing = RewardResult(score=0.0, answer=0.0)
@@ -99,7 +102,9 @@ def test_a_wrong_memory_costs_the_chance_of_a_guess_so_that_silence_does_not_win
         for one in ("elm has blue", "elm has grey", "", "moss has pink")
     )
     assert (right, silent) == pytest.approx((1, 0))
-    assert wrong == other == pytest.approx(-0.125, abs=1e-3)
+    assert wrong == other == pytest.approx(-cost, abs=1e-3)
+    assert enough * right + (1 - enough) * wrong > silent
+    assert (enough - 0.02) * right + (1.02 - enough) * wrong < silent
 
 
 def test_a_rollout_whose_memory_has_no_likelihood_is_lost():

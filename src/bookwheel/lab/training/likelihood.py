@@ -6,7 +6,8 @@
                  step. Which of the steps from k on gained or lost it is not told apart
 
 R is of probabilities here, not of their logarithms: how much oftener the reference says what it should. In logarithms a
-wrong memory costs what a right one earns, and a reader that is mostly wrong earns more by silence.
+wrong memory costs what a right one earns, and a reader that is mostly wrong earns more by silence. Here it costs
+p(c) / need: nearly nothing where the control c hardly knows the answer, as much as a right one earns from p(P) / 2 on.
 
 No gold answer is looked at. A cloze is a sentence of the document without its last words, of a few the one whose words
 there is most to know of: the reference tells them with the sentence in hand and not without. The control is a sentence

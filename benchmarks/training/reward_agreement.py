@@ -3,11 +3,11 @@
     python benchmarks/training/train_labels.py --task toy-bridge --seed 0 --steps 60 --out runs/labels
     python benchmarks/training/reward_agreement.py runs/labels/toy-bridge-evidence-0 --task toy-bridge --count 64
 
-Of each held-out sample G readings are drawn as in training. AUC is how often R is higher for a right reading than for a
-wrong one of the same sample, over all such pairs: that order within a group is all that an advantage sees. `expected`
-is the share of the samples of which the gold answer is among the targets. `others` is the mean R of last memories of
-other samples, `silence` that of an empty one: who writes earns more than by silence where `mean` is above it, and who
-knows nothing should not.
+Of each held-out sample G readings are drawn as in a run. R is the reward's, `recovered_probability`. AUC is how often
+it is higher for a right reading than for a wrong one of the same sample, over all such pairs: that order within a group
+is all that an advantage sees. `expected` is the share of the samples of which the gold answer is among the targets.
+`others` is the mean R of last memories of other samples, `silence` that of an empty one: who writes earns more than by
+silence where `mean` is above it, and who knows nothing should not.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def agreement(groups: list[Group]) -> tuple[float, int]:
     for group in groups:
         scores = {True: [], False: []}
         for one in group.scored:
-            scores[one.result.answer > 0].append(one.result.parts.get("recovered", 0.0))
+            scores[one.result.answer > 0].append(one.result.parts.get("recovered_probability", 0.0))
         wins += [(right > wrong) + (right == wrong) / 2 for right, wrong in product(scores[True], scores[False])]
     return fmean(wins) if wins else float("nan"), len(wins)
 
@@ -57,7 +57,7 @@ async def score_strangers(groups: list[Group], credit: LikelihoodCredit) -> dict
 
     async def score(episode: Episode, sample: Sample) -> float:
         result = await credit.credit(RewardResult(score=0.0, answer=0.0), episode, sample)
-        return result.parts.get("recovered", 0.0)
+        return result.parts.get("recovered_probability", 0.0)
 
     others, silence = [], []
     for at, group in enumerate(groups):
@@ -66,7 +66,7 @@ async def score_strangers(groups: list[Group], credit: LikelihoodCredit) -> dict
         last = group.scored[0].episode.steps[-1]
         empty = replace(group.scored[0].episode, steps=(replace(last, after=Memory.blank(last.after.limit)),))
         silence.append(await score(empty, group.sample))
-    own = [one.result.parts.get("recovered", 0.0) for group in groups for one in group.scored]
+    own = [one.result.parts.get("recovered_probability", 0.0) for group in groups for one in group.scored]
     return {"mean": fmean(own), "others": fmean(others), "silence": fmean(silence)}
 
 

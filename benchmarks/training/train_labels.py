@@ -131,7 +131,9 @@ def main() -> None:
             "steps": given.steps,
             "before": before,
             "after": measure_lengths(trainer, config, given.far),
-            "recovered": [round(one["recovered"], 4) for one in steps if "recovered" in one],
+            "recovered_probability": [
+                round(one["recovered_probability"], 4) for one in steps if "recovered_probability" in one
+            ],
             "accuracy": [round(one["accuracy"], 4) for one in steps if "accuracy" in one],
             "seconds": round(time.perf_counter() - began),
         }

@@ -56,7 +56,7 @@ class Worth:
     possible: float | None = None
     """The bits that the document's own words save, over the tokens on which they save any."""
     recovered: float | None = None
-    """R; None where nobody knows what could be known, or where there is nothing to know."""
+    """R of logarithms; None where nobody knows what could be known, or where there is nothing to know."""
 
 
 def sum_up_worth(memory: Sequence[float], control: Sequence[float], past: Sequence[float] | None) -> Worth:

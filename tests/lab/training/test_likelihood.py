@@ -56,7 +56,7 @@ def credited(*memories, **weights):
 def test_the_last_memory_earns_what_it_recovers_of_the_text():
     full = credited("moss has grey", "elm has blue .", recovered=0.5)
     assert (full.score, full.answer) == (1.5, 1.0)
-    assert full.parts["recovered"] == pytest.approx(1.0)
+    assert full.parts["recovered_probability"] == pytest.approx(1.0)
     assert credited("elm has blue .", "moss has grey", recovered=0.5).score == pytest.approx(1.0)
 
 
@@ -337,7 +337,7 @@ def test_a_run_without_labels_goes_on_after_a_kill_with_the_same_metrics(make_po
         return [{k: v for k, v in one.items() if k != "clock"} for one in records if one["kind"] == "step"]
 
     whole = trained(tmp_path / "whole", config)
-    assert all("recovered" in one for one in whole)
+    assert all("recovered_probability" in one and "recovered" not in one for one in whole)
     first = trained(tmp_path / "cut", replace(config, steps=2))
     rest = trained(tmp_path / "cut", config, resume=True)
     assert [*first, *rest] == whole

@@ -8,6 +8,7 @@
 R is of probabilities here, not of their logarithms: how much oftener the reference says what it should. In logarithms a
 wrong memory costs what a right one earns, and a reader that is mostly wrong earns more by silence. Here it costs
 p(c) / need: nearly nothing where the control c hardly knows the answer, as much as a right one earns from p(P) / 2 on.
+A run's metrics call it `recovered_probability`: the `recovered` of a reading and an evaluation is of logarithms.
 
 No gold answer is looked at. A cloze is a sentence of the document without its last words, of a few the one whose words
 there is most to know of: the reference tells them with the sentence in hand and not without. The control is a sentence
@@ -104,7 +105,7 @@ class LikelihoodCredit:
         return replace(
             result,
             score=result.score + weights.recovered * scores[-1],
-            parts={**result.parts, "recovered": scores[-1]},
+            parts={**result.parts, "recovered_probability": scores[-1]},
             gains=(*gains, 0.0) if fits else (),
         )
 

@@ -43,7 +43,7 @@ class RewardSettings:
     answer: Weight = 1.0
     """For the verifier's verdict on the answer; 0 trains without gold answers."""
     recovered: Weight = 0.0
-    """For how much of what the reference answers from the document's words the last memory makes likelier (R)."""
+    """For how much likelier the last memory makes what the reference answers from the document (R of probabilities)."""
     dense: Weight = 0.0
     """For R at the end less R before a step, as credit of that step's conversation beside the rollout's advantage."""
     boxed: Weight = 0.0

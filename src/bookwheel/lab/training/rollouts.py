@@ -113,7 +113,8 @@ class RolloutBatch:
         judged = [rollout for rollout in rollouts if rollout.sample.golds] or rollouts
         episodes = [rollout.episode for rollout in rollouts if rollout.episode]
         usages = [conversation.reply.usage for episode in episodes for conversation in episode.conversations]
-        parts = {name: [one.parts[name] for one in results if name in one.parts] for name in ("recovered", "teacher")}
+        names = "recovered_probability", "teacher"
+        parts = {name: [one.parts[name] for one in results if name in one.parts] for name in names}
         return {
             "reward": sum(result.score for result in results) / len(rollouts),
             "accuracy": sum(rollout.result.answer for rollout in judged if rollout.result) / len(judged),

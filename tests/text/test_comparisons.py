@@ -138,6 +138,8 @@ def test_a_comparison_of_two_shows_both_and_of_all_the_one_that_won():
         ("Which has the longest time?", DRYER, []),
         ("Which is longer or shorter?", DRYER, PROGRAMMES),
         ("Does the shop or the hotel ask which yard has the lower price?", *BOATS),
+        ("Which parcel is heaviest?", "Parcel | Weight", ["A | 900 g", "B | 3 kg"]),
+        ("Which team is ranked highest?", "Team | Rank", ["A | 1", "B | 5"]),
         ("Which line has the worst delay?", "Line | Delay", ["Mill | 30 minutes", "Quay | 5 minutes"]),
         ("Which yard has the best price?", *BOATS),
     ],

@@ -99,6 +99,10 @@ AGES = ("Name | Age", ["Ada | 30", "Bo | 12", "Cy | 50"])
         ("哪些无人机的价格没有超过50元？", ("无人机 | 价格", ["甲 | 30元", "乙 | 60元"]), None),
         ("Which runners were not faster than their last time?", TWO_RUNS, None),
         ("Who is older than 20 and younger than 40?", AGES, None),
+        # Figures in two units, and ranks.
+        ("Which parcels are heavier than 2 kg?", ("Parcel | Weight", ["A | 900 g", "B | 3 kg", "C | 1 kg"]), None),
+        ("Which parcels are heavier than 2 kg?", ("Parcel | Weight", ["A | 900 g", "B | 1 g"]), None),
+        ("Which teams are ranked higher than 3?", ("Team | Rank", ["A | 1", "B | 5"]), None),
         ("Which trains are busier than 100?", SPEEDS, None),
     ],
 )

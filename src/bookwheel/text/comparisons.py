@@ -22,8 +22,8 @@ from typing import Final, NamedTuple
 
 from bookwheel.text.cells import read_row, split_cells
 from bookwheel.text.comparatives import HAN, asks_end, find_alternatives, find_order, names_two
-from bookwheel.text.figures import TERM, FigureGroup, measure
-from bookwheel.text.kinds import list_order_words
+from bookwheel.text.figures import TERM, FigureGroup, list_units, measure
+from bookwheel.text.kinds import choose_figures, list_order_words
 from bookwheel.text.numbers import find_dates
 from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.rows import BRACKETS, choose_columns
@@ -133,7 +133,8 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
     asked = question
     for at in places:
         asked = asked.replace(rows[at][key], " ")
-    order = find_order(asked)
+    # Which of two ranks is the higher, no figure tells.
+    order = None if choose_figures((), asked) == [] else find_order(asked)
     is_one = len(places) == 1 and not _SUPERLATIVE.search(asked)
     if order is None or is_one or (find_alternatives(question) and len(places) < 2):  # noqa: PLR2004 - both are rows
         return None
@@ -225,5 +226,9 @@ def _find_named(question: str, names: Sequence[str]) -> list[int]:
 def list_measured(rows: Sequence[Sequence[str]], key: int, *, ends: bool = False) -> list[int]:
     """Return the columns beside the key in which something can be compared."""
     return [
-        at for at in range(len(rows[0])) if at != key and any(measure(row[at], ends=ends) is not None for row in rows)
+        at
+        for at in range(len(rows[0]))
+        if at != key
+        and any(measure(row[at], ends=ends) is not None for row in rows)
+        and len(list_units(row[at] for row in rows)) <= 1
     ]

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -28,6 +28,7 @@ TERM: Final = re.compile(
 )
 _SECONDS: Final = {"s": 1, "秒": 1, "m": 60, "分": 60, "h": 3600, "小": 3600, "d": 86400, "天": 86400, "日": 86400}
 _LONGER: Final = {"w": 7, "周": 7, "mo": 30, "个": 30, "月": 30, "y": 365, "年": 365}
+_UNIT: Final = re.compile(r"\d ?([^\W\d_]+)")
 _TIME: Final = re.compile(r"(\d{1,2})[:.](\d\d)(?!\d)")
 _NOTHING: Final = re.compile(r"free|none|nil|免费|无|没有", re.IGNORECASE)
 _NAME: Final = re.compile(
@@ -174,6 +175,12 @@ def measure(cell: str, *, ends: bool = False) -> float | None:
     if _NOTHING.fullmatch(cell.strip()):
         return 0.0
     return None if _NAME.match(cell) else read_amount(cell)
+
+
+def list_units(cells: Iterable[str]) -> set[str]:
+    """Return the units of some cells, save those of time: where there are two, their numbers are not compared."""
+    written = {found[1].lower() for cell in cells if not TERM.search(cell) and (found := _UNIT.search(cell))}
+    return {unit for one in written if (unit := name_units(["1", one])[1]) in UNITS}
 
 
 def _count_seconds(unit: str) -> int:

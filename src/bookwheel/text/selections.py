@@ -26,8 +26,8 @@ from bookwheel.text import lexicon
 from bookwheel.text.cells import split_cells
 from bookwheel.text.comparatives import HAN, find_order, spell_bounds
 from bookwheel.text.comparisons import find_group, find_key, list_measured, read_table
-from bookwheel.text.figures import measure
-from bookwheel.text.kinds import spell_order
+from bookwheel.text.figures import list_units, measure
+from bookwheel.text.kinds import choose_figures, spell_order
 from bookwheel.text.numbers import find_dates
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import choose_columns
@@ -123,6 +123,8 @@ def _select_beyond(question: str, names: Sequence[str], rows: Sequence[Sequence[
     if bound is None or len(columns) != 1 or len(bounds) > 1 or _DENIED.search(rest):
         return []
     cells = [row[columns[0]] for row in rows]
+    if len(list_units([*cells, found[0]])) > 1 or choose_figures((), question) == []:
+        return []
     if (holds := holds or _find_side(found, names[columns[0]], cells)) is None:
         return []
     return [at for at, cell in enumerate(cells) if (value := measure(cell)) is not None and holds(value, bound)]

@@ -1,5 +1,7 @@
 """Which rows of a table have a value beyond a bound, or a certain word."""
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -124,3 +126,10 @@ def test_a_bound_in_a_unit_is_about_the_column_that_has_it():
         "Cotton",
         "Cupboard",
     )
+
+
+@pytest.mark.parametrize("question", ["一" * 5_000, "1" * 5_000, "more than 5 " * 1_000])
+def test_a_long_question_takes_no_longer_than_its_length(question):
+    begun = process_time()
+    assert select_rows(question, HEADER, ROWS) is None
+    assert process_time() - begun < 2

@@ -377,6 +377,12 @@ def test_a_short_answer_is_what_the_model_copies_where_it_is_sure() -> None:
     assert answer.passage == ""
 
 
+def test_what_is_neither_of_the_two_that_a_question_names_is_no_answer() -> None:
+    _, answer = read(copier(), question="Which do the customs men count in the cellar, the crates or the boats?")
+    assert "count sixty-four barrels in the cellar." in answer.text
+    assert answer.flags == (Flag.UNSURE,)
+
+
 @pytest.mark.parametrize(("odds", "said"), [(3.0, "Yes."), (-3.0, "No."), (0.1, "The customs men count")])
 def test_yes_or_no_is_said_where_the_model_is_sure(odds: float, said: str) -> None:
     model = copier(judge=lambda *_: [odds / 2, -odds / 2])

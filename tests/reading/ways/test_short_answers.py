@@ -3,7 +3,14 @@
 import pytest
 
 from bookwheel.models.copying import CopiedSpan
-from bookwheel.reading.ways.question_scorer import choose_answer, choose_span, find_figure_end, find_polarity, is_label
+from bookwheel.reading.ways.question_scorer import (
+    choose_answer,
+    choose_span,
+    find_figure_end,
+    find_polarity,
+    is_denied,
+    is_label,
+)
 from bookwheel.text.ranking import QuestionWords
 
 PASSAGE = "## Customs … A boat came at noon. The customs men counted sixty-four barrels in the cellar."
@@ -64,6 +71,21 @@ def test_a_number_is_not_of_the_sentence_beside_that_has_some_of_the_question():
 def test_why_keeps_its_sentence():
     passage = "It rained. The pool shrank because nobody mended the dam. Frogs left."
     assert "because nobody mended the dam." in choose_answer(passage, QuestionWords("Why did the pool shrink?"))
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "is_so"),
+    [
+        ("When may I drill?", "on Sundays", True),
+        ("When may I drill?", "from 9 to 12", False),
+        ("When may I not drill?", "on Sundays", False),
+        ("How many drills are lent?", "more than two", True),
+        ("Which drill is it?", "5", False),
+    ],
+)
+def test_what_the_passage_denies_is_no_answer(question, words, is_so):
+    passage = "Drilling is allowed from 9 to 12, never on Sundays. We lend no more than two, and drill no 5 is broken."
+    assert is_denied(question, passage, passage.index(words)) is is_so
 
 
 @pytest.mark.parametrize(("words", "is_number"), [("561.1", True), ("561.", True), ("30", False), ("2.5", False)])

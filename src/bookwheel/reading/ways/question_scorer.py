@@ -37,6 +37,7 @@ from bookwheel.reading.prompts import Prompts
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.gates import ask_judgement, score_question
 from bookwheel.reading.ways.passages import GAP, overlaps, split_windows
+from bookwheel.text.comparatives import find_alternatives
 from bookwheel.text.kinds import AnswerKind, find_kind
 from bookwheel.text.questions import Style, can_answer, find_style, leaves_open
 from bookwheel.text.ranking import QuestionWords, find_stems
@@ -58,7 +59,10 @@ _CLAUSE_NUMBER: Final = re.compile(
 
 # "[2025-08-29 08:20:48Z] ana: Insurance, claim no. H-77120": when a turn was said, and nothing of what.
 _STAMP: Final = re.compile(rf"(?:^|(?<={GAP}))\s*\[[^\]\n]{{4,40}}\]", re.MULTILINE)
+# Behind it a first letter of what is denied; "no 5" is a number.
+_DENIAL: Final = re.compile(r"(?:\b(?:never|not|nor|except|without)\s+|\bno\s+(?!\d)|[不非]).$", re.IGNORECASE)
 _POWER: Final = re.compile(r"[百千万亿]+|[%％‰]")
+_LONGEST_DENIAL: Final = 10
 _OF_TIME: Final = frozenset({AnswerKind.WHEN, AnswerKind.DAY, AnswerKind.CLOCK, AnswerKind.HOURS})
 
 
@@ -109,6 +113,11 @@ def is_label(question: str, passage: str, start: int, end: int) -> bool:
     labels = [_CLAUSE_NUMBER] if find_kind(question) in _OF_TIME else [_CLAUSE_NUMBER, _STAMP]
     found = (one.span() for label in labels for one in label.finditer(passage))
     return any(first <= start and end <= last for first, last in found)
+
+
+def is_denied(question: str, passage: str, start: int) -> bool:
+    """Tell if the passage denies what begins here, and the question does not: "never on Sundays", "no more than 40"."""
+    return bool(_DENIAL.search(passage[max(0, start - _LONGEST_DENIAL) : start + 1])) and not parse(question).marks[NOT]
 
 
 # The model knows what a text is about, and hardly sees whether a name or a number of the question is in it.
@@ -227,12 +236,15 @@ class QuestionScorer:
         if not copies.spans:
             is_whole = second and style is not Style.SPAN
             return ShortAnswer(unsure if is_whole else choose_answer(second or passage, self.words))
+        two = find_alternatives(self.question)
         fit = [
             one
             for one in copies.spans
             if one.logprob >= SURE
             and can_answer(self.question, whole[one.start : one.end])
             and not is_label(self.question, whole, one.start, one.end)
+            and not is_denied(self.question, whole, one.start)
+            and (not two or find_stems(whole[one.start : one.end]) & find_stems(" ".join(two.names)))
         ]
         best = choose_span(fit, whole, self.words)
         if best is None:

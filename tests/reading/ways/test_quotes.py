@@ -27,11 +27,8 @@ PLAN = Plan(chunk_tokens=60, memory_tokens=60, answer_tokens=40, prompts="small"
 FILLER = "Rain fell on the mole. The gulls were loud that day. Nobody came to the pier. "
 QUESTION = "How many barrels did the customs men count?"
 TEXT = (
-    FILLER * 10
-    + "A boat came at noon. The customs men count sixty-four barrels in the cellar. Then they left. "
-    + FILLER * 9
-    + "The customs men of the other island count nothing. "
-    + FILLER * 9
+    f"{FILLER * 10}A boat came at noon. The customs men count sixty-four barrels in the cellar. Then they left. "
+    f"{FILLER * 9}The customs men of the other island count nothing. {FILLER * 9}"
 )
 KNOWN, UNKNOWN = -1.0, -6.0
 
@@ -361,10 +358,9 @@ def copier(**more: object) -> Copier:
 
 def test_a_short_answer_is_what_the_model_copies_where_it_is_sure() -> None:
     _, answer = read(copier())
-    assert answer.text == "sixty-four barrels"
+    assert (answer.text, answer.flags) == ("sixty-four barrels", ())
     assert "The customs men count sixty-four barrels in the cellar." in answer.passage
     assert answer.conversation.reply.usage.calls == 1
-    assert answer.flags == ()
     unsure = copier()
     for logprob in (-0.5, -3.0):
         unsure.logprob = logprob
@@ -372,15 +368,22 @@ def test_a_short_answer_is_what_the_model_copies_where_it_is_sure() -> None:
         assert (answer.text, answer.flags) == ("sixty-four barrels", (Flag.UNSURE,))
     unsure.logprob = -4.0
     _, answer = read(unsure)
-    assert answer.flags == (Flag.UNSURE,)
+    assert (answer.flags, answer.passage) == ((Flag.UNSURE,), "")
     assert answer.text.startswith("The customs men count sixty-four barrels in the cellar.")
-    assert answer.passage == ""
 
 
-def test_what_is_neither_of_the_two_that_a_question_names_is_no_answer() -> None:
-    _, answer = read(copier(), question="Which do the customs men count in the cellar, the crates or the boats?")
-    assert "count sixty-four barrels in the cellar." in answer.text
-    assert answer.flags == (Flag.UNSURE,)
+@pytest.mark.parametrize(
+    ("question", "denial", "is_unsure"),
+    [
+        ("Which do the customs men count in the cellar, the crates or the boats?", "", True),
+        (QUESTION, "never ", True),
+        ("Why did the customs men count barrels?", "", False),
+    ],
+)
+def test_what_cannot_be_the_answer_is_not_copied(question: str, denial: str, is_unsure: bool) -> None:
+    _, answer = read(copier(), text=TEXT.replace("count sixty", f"count {denial}sixty"), question=question)
+    assert f"The customs men count {denial}sixty-four barrels in the cellar." in answer.text
+    assert (Flag.UNSURE in answer.flags) is is_unsure
 
 
 @pytest.mark.parametrize(("odds", "said"), [(3.0, "Yes."), (-3.0, "No."), (0.1, "The customs men count")])
@@ -393,10 +396,4 @@ def test_yes_or_no_is_said_where_the_model_is_sure(odds: float, said: str) -> No
 
 def test_yes_is_said_where_a_sentence_has_the_questions_words_and_denies_nothing() -> None:
     _, answer = read(copier(judge=lambda *_: [-9.0, -0.1]), question="Did the customs men count barrels?")
-    assert answer.text == "Yes."
-    assert "customs men count" in answer.passage
-
-
-def test_how_and_why_keep_their_sentences() -> None:
-    told = read(copier(), question="Why did the customs men count barrels?")[1].text
-    assert "The customs men count sixty-four barrels in the cellar." in told
+    assert (answer.text, "customs men count" in answer.passage) == ("Yes.", True)

@@ -4,7 +4,7 @@
     python benchmarks/quality/episodes.py 5 10 --seed 7 --model local --wordings other --probe after
 
 So many episodes of each kind, number of sessions, language and probe, read by each way. The scripted reader is
-`read_perfectly` of `bookwheel.lab.tasks.episodes`: a way that fails with it loses facts, or keeps what was to be
+`read_perfectly` of `support/perfect_reader.py`: a way that fails with it loses facts, or keeps what was to be
 forgotten. `--wordings other` tells the facts in the sentences of `episode_wordings.toml`, on which no rule was made.
 `bookwheel eval` measures other models on the same tasks (docs/evaluation.md).
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 import time
 import tomllib
 from functools import partial
@@ -24,7 +25,7 @@ from bookwheel.lab.baselines import lasting
 from bookwheel.lab.baselines.one_call import bm25, dense
 from bookwheel.lab.evaluation.statistics import wilson_interval
 from bookwheel.lab.tasks import Sample, make_samples
-from bookwheel.lab.tasks.episodes import KINDS, read_perfectly
+from bookwheel.lab.tasks.episodes import KINDS
 from bookwheel.lab.tasks.material import load_wordings
 from bookwheel.models.local import LocalModel
 from bookwheel.models.scripted import ScriptedModel
@@ -32,6 +33,10 @@ from bookwheel.plan import Plan
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Answer
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+from perfect_reader import read_perfectly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -26,13 +26,35 @@ from bookwheel.lab.tasks.data_dir import DataDir
 from bookwheel.lab.tasks.needles import VARIANTS
 from bookwheel.lab.tasks.published import PublishedSpecs
 from bookwheel.lab.tasks.ruler.resources import Resources
-from bookwheel.lab.tasks.ruler.tasks import RulerRun, to_record
+from bookwheel.lab.tasks.ruler.tasks import RulerRun
 from bookwheel.text.tokens import FileTokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bookwheel.lab.tasks.ruler.prompts import SizedPrompt
+    from bookwheel.text.tokens import Tokenizer
+
 TASKS = (*VARIANTS, "vt", "cwe", "fwe", "qa_1", "qa_2")
+
+
+def to_record(sized: SizedPrompt, index: int, tokenizer: Tokenizer, *, is_needle: bool = False) -> dict[str, Any]:
+    """Return the line that RULER's scripts write for a prompt."""
+    prompt = sized.prompt
+    record = {
+        "index": index,
+        "input": prompt.input,
+        "outputs": list(prompt.outputs),
+        "length": sized.length,
+        "length_w_model_temp": sized.length,
+        "answer_prefix": prompt.answer_prefix,
+    }
+    if is_needle:
+        # The scripts write the answer's place in characters over the number of the sample.
+        place = prompt.input.find(prompt.outputs[0])
+        record["index"] = place
+        record["token_position_answer"] = tokenizer.count(prompt.input[:place])
+    return record
 
 
 def count_equal_messages(

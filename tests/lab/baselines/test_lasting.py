@@ -6,11 +6,12 @@ import asyncio
 from functools import partial
 
 import pytest
+from perfect_reader import read_perfectly
 
 from bookwheel import TextDocument
 from bookwheel.lab.baselines.lasting import MEMORY, MEMORY_EDITS, NOTES, remember, split_sessions
 from bookwheel.lab.tasks import make_samples
-from bookwheel.lab.tasks.episodes import KINDS, read_perfectly
+from bookwheel.lab.tasks.episodes import KINDS
 from bookwheel.lab.tasks.imports.dialogues import adapt_locomo
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan

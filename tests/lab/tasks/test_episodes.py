@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from perfect_reader import read_perfectly
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks import make_samples, sample_series
-from bookwheel.lab.tasks.episodes import KINDS, read_perfectly
+from bookwheel.lab.tasks.episodes import KINDS
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Message
 

@@ -77,25 +77,6 @@ class RulerRun:
         return prompt
 
 
-def to_record(sized: SizedPrompt, index: int, tokenizer: Tokenizer, *, is_needle: bool = False) -> dict[str, Any]:
-    """Return the line that RULER's scripts write for a prompt."""
-    prompt = sized.prompt
-    record = {
-        "index": index,
-        "input": prompt.input,
-        "outputs": list(prompt.outputs),
-        "length": sized.length,
-        "length_w_model_temp": sized.length,
-        "answer_prefix": prompt.answer_prefix,
-    }
-    if is_needle:
-        # The scripts write the answer's place in characters over the number of the sample.
-        place = prompt.input.find(prompt.outputs[0])
-        record["index"] = place
-        record["token_position_answer"] = tokenizer.count(prompt.input[:place])
-    return record
-
-
 @lru_cache(maxsize=2)
 def _open_resources(checkout: str | None, splitter: str, root: Path | None, data_dir: DataDir) -> Resources:
     del root  # part of the key: a data folder is another value each time it is located

@@ -116,7 +116,7 @@ class Claim:
     unsaid: tuple[str, ...] = ()
     """Its parts that the document does not say, where the verdict is `partly`."""
     score: float | None = None
-    """The probability that the document says it, as measured or judged; None where it is quoted or was not judged."""
+    """The probability that the document says it, as measured or judged; None where it is quoted or judged in a word."""
     answers: Fit | None = None
     """Whether it answers the question; None where nothing was judged."""
 

@@ -27,7 +27,7 @@ def find_turn(messages):
     )
 
 
-def read(judge, *, answer=ANSWER, plan=PLAN, in_words=False):
+def read(judge, *, answer=ANSWER, plan=PLAN, in_words=False, text=TEXT, question="Who keeps the lamp?"):
     """Return a reading whose model answers so, and judges by the turn's name: yes, or no, or an error."""
     asked = []
 
@@ -44,17 +44,29 @@ def read(judge, *, answer=ANSWER, plan=PLAN, in_words=False):
         return (-0.05, -3.0) if reply(messages) == "Yes" else (-3.0, -0.05)
 
     model = ScriptedModel(reply, judge=None if in_words else weigh)
-    info = DocumentInfo(id="", name="lamp", length=len(TEXT))
-    reading = new_reading(info, "Who keeps the lamp?", model, plan)
-    return asyncio.run(run_reading(reading, TextDocument(TEXT), model)), asked
+    info = DocumentInfo(id="", name="lamp", length=len(text))
+    reading = new_reading(info, question, model, plan)
+    return asyncio.run(run_reading(reading, TextDocument(text), model)), asked
 
 
 @pytest.mark.parametrize("in_words", [False, True])
 def test_the_models_yes_makes_an_answer_supported_and_green(in_words):
     ended, asked = read({"supports": "Yes", "denies": "No", "responds": "Yes"}, in_words=in_words)
     assert (ended.verdict, ended.answers, ended.sign) == (Verdict.SUPPORTED, Fit.YES, Sign.GREEN)
-    assert ended.claims[0].score > 0.9
+    # A word is no probability.
+    assert ended.claims[0].score is None if in_words else ended.claims[0].score > 0.9
     assert asked == ["supports", "responds"]
+
+
+def test_only_what_bears_an_answer_out_is_its_evidence():
+    text = (
+        "A seat on the sand costs at most £3.50 a day. The siren may sound on Remembrance Day. Fifty seats are inside."
+    )
+    question = "Up to what price may sunbathers be charged for a seat inside?"
+    ended, _ = read(
+        {"supports": "Yes", "denies": "No", "responds": "Yes"}, answer="£3.50 a day", text=text, question=question
+    )
+    assert [piece.quote for piece in ended.evidence] == ["A seat on the sand costs at most £3.50 a day."]
 
 
 def test_a_true_answer_to_another_question_is_not_green():

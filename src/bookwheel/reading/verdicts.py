@@ -106,7 +106,9 @@ class ModelJudge:
         if fits is None:
             return None
         fit = Fit.YES if fits >= THRESHOLD else Fit.DOUBTFUL if fits >= _DOUBTFUL else Fit.NO
-        return Judgment(score=supported, is_supported=is_supported, is_denied=denied >= THRESHOLD, answers=fit)
+        # A reply in words is as sure as it sounds, and no probability.
+        score = supported if 0 < supported < 1 else None
+        return Judgment(score=score, is_supported=is_supported, is_denied=denied >= THRESHOLD, answers=fit)
 
     async def ask_support(self, finding: Finding, question: str) -> float | None:
         """Return the probability that the passages say a sentence; None where the reply says nothing."""

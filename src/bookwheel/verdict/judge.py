@@ -39,7 +39,7 @@ from bookwheel.verdict.asking import is_misfit, measure_fit
 from bookwheel.verdict.citations import find_cited, is_citation, split_citations
 from bookwheel.verdict.copies import find_copies
 from bookwheel.verdict.measure import Surroundings, contradicts, is_vetoed, list_foreign_clauses, measure
-from bookwheel.verdict.parsing import parse
+from bookwheel.verdict.parsing import Sentence, parse
 from bookwheel.verdict.search import LocatedSentence, Query, make_query, search
 from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
 
@@ -92,7 +92,9 @@ class Finding:
     is_absent: bool
     """It says that the document does not have the answer."""
     passages: tuple[LocatedSentence, ...]
-    """The few passages that have most of it together, the best first."""
+    """The few passages that have most of it and of the question together, the best first."""
+    bearing: tuple[LocatedSentence, ...]
+    """Those of them that have something of the sentence itself which the ones before have not."""
     features: Mapping[str, float]
     """How far they bear it out."""
     fit: Mapping[str, float]
@@ -106,8 +108,8 @@ class Finding:
 class Judgment:
     """What is decided on one sentence; a model's judgement stands in the place of a measure."""
 
-    score: float
-    """The probability that the document says it."""
+    score: float | None
+    """The probability that the document says it; None where a model said so in a word."""
     is_supported: bool
     is_denied: bool
     answers: Fit
@@ -153,11 +155,22 @@ def _find(text: str, words: str, question: str, query: Query, copy: LocatedSente
         copy=copy,
         is_absent=copy is None and says_absent(text),
         passages=tuple(found[at] for at in chosen),
+        bearing=tuple(found[at] for at in _list_bearing(claim, around, chosen)),
         features=measure(claim, asked, passages, around),
         fit=measure_fit(claim, asked, passages),
         missing=tuple(word for word in query.exact if not parse(word).keys.keys() & whole),
         unsaid=_name_clauses(text, [at for at, one in enumerate(filter(None, claim.clauses)) if one in foreign]),
     )
+
+
+def _list_bearing(claim: Sentence, around: Surroundings, chosen: Sequence[int]) -> list[int]:
+    """Return the passages that add something of the sentence; one that only has words of the question is none."""
+    left, bearing = set(claim.keys), list[int]()
+    for at in chosen:
+        if not bearing or not left.isdisjoint(around.sentences[at].keys):
+            bearing.append(at)
+            left -= around.sentences[at].keys.keys()
+    return bearing
 
 
 def _name_clauses(text: str, foreign: Sequence[int]) -> tuple[str, ...]:
@@ -204,7 +217,7 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
     if finding.is_absent or judgment is None:
         return Claim(text=text, verdict=Verdict.ABSENT if finding.is_absent else Verdict.UNCHECKED)
     claim = Claim(text=text, verdict=Verdict.NOT_FOUND, missing=finding.missing, answers=judgment.answers)
-    score, passages = round(judgment.score, 4), finding.passages
+    score, passages = judgment.score if judgment.score is None else round(judgment.score, 4), finding.passages
     if finding.copy:
         origin = "" if is_citation(text) else text  # what names its place rests on nothing else
         return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(origin, [finding.copy]), missing=())
@@ -213,13 +226,13 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
         is_whole = bool(passages) and parse(passages[0].text).tokens == said.tokens
         if is_whole or (finding.features["verbatim"] and len(said.terms) >= _LEAST_SENTENCE):
             return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(text, passages[:1]))
-        return replace(claim, verdict=Verdict.SUPPORTED, evidence=evidence.add(text, passages), score=score)
+        return replace(claim, verdict=Verdict.SUPPORTED, evidence=evidence.add(text, finding.bearing), score=score)
     if (step := evidence.find_step_by_hand(text)) is not None:
         return replace(claim, verdict=Verdict.BY_HAND, step=step)
     if judgment.is_denied and passages:
         claim = replace(claim, verdict=Verdict.CONTRADICTED, against=evidence.add(text, passages[:1]), score=score)
     elif finding.features["in all"] >= _LEAST_MATCH and passages:
-        kept = evidence.add(text, passages)
+        kept = evidence.add(text, finding.bearing)
         claim = replace(claim, verdict=Verdict.PARTLY, evidence=kept, unsaid=finding.unsaid, score=score)
     return claim
 

@@ -58,6 +58,22 @@ def test_the_models_yes_makes_an_answer_supported_and_green(in_words):
     assert asked == ["supports", "responds"]
 
 
+def test_the_model_is_shown_passages_in_the_documents_order():
+    shown = []
+
+    def reply(messages):
+        shown.append(messages[-1].content)
+        return "A storm broke the pier at Holm." if find_turn(messages) == "read" else "Yes"
+
+    text = "The pier at Holm is old. Rain fell for weeks. A storm broke the pier."
+    reading = new_reading(
+        DocumentInfo(id="", name="pier", length=len(text)), "What broke it?", model := ScriptedModel(reply), PLAN
+    )
+    asyncio.run(run_reading(reading, TextDocument(text), model))
+    (asked,) = (one for one in shown if "everything that" in one)
+    assert asked.index("The pier at Holm is old.") < asked.index("A storm broke the pier.")
+
+
 def test_only_what_bears_an_answer_out_is_its_evidence():
     text = (
         "A seat on the sand costs at most £3.50 a day. The siren may sound on Remembrance Day. Fifty seats are inside."

@@ -128,7 +128,8 @@ class ModelJudge:
 
 
 def _join(finding: Finding) -> str:
-    return "\n\n".join(passage.text for passage in finding.passages)
+    # In the document's order: a line of a chat belongs to the name above it.
+    return "\n\n".join(passage.text for passage in sorted(finding.passages, key=lambda passage: passage.start))
 
 
 def list_judge_calls(given: CostInputs) -> list[CallCost]:

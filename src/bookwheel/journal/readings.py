@@ -61,13 +61,22 @@ def parse_row(row: Sequence[Any]) -> FoundReading:
     return FoundReading(number, document, info, tuple(columns))
 
 
+def row_id(row: Sequence[Any]) -> str:
+    return str(row[-len(READINGS.columns)])
+
+
+def load_reading(row: Sequence[Any]) -> Reading:
+    """Return the reading of a row, without its steps."""
+    return parse_row(row).to_reading()
+
+
 def find_reading(reader: ReadPool, id_or_prefix: str) -> FoundReading:
     """Return the reading of an id, of the beginning of one, or "last". Raise JournalError if it is damaged."""
     row = find_row(reader, id_or_prefix)
     sound = reader.fetch_one(f"SELECT {READING_IS_SOUND} {READING_TABLES} WHERE number = ?", (row[0],))
     if not (sound and sound[0]):
         raise JournalError(
-            f"reading {row[-len(READINGS.columns)]} is damaged in the journal {reader.path}: bookwheel doctor "
+            f"reading {row_id(row)} is damaged in the journal {reader.path}: bookwheel doctor "
             f"--repair drops it and keeps the others"
         )
     return parse_row(row)
@@ -88,7 +97,7 @@ def find_row(reader: ReadPool, id_or_prefix: str) -> Any:
     if len(rows) == 1:
         return rows[0]
     if rows:
-        ids = ", ".join(row[-len(READINGS.columns)] for row in rows[:3])
+        ids = ", ".join(map(row_id, rows[:3]))
         raise JournalError(f"{id_or_prefix!r} matches more than one reading: {ids}, …; give more of the id")
     missing = "no readings yet" if id_or_prefix == "last" else f"no reading {id_or_prefix!r}"
     raise NotKept(f"the journal {reader.path} has {missing}; `bookwheel list` shows what it has")

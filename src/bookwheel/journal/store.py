@@ -7,7 +7,7 @@ import os
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
 from urllib.parse import quote
 
 from bookwheel.errors import JournalError, NotKept
@@ -33,9 +33,10 @@ from bookwheel.journal.readings import (
     find_row,
     insert_reading,
     insert_step,
+    load_reading,
     load_steps,
     match_rows,
-    parse_row,
+    row_id,
 )
 from bookwheel.journal.rows import ADDRESS, FIXED_COLUMNS, PLAN, READINGS, reading_to_row
 from bookwheel.journal.tables import IS_SOUND, from_json, store_text, to_json
@@ -58,6 +59,24 @@ if TYPE_CHECKING:
 # A number behind that of every reading.
 _NEVER: Final = 2**62
 _CHANGING: Final = ", ".join(f"{name} = ?" for name in READINGS.columns[FIXED_COLUMNS:])
+
+
+class ReadingQuery(TypedDict, total=False):
+    """Which readings are listed."""
+
+    limit: int | None
+    search: str | None
+    """Looked for in question, answer, document name and model."""
+    ids: Sequence[str] | None
+    """Only these."""
+    document: str | None
+    """Only those of the text with this SHA-256."""
+    offset: int
+    """So many of the newest are passed."""
+    before: str | None
+    """Those are passed that did not begin before this reading, in the same time however many they are."""
+    way: str | None
+    """Only those by a way that it is or is a part of."""
 
 
 def new_id() -> str:
@@ -222,28 +241,17 @@ class Journal:
         steps, stop = self._reader.fetch_one(query, (find_reading(self._reader, id_or_prefix).number,))
         return steps, stop
 
-    def readings(
-        self,
-        *,
-        limit: int | None = None,
-        search: str | None = None,
-        ids: Sequence[str] | None = None,
-        document: str | None = None,
-        offset: int = 0,
-        before: str | None = None,
-        way: str | None = None,
-    ) -> list[Reading]:
-        """Return readings without steps, newest first; `search` looks in question, answer, document name and model.
+    def readings(self, **which: Unpack[ReadingQuery]) -> list[Reading]:
+        """Return readings without steps, newest first. Damaged ones are left out; `find_damage` names them."""
+        return [load_reading(row) for row in self.list_rows(**which)]
 
-        Damaged ones are left out; `find_damage` names them.
-
-        With `ids`, only these; with `document`, only those of the text with this SHA-256; with `way`, only those by a
-        way that it is or is a part of. `offset` passes the newest;
-        `before` passes those that did not begin before this reading, in the same time however many they are.
-        """
+    def list_rows(self, **which: Unpack[ReadingQuery]) -> list[tuple[Any, ...]]:
+        """Return what `load_reading` makes readings of: the same of a row that is the same."""
+        limit, search, ids, document = which.get("limit"), which.get("search"), which.get("ids"), which.get("document")
         conditions = [SEARCH_CONDITION] if search else []
         conditions += ["texts.sha256 = ?4"] if document else []
         conditions += [] if ids is None else ["readings.id IN (SELECT value FROM json_each(?3))"]
+        before, offset = which.get("before"), which.get("offset", 0)
         last = _NEVER if before is None else find_row(self._reader, before)[0]
         # The rows are chosen first: what is passed over need not be sound, and a checksum costs more than the rest.
         tables = READING_TABLES if search or document else "FROM readings"
@@ -252,12 +260,20 @@ class Journal:
         chosen = f"SELECT number {tables} WHERE {where} ORDER BY number DESC LIMIT ?2 OFFSET ?5"
         query = f"{SELECT_READINGS} WHERE number IN ({chosen}) ORDER BY number DESC"
         query = query.replace("SELECT ", f"SELECT {READING_IS_SOUND}, ", 1)
-        found: list[Reading] = []
+        found: list[tuple[Any, ...]] = []
         while limit is None or len(found) < limit:
             room = -1 if limit is None else limit - len(found)
-            values = store_text(search or ""), room, json.dumps(list(ids or ())), document, offset, last, way
+            values = (
+                store_text(search or ""),
+                room,
+                json.dumps(list(ids or ())),
+                document,
+                offset,
+                last,
+                which.get("way"),
+            )
             rows = self._reader.fetch_all(query, values)
-            found += [parse_row(row).to_reading() for is_sound, *row in rows if is_sound]
+            found += [row[1:] for row in rows if row[0]]
             if limit is None or len(rows) < room:
                 break
             offset, last = 0, rows[-1][1]
@@ -356,11 +372,11 @@ class Journal:
         return find_damage(self._reader)
 
     def find_id(self, id_or_prefix: str) -> str:
-        return str(find_row(self._reader, id_or_prefix)[-len(READINGS.columns)])
+        return row_id(find_row(self._reader, id_or_prefix))
 
     def match_ids(self, id_or_prefix: str) -> list[str]:
         """Return the ids of the readings that are named so, at most four."""
-        return [str(row[-len(READINGS.columns)]) for row in match_rows(self._reader, id_or_prefix)]
+        return [row_id(row) for row in match_rows(self._reader, id_or_prefix)]
 
 
 def _now() -> str:

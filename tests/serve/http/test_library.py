@@ -9,6 +9,8 @@ import pytest
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal
+from bookwheel.journal.readings import load_reading, row_id
+from bookwheel.serve.engine import summaries
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import find_places
 
@@ -54,6 +56,56 @@ def test_names_and_stars_are_given_and_taken_back(up, client) -> None:
     assert client.patch(f"/readings/{id_}", json={"title": "first"}).status_code == 400
     assert client.patch(f"/readings/{id_}", json={"name": "x" * 300}).status_code == 200
     assert client.patch(f"/readings/{id_}", json={"name": "x" * 301}).status_code == 400
+
+
+def test_a_list_says_what_each_reading_is_now(up, client) -> None:
+    def check(**expected: object) -> None:
+        (listed,) = client.get("/readings").json()
+        whole = client.get(f"/readings/{listed['reading']}").json()
+        assert listed == {name: whole[name] for name in listed}
+        assert expected == {name: listed.get(name) for name in expected}
+
+    up.model.after(1)
+    id_ = up.begin()["reading"]
+    up.events(id_, until=1)
+    check(status="reading", answer=None, name=None)
+    up.model.after(2)
+    up.events(id_, until=2)
+    check(status="reading", answer=None, name=None)
+    up.model.after(1000)
+    up.events(id_)
+    check(status="answered", answer="The harbour master of Skarholm is Ada Quill.", name=None)
+    client.patch(f"/readings/{id_}", json={"name": "first"})
+    check(name="first", starred=None)
+    client.patch(f"/readings/{id_}", json={"name": "", "starred": True})
+    check(name=None, starred=True)
+    client.delete(f"/readings/{id_}")
+    assert client.get("/readings").json() == []
+
+
+def test_only_what_changed_is_made_anew_for_a_list(up, client, monkeypatch) -> None:
+    made: list[str] = []
+
+    def load(row):
+        made.append(row_id(row))
+        return load_reading(row)
+
+    monkeypatch.setattr(summaries, "load_reading", load)
+
+    def list_made() -> list[str]:
+        made.clear()
+        assert len(client.get("/readings").json()) == 2
+        return sorted(made)
+
+    ids = sorted(read(up, question=question)["reading"] for question in ("Who came?", "Who left?"))
+    assert (list_made(), list_made()) == (ids, [])
+    client.patch(f"/readings/{ids[1]}", json={"starred": True})
+    assert (list_made(), list_made()) == (ids[1:], [])
+    client.delete(f"/readings/{ids[0]}")
+    third = read(up)["reading"]
+    assert (list_made(), list_made()) == (sorted([ids[1], third]), []), "nothing of a deleted reading is kept"
+    monkeypatch.setattr(summaries, "_MOST_CHARACTERS", 100)
+    assert (list_made(), list_made()) == (sorted([ids[1], third]),) * 2, "too long to be kept"
 
 
 def test_a_deleted_document_takes_its_readings_with_it(up, client) -> None:

@@ -7,17 +7,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Unpack
 
 from bookwheel.errors import JournalError, NotKept
 from bookwheel.journal import Journal, StoredDocument
+from bookwheel.journal.readings import row_id
 from bookwheel.journal.search import SearchHit
 from bookwheel.journal.shelf import EVERYTHING, Label, LabelKind, Reach, ShelfCounts, ShelfQuery, ShelvedDocument
+from bookwheel.journal.store import ReadingQuery
 from bookwheel.serve.engine.access import Key
 from bookwheel.serve.engine.errors import ApiError, hide_place, not_found
 from bookwheel.serve.engine.originals import Originals
 from bookwheel.serve.engine.reading_pool import ReadingPool
 from bookwheel.serve.engine.settings import ServerSettings
+from bookwheel.serve.engine.summaries import Summaries
 from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.types import Reading, Status
 
@@ -47,6 +50,7 @@ class Library:
     readings: ReadingPool
     originals: Originals
     responses: KeptResponses
+    summaries: Summaries
     written_reports: dict[tuple[str, str], WrittenOnce]
     """By key and order, those that were written since the server began."""
 
@@ -69,6 +73,7 @@ class Library:
             written.task.cancel()
         self.written_reports.clear()
         self.responses.clear()
+        self.summaries.clear()
 
     # Documents
 
@@ -159,29 +164,26 @@ class Library:
         owner = self.owner(key)
         return not owner or self.usage.find_owner(id_) == owner
 
-    async def list_readings(
-        self,
-        key: Key | None,
-        *,
-        limit: int,
-        search: str | None = None,
-        document: str | None = None,
-        offset: int = 0,
-        before: str | None = None,
-        way: str | None = None,
-    ) -> list[Reading]:
-        if before is not None:
-            before = (await self.get_reading(before, key)).id
-        return await asyncio.to_thread(
-            self.journal.readings,
-            limit=limit,
-            search=search,
-            ids=self._list_owned(key),
-            document=document,
-            offset=offset,
-            before=before,
-            way=way,
-        )
+    async def list_readings(self, key: Key | None, **which: Unpack[ReadingQuery]) -> list[Reading]:
+        wanted = await self._restrict(key, which)
+        return await asyncio.to_thread(self.journal.readings, **wanted)
+
+    async def list_summaries(self, key: Key | None, **which: Unpack[ReadingQuery]) -> list[str]:
+        """Return the JSON of each listed reading."""
+        wanted, owner = await self._restrict(key, which), self.owner(key)
+
+        def load() -> list[str]:
+            found = {row_id(row): row for row in self.journal.list_rows(**wanted)}
+            labels = self.journal.shelf.load_labels(owner, LabelKind.READING, [*found])
+            return [self.summaries.dump(row, labels.get(id_)) for id_, row in found.items()]
+
+        return await asyncio.to_thread(load)
+
+    async def _restrict(self, key: Key | None, which: ReadingQuery) -> ReadingQuery:
+        """Return which of the client's own readings are meant."""
+        if (before := which.get("before")) is not None:
+            await self.check_reading(before, key)
+        return {**which, "ids": self._list_owned(key)}
 
     async def find_id(self, name: str, key: Key | None) -> str:
         """Return the id of the reading that a client names by its id, the beginning of it, or "last"."""

@@ -28,6 +28,7 @@ from bookwheel.serve.engine.reading_pool import ReadingPool, ReadingRunner
 from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, ReadingRequest, RunningReading
 from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.engine.sharing import FairQueue, Metrics, SharedModel
+from bookwheel.serve.engine.summaries import Summaries
 from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.session import Session, WayRequest, make_reading, settle_way
 from bookwheel.types import DocumentInfo, Reading, Status, Usage
@@ -85,7 +86,7 @@ class Service(Library):
         share = -(-limits.readings // max(1, len(self.keys)))
         self.originals = Originals(limits.waiting_documents)
         self.written_reports = {}
-        self.responses = KeptResponses()
+        self.responses, self.summaries = KeptResponses(), Summaries()
         self.readings = ReadingPool(run, capacity=limits.readings, capacity_per_key=share)
         self._quotas: dict[str, TokenQuota] = {}
         # Weak values: a lock lives as long as a request holds it, so the table does not grow.

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.errors import InputError
-from bookwheel.journal.shelf import Label, LabelKind
+from bookwheel.journal.shelf import LabelKind
 from bookwheel.reading.worth import ReadingWorth, measure_reading
-from bookwheel.record import ListedReadingJson, ReadingJson, reading_to_json, summary_to_json
+from bookwheel.record import ListedReadingJson, ReadingJson, reading_to_json
 from bookwheel.schema import to_plain
 from bookwheel.serve.engine.access import AccessPolicy, SourceRequest
 from bookwheel.serve.engine.calls import RebuiltCall, rebuild_call
@@ -20,6 +20,7 @@ from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import Caller, RunningReading, Waiting
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.engine.starting import start_or_find
+from bookwheel.serve.engine.summaries import label_to_json
 from bookwheel.serve.http.answers import JsonResponse, stream_events
 from bookwheel.serve.http.operations import IDEMPOTENCY, Routes, operation
 from bookwheel.serve.http.requests import (
@@ -95,7 +96,7 @@ class ReadingRoutes(Routes):
     async def list_readings(self, request: Request) -> Response:
         key, wanted = request.state.key, request.query_params
         limit = min(parse_number(request, "limit", _DEFAULT_READINGS), _MOST_READINGS)
-        readings = await self._service.list_readings(
+        rows = await self._service.list_summaries(
             key,
             limit=limit,
             search=wanted.get("search"),
@@ -104,16 +105,13 @@ class ReadingRoutes(Routes):
             before=wanted.get("before"),
             way=wanted.get("way"),
         )
-        labels = await self._service.load_labels(key, [reading.id for reading in readings])
-        return JsonResponse(
-            [{**summary_to_json(reading), **_label_to_json(labels.get(reading.id))} for reading in readings]
-        )
+        return Response(f"[{','.join(rows)}]", media_type=JsonResponse.media_type)
 
     @operation("GET", "/readings/{id}", "A whole reading", ReadingUnderWayJson, query=_CHANGES)
     async def get_reading(self, request: Request) -> Response:
         reading = await self._find_reading(request)
         labels = await self._service.load_labels(request.state.key, [reading.id])
-        payload = {**await _to_json(request, reading), **_label_to_json(labels.get(reading.id))}
+        payload = {**await _to_json(request, reading), **label_to_json(labels.get(reading.id))}
         running = self._service.readings.get_running(reading.id)
         if running and running.waiting:
             payload["waiting"] = to_plain(running.waiting)
@@ -242,12 +240,6 @@ async def _to_json(request: Request, reading: Reading) -> dict[str, Any]:
     """Return a whole reading, with the changes of each step where the request asks for them."""
     # In a thread: some hundred comparisons take longer than the event loop may wait.
     return {**await asyncio.to_thread(reading_to_json, reading, changes=parse_flag(request, "changes"))}
-
-
-def _label_to_json(label: Label | None) -> dict[str, Any]:
-    if label is None:
-        return {}
-    return {**({"name": label.name} if label.name else {}), **({"starred": True} if label.is_starred else {})}
 
 
 async def start_questions(

@@ -74,6 +74,21 @@ def test_the_model_is_shown_passages_in_the_documents_order():
     assert asked.index("The pier at Holm is old.") < asked.index("A storm broke the pier.")
 
 
+def test_the_model_sees_what_a_passage_stands_under():
+    shown = []
+
+    def reply(messages):
+        shown.append(messages[-1].content)
+        return "£3.50 a day" if find_turn(messages) == "read" else "Yes"
+
+    text = "# Lot 9: the kiosk\n\nFifty seats.\n\n# Lot 14: the sand\n\nPrice to the public not above £3.50 a day. No dogs."
+    info = DocumentInfo(id="", name="lots", length=len(text))
+    reading = new_reading(info, "What may a seat cost?", model := ScriptedModel(reply), PLAN)
+    asyncio.run(run_reading(reading, TextDocument(text), model))
+    (asked,) = (one for one in shown if "everything that" in one)
+    assert "Lot 14: the sand … Price to the public not above £3.50 a day." in asked
+
+
 def test_only_what_bears_an_answer_out_is_its_evidence():
     text = (
         "A seat on the sand costs at most £3.50 a day. The siren may sound on Remembrance Day. Fifty seats are inside."

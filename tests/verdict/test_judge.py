@@ -362,3 +362,20 @@ def test_a_count_of_something_in_each_is_none_of_what_it_is_in():
 def test_one_of_two_that_the_question_names_may_answer_it(answer):
     assert sum_up_fits(judge(answer, "Who sold the apples, Ada Quill or Bo Reed?")[1]) is not Fit.NO
     assert sum_up_fits(judge(answer, f"To whom did {answer} sell the apples?")[1]) is Fit.NO
+
+
+def test_a_sentence_that_was_cut_to_a_width_is_shown_whole():
+    text = (
+        "The engineer looked at the press for an hour.\n\n"
+        "He found that one of the rubber bands round\nthe head of a driving rod had shrunk so that\n"
+        "it no longer filled the socket along which\nit worked. Nobody spoke.\n"
+    )
+    evidence, (claim,) = judge("A rubber band had shrunk and no longer filled its socket.", "What was wrong?", text)
+    assert evidence[claim.evidence[0]].quote.startswith("He found that")
+    assert evidence[claim.evidence[0]].quote.endswith("it worked.")
+
+
+def test_lines_of_a_list_stay_apart():
+    text = "Ada Quill: 12 pears\nBo Reed: 7 apples\nCy Marsh: 9 plums\nDot Lane: 4 quinces\n"
+    evidence, (claim,) = judge("Bo Reed brought 7 apples.", "Who brought apples?", text)
+    assert evidence[claim.evidence[0]].quote == "Bo Reed: 7 apples"

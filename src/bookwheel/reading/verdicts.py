@@ -21,8 +21,11 @@ from bookwheel.models.base import Ability, JudgingModel, Model, find_abilities
 from bookwheel.plan import Plan, Sampling, VerdictMode
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.prompts import Prompts, prompts_for
+from bookwheel.reading.ways.passages import find_windows
 from bookwheel.types import Document, Step
 from bookwheel.verdict.judge import Finding, Judgment, examine, judge_answer, weigh, write_claims
+from bookwheel.verdict.provenance import SupportsSlice
+from bookwheel.verdict.search import LocatedSentence
 from bookwheel.verdict.sources import PlacedParts, SupportsParts
 
 THRESHOLD: Final = 0.5
@@ -34,6 +37,9 @@ _LEAST_DENIED: Final = 0.3
 _DOUBTFUL: Final = 0.25
 # Characters. A thread costs more than the measure on a short document, whose pass takes a few milliseconds.
 _SHORT_DOCUMENT: Final = 1 << 18
+# Characters before and behind a passage in which its heading, the header of its row and its neighbours are looked for.
+_BEFORE: Final = 2000
+_AFTER: Final = 400
 # For an estimate: tokens of a sentence of an answer, at least, and of the passages that it is shown beside, at most.
 _SENTENCE_TOKENS: Final = 8
 _PASSAGES_TOKENS: Final = 640
@@ -79,7 +85,8 @@ async def judge_by_model(
             judgment = weigh(finding)
         elif not has_failed:
             try:
-                judgment = await judge.judge(finding, question)
+                section = await asyncio.to_thread(show_passages, finding, document)
+                judgment = await judge.judge(finding, question, section)
             except (ModelError, BudgetReached):
                 has_failed = True
         judged.append((finding, judgment))
@@ -94,12 +101,12 @@ class ModelJudge:
     prompts: Prompts
     threshold: float = THRESHOLD
 
-    async def judge(self, finding: Finding, question: str) -> Judgment | None:
-        """Return what the model says to a sentence; None where its reply says nothing."""
-        supported = 1.0 if finding.copy else await self.ask_support(finding, question)
+    async def judge(self, finding: Finding, question: str, section: str) -> Judgment | None:
+        """Return what the model says to a sentence beside passages; None where its reply says nothing."""
+        supported = 1.0 if finding.copy else await self.ask_support(finding, question, section)
         if supported is None:
             return None
-        is_supported, denied, section = supported >= self.threshold, 0.0, _join(finding)
+        is_supported, denied = supported >= self.threshold, 0.0
         if section and not is_supported and finding.features["in all"] >= _LEAST_DENIED:
             denied = await self.ask("denies", section=section, memory=finding.text, question=question) or 0.0
         fits = await self.ask("responds", section="", memory=finding.text, question=question)
@@ -110,9 +117,9 @@ class ModelJudge:
         score = supported if 0 < supported < 1 else None
         return Judgment(score=score, is_supported=is_supported, is_denied=denied >= THRESHOLD, answers=fit)
 
-    async def ask_support(self, finding: Finding, question: str) -> float | None:
+    async def ask_support(self, finding: Finding, question: str, section: str) -> float | None:
         """Return the probability that the passages say a sentence; None where the reply says nothing."""
-        if not (section := _join(finding)):
+        if not section:
             return 0.0
         return await self.ask("supports", section=section, memory=finding.text, question=question)
 
@@ -127,9 +134,21 @@ class ModelJudge:
         return 1.0 if word.startswith(yes.casefold()) else 0.0 if word.startswith(no.casefold()) else None
 
 
-def _join(finding: Finding) -> str:
-    # In the document's order: a line of a chat belongs to the name above it.
-    return "\n\n".join(passage.text for passage in sorted(finding.passages, key=lambda passage: passage.start))
+def show_passages(finding: Finding, document: SupportsParts) -> str:
+    """Return the passages of a sentence as a model is shown them, in the document's order.
+
+    A line alone seldom says what it is about: it comes with its heading, its header and the sentences beside it.
+    """
+    passages = sorted(finding.passages, key=lambda passage: passage.start)
+    shown = [_widen(one, document) if isinstance(document, SupportsSlice) else one.text for one in passages]
+    return "\n\n".join(dict.fromkeys(shown))
+
+
+def _widen(passage: LocatedSentence, document: SupportsSlice) -> str:
+    first = max(0, passage.start - _BEFORE)
+    around = find_windows(document.slice(first, passage.end + _AFTER))
+    within = [one.shown for one in around if one.start <= passage.start - first and passage.end - first <= one.end]
+    return within[len(within) // 2] if within else passage.text
 
 
 def list_judge_calls(given: CostInputs) -> list[CallCost]:

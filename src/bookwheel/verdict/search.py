@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 from bookwheel.text.lexicon import FORMS, stem
@@ -119,6 +120,21 @@ def _spell(key: str) -> tuple[str, ...]:
     return tuple(form for form in forms if not any(form != other and form.startswith(other) for other in forms))
 
 
+def is_wrapped(lines: Sequence[str]) -> bool:
+    """Tell if lines are prose that was cut to a width: the first word of none would have fitted into the one before.
+
+    >>> is_wrapped(["the lamp was lit by Amos", "Thorne in 1891 and burned", "until the war"])
+    True
+    >>> is_wrapped(["Ada: 12", "Bo: 7", "and Cy: 9"])
+    False
+    """
+    pairs = [(one.rstrip(), other.split(None, 1)[0]) for one, other in pairwise(lines)]
+    # The first line may begin within a sentence, far from the margin.
+    width = max(len(line) for line in lines)
+    is_full = all(len(one) + len(word) >= width for one, word in pairs[1:])
+    return is_full and any(word[0].islower() for _, word in pairs)
+
+
 class _BlockWords:
     """The words that a block has, to be counted in thousands of places: nearly all have one spelling there."""
 
@@ -188,7 +204,8 @@ class _SearchedBlock:
         first = max(find_ends(self._text, before, place), default=before)
         last = next(find_ends(self._text, place, after), after)
         lines = [line for line in self._text[first:last].split("\n") if line.strip()]
-        if len(lines) >= _LEAST_LINES and sum(map(len, lines)) < _SHORT_LINE * len(lines):
+        is_short = len(lines) >= _LEAST_LINES and sum(map(len, lines)) < _SHORT_LINE * len(lines)
+        if is_short and not is_wrapped(lines):
             first = max(first, self._text.rfind("\n", first, place) + 1)
             last = end if (end := self._text.find("\n", place, last)) >= 0 else last
         quote = self._text[first:last]

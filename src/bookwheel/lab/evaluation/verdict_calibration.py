@@ -14,7 +14,7 @@ from bookwheel.lab.tasks.verdicts import LabelledAnswer, load_answers
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.verdicts import ModelJudge
+from bookwheel.reading.verdicts import ModelJudge, show_passages
 from bookwheel.verdict.judge import examine
 from bookwheel.verdict.sources import PlacedParts
 
@@ -33,9 +33,15 @@ async def score_answers(
     async def score(one: LabelledAnswer) -> float | None:
         nonlocal scored
         judge = ModelJudge(model=model, prompts=prompts_for(plan, one.question))
-        findings = await asyncio.to_thread(examine, one.answer, one.question, PlacedParts(TextDocument(one.snippet)))
+        document = TextDocument(one.snippet)
+        findings = await asyncio.to_thread(examine, one.answer, one.question, PlacedParts(document))
         async with places:
-            judged = [1.0 if finding.copy else await judge.ask_support(finding, one.question) for finding in findings]
+            judged = [
+                1.0
+                if finding.copy
+                else await judge.ask_support(finding, one.question, show_passages(finding, document))
+                for finding in findings
+            ]
         scored += 1
         watch(scored)
         known = [value for value in judged if value is not None]

@@ -69,8 +69,8 @@ def main() -> None:
     for name, cases in sets.items():
         counts = Counter[str]()
         for question, text, golds in cases:
-            told = find_compared(question, TextDocument(text))
             two = find_alternatives(question)
+            told = find_compared(two, TextDocument(text)) if two else None
             by = "figures" if two and two.order else "a sentence"
             counts["questions"] += 1
             if told:

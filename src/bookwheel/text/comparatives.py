@@ -106,6 +106,7 @@ def names_two(question: str) -> bool:
 class Alternatives(NamedTuple):
     """The two between which a question asks to choose."""
 
+    question: str
     names: tuple[str, str]
     asked: str
     """The question without them."""
@@ -135,7 +136,7 @@ def find_alternatives(question: str) -> Alternatives | None:
     alike = [one.start() for one in re.finditer(rf"\b{re.escape(right.split()[0])}\b", left)]
     left = left[alike[-1] :] if alike and alike[0] else left
     asked = question.replace(left, " ").replace(right, " ")
-    return Alternatives((left, right), asked, find_order(asked))
+    return Alternatives(question, (left, right), asked, find_order(asked))
 
 
 def _is_choice(before: str, lead: str, right: str, rest: str) -> bool:

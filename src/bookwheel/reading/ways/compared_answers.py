@@ -10,7 +10,7 @@ from typing import Final
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.table_answers import ToldAnswer
 from bookwheel.text.alternatives import choose_alternative
-from bookwheel.text.comparatives import find_alternatives
+from bookwheel.text.comparatives import Alternatives
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.structure import Shape
 from bookwheel.types import Document
@@ -19,13 +19,10 @@ _PASSAGES: Final = 4
 """Passages of each of the two that are looked through."""
 
 
-def find_compared(question: str, document: Document) -> ToldAnswer | None:
-    """Return the one of two that figures or a sentence tell; None where the question names no two, or nothing tells."""
-    two = find_alternatives(question)
-    if two is None:
-        return None
+def find_compared(two: Alternatives, document: Document) -> ToldAnswer | None:
+    """Return the one of two that figures or a sentence tell; None where nothing tells."""
     index = index_passages(document)
-    asked = [question.replace(other, " ") for other in two.names]
+    asked = [two.question.replace(other, " ") for other in two.names]
     # A row says nothing without its table, which tells more (table_answers.py).
     windows = [
         one.window.shown

@@ -185,6 +185,8 @@ class QuestionScorer:
         self.weight = weight
         """What a judgement counts beside a gain; where it is 0, none is asked for."""
         self.words = QuestionWords(question)
+        self.two = find_alternatives(question)
+        """Those that the question names to choose between."""
         self.usage = Usage()
         self._alone: float | None = None
         """The question's surprise without a text; asked for once."""
@@ -236,7 +238,7 @@ class QuestionScorer:
         if not copies.spans:
             is_whole = second and style is not Style.SPAN
             return ShortAnswer(unsure if is_whole else choose_answer(second or passage, self.words))
-        two = find_alternatives(self.question)
+        named = find_stems(" ".join(self.two.names)) if self.two else set[str]()
         fit = [
             one
             for one in copies.spans
@@ -244,7 +246,7 @@ class QuestionScorer:
             and can_answer(self.question, whole[one.start : one.end])
             and not is_label(self.question, whole, one.start, one.end)
             and not is_denied(self.question, whole, one.start)
-            and (not two or find_stems(whole[one.start : one.end]) & find_stems(" ".join(two.names)))
+            and (not self.two or find_stems(whole[one.start : one.end]) & named)
         ]
         best = choose_span(fit, whole, self.words)
         if best is None:

@@ -245,8 +245,8 @@ async def _answer(
     if scorer.prompts.quotes and not is_by_hand:
         seen = best.text if best else ""
         told = await asyncio.to_thread(find_table_answer, scorer.question, seen, document)
-        if told is None or not told.is_looked_up:
-            told = await asyncio.to_thread(find_compared, scorer.question, document) or told
+        if scorer.two and (told is None or not told.is_looked_up):
+            told = await asyncio.to_thread(find_compared, scorer.two, document) or told
         if told and told.is_looked_up:
             return _conclude_told(scorer, told)
         if best and not second:

@@ -7,11 +7,11 @@ from collections import Counter
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from bookwheel.cli.ask import read_questions
 from bookwheel.cli.options import OutPath, OutputOptions, ReadingOptions, Text, Texts, define_options
-from bookwheel.cli.output import print_json, print_line, print_note, stderr
+from bookwheel.cli.output import EXIT_CODES, INCOMPLETE, print_json, print_line, print_note, stderr
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError
 from bookwheel.plan import Budget
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from bookwheel.batch.run import BatchRun
     from bookwheel.models.base import Model
     from bookwheel.models.patience import Retry
-
-_SOME_FAILED: Final = 5
-_STOPPED: Final = 4
 
 
 @define_options("Batch")
@@ -232,6 +229,6 @@ def _print_summary(work: BatchRun, out: Path, output: OutputOptions) -> int:
         if not output.quiet:
             print_note(f"{len(outcomes):,} rows: {states} · {tokens:,} tokens{price}", style="dim")
     if count["failed"] == len(outcomes):
-        return 3
+        return EXIT_CODES["failed"]
     unfinished = len(outcomes) - count["answered"] - count["failed"]
-    return _STOPPED if unfinished else _SOME_FAILED if count["failed"] else 0
+    return EXIT_CODES["stopped"] if unfinished else INCOMPLETE if count["failed"] else 0

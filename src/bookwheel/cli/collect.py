@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.cli.ask import begin_readings, find_reading_name, open_sources, split_words
 from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.options import OutPath, OutputOptions, ReadingOptions, Text, Texts, define_options
-from bookwheel.cli.output import EXIT_CODES, find_exit_code, print_json, print_line, print_note
+from bookwheel.cli.output import (
+    EXIT_CODES,
+    INCOMPLETE,
+    count,
+    find_exit_code,
+    print_json,
+    print_line,
+    print_note,
+    print_notes,
+)
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +36,6 @@ if TYPE_CHECKING:
 
 _MOST_SHOWN: Final = 30
 _MOST_IDS: Final = 8
-_INCOMPLETE: Final = 5
 _FACTS_SHOWN: Final = ("quote", "proven", "contradicts", "by hand", "row")
 
 
@@ -121,8 +129,8 @@ async def collect(*words: str, table: TableOptions = TableOptions(), options: Re
             await _ask(shown, table.ask, journal, options)
         else:
             _show(shown, table, options.output)
-    code = EXIT_CODES.get(shown.facts["status"], _INCOMPLETE)
-    return code or (0 if shown.is_whole else _INCOMPLETE)
+    code = EXIT_CODES.get(shown.facts["status"], INCOMPLETE)
+    return code or (0 if shown.is_whole else INCOMPLETE)
 
 
 async def read_table(
@@ -158,8 +166,8 @@ async def _complete(session: Session, wanted: TableRequest | str, plan: Plan, ou
     if not isinstance(wanted, str):
         return CompleteRequest(request=wanted)
     complete = await complete_request(wanted, session.model, plan)
-    if complete.is_proposed and not output.quiet:
-        print_note(f"note: {complete.describe()}")
+    if complete.is_proposed:
+        print_notes([complete.describe()], output)
     return complete
 
 
@@ -185,8 +193,7 @@ async def _ask(shown: ShownTable, question: str, journal: Journal, options: Read
         " ".join([*some[:_MOST_IDS], *([f"and {n} more"] if n > 0 else [])]) for some, n in zip(ids, left, strict=True)
     ]
     print_grid(names, [[*row, *([some] if answer.behind else [])] for row, some in zip(cells, named, strict=True)])
-    for note in () if options.output.quiet else shown.facts["notes"]:
-        print_note(f"note: {note}")
+    print_notes(shown.facts["notes"], options.output)
 
 
 def _show(table: ShownTable, wanted: TableOptions, output: OutputOptions) -> None:
@@ -203,12 +210,10 @@ def _show(table: ShownTable, wanted: TableOptions, output: OutputOptions) -> Non
         print_line(str(wanted.out))
     else:
         _print_rows(table)
-    if not output.quiet and not output.as_json:
-        if wanted.out:
-            count = table.facts["count"]
-            print_note(f"{count} row{'s' if count != 1 else ''}")
-        for note in table.facts["notes"]:
-            print_note(f"note: {note}")
+    if not output.as_json:
+        if wanted.out and not output.quiet:
+            print_note(count(table.facts["count"], "row"))
+        print_notes(table.facts["notes"], output)
 
 
 def _print_rows(table: ShownTable) -> None:
@@ -300,7 +305,7 @@ async def graph(*words: str, wanted: GraphOptions = GraphOptions(), options: Rea
     found = build_graph(facts)
     files = write_graph(found, wanted.out) if wanted.out else []
     _show_graph(found, facts, [str(file) for file in files], options.output)
-    return find_exit_code(reading) or (_INCOMPLETE if facts.unproven else 0)
+    return find_exit_code(reading) or (INCOMPLETE if facts.unproven else 0)
 
 
 def _show_graph(found: FactGraph, table: Table, files: list[str], output: OutputOptions) -> None:
@@ -324,5 +329,4 @@ def _show_graph(found: FactGraph, table: Table, files: list[str], output: Output
             print_line(f"{_MOST_SHOWN} of {len(found.facts)} facts are shown; --out FILE writes all")
     if not output.quiet:
         print_note(", ".join(f"{number} {name}" for name, number in counts.items()))
-        for note in table.list_notes():
-            print_note(f"note: {note}")
+    print_notes(table.list_notes(), output)

@@ -14,9 +14,9 @@ from typing import Annotated, Any, Final
 
 from bookwheel.bounds import Gt
 from bookwheel.cli import STDIN
-from bookwheel.cli.memory import GAPS_CODE, format_change, open_named
+from bookwheel.cli.memory import format_change, open_named
 from bookwheel.cli.options import CallOptions, OutputOptions, Text
-from bookwheel.cli.output import count, print_json, print_line, print_note
+from bookwheel.cli.output import INCOMPLETE, count, print_json, print_line, print_note
 from bookwheel.errors import InputError
 from bookwheel.text.sanitize import sanitize
 
@@ -72,14 +72,14 @@ async def follow(
             async for event in events:
                 _print_event(event, options.output)
                 if event["event"] == "read" and event["gaps"]:
-                    code = GAPS_CODE
+                    code = INCOMPLETE
                 if event["event"] == "answer":
                     await _tell(event, run, post)
     return code
 
 
 def _print_event(event: Mapping[str, Any], output: OutputOptions) -> None:
-    if output.as_json or output.json_events:
+    if output.is_for_program:
         print_json(event)
         sys.stdout.flush()
         return

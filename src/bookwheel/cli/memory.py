@@ -14,12 +14,13 @@ from bookwheel.cli import STDIN
 from bookwheel.cli.arguments import Option
 from bookwheel.cli.commands import CommandGroup
 from bookwheel.cli.options import CallOptions, ModelOptions, OutputOptions, PlanOptions, PositiveInt, Text, Words
-from bookwheel.cli.output import EXIT_CODES, count, print_json, print_line, print_note
+from bookwheel.cli.output import EXIT_CODES, INCOMPLETE, count, print_json, print_line, print_note, print_notes
 from bookwheel.cli.resume import choose_memory
 from bookwheel.errors import InputError
 from bookwheel.memory import record as records
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Status
+from bookwheel.views.diff import SIGNS
 
 if TYPE_CHECKING:
     from bookwheel.documents.opening import SourceDocument
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.memory.pieces import MemoryUpdate
 
-GAPS_CODE: Final = 5
-_SIGNS: Final = {"new": "+", "gone": "-", "reworded": "~"}
 
 app = CommandGroup("A memory that goes on: append, ask, look back, correct, forget.")
 _FOLLOW: Final = "Read a file or stream as it grows, and tell when the answer to a question changes."
@@ -259,7 +258,7 @@ async def forget(
 
 
 def _describe_work(stone: Mapping[str, Any]) -> str:
-    lines = ", ".join(f"{_SIGNS[one['kind']]}{one['line']}" for one in stone["changed"])
+    lines = ", ".join(f"{SIGNS[one['kind']]}{one['line']}" for one in stone["changed"])
     work = f"{count(stone['replayed'], 'piece')} read again, {count(stone['lines'], 'line')} changed"
     return f"{work}: {lines}" if lines else work
 
@@ -331,7 +330,7 @@ def _open(word: str) -> SourceDocument:
 
 
 def _print(values: Mapping[str, Any] | Sequence[Any], output: OutputOptions, *lines: str) -> int:
-    if output.as_json or output.json_events:
+    if output.is_for_program:
         print_json(values)
     else:
         for line in lines:
@@ -344,9 +343,8 @@ def _print_update(name: str, update: MemoryUpdate, output: OutputOptions) -> int
     from bookwheel.views.verdicts import describe_flags
 
     values, gaps = records.update_to_json(name, update), update.gaps
-    if not (output.as_json or output.json_events):
-        for note in () if output.quiet else update.notes:
-            print_note(f"note: {note}")
+    if not output.is_for_program:
+        print_notes(update.notes, output)
         if values.get("known"):
             print_note(f"{values['source']} has said this before; it was not read again")
         if values.get("late"):
@@ -355,17 +353,17 @@ def _print_update(name: str, update: MemoryUpdate, output: OutputOptions) -> int
     if not output.is_silent:
         steps = f"{count(values['steps'], 'piece')} read · {values['tokens']} tokens"
         print_note(f"version {values['version']} · {steps}", style="dim")
-    if gaps and not (output.as_json or output.json_events):
+    if gaps and not output.is_for_program:
         why = "; ".join(describe_flags(sorted({flag for gap in values["gaps"] for flag in gap["flags"]})))
         advice = "where the memory is full, begin one with more --memory-tokens"
         note = f"not taken in whole: {len(gaps)} of {values['steps']} pieces ({why}); {advice}"
         print_note(note, style="bold yellow")
-    return GAPS_CODE if gaps else 0
+    return INCOMPLETE if gaps else 0
 
 
 def format_change(change: Mapping[str, Any]) -> str:
     old = f"   (was: {change['old']})" if "old" in change else ""
-    return f"  {_SIGNS[change['kind']]} {change['text']}{old}"
+    return f"  {SIGNS[change['kind']]} {change['text']}{old}"
 
 
 def _print_reply(name: str, answer: MemoryAnswer, output: OutputOptions) -> int:
@@ -374,8 +372,8 @@ def _print_reply(name: str, answer: MemoryAnswer, output: OutputOptions) -> int:
     code = EXIT_CODES[answer.status]
     if answer.gaps and answer.origin == "memory" and not code:
         # What a full memory did not take in may be what was asked for.
-        code = GAPS_CODE
-    if output.as_json or output.json_events:
+        code = INCOMPLETE
+    if output.is_for_program:
         print_json(records.answer_to_json(name, answer))
         return code
     if answer.status is not Status.ANSWERED:

@@ -152,9 +152,13 @@ class OutputOptions:
     "Print no progress, only warnings and errors."
 
     @property
+    def is_for_program(self) -> bool:
+        return self.as_json or self.json_events
+
+    @property
     def is_silent(self) -> bool:
         """Print no progress: it is unwanted, or a program reads the output."""
-        return self.quiet or self.as_json or self.json_events
+        return self.quiet or self.is_for_program
 
     @property
     def path(self) -> Path:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 # Keyed by the text of Status and Flag: this module is part of every start, and `--help` needs no types.
 EXIT_CODES: Final[Mapping[str, int]] = {"answered": 0, "failed": 3, "stopped": 4, "cancelled": 130}
-ANSWERED_WITH_GAPS: Final = 5
+INCOMPLETE: Final = 5
+"""The exit code of what was done and lacks something: a section, a row's proof, an answer of a batch."""
 INTERRUPTED: Final = EXIT_CODES["cancelled"]
 _ANSWER_NOTES: Final[Mapping[str, str]] = {
     "truncated": "the answer was cut off at its token limit; raise --answer-tokens",
@@ -35,6 +36,7 @@ _ANSWER_NOTES: Final[Mapping[str, str]] = {
 }
 _MOST_GAPS: Final = 20
 _SIGN_STYLES: Final[Mapping[str, str]] = {"green": "green", "amber": "yellow", "red": "red", "grey": "dim"}
+_CHANGE_STYLES: Final[Mapping[str, str]] = {"kept": "", "new": "green", "gone": "red", "reworded": "yellow"}
 # Characters of what a step of no chunk says.
 _MOST_WORDS: Final = 200
 
@@ -67,6 +69,12 @@ def print_event(name: str, values: Mapping[str, Any]) -> None:
 def print_note(text: str, style: str = "yellow") -> None:
     """Print a line to stderr that brackets in it cannot style."""
     stderr().print(StyledLine(sanitize(text), style=style))
+
+
+def print_notes(notes: Iterable[str], output: OutputOptions) -> None:
+    """Print what is to be known of a result, each as a line."""
+    for note in () if output.quiet else notes:
+        print_note(f"note: {note}")
 
 
 def print_error(error: Exception, *, as_json: bool, command: str = "bookwheel") -> int:
@@ -125,7 +133,7 @@ def _print_text(answer: Answer, output: OutputOptions) -> None:
 def find_exit_code(reading: Reading) -> int:
     """Return the exit code for the way that a reading ended."""
     code = EXIT_CODES[reading.status]
-    return ANSWERED_WITH_GAPS if code == 0 and reading.gaps else code
+    return INCOMPLETE if code == 0 and reading.gaps else code
 
 
 def _print_gaps(reading: Reading, output: OutputOptions) -> None:
@@ -261,14 +269,7 @@ def format_flags(step: Step) -> StyledLine:
 
 def memory_diff(before: str, after: str, *, unchanged: bool = True) -> Iterator[StyledLine]:
     """Draw the memory's lines: `+` new, `-` gone, `~` reworded, the others as they are."""
-    from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
+    from bookwheel.views.diff import diff_memories, find_changes, format_line
 
-    for change in diff_memories(before, after):
-        if change.kind is ChangeKind.NEW:
-            yield StyledLine(f"+ {sanitize(change.text)}", style="green")
-        elif change.kind is ChangeKind.GONE:
-            yield StyledLine(f"- {sanitize(change.text)}", style="red")
-        elif change.kind is ChangeKind.REWORDED:
-            yield StyledLine(f"~ {sanitize(mark_words(change))}", style="yellow")
-        elif unchanged:
-            yield StyledLine(f"  {sanitize(change.text)}")
+    for change in (diff_memories if unchanged else find_changes)(before, after):
+        yield StyledLine(sanitize(format_line(change)), style=_CHANGE_STYLES[change.kind])

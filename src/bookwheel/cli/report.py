@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bookwheel.cli.ask import open_sources, read_questions, split_words
 from bookwheel.cli.options import OutPath, OutputOptions, ReadingOptions, define_options
-from bookwheel.cli.output import print_line, print_note
+from bookwheel.cli.output import INCOMPLETE, print_line, print_note, print_notes
 from bookwheel.errors import InputError
 from bookwheel.plan import Plan
 
 if TYPE_CHECKING:
     from bookwheel.reports.matrix import Matrix
+    from bookwheel.reports.output import Block
     from bookwheel.reports.report import ReportState
     from bookwheel.session import Session
-
-_INCOMPLETE = 5
 
 
 @define_options("Report")
@@ -51,7 +51,7 @@ async def report(
 
     """
     from bookwheel.reports.matrix import read_matrix
-    from bookwheel.reports.output import check_target, list_blocks, write_blocks
+    from bookwheel.reports.output import check_target, list_blocks
     from bookwheel.reports.report import make_report
     from bookwheel.session import WayRequest
 
@@ -72,8 +72,6 @@ async def report(
             if wanted.outline_only:
                 return 0
             made = await make_report(session, documents, state, plan)
-    write_blocks(list(list_blocks(made)), wanted.out)
-    print_line(str(wanted.out))
     unread = [one for one in made.coverage if one.unread]
     notes = [
         f"{sum(len(one.sentences) for one in made.sections)} sentences, {len(made.sources)} sources",
@@ -81,25 +79,28 @@ async def report(
         *(f"{one.name}: {one.unread:,} of {one.length:,} characters were not read" for one in unread),
         *made.notes,
     ]
-    for note in () if options.output.quiet else notes:
-        print_note(f"note: {note}")
-    return _INCOMPLETE if made.marked or made.left_out or unread else 0
+    _write(list_blocks(made), wanted.out, notes, options.output)
+    return INCOMPLETE if made.marked or made.left_out or unread else 0
 
 
 def _show_matrix(matrix: Matrix, brief: str, out: Path, output: OutputOptions) -> int:
     """Write a matrix, and tell what of it needs a look; return the exit code."""
     from bookwheel.reports.matrix import list_matrix_blocks
-    from bookwheel.reports.output import write_blocks
 
-    write_blocks(list(list_matrix_blocks(matrix, brief)), out)
-    print_line(str(out))
     sentences = [one for some in matrix.syntheses for one in some]
     marked, left_out = sum(one.is_marked for one in sentences), sum(not one.is_kept for one in sentences)
     unread = [f"{one.document.name}: {one.question} ({one.error or one.status})" for one in matrix.unread]
     notes = [*_describe_sentences(marked, left_out), *(f"not read to its end: {one}" for one in unread)]
-    for note in () if output.quiet else notes:
-        print_note(f"note: {note}")
-    return _INCOMPLETE if notes else 0
+    _write(list_matrix_blocks(matrix, brief), out, notes, output)
+    return INCOMPLETE if notes else 0
+
+
+def _write(blocks: Iterable[Block], out: Path, notes: Sequence[str], output: OutputOptions) -> None:
+    from bookwheel.reports.output import write_blocks
+
+    write_blocks(list(blocks), out)
+    print_line(str(out))
+    print_notes(notes, output)
 
 
 async def _find_state(session: Session, brief: str, wanted: ReportOptions, plan: Plan) -> ReportState:

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bookwheel.cli.last import remember_last
 from bookwheel.cli.output import (
@@ -114,18 +114,9 @@ async def read_shown(session: Session, prepared: Prepared, output: OutputOptions
         return stored
 
 
-class Watcher(Protocol):
-    """Whoever follows a reading: called with each event, and told of each wait."""
-
-    def __call__(self, event: Step | Answer) -> None: ...
-
-    def report_retry(self, retry: Retry) -> None:
-        """Take the news that a call failed and is about to be tried again."""
-        ...
-
-
 @contextmanager
-def _watch(reading: Reading, output: OutputOptions) -> Iterator[Watcher]:
+def _watch(reading: Reading, output: OutputOptions) -> Iterator[WaitLines | _JsonEvents]:
+    """Yield what follows a reading: it is called with each event, and told of each wait."""
     if output.json_events:
         print_event("reading", summary_to_json(reading))
         yield _JsonEvents(reading.memory)

@@ -24,7 +24,7 @@ from bookwheel.reading.prompts import language_of
 from bookwheel.text.matching import UNSPACED, parse_words
 from bookwheel.text.sentences import LONGEST, find_ends
 from bookwheel.types import Memory
-from bookwheel.views.diff import ChangeKind, diff_memories
+from bookwheel.views.diff import ChangeKind, find_changes
 
 if TYPE_CHECKING:
     from bookwheel.memory.opened import OpenMemory
@@ -170,10 +170,9 @@ def make_edit(
 
 def list_changes(before: str, after: str) -> list[tuple[str, str]]:
     """Return the lines that differ, old and new; an empty one is none."""
-    lines = [line for line in diff_memories(before, after) if line.kind is not ChangeKind.KEPT]
     return [
         ("" if line.kind is ChangeKind.NEW else line.old_text, "" if line.kind is ChangeKind.GONE else line.text)
-        for line in lines
+        for line in find_changes(before, after)
     ]
 
 

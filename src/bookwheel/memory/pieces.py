@@ -20,7 +20,7 @@ from bookwheel.reading.pictures import SeeingModel
 from bookwheel.text.chunks import split
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Answer, Chunk, Conversation, Memory, Reply, Step, Usage
-from bookwheel.views.diff import ChangeKind, LineChange, diff_memories
+from bookwheel.views.diff import LineChange, find_changes
 
 if TYPE_CHECKING:
     from bookwheel.memory.opened import OpenMemory
@@ -52,8 +52,7 @@ class MemoryUpdate:
 
     @property
     def changes(self) -> tuple[LineChange, ...]:
-        lines = diff_memories(self.before.memory.text, self.after.memory.text)
-        return tuple(line for line in lines if line.kind is not ChangeKind.KEPT)
+        return find_changes(self.before.memory.text, self.after.memory.text)
 
     @property
     def gaps(self) -> tuple[MemoryVersion, ...]:

@@ -26,7 +26,7 @@ from bookwheel.memory.pictures import MemoryPictureJson, picture_to_json
 from bookwheel.memory.pieces import MemoryUpdate
 from bookwheel.schema import to_plain
 from bookwheel.types import Usage
-from bookwheel.views.diff import ChangeKind, diff_memories
+from bookwheel.views.diff import find_changes
 
 if TYPE_CHECKING:
     from bookwheel.memory.asking import MemoryAnswer
@@ -191,8 +191,7 @@ def changes_to_json(before: str, after: str) -> list[LineChangeJson]:
         LineChangeJson(kind=str(line.kind), text=line.text, old=line.old_text)
         if line.words
         else LineChangeJson(kind=str(line.kind), text=line.text)
-        for line in diff_memories(before, after)
-        if line.kind is not ChangeKind.KEPT
+        for line in find_changes(before, after)
     ]
 
 

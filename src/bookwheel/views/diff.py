@@ -36,6 +36,10 @@ class ChangeKind(StrEnum):
     REWORDED = "reworded"
 
 
+SIGNS: Final = {ChangeKind.KEPT: " ", ChangeKind.NEW: "+", ChangeKind.GONE: "-", ChangeKind.REWORDED: "~"}
+"""What stands before a line of each kind."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordRun:
     """Neighbouring words and blanks of a reworded line that are all kept, all new or all gone."""
@@ -72,6 +76,16 @@ def diff_memories(before: str, after: str) -> tuple[LineChange, ...]:
         changes += (LineChange(kind=ChangeKind.KEPT, text=line) for line in new[new_end : new_end + 1])
         old_start, new_start = old_end + 1, new_end + 1
     return tuple(changes)
+
+
+def find_changes(before: str, after: str) -> tuple[LineChange, ...]:
+    """Return the lines that differ."""
+    return tuple(one for one in diff_memories(before, after) if one.kind is not ChangeKind.KEPT)
+
+
+def format_line(change: LineChange) -> str:
+    """Return a line behind its sign; of a reworded one the words are marked."""
+    return f"{SIGNS[change.kind]} {mark_words(change)}"
 
 
 def changed_share(before: str, after: str) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bookwheel.claims import Evidence
 from bookwheel.text.sanitize import escape_markdown, sanitize
 from bookwheel.types import Reading, Step
-from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
+from bookwheel.views.diff import diff_memories, format_line
 from bookwheel.views.verdicts import (
     describe_claim,
     describe_flags,
@@ -24,8 +24,6 @@ from bookwheel.views.verdicts import (
 
 if TYPE_CHECKING:
     from bookwheel.verdict.provenance import LineOrigin
-
-_SIGNS = {ChangeKind.NEW: "+", ChangeKind.GONE: "-", ChangeKind.REWORDED: "~"}
 
 
 def render_markdown(reading: Reading, origins: Sequence[LineOrigin] = ()) -> str:
@@ -77,10 +75,7 @@ def _render_step(step: Step) -> Iterator[str]:
     yield f"## Step {chunk.index}"
     span = f"characters {chunk.start:,}–{chunk.end:,}"
     yield " · ".join(part for part in (where, span, *describe_flags(step.flags)) if part)
-    lines = []
-    for change in diff_memories(step.before.text, step.after.text):
-        text = mark_words(change) if change.kind is ChangeKind.REWORDED else change.text
-        lines.append(f"{_SIGNS.get(change.kind, ' ')} {sanitize(text)}")
+    lines = [sanitize(format_line(change)) for change in diff_memories(step.before.text, step.after.text)]
     yield _fence("\n".join(lines), "diff") if lines else "*(empty memory)*"
 
 

@@ -26,7 +26,7 @@ from bookwheel.tables.way import makes_table
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Reading, Status
 from bookwheel.verdict.provenance import find_origins
-from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
+from bookwheel.views.diff import ChangeKind, find_changes, format_line
 from bookwheel.views.verdicts import describe_claim, describe_flags, describe_place, describe_share, list_cautions
 
 Json: TypeAlias = dict[str, Any]
@@ -37,7 +37,6 @@ SHORT_ID: Final = 12
 """Characters of a document's id that clients get and may send."""
 _LONGEST_TEXT: Final = 300
 _T = TypeVar("_T")
-_MARKS: Final = {ChangeKind.NEW: "+", ChangeKind.GONE: "-", ChangeKind.REWORDED: "~"}
 _CHANGES: Final = {ChangeKind.NEW: "added", ChangeKind.GONE: "removed", ChangeKind.REWORDED: "reworded"}
 _NEXT: Final = {
     Status.READING: "not finished: call wait with this id again; if it makes no progress at all, call resume",
@@ -243,7 +242,7 @@ def _list_changes(number: int, reading: Reading) -> Iterator[Json]:
     step = reading.steps[number]
     places = {"step": step.chunk.index, "start": step.chunk.start, "end": step.chunk.end, "pages": [*step.chunk.pages]}
     places = drop_empty(places | {"flags": describe_flags(step.flags)})
-    changes = [one for one in diff_memories(step.before.text, step.after.text) if one.kind is not ChangeKind.KEPT]
+    changes = find_changes(step.before.text, step.after.text)
     for change in changes:
         before = {"before": cut(change.old_text)} if change.kind is ChangeKind.REWORDED else {}
         yield {**places, _CHANGES[change.kind]: cut(change.text), **before}
@@ -287,10 +286,9 @@ def reading_text(reading: Reading) -> str:
         lines += map(_quote_line, reading.evidence)
     lines += [f"note: {note}" for note in reading.document.notes]
     for step in reading.steps:
-        changes = diff_memories(step.before.text, step.after.text)
-        if changed := [change for change in changes if change.kind is not ChangeKind.KEPT]:
+        if changes := find_changes(step.before.text, step.after.text):
             lines.append(f"\nsection {step.chunk.index} (characters {step.chunk.start:,}–{step.chunk.end:,})")
-            lines += [f"{_MARKS[change.kind]} {mark_words(change)}" for change in changed]
+            lines += map(format_line, changes)
     return "\n".join(map(sanitize, (*lines, "", "memory:", reading.memory.text or "(empty)")))
 
 

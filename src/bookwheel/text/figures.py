@@ -46,7 +46,7 @@ _LEADS_TO_YEAR: Final = re.compile(
     re.IGNORECASE,
 )
 _AFTER_YEAR: Final = words("and or to by for as with in at on but when while until where which who was is has had")
-_TIMES: Final = re.compile(rf"{TERM.pattern}(?:,?\s(?:and\s)?{TERM.pattern})*")
+_TERMS: Final = re.compile(rf"{TERM.pattern}(?:,?\s(?:and\s)?{TERM.pattern})*")
 _CLOCK: Final = re.compile(r"(?<![\d:.])(\d{1,2})(?::(\d\d))?(?![:\d]|\.\d) ?(?:([ap])\.?m\b)?", re.IGNORECASE)
 _NUMBER: Final = re.compile(
     r"(?P<sign>[£$€¥])? ?(?<![\w.,/-])(?P<minus>minus |零下 ?|负|[-−](?=\d))?"
@@ -122,7 +122,7 @@ def _place(text: str) -> Iterator[Figure]:
                 -365.25 * int(found["year"]) if found["before"] else float(date(int(found["year"]), 1, 1).toordinal())
             )
             yield Figure(*found.span("year"), "day", value)
-    for found in _TIMES.finditer(text):
+    for found in _TERMS.finditer(text):
         yield from _measure(*found.span(), "time", found[0])
     for found in _CLOCK.finditer(text):
         hour, minutes, half = int(found[1]), int(found[2] or 0), (found[3] or "").lower()

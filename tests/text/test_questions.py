@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookwheel.text.questions import Style, asks_for_all, asks_for_list, can_answer, find_style
+from bookwheel.text.questions import Style, asks_for_all, asks_for_list, asks_reason, can_answer, find_style
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,7 @@ from bookwheel.text.questions import Style, asks_for_all, asks_for_list, can_ans
         ("What led the parade?", Style.SPAN),
         ("By what means of transport did they come?", Style.SPAN),
         ("What reason code is on the form?", Style.SPAN),
+        ("Please tell me why it is open.", Style.SENTENCE),
         ("开门是什么缘故？", Style.SENTENCE),
         ("How many are open?", Style.SPAN),
         ("Which boats are open?", Style.LIST),
@@ -44,6 +45,23 @@ from bookwheel.text.questions import Style, asks_for_all, asks_for_list, can_ans
 )
 def test_styles_are_told_by_the_question(question, style):
     assert find_style(question) is style
+
+
+@pytest.mark.parametrize(
+    ("question", "is_so"),
+    [
+        ("Why is it open?", True),
+        ("How come it is open?", True),
+        ("What made them open it?", True),
+        ("Can you say why it is open?", True),
+        ("怎么会开门？", True),
+        ("How is it opened?", False),
+        ("What happens when it is open?", False),
+        ("怎么开门？", False),
+    ],
+)
+def test_a_reason_is_told_from_a_manner(question, is_so):
+    assert asks_reason(question) is is_so
 
 
 @pytest.mark.parametrize(

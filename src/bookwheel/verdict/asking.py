@@ -12,7 +12,7 @@ from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.comparatives import names_two
 from bookwheel.text.kinds import AnswerKind, find_kind, shows_kind
-from bookwheel.text.questions import Style, can_answer, find_counted_word, find_style
+from bookwheel.text.questions import Style, asks_reason, can_answer, find_counted_word, find_style
 from bookwheel.verdict.parsing import CAUSE, NOT, Sentence, Term, parse, share_terms
 
 _FIGURES: Final = frozenset(
@@ -35,7 +35,6 @@ _GROUPS: Final[Mapping[str, Collection[AnswerKind | None]]] = {
     "yes or no": (),
 }
 """What a question can want, as the weights know it."""
-_WHY: Final = compile_late(r"\b(?:why|what (?:is|was) the reason|how come)\b|为什么|为何|原因|怎么会")
 _PRICE: Final = compile_late(r"(?<![\d.,])\d[\d.,]*[.,]\d\d(?!\d)")
 _YEAR: Final = compile_late(r"[12]\d{3}")
 # "in 1997" is a year, and "from 1450 a month" a rent.
@@ -54,7 +53,7 @@ def measure_fit(claim: Sentence, question: Sentence, passages: Sequence[Sentence
     """Return the features that tell whether a sentence answers the question."""
     kind = find_kind(question.text)
     kinds = {name for name, wanted in _GROUPS.items() if kind in wanted}
-    kinds |= {"why"} if _WHY.search(question.text.casefold()) else set()
+    kinds |= {"why"} if asks_reason(question.text) else set()
     kinds |= {"yes or no"} if find_style(question.text) is Style.POLAR else set()
     best = passages[0].keys if passages else {}
     has_number = any(term.key not in question.keys for term in claim.numbers)

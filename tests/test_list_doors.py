@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,10 @@ def test_what_one_call_or_a_table_answers_has_no_caution(here: Path) -> None:
     assert (reading.way, list_cautions(reading)) == ("whole", ())
     with Journal(here / "j") as store:
         assert store.readings()
+
+
+def test_what_the_document_does_not_say_is_no_list(here: Path) -> None:
+    plan = replace(PLAN, memory_tokens=40)
+    model = ScriptedModel(lambda _messages: "The document does not say.", plan=plan, window=400)
+    reading = read(str(here / "lease.txt"), "How many sailors paid the rent?", model=model, journal=here / "j")
+    assert (reading.verdict, list_cautions(reading)) == ("absent", ())

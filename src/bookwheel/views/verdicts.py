@@ -172,7 +172,7 @@ def _advise_table(reading: Reading) -> str:
     # A model that keeps within a memory which is nearly full has left something out of it; who quotes fills it anyway.
     filled = max((step.after.tokens / step.after.limit for step in reading.steps), default=0.0)
     is_full = reading.is_overfull or (filled >= _NEARLY_FULL and reading.way != "quotes")
-    if not is_full and _tells_count(reading):
+    if not is_full and (reading.verdict is Verdict.ABSENT or _tells_count(reading)):
         return ""
     how = "was full" if reading.is_overfull else f"was filled to {filled:.0%}" if is_full else "holds only so much"
     return (

@@ -22,7 +22,7 @@ from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal, documents, files
 from bookwheel.journal.damage import repair
-from bookwheel.journal.shelf import Label, LabelKind, Reach, ShelfOrder, ShelfQuery
+from bookwheel.journal.shelf import CollectionCount, Label, LabelKind, Reach, ShelfOrder, ShelfQuery
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.types import (
     Part,
@@ -144,20 +144,20 @@ def test_a_document_stands_on_the_shelf_once_with_its_newest_name_and_question(j
     reading = begin_reading(journal)
     assert names(journal) == [reading.document.name, "new name"]
     asked, unread = journal.shelf.list_documents(Reach())
-    assert (asked.readings, asked.question, asked.reading) == (1, reading.question, reading.id)
-    assert (unread.readings, unread.question, unread.reading) == (0, "", "")
+    assert (asked.readings, asked.newest.question, asked.newest.reading) == (1, reading.question, reading.id)
+    assert (unread.readings, unread.newest) == (0, None)
 
 
 def test_a_star_comes_first_and_a_name_can_be_given_and_given_back(journal):
     for name in "abc":
         journal.keep(TextDocument(f"text {name}", name))
     first = journal.shelf.list_documents(Reach())[-1]
-    journal.shelf.set_label("", DOCUMENT, first.id, name="Ä treatise", is_starred=True)
+    journal.shelf.set_label("", DOCUMENT, first.document, name="Ä treatise", is_starred=True)
     assert names(journal)[0] == "Ä treatise"
     assert names(journal, search="ä TREAT") == ["Ä treatise"]
-    journal.shelf.set_label("", DOCUMENT, first.id, name="")
-    book = journal.shelf.find_document(Reach(), first.id)
-    assert (book.name, book.is_starred) == (first.name, True)
+    journal.shelf.set_label("", DOCUMENT, first.document, name="")
+    book = journal.shelf.find_document(Reach(), first.document)
+    assert (book.name, book.starred) == (first.name, True)
     assert names(journal, limit=1, offset=1) == [names(journal)[1]]
 
 
@@ -166,7 +166,7 @@ def test_all_are_starred_at_once_and_keep_their_names(journal):
     journal.shelf.set_label("", DOCUMENT, kept[0], name="Ledger")
     journal.shelf.set_label("", DOCUMENT, *kept[:2], is_starred=True)
     books = journal.shelf.list_documents(Reach(), query=ShelfQuery(order=ShelfOrder.NAME))
-    assert [(book.name, book.is_starred) for book in books] == [("Ledger", True), ("name 1", True), ("name 2", False)]
+    assert [(book.name, book.starred) for book in books] == [("Ledger", True), ("name 1", True), ("name 2", False)]
     journal.shelf.set_label("", DOCUMENT, is_starred=True)
 
 
@@ -175,14 +175,14 @@ def test_pages_of_the_shelf_tile_it_in_every_order(journal, order):
     for number in range(23):
         journal.keep(TextDocument("x" * (1 + number % 4) + f" {number}", f"name {number % 5}"))
     begin_reading(journal)
-    journal.shelf.set_label("", DOCUMENT, journal.shelf.list_documents(Reach())[7].id, is_starred=True)
+    journal.shelf.set_label("", DOCUMENT, journal.shelf.list_documents(Reach())[7].document, is_starred=True)
     whole = journal.shelf.list_documents(Reach(), query=ShelfQuery(order=order))
     pages, after = [], ""
     while page := journal.shelf.list_documents(Reach(), limit=4, query=ShelfQuery(order=order, after=after)):
         pages += page
-        after = page[-1].id
+        after = page[-1].document
     assert pages == whole
-    assert len({book.id for book in pages}) == 24
+    assert len({book.document for book in pages}) == 24
 
 
 def test_orders_are_what_their_names_say(journal):
@@ -205,9 +205,9 @@ def test_collections_belong_to_their_owner_and_go_with_their_documents(journal):
     assert names(journal, Reach(owner="ada", rows=rows), collection="Leases") == ["c"]
     assert journal.shelf.list_collections("", [one, three]) == {one: ["Leases"]}
     journal.shelf.take_out("", "Leases", [one])
-    assert journal.shelf.count_documents(Reach()).collections == {"Leases": 1}
+    assert journal.shelf.count_documents(Reach()).collections == (CollectionCount(collection="Leases", documents=1),)
     journal.shelf.drop_document(rows[1])
-    assert journal.shelf.count_documents(Reach()).collections == {}
+    assert journal.shelf.count_documents(Reach()).collections == ()
 
 
 def test_what_somebody_labelled_is_not_dropped_unread(journal):
@@ -233,7 +233,7 @@ def test_the_labels_of_one_owner_are_not_anothers(journal):
 def test_a_reading_out_of_reach_is_not_counted(journal):
     reading = begin_reading(journal)
     (book,) = journal.shelf.list_documents(Reach(ids=[]))
-    assert (book.readings, book.question) == (0, "")
+    assert (book.readings, book.newest) == (0, None)
     (book,) = journal.shelf.list_documents(Reach(ids=[reading.id]))
     assert book.readings == 1
 

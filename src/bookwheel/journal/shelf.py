@@ -18,6 +18,7 @@ from bookwheel.journal.documents import delete_unread
 from bookwheel.journal.files import DOCUMENT_TYPES, find_type
 from bookwheel.journal.tables import from_json, load_text, store_text
 from bookwheel.schema import from_plain
+from bookwheel.types import Status
 
 # ?1 owner · ?2 rows of `documents` or NULL · ?3 ids of readings or NULL · ?4 search · ?5 SHA-256 or NULL
 _BOOKS: Final = """
@@ -39,7 +40,7 @@ WITH editions AS (
 """
 # The newest question is looked up for the documents that are shown, not for all.
 _SHOWN: Final = """
-SELECT sha256, row, own_name, name, starred, characters, kept, count, question, readings.id, status, created, claims
+SELECT sha256, own_name, name, starred, characters, kept, count, question, readings.id, status, created, claims
 FROM ({chosen}) AS chosen LEFT JOIN readings ON number = newest ORDER BY {order}
 """
 _NAME: Final = "fold(iif(name = '', own_name, name))"
@@ -91,42 +92,41 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShelvedDocument:
-    """One text of the journal."""
+class NewestQuestion:
+    """The newest question about a document."""
 
-    id: str
-    """The SHA-256."""
-    row: int
-    """Of the table `documents`."""
+    reading: str
+    question: str
+    status: Status
+    created: str
+    verdict: Verdict | None
+    """On its answer; null where there is none to judge."""
+    answers: Fit | None
+    """Whether it answers the question; null where nothing was judged."""
+    sign: Sign
+    """The colour of both, as of the reading itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShelvedDocument:
+    """One text of the journal, as clients get it."""
+
+    document: str
+    """The SHA-256 of its text."""
     name: str
     """The one that somebody gave, or its own."""
-    own_name: str
-    is_starred: bool
+    starred: bool
+    type: str
+    """By its own name, one of `DOCUMENT_TYPES`."""
+    collections: tuple[str, ...]
     length: int
     """Characters."""
     kept: str
-    """The time when it was last stored."""
+    """When it was last stored."""
     readings: int
-    question: str = ""
-    """The newest question; empty where nothing was asked yet."""
-    reading: str = ""
-    """The newest reading."""
-    status: str = ""
-    asked: str = ""
-    """The time of the newest question."""
-    verdict: Verdict | None = None
-    """On its answer; None where there is none to judge."""
-    answers: Fit | None = None
-    """Whether it answers the question; None where nothing was judged."""
-
-    @property
-    def sign(self) -> Sign:
-        """The colour of the newest answer."""
-        return choose_sign(self.verdict, self.answers)
-
-    @property
-    def type(self) -> str:
-        return find_type(self.own_name)
+    """How many there are of it."""
+    newest: NewestQuestion | None
+    """Null where nothing was asked yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,13 +160,21 @@ EVERYTHING: Final = ShelfQuery()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionCount:
+    """A collection, and how many documents are in it."""
+
+    collection: str
+    documents: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShelfCounts:
-    """How many documents there are: in all, of each type, in each collection."""
+    """How many documents there are, of each type and in each collection."""
 
     documents: int
     starred: int
-    types: Mapping[str, int]
-    collections: Mapping[str, int]
+    types: dict[str, int]
+    collections: tuple[CollectionCount, ...]
     """In the order of their names."""
 
 
@@ -188,12 +196,20 @@ class Shelf:
         wanted = query.type, query.after, store_text(query.collection), query.is_starred
         values = (*_values(reach), store_text(query.search), None, limit, offset, *wanted)
         rows = self._reader.fetch_all(_BOOKS + _SHOWN.format(chosen=chosen, order=order), values)
-        return [_shelved_from_row(*row) for row in rows]
+        return self._shelve(reach, rows)
 
     def find_document(self, reach: Reach, sha256: str) -> ShelvedDocument | None:
         query = _BOOKS + _SHOWN.format(chosen="SELECT * FROM books", order="1")
-        row = self._reader.fetch_one(query, (*_values(reach), "", sha256))
-        return _shelved_from_row(*row) if row else None
+        return next(iter(self._shelve(reach, self._reader.fetch_all(query, (*_values(reach), "", sha256)))), None)
+
+    def _shelve(self, reach: Reach, rows: Sequence[Sequence[Any]]) -> list[ShelvedDocument]:
+        collections = self.list_collections(reach.owner, [sha256 for sha256, *_ in rows])
+        return [_shelved_from_row(collections.get(row[0], ()), *row) for row in rows]
+
+    def find_row(self, reach: Reach, sha256: str) -> int | None:
+        """Return the row of `documents` that a shelved document is; None where it is gone."""
+        found = self._reader.fetch_one(f"{_BOOKS} SELECT row FROM books", (*_values(reach), "", sha256))
+        return int(found[0]) if found else None
 
     def count_documents(self, reach: Reach) -> ShelfCounts:
         values = (*_values(reach), "", None)
@@ -203,12 +219,12 @@ class Shelf:
             f"{_BOOKS} SELECT collections.name, count(*) FROM collections JOIN books USING (sha256) WHERE owner = ?1 "
             "GROUP BY collections.name ORDER BY fold(collections.name)"
         )
-        collections = {load_text(name): count for name, count in self._reader.fetch_all(within, values)}
+        counts = self._reader.fetch_all(within, values)
         return ShelfCounts(
             documents=len(rows),
             starred=sum(starred for _, starred in rows),
             types={type_: types[type_] for type_ in DOCUMENT_TYPES if types[type_]},
-            collections=collections,
+            collections=tuple(CollectionCount(collection=load_text(name), documents=count) for name, count in counts),
         )
 
     def collect(self, owner: str, collection: str, documents: Sequence[str]) -> None:
@@ -260,22 +276,31 @@ def _values(reach: Reach) -> tuple[str, str | None, str | None]:
     return reach.owner, rows, None if reach.ids is None else json.dumps(list(reach.ids))
 
 
-def _shelved_from_row(sha256: str, row: int, own_name: str | bytes, name: str | bytes, *rest: Any) -> ShelvedDocument:
+def _shelved_from_row(
+    collections: Sequence[str], sha256: str, own_name: str | bytes, name: str | bytes, *rest: Any
+) -> ShelvedDocument:
     starred, characters, kept, count, question, reading, status, created, claims = rest
-    judged = [from_plain(Claim, claim) for claim in from_json(claims or "[]")]
+    newest = None
+    if reading:
+        judged = [from_plain(Claim, claim) for claim in from_json(claims or "[]")]
+        verdict, answers = sum_up_verdicts(judged), sum_up_fits(judged)
+        newest = NewestQuestion(
+            reading=reading,
+            question=load_text(question),
+            status=Status(status),
+            created=created,
+            verdict=verdict,
+            answers=answers,
+            sign=choose_sign(verdict, answers),
+        )
     return ShelvedDocument(
-        id=sha256,
-        row=row,
-        name=load_text(name) or load_text(own_name),
-        own_name=load_text(own_name),
-        is_starred=bool(starred),
+        document=sha256,
+        name=load_text(name or own_name),
+        starred=bool(starred),
+        type=find_type(own_name),
+        collections=tuple(collections),
         length=characters,
         kept=kept,
         readings=count,
-        question=load_text(question or ""),
-        reading=reading or "",
-        status=status or "",
-        asked=created or "",
-        verdict=sum_up_verdicts(judged),
-        answers=sum_up_fits(judged),
+        newest=newest,
     )

@@ -93,7 +93,7 @@ class Library:
         if len(beginning) < _SHORTEST_ID or not set(beginning) <= _HEX:
             raise not_found("document of that name; search gives their ids")
         documents = await self.list_shelf(key)
-        found = {document.id for document in documents if document.id.startswith(beginning)}
+        found = {one.document for one in documents if one.document.startswith(beginning)}
         if len(found) != 1:
             raise not_found("document of that name; search gives their ids")
         return found.pop()
@@ -117,14 +117,10 @@ class Library:
     async def count_shelf(self, key: Key | None) -> ShelfCounts:
         return await asyncio.to_thread(lambda: self.journal.shelf.count_documents(self._reach(key)))
 
-    async def list_collections(self, key: Key | None, documents: Sequence[ShelvedDocument]) -> dict[str, list[str]]:
-        """Return the client's collections that each of these documents is in."""
-        ids = [document.id for document in documents]
-        return await asyncio.to_thread(self.journal.shelf.list_collections, self.owner(key), ids)
-
-    async def choose_on_shelf(self, key: Key | None, ids: Sequence[str]) -> list[ShelvedDocument]:
+    async def choose_on_shelf(self, key: Key | None, ids: Sequence[str]) -> list[str]:
+        """Return those of these documents that the client has."""
         wanted = {*ids}
-        return [document for document in await self.list_shelf(key) if document.id in wanted]
+        return [one.document for one in await self.list_shelf(key) if one.document in wanted]
 
     async def find_on_shelf(self, sha: str, key: Key | None) -> ShelvedDocument:
         """Return the client's document of this SHA-256, or raise a 404."""
@@ -133,15 +129,17 @@ class Library:
             raise not_found("document of that name")
         return document
 
-    async def delete_documents(self, documents: Sequence[ShelvedDocument], key: Key | None) -> None:
+    async def delete_documents(self, ids: Sequence[str], key: Key | None) -> None:
         """Delete documents with all readings of them that the client has; others' stay, and with them their texts."""
-        for document in documents:
-            readings = await asyncio.to_thread(self.journal.readings, document=document.id, ids=self._list_owned(key))
+        shelf, reach = self.journal.shelf, await asyncio.to_thread(self._reach, key)
+        for sha in ids:
+            row = await asyncio.to_thread(shelf.find_row, reach, sha)
+            readings = await asyncio.to_thread(self.journal.readings, document=sha, ids=self._list_owned(key))
             for reading in readings:
                 await self.delete_reading(reading.id)
-            self.usage.delete_document(self.owner(key), document.id)
-            if not self.usage.is_owned(document.row):
-                await asyncio.to_thread(self.journal.shelf.drop_document, document.row)
+            self.usage.delete_document(self.owner(key), sha)
+            if row is not None and not self.usage.is_owned(row):
+                await asyncio.to_thread(shelf.drop_document, row)
         await asyncio.to_thread(self.journal.forget_deleted)
         self._drop_copies()
 

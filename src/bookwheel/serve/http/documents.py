@@ -1,7 +1,6 @@
 """The routes of documents: uploaded, listed, named, searched and deleted."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -9,18 +8,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
-from bookwheel.claims import Fit, Sign, Verdict
 from bookwheel.journal import StoredDocument
 from bookwheel.journal.files import DOCUMENT_TYPES
 from bookwheel.journal.search import SearchHit
-from bookwheel.journal.shelf import LabelKind, ShelfOrder, ShelfQuery, ShelvedDocument
+from bookwheel.journal.shelf import LabelKind, ShelfCounts, ShelfOrder, ShelfQuery, ShelvedDocument
 from bookwheel.schema import to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import find_places
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import SPAN, UPLOADS, Routes, operation
 from bookwheel.serve.http.requests import Body, LabelShape, parse_body, parse_flag, parse_number, store_upload
-from bookwheel.types import Status
 
 _MOST_CHARACTERS: Final = 200_000
 _MOST_DOCUMENTS: Final = 500
@@ -79,57 +76,6 @@ class TextSpanJson(TypedDict):
     text: str
 
 
-class NewestJson(TypedDict):
-    """The newest question about a document."""
-
-    reading: str
-    question: str
-    status: Status
-    created: str
-    verdict: Verdict | None
-    """On its answer; null where there is none to judge."""
-    answers: Fit | None
-    sign: Sign
-    """The colour of both, as of the reading itself."""
-
-
-class ShelvedDocumentJson(TypedDict):
-    """A document on the shelf."""
-
-    document: str
-    """The SHA-256 of its text."""
-    name: str
-    """The one that it was given, or its own."""
-    starred: bool
-    type: str
-    """By its own name: pdf, word, slides, sheet, web, book, mail, picture; else text."""
-    collections: list[str]
-    length: int
-    """Characters."""
-    kept: str
-    """When it was last stored."""
-    readings: int
-    """How many there are of it."""
-    newest: NewestJson | None
-    """Null where nothing was asked yet."""
-
-
-class CollectionJson(TypedDict):
-    """A collection, and how many documents are in it."""
-
-    collection: str
-    documents: int
-
-
-class ShelfJson(TypedDict):
-    """How many documents there are, of each type and in each collection."""
-
-    documents: int
-    starred: int
-    types: dict[str, int]
-    collections: list[CollectionJson]
-
-
 class ChangedJson(TypedDict):
     """How many documents were changed."""
 
@@ -158,7 +104,7 @@ class DocumentRoutes(Routes):
         return JsonResponse(payload, 201)
 
     # Those with a star first, then the last used, if nothing else is asked for.
-    @operation("GET", "/documents", "List the documents", list[ShelvedDocumentJson], query=_PAGE)
+    @operation("GET", "/documents", "List the documents", list[ShelvedDocument], query=_PAGE)
     async def list_documents(self, request: Request) -> Response:
         key, wanted = request.state.key, request.query_params
         order, type_ = wanted.get("sort", "used"), wanted.get("type", "")
@@ -179,15 +125,14 @@ class DocumentRoutes(Routes):
         )
         limit = min(parse_number(request, "limit", _DEFAULT_COUNT), _MOST_DOCUMENTS)
         documents = await self._service.list_shelf(key, query, limit=limit, offset=parse_number(request, "offset", 0))
-        return JsonResponse(await self._to_json(documents, request))
+        return JsonResponse([to_plain(document) for document in documents])
 
     @operation("PATCH", "/documents", "Change several documents at once", ChangedJson, body=DocumentsShape)
     async def change_documents(self, request: Request) -> Response:
         """Star, collect or delete documents; what the client does not have is passed over."""
         body, key = await parse_body(DocumentsShape, request), request.state.key
         owner, shelf = self._service.owner(key), self._service.journal.shelf
-        documents = await self._service.choose_on_shelf(key, body.documents)
-        ids = [document.id for document in documents]
+        ids = await self._service.choose_on_shelf(key, body.documents)
         if body.add:
             await asyncio.to_thread(shelf.collect, owner, body.add.strip(), ids)
         if body.take_out:
@@ -195,35 +140,28 @@ class DocumentRoutes(Routes):
         if body.starred is not None:
             await self._service.set_label(key, LabelKind.DOCUMENT, *ids, is_starred=body.starred)
         if body.removed:
-            await self._service.delete_documents(documents, key)
+            await self._service.delete_documents(ids, key)
         return JsonResponse(ChangedJson(changed=len(ids)))
 
-    @operation("GET", "/shelf", "Count the documents by type and collection", ShelfJson)
+    @operation("GET", "/shelf", "Count the documents by type and collection", ShelfCounts)
     async def count_documents(self, request: Request) -> Response:
-        counts = await self._service.count_shelf(request.state.key)
-        payload: ShelfJson = {
-            "documents": counts.documents,
-            "starred": counts.starred,
-            "types": dict(counts.types),
-            "collections": [{"collection": name, "documents": count} for name, count in counts.collections.items()],
-        }
-        return JsonResponse(payload)
+        return JsonResponse(to_plain(await self._service.count_shelf(request.state.key)))
 
-    @operation("GET", "/documents/{sha}", "A document", ShelvedDocumentJson)
+    @operation("GET", "/documents/{sha}", "A document", ShelvedDocument)
     async def get_document(self, request: Request) -> Response:
-        return JsonResponse((await self._to_json([await self._find_on_shelf(request)], request))[0])
+        return JsonResponse(to_plain(await self._find_on_shelf(request)))
 
-    @operation("PATCH", "/documents/{sha}", "Name or star a document", ShelvedDocumentJson, body=LabelShape)
+    @operation("PATCH", "/documents/{sha}", "Name or star a document", ShelvedDocument, body=LabelShape)
     async def label_document(self, request: Request) -> Response:
         document = await self._find_on_shelf(request)
         body = await parse_body(LabelShape, request)
         key, kind = request.state.key, LabelKind.DOCUMENT
-        await self._service.set_label(key, kind, document.id, name=body.name, is_starred=body.starred)
-        return JsonResponse((await self._to_json([await self._find_on_shelf(request)], request))[0])
+        await self._service.set_label(key, kind, document.document, name=body.name, is_starred=body.starred)
+        return JsonResponse(to_plain(await self._find_on_shelf(request)))
 
     @operation("DELETE", "/documents/{sha}", "Delete a document with its readings", status=204)
     async def delete_document(self, request: Request) -> Response:
-        await self._service.delete_documents([await self._find_on_shelf(request)], request.state.key)
+        await self._service.delete_documents([(await self._find_on_shelf(request)).document], request.state.key)
         return Response(status_code=204)
 
     @operation("GET", "/documents/{sha}/text", "A part of its text", TextSpanJson, query=SPAN)
@@ -244,10 +182,6 @@ class DocumentRoutes(Routes):
         hits = await self._service.search(request.state.key, _parse_search(request, "query"), limit)
         return JsonResponse([to_plain(hit) for hit in hits])
 
-    async def _to_json(self, documents: Sequence[ShelvedDocument], request: Request) -> list[ShelvedDocumentJson]:
-        collections = await self._service.list_collections(request.state.key, documents)
-        return [_document_to_json(document, collections.get(document.id, [])) for document in documents]
-
     async def _find_on_shelf(self, request: Request) -> ShelvedDocument:
         return await self._service.find_on_shelf(request.path_params["sha"], request.state.key)
 
@@ -259,31 +193,6 @@ def slice_text(request: Request, document: StoredDocument) -> TextSpanJson:
     start, end = min(start, document.length), min(max(start, end), document.length)
     text = document.slice(start, end)
     return {"start": start, "end": start + len(text), "text": text}
-
-
-def _document_to_json(document: ShelvedDocument, collections: list[str]) -> ShelvedDocumentJson:
-    newest: NewestJson | None = None
-    if document.reading:
-        newest = {
-            "reading": document.reading,
-            "question": document.question,
-            "status": Status(document.status),
-            "created": document.asked,
-            "verdict": document.verdict,
-            "answers": document.answers,
-            "sign": document.sign,
-        }
-    return {
-        "document": document.id,
-        "name": document.name,
-        "starred": document.is_starred,
-        "type": document.type,
-        "collections": collections,
-        "length": document.length,
-        "kept": document.kept,
-        "readings": document.readings,
-        "newest": newest,
-    }
 
 
 def _parse_search(request: Request, name: str) -> str:

@@ -23,6 +23,7 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from bookwheel.text.comparatives import HAN, Alternatives, Order, asks_end, list_superlatives
+from bookwheel.text.denials import denies
 from bookwheel.text.figures import Figure, FigureGroup, list_figures
 from bookwheel.text.kinds import choose_figures
 from bookwheel.text.numbers import unify_numbers
@@ -37,7 +38,6 @@ _TO_THE_END: Final = re.compile(
     r"(?:[–—-]|†|\b(?:died|to|until|ended|expires|clos\w+|shuts?)\b|[至到])\D{0,12}$", re.IGNORECASE
 )
 _WORD: Final = re.compile(r"[^\W_\u3400-\u9fff]+(?:[-'’.][^\W_\u3400-\u9fff]+)*|[\u3400-\u9fff](?=([\u3400-\u9fff])?)")
-_DENIAL: Final = re.compile(r"\b(?:not|no|nor|never|neither|without|except)\b|n['’]t\b|[不没無无未]", re.IGNORECASE)
 _JUDGED: Final = re.compile(r"\b(?:better|best|worse|worst)\b", re.IGNORECASE)
 """That a sentence names one of two says nothing of which is better."""
 _JOINTS: Final = re.compile(r"\b(?:of|among|in|on|for|from|with|to|at|by|under|as)\b", re.IGNORECASE)
@@ -110,14 +110,14 @@ def _compare(two: Alternatives, order: Order, names: _Names, texts: Sequence[str
 def _find_sentence(two: Alternatives, names: _Names, texts: Sequence[str]) -> Alternative | None:
     """Return the one that a sentence names with most of the question's other words."""
     words = QuestionWords(two.asked).stems
-    if not words or _DENIAL.search(two.asked) or _JUDGED.search(two.asked):
+    if not words or denies(two.asked) or _JUDGED.search(two.asked):
         return None
     best = [(0.0, 0), (0.0, 0)]
     for at, text in enumerate(texts):
         for sentence in _STOP.split(text):
             share = len(words & find_stems(sentence)) / len(words)
             named = [bool(name.stems and _find_places(name, sentence)) for name in names]
-            if named[0] is not named[1] and not _DENIAL.search(sentence):
+            if named[0] is not named[1] and not denies(sentence):
                 best[named[1]] = max(best[named[1]], (share, -at))
     won = best[1] > best[0]
     if best[0][0] == best[1][0] or best[won][0] < _MOST_ASKED:

@@ -38,6 +38,7 @@ from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.gates import ask_judgement, score_question
 from bookwheel.reading.ways.passages import GAP, overlaps, split_windows
 from bookwheel.text.comparatives import find_alternatives
+from bookwheel.text.denials import denies, find_denials
 from bookwheel.text.kinds import AnswerKind, find_kind
 from bookwheel.text.questions import Style, can_answer, find_style, leaves_open
 from bookwheel.text.ranking import QuestionWords, find_stems
@@ -59,10 +60,7 @@ _CLAUSE_NUMBER: Final = re.compile(
 
 # "[2025-08-29 08:20:48Z] ana: Insurance, claim no. H-77120": when a turn was said, and nothing of what.
 _STAMP: Final = re.compile(rf"(?:^|(?<={GAP}))\s*\[[^\]\n]{{4,40}}\]", re.MULTILINE)
-# Behind it a first letter of what is denied; "no 5" is a number.
-_DENIAL: Final = re.compile(r"(?:\b(?:never|not|nor|except|without)\s+|\bno\s+(?!\d)|[不非]).$", re.IGNORECASE)
 _POWER: Final = re.compile(r"[百千万亿]+|[%％‰]")
-_LONGEST_DENIAL: Final = 10
 _OF_TIME: Final = frozenset({AnswerKind.WHEN, AnswerKind.DAY, AnswerKind.CLOCK, AnswerKind.HOURS})
 
 
@@ -117,7 +115,8 @@ def is_label(question: str, passage: str, start: int, end: int) -> bool:
 
 def is_denied(question: str, passage: str, start: int) -> bool:
     """Tell if the passage denies what begins here, and the question does not: "never on Sundays", "no more than 40"."""
-    return bool(_DENIAL.search(passage[max(0, start - _LONGEST_DENIAL) : start + 1])) and not parse(question).marks[NOT]
+    ends = [found.end() for found in find_denials(passage) if found.end() <= start]
+    return bool(ends) and not passage[ends[-1] : start].strip() and not denies(question)
 
 
 # The model knows what a text is about, and hardly sees whether a name or a number of the question is in it.

@@ -1,0 +1,33 @@
+"""Where a text denies something."""
+
+import pytest
+
+from bookwheel.reading.ways.question_scorer import is_denied
+from bookwheel.text.denials import find_denials
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("It isn't open, and never on Sundays.", ["n't", "never"]),
+        ("Neither is lent, nor sold without a note.", ["Neither", "nor", "without"]),
+        ("See no. 5, drill no 7 and the knot; nothing is left.", []),
+        ("他没有来，也不打算来。", ["没", "不"]),
+        ("无锡非常远，不过未来会近。", []),
+    ],
+)
+def test_denials_are_told_from_words_like_them(text, words):
+    assert [found[0] for found in find_denials(text)] == words
+
+
+@pytest.mark.parametrize(
+    ("passage", "span", "is_so"),
+    [
+        ("Lamps aren't lent on Sundays.", "lent on Sundays", True),
+        ("一般周日不开放。", "开放", True),
+        ("票价非常低。", "低", False),
+        ("Lamps are not new. On Sundays they are lent.", "On Sundays", False),
+    ],
+)
+def test_what_stands_right_behind_a_denial_is_denied(passage, span, is_so):
+    assert is_denied("When are lamps lent?", passage, passage.index(span)) is is_so

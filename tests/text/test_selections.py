@@ -75,6 +75,10 @@ RUNS = ("Runner | Time", ["Ada | 35 minutes", "Bo | 45 minutes"])
 TWO_RUNS = ("Runner | Time | Last time", ["Ada | 35 minutes | 33 minutes", "Bo | 45 minutes | 50 minutes"])
 BUILT = ("Boat | Built", ["Otter | 1980", "Heron | 1995"])
 SPEEDS = ("Train | Speed | Price", ["A | 120 km/h | £2", "B | 90 km/h | £3"])
+BUSES = ("Bus | Leaves | Arrives", ["A | 8:40 | 9:20", "B | 9:05 | 9:50", "C | 9:30 | 10:10"])
+STAFF = ("Name | Joined", ["Ada | 3 April 2019", "Bo | 4 May 2020", "Cy | 12 June 2021"])
+SINCE = ("Member | Since | Fee", ["Ada | 2001 | £5", "Bo | 2015 | £9"])
+POSTS = ("Name | Years in post | Since", ["Ada | 20 | 2001", "Bo | 6 | 2015", "Cy | 3 | 2022"])
 AGES = ("Name | Age", ["Ada | 30", "Bo | 12", "Cy | 50"])
 
 
@@ -95,6 +99,19 @@ AGES = ("Name | Age", ["Ada | 30", "Bo | 12", "Cy | 50"])
         ("哪些线路快于40分钟？", ("线路 | 用时", ["甲 | 30分钟", "乙 | 50分钟"]), ("甲",)),
         ("哪些无人机的价格超过50元？", ("无人机 | 价格", ["甲 | 30元", "乙 | 60元"]), ("乙",)),
         ("Which item no. cost over £2?", ("Item no. | Cost", ["Bolt | £1", "Nut | £3"]), ("Nut",)),
+        # A day and a time of day are more than their first number.
+        ("Which buses leave earlier than 9:15?", BUSES, ("A", "B")),
+        ("Which buses arrive later than 9:45?", BUSES, ("B", "C")),
+        ("Who joined earlier than 3 May 2020?", STAFF, ("Ada",)),
+        ("Who joined later than May 3, 2020?", STAFF, ("Bo", "Cy")),
+        ("Who joined later than 2020?", STAFF, ("Cy",)),
+        ("谁晚于2020年5月3日入职？", ("姓名 | 入职日期", ["甲 | 2019年4月3日", "乙 | 2020年5月4日"]), ("乙",)),
+        # A length of time is compared with lengths of time.
+        ("Who has been in post longer than 5 years?", POSTS, ("Ada", "Bo")),
+        ("Who has been a member longer than 5 years?", SINCE, None),
+        ("Who has been a member since longer than 5 years?", SINCE, None),
+        ("Which runners were faster than 40?", RUNS, None),
+        ("Which buses leave later than 9?", BUSES, None),
         # A bound that is denied, two bounds, and what no figure tells.
         ("Which trains are not faster than 100 km/h?", SPEEDS, None),
         ("Which trains are no slower than 100 km/h?", SPEEDS, None),

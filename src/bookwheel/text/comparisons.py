@@ -28,7 +28,7 @@ from bookwheel.text.numbers import find_dates
 from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.rows import BRACKETS, choose_columns
 
-_YEARS: Final = range(1000, 2101)
+YEARS: Final = range(1000, 2101)
 _NAMES_TIME: Final = re.compile(r"\b(?:time|duration|days|hours|minutes|seconds)\b|时间|用时|时长", re.IGNORECASE)
 _ONE_OF: Final = re.compile(r"\b(?:which|who)\b|哪[个家种款位月条台门项]|谁", re.IGNORECASE)
 _OF_ALL: Final = re.compile(r"\b(?:where|which|who)\b.*\b(?:most|least|\w{2,}est)\b", re.IGNORECASE)
@@ -164,7 +164,7 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
 def find_group(name: str, cells: Sequence[str]) -> FigureGroup:
     """Return what the cells of a column measure: days, lengths of time, or else numbers."""
     values = [value for value in map(measure, cells) if value is not None]
-    if any(map(find_dates, cells)) or all(value in _YEARS for value in values):
+    if any(map(find_dates, cells)) or all(value in YEARS for value in values):
         return FigureGroup.DAY
     is_time = _NAMES_TIME.search(name) or any(TERM.search(cell) or ":" in cell for cell in cells)
     return FigureGroup.TIME if is_time else FigureGroup.NUMBER

@@ -177,6 +177,24 @@ def measure(cell: str, *, ends: bool = False) -> float | None:
     return None if _NAME.match(cell) else read_amount(cell)
 
 
+class Scale(StrEnum):
+    """On what `measure` puts a cell; only values on one scale are compared."""
+
+    DATE = "date"
+    SPAN = "span"
+    """A length of time."""
+    CLOCK = "clock"
+    NUMBER = "number"
+
+
+def find_scale(cell: str) -> Scale:
+    if find_dates(cell):
+        return Scale.DATE
+    if TERM.search(cell):
+        return Scale.SPAN
+    return Scale.CLOCK if ":" in cell and _TIME.search(cell) else Scale.NUMBER
+
+
 def list_units(cells: Iterable[str]) -> set[str]:
     """Return the units of some cells, save those of time: where there are two, their numbers are not compared."""
     written = {found[1].lower() for cell in cells if not TERM.search(cell) and (found := _UNIT.search(cell))}

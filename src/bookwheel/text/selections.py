@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import date
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -25,8 +26,8 @@ from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.cells import split_cells
 from bookwheel.text.comparatives import HAN, find_order, spell_bounds
-from bookwheel.text.comparisons import find_group, find_key, list_measured, read_table
-from bookwheel.text.figures import list_units, measure
+from bookwheel.text.comparisons import YEARS, find_group, find_key, list_measured, read_table
+from bookwheel.text.figures import FigureGroup, Scale, find_scale, list_figures, list_units, measure
 from bookwheel.text.kinds import choose_figures, spell_order
 from bookwheel.text.numbers import find_dates
 from bookwheel.text.ranking import find_stems
@@ -34,7 +35,7 @@ from bookwheel.text.rows import choose_columns
 
 # Without a longest, a question of twenty thousand numerals takes minutes.
 _VALUE: Final = (
-    r"(?P<value>[£$€¥]? ?\d(?:[\d,.]{0,20}\d)?|"
+    rf"(?P<value>(?:(?:{lexicon.MONTH})\.? )?[£$€¥]? ?\d(?:[\d,.]{{0,20}}\d)?|"
     rf"\b(?:{'|'.join(lexicon.SMALL_NUMBERS[2:])})\b|[一二两三四五六七八九十百千]{1, 20})"
 )
 _UNIT: Final = r"(?P<unit> ?[万千百]? ?[^\W\d_]{1,20})"
@@ -55,6 +56,9 @@ _DENIED: Final = re.compile(
 )
 
 _Holds = Callable[[float, float], bool]
+_Measured = tuple[list[float | None], float]
+# Characters that a day in words takes at the most.
+_LONGEST_DAY: Final = 40
 
 
 @cache
@@ -114,21 +118,47 @@ def _select_beyond(question: str, names: Sequence[str], rows: Sequence[Sequence[
     if not bounds:
         return None
     found, holds = bounds[0]
-    rest = question.replace(found[0], " ")
-    bound = measure(found["value"] + (found["unit"] or ""))
-    bound = measure(found["value"]) if bound is None else bound
+    said = _read_value(question, found)
+    rest = question.replace(found[0], " ").replace(said, " ")
     able = list_measured(rows, key)
-    columns = choose_columns(rest, names, able)
-    columns = columns or choose_columns(question, names, able) or _find_unit(found["unit"], rows, able)
+    measured = {at: _compare_cells(names[at], [row[at] for row in rows], found, said) for at in able}
+    like = [at for at in able if measured[at]]
+    columns = choose_columns(rest, names, able, by_kind=False) or choose_columns(rest, names, like)
+    columns = columns or choose_columns(question, names, like) or _find_unit(found["unit"], rows, like)
     # Of two bounds, or of one that is denied, one alone tells nothing.
-    if bound is None or len(columns) != 1 or len(bounds) > 1 or _DENIED.search(rest):
+    compared = measured[columns[0]] if len(columns) == 1 else None
+    if compared is None or len(bounds) > 1 or _DENIED.search(rest):
         return []
     cells = [row[columns[0]] for row in rows]
     if len(list_units([*cells, found[0]])) > 1 or choose_figures((), question) == []:
         return []
     if (holds := holds or _find_side(found, names[columns[0]], cells)) is None:
         return []
-    return [at for at, cell in enumerate(cells) if (value := measure(cell)) is not None and holds(value, bound)]
+    values, bound = compared
+    return [at for at, value in enumerate(values) if value is not None and holds(value, bound)]
+
+
+def _read_value(question: str, found: re.Match[str]) -> str:
+    """Return the value of a bound as it is said: a day and a time of day are more than their first number."""
+    start = found.start("value")
+    day = next((one for one in list_figures(question[start : start + _LONGEST_DAY]) if one.start == 0), None)
+    if day and day.group is FigureGroup.DAY and start + day.end > found.end("value"):
+        return question[start : start + day.end]
+    return found["value"] + (found["unit"] or "")
+
+
+def _compare_cells(name: str, cells: Sequence[str], found: re.Match[str], said: str) -> _Measured | None:
+    """Return the values of a column's cells, and of the bound; None where they cannot be compared."""
+    values, scale = [*map(measure, cells)], find_scale(said)
+    scales = {find_scale(cell) for cell, value in zip(cells, values, strict=True) if value is not None}
+    number = measure(found["value"])
+    bound = measure(said) if scales == {scale} else None
+    if scales == {Scale.DATE} and scale is Scale.NUMBER and number in YEARS:
+        values, bound = [value and float(date.fromordinal(int(value)).year) for value in values], number
+    # The column "Years in post" has no unit in its cells.
+    elif scales == {Scale.NUMBER} and (scale is Scale.NUMBER or find_stems(found["unit"] or "") & find_stems(name)):
+        bound = number if bound is None else bound
+    return None if bound is None else (values, bound)
 
 
 def _find_side(found: re.Match[str], name: str, cells: Sequence[str]) -> _Holds | None:

@@ -52,6 +52,19 @@ async def test_what_the_memory_does_not_know_is_looked_up_in_the_texts(session, 
     assert answer.origin == "texts"
 
 
+async def test_what_neither_proves_is_told_by_the_memory_which_knows_the_correction(make_session, begin):
+    def reply(messages):
+        text = messages[-1].content
+        if "kept of it" in text:
+            return "She signed up early in 1963 and not two years before."
+        return "Ada = 1963" if "Between sections" in text else "Sixty-one it was, by her own account."
+
+    opened = await begin(make_session(reply))
+    await append(opened, "Ada joined in 1961.\nNo, write 1963, says Ada.", source="chat", at="2026-01-01")
+    answer = await ask(opened, "Who joined when, and what else?")
+    assert (answer.origin, "1963" in answer.answer) == ("memory", True)
+
+
 async def test_older_values_are_superseded_and_as_of_goes_back(session, begin):
     opened = await begin(session)
     for day, room in (("01", "12"), ("02", "31"), ("03", "44")):

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from bookwheel.claims import Claim, Fit, Verdict, doubt, mark_seen, sum_up_fits, sum_up_verdicts
+from bookwheel.claims import BORNE_OUT, Claim, Fit, Verdict, doubt, mark_seen, sum_up_fits, sum_up_verdicts
 from bookwheel.errors import InputError
 from bookwheel.flags import GAPS, Flag
 from bookwheel.journal.memory_rows import MemoryVersion
@@ -124,8 +124,7 @@ async def ask(
         if has_notes and answer.status is Status.ANSWERED:
             if not is_first:
                 noted, _ = await _ask_memory(opened, question, version, until)
-            # What hangs together over several texts, notes may say and no few passages: it stays unproved.
-            answer = noted if noted and not noted.newer and says_more(noted.answer, answer.answer) else answer
+            answer = noted if noted and _knows_more(noted, answer) else answer
     if answer is None:
         answer = MemoryAnswer(
             question=question,
@@ -140,6 +139,19 @@ async def ask(
     if is_kept and as_of is None and answer.status is Status.ANSWERED:
         await keep_answer(opened, answer)
     return answer
+
+
+def _knows_more(noted: MemoryAnswer, found: MemoryAnswer) -> bool:
+    """Return whether the answer of the whole memory is to be taken and not that of a few passages.
+
+    What hangs together over several texts, or was put right in a later one, notes may say and no passages. Where it
+    says all of the other and more, or neither is proved and it is borne out as far, it stays unproved.
+    """
+    if noted.newer:
+        return False
+    known, unproved = {*BORNE_OUT, Verdict.PARTLY}, {Verdict.NOT_FOUND, Verdict.PARTLY}
+    is_as_sure = noted.verdict in known or noted.verdict is found.verdict
+    return says_more(noted.answer, found.answer) or (found.verdict in unproved and is_as_sure)
 
 
 def _complete(opened: OpenMemory, answer: MemoryAnswer) -> MemoryAnswer:

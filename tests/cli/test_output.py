@@ -115,7 +115,23 @@ def test_each_sentence_of_an_answer_has_its_verdict(capsys) -> None:
         "  It costs 12 crowns. not found in the document; nowhere in it: 12",
         "  Odo signed it. written by hand at step 3",
         "  Nobody says why. not in the document, the model says",
+        "judged by words alone: with --verdict model, the model judges",
     ]
+
+
+@pytest.mark.parametrize(
+    ("way", "verdict", "is_told"),
+    [
+        ("sequential", Verdict.NOT_FOUND, True),
+        ("edits", Verdict.PARTLY, True),
+        ("sequential", Verdict.QUOTED, False),
+        ("quotes", Verdict.PARTLY, False),
+    ],
+)
+def test_what_words_alone_do_not_prove_a_model_may_judge(way, verdict, is_told, capsys) -> None:
+    claim = Claim(text="It costs 12 crowns.", verdict=verdict)
+    print_answer(replace(READING, way=way, claims=(claim,)), OutputOptions())
+    assert ("--verdict model" in capsys.readouterr().err) is is_told
 
 
 def test_a_reading_from_before_verdicts_shows_its_evidence_and_claims_nothing(capsys) -> None:

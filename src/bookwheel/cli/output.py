@@ -157,6 +157,7 @@ def _print_gaps(reading: Reading, output: OutputOptions) -> None:
 def print_verdict(console: Terminal, reading: Reading) -> None:
     """Print each sentence of the answer with its verdict and the passages that it rests on."""
     from bookwheel.claims import Verdict, choose_sign
+    from bookwheel.plan import VerdictMode
     from bookwheel.views.verdicts import describe_claim, describe_verdict
 
     if reading.verdict is None:
@@ -175,6 +176,10 @@ def print_verdict(console: Terminal, reading: Reading) -> None:
             _print_quote(console, reading.evidence[number])
         if claim.verdict is Verdict.ABSENT and (nearest := _find_nearest(reading)):
             console.print(StyledLine(f"    nearest to it: “{sanitize(nearest)}”", style="italic"))
+    # Who quotes says nothing in other words.
+    is_by_words = reading.plan.verdict == VerdictMode.QUOTES and reading.way != "quotes"
+    if is_by_words and any(claim.verdict in (Verdict.PARTLY, Verdict.NOT_FOUND) for claim in reading.claims):
+        console.print(StyledLine("judged by words alone: with --verdict model, the model judges", style="dim"))
 
 
 def _find_nearest(reading: Reading) -> str:

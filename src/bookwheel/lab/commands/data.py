@@ -3,6 +3,7 @@
 import json
 import sys
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -11,10 +12,28 @@ from bookwheel.cli.commands import CommandGroup
 from bookwheel.cli.options import AsJson, ModelOptions, OutPath, PositiveInt, Text, Texts, define_options
 from bookwheel.errors import InputError
 from bookwheel.lab.commands.options import parse_task_options
-from bookwheel.lab.tasks import SampleSeries
+from bookwheel.lab.tasks import (
+    FilterOutcome,
+    MissingSample,
+    SampleSeries,
+    describe_left_out,
+    filter_samples,
+    list_tasks,
+    load_task,
+    load_tokenizer,
+    make_sample,
+    read_samples,
+    sample_series,
+)
+from bookwheel.lab.tasks.data_dir import read_literals
+from bookwheel.lab.tasks.files import FileWriter, SampleWriter, write_samples
+from bookwheel.lab.tasks.ruler.resources import read_word_lists, write_splitter
 from bookwheel.models.base import Model
+from bookwheel.reading.prompts import Prompts
+from bookwheel.text.sanitize import sanitize
 
 _TOKENS = 8192
+Force = Annotated[bool, Option(about="Replace the file when it is there.")]
 
 
 @define_options()
@@ -44,8 +63,6 @@ class SampleOptions:
 
     def open_series(self, task: str) -> SampleSeries:
         """Return the samples, none of them made yet."""
-        from bookwheel.lab.tasks import load_tokenizer, sample_series
-
         own = {"paragraphs": self.paragraphs, "metric": self.metric}
         options = {**parse_task_options(self.options), **{name: one for name, one in own.items() if one is not None}}
         if self.tokens is not None and "paragraphs" in options:
@@ -65,8 +82,6 @@ class SampleOptions:
 
     def describe_left_out(self, task: str) -> list[str]:
         """Return a sentence for each kind of question that the task's file has and the samples do not."""
-        from bookwheel.lab.tasks import describe_left_out, load_task
-
         return describe_left_out(task, self.lang or load_task(task).languages[0], self.split, self.data)
 
 
@@ -75,12 +90,9 @@ def make(
     *,
     out: Annotated[OutPath, Option(about="The file to write.")],
     options: SampleOptions | None = None,
-    force: Annotated[bool, Option(about="Replace the file when it is there.")] = False,
+    force: Force = False,
 ) -> int:
     """Make samples of a task as JSON Lines."""
-    from bookwheel.lab.tasks import MissingSample, make_sample
-    from bookwheel.lab.tasks.files import SampleWriter
-
     wanted = options or SampleOptions()
     series = wanted.open_series(task)
     lengths: list[int] = []
@@ -111,8 +123,6 @@ def make(
 
 def tasks() -> int:
     """List the tasks with their languages."""
-    from bookwheel.lab.tasks import list_tasks, load_task
-
     names = list_tasks()
     width = max(map(len, names))
     for name in names:
@@ -134,7 +144,7 @@ async def filter_file(
         PositiveInt, Option(about="How often each question is asked; one right answer drops the sample.")
     ] = 2,
     models: ModelOptions = ModelOptions(),
-    force: Annotated[bool, Option(about="Replace the file when it is there.")] = False,
+    force: Force = False,
 ) -> int:
     """Drop the samples that the model answers without their documents, and print how many and why."""
     concurrency = models.connection.concurrency
@@ -148,8 +158,6 @@ async def filter_samples_file(
     source: Path, *, out: Path, model: Model, tries: int = 2, concurrency: int = 8, force: bool = False
 ) -> int:
     """Filter a file of samples with an open model."""
-    from bookwheel.lab.tasks import FilterOutcome, filter_samples, read_samples
-    from bookwheel.lab.tasks.files import SampleWriter
     from bookwheel.models.patience import Patience, PatientModel
 
     counts: Counter[FilterOutcome] = Counter()
@@ -181,12 +189,9 @@ def show_coverage(
     as_json: Annotated[AsJson, Option(about="Print one JSON object.")] = False,
 ) -> int:
     """Say for each task how much of its evidence BM25 finds, and what the best constant answer earns."""
-    from dataclasses import asdict
-
     from bookwheel.cli.output import print_line
     from bookwheel.lab.evaluation.coverage import measure_coverage
     from bookwheel.lab.evaluation.sections import format_length
-    from bookwheel.lab.tasks import load_tokenizer, read_samples
 
     if not sources:
         raise InputError("name one or more files of samples")
@@ -216,30 +221,22 @@ def write_prompts(
     checkout: Annotated[Path, Option(about="The folder of a checkout of MemAgent.")],
     *,
     out: Annotated[OutPath, Option(about="The prompt set to write.")],
-    force: Annotated[bool, Option(about="Replace the file when it is there.")] = False,
+    force: Force = False,
 ) -> int:
     """Write the prompts that MemAgent's checkpoints were trained on, for --prompts.
 
     They are read from its scripts as data; nothing of the checkout runs.
     """
-    from bookwheel.reading.prompts import Prompts
-
-    if out.exists() and not force:
-        raise InputError(f"{out} is there already; choose another --out or replace it with --force")
     text = convert_prompts(checkout)
     Prompts.from_toml(text, out.name)
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{out} cannot be written: {error}") from error
+    with FileWriter(out, force=force) as file:
+        file.write(text)
     print(f"bookwheel ask FILE QUESTION --prompts {out}")
     return 0
 
 
 def convert_prompts(checkout: Path) -> str:
     """Return the prompt set as TOML; InputError where the checkout has no such templates."""
-    from bookwheel.lab.tasks.data_dir import read_literals
-
     update = read_literals(checkout / _UPDATE)
     try:
         memory, answer = (_rename_places(update[name][0]) for name in ("TEMPLATE", "TEMPLATE_FINAL"))
@@ -272,27 +269,18 @@ def _print_skipped(skipped: Counter[str]) -> None:
 
 
 def _print_note(text: str) -> None:
-    from bookwheel.text.sanitize import sanitize
-
     print(sanitize(text), file=sys.stderr)
 
 
 def write_words(
     *,
     out: Annotated[OutPath, Option(about="The file to write, wordlists/wonderwords_lists.json of a data folder.")],
-    force: Annotated[bool, Option(about="Replace the file.")] = False,
+    force: Force = False,
 ) -> int:
     """Write the words that RULER draws its keys and common words from: the lists of the package wonderwords."""
-    from bookwheel.lab.tasks.ruler.resources import read_word_lists
-
-    if out.exists() and not force:
-        raise InputError(f"{out} is there already; choose another --out or replace it with --force")
     lists = read_word_lists()
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(lists, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{out} cannot be written: {error}") from error
+    with FileWriter(out, force=force) as file:
+        file.write(json.dumps(lists, ensure_ascii=False, indent=1) + "\n")
     print(f"{sum(map(len, lists.values()))} words in {out}")
     return 0
 
@@ -301,8 +289,6 @@ def put_splitter(
     *, out: Annotated[Path, Option(about="The folder to put it into, nltk_data of a data folder.")]
 ) -> int:
     """Put the sentence splitter there by which RULER splits its essays: nltk's punkt."""
-    from bookwheel.lab.tasks.ruler.resources import write_splitter
-
     print(f"nltk's punkt, from {write_splitter(out)}, in {out}")
     return 0
 
@@ -316,11 +302,9 @@ def write_nolima(
         Text, Option(about="The set in needlesets, such as needle_set_hard.json; those with distractors are not made.")
     ] = "needle_set.json",
     tokenizer: Annotated[Text, Option(about="The path of the model's tokenizer.json.")],
-    force: Annotated[bool, Option(about="Replace the file when it is there.")] = False,
+    force: Force = False,
 ) -> int:
     """Write NoLiMa's samples of one length: every needle at 26 depths of every book."""
-    from bookwheel.lab.tasks import load_tokenizer
-    from bookwheel.lab.tasks.files import write_samples
     from bookwheel.lab.tasks.nolima import make_nolima
 
     count = write_samples(make_nolima(folder, tokens, load_tokenizer(tokenizer), needles), out, force=force)

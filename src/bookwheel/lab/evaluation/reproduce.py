@@ -22,6 +22,7 @@ from bookwheel.errors import InputError
 from bookwheel.lab.evaluation.report import Cell, build_report
 from bookwheel.lab.evaluation.results import Results
 from bookwheel.lab.evaluation.sections import ReportTable, format_length
+from bookwheel.lab.tasks.data_dir import read_text
 
 _COMMAND: Final = re.compile(r"^\s*\$?\s*(bookwheel eval [^\n]*)$")
 _COLUMNS: Final = ("model", "way", "task", "length", "score", "95 % interval")
@@ -50,10 +51,7 @@ class PublishedRun:
 
 def read_page(path: Path) -> list[PublishedRun]:
     """Return the commands of a page with their tables; InputError where it has none."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+    lines = read_text(path).splitlines()
     runs: list[PublishedRun] = []
     words: tuple[str, ...] = ()
     at = 0

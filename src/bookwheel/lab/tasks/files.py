@@ -32,58 +32,63 @@ from bookwheel.lab.tasks.published import PublishedSpecs
 from bookwheel.schema import parse
 
 
-class SampleWriter:
-    """A file of samples that takes its name when all are written; after an error nothing of it is left."""
+class FileWriter:
+    """A file that takes its name when all of it is written; after an error nothing of it is left."""
 
     def __init__(self, path: Path, *, force: bool = False) -> None:
         if path.exists() and not force:
             raise InputError(f"{path} is there already; choose another --out or replace it with --force")
-        self.path = path
-        self.written = 0
+        self._path = path
         self._unfinished = path.with_name(f"{path.name}.unfinished")
-        try:
+        with self._name_fault():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._unfinished.open("w", encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise InputError(f"{path} cannot be written: {error}") from error
 
-    def add(self, sample: Sample) -> None:
-        """Write one more line."""
-        self._write(to_line(sample))
-        self.written += 1
-
-    def add_missing(self, sample: MissingSample) -> None:
-        """Write why a sample could not be made."""
-        record = {MISSING: sample.reason, "id": sample.id, "task": sample.task, "length": sample.length}
-        self._write(json.dumps(record, ensure_ascii=False) + "\n")
-
-    def _write(self, line: str) -> None:
-        try:
-            self._file.write(line)
-        except OSError as error:
-            raise InputError(f"{self.path} cannot be written: {error}") from error
+    def write(self, text: str) -> None:
+        with self._name_fault():
+            self._file.write(text)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         try:
-            # What a full disk refuses may show only here.
-            self._file.close()
-            if kind is None:
-                self._unfinished.replace(self.path)
-        except OSError as error:
-            raise InputError(f"{self.path} cannot be written: {error}") from error
+            with self._name_fault():
+                # What a full disk refuses may show only here.
+                self._file.close()
+                if kind is None:
+                    self._unfinished.replace(self._path)
         finally:
             self._unfinished.unlink(missing_ok=True)
+
+    @contextmanager
+    def _name_fault(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InputError(f"{self._path} cannot be written: {error}") from error
+
+
+class SampleWriter(FileWriter):
+    """A new file of samples, a line each."""
+
+    def add(self, sample: Sample) -> None:
+        self.write(to_line(sample))
+
+    def add_missing(self, sample: MissingSample) -> None:
+        """Write why a sample could not be made."""
+        record = {MISSING: sample.reason, "id": sample.id, "task": sample.task, "length": sample.length}
+        self.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
 def write_samples(samples: Iterable[Sample], path: Path, *, force: bool = False) -> int:
     """Write the samples one at a time and return their number."""
+    number = 0
     with SampleWriter(path, force=force) as writing:
         for sample in samples:
             writing.add(sample)
-    return writing.written
+            number += 1
+    return number
 
 
 def read_samples(path: Path, pool: Path | None = None, skipped: Counter[str] | None = None) -> Iterator[Sample]:

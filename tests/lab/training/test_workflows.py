@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.lab.tasks.base import Sample, SampleDocument
-from bookwheel.lab.training.workflows import calculator, compute, final_answer, reading, single
+from bookwheel.lab.training.workflows import calculator, compute, reading, single
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 
@@ -105,6 +105,7 @@ def test_division_by_zero_is_told():
     assert compute("1 / (2 - 2)") == "division by zero"
 
 
-def test_the_last_box_is_the_answer():
-    assert final_answer(r"\boxed{1} then \boxed{ 2 }") == "2"
-    assert final_answer(" plain ") == "plain"
+@pytest.mark.parametrize(("said", "answer"), [(r"\boxed{1} then \boxed{ 2 }", "2"), (" plain ", "plain")])
+def test_the_last_box_is_the_answer(said, answer):
+    episode = asyncio.run(single(Plan())(ScriptedModel(lambda messages: said), sample()))
+    assert episode.answer == answer

@@ -20,7 +20,7 @@ from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan
-from bookwheel.reading.loop import Way, answer, read
+from bookwheel.reading.loop import Way, answer, conclude, converse, read
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.types import Answer, Conversation, Message, Step
@@ -82,12 +82,8 @@ def single(plan: Plan) -> Workflow:
 
     async def run(model: Model, sample: Sample) -> Episode:
         messages = (Message(role="user", content=sample.question),)
-        reply = await model.reply(messages, limit=plan.answer_tokens, sampling=plan.sampling)
-        return Episode(
-            conversations=(Conversation(messages=messages, reply=reply),),
-            answer=final_answer(reply.text),
-            limits=(plan.answer_tokens,),
-        )
+        said = await converse(messages, model, plan.answer_tokens, plan.sampling)
+        return Episode(conversations=(said,), answer=conclude(said).text, limits=(plan.answer_tokens,))
 
     return run
 
@@ -106,27 +102,23 @@ def calculator(plan: Plan, *, turns: int = 6) -> Workflow:
         messages: tuple[Message, ...] = (Message(role="user", content=f"{sample.question}\n{_RULES}".strip()),)
         conversations: list[Conversation] = []
         for _ in range(turns):
-            reply = await model.reply(messages, limit=plan.answer_tokens, sampling=plan.sampling)
-            conversations.append(Conversation(messages=messages, reply=reply))
-            call = _CALL.search(reply.text)
+            conversations.append(await converse(messages, model, plan.answer_tokens, plan.sampling))
+            text = conversations[-1].reply.text
+            call = _CALL.search(text)
             if call is None:
                 break
-            message = Message(role="assistant", content=reply.text)
+            message = Message(role="assistant", content=text)
             messages = (*messages, message, Message(role="user", content=compute(call[1])))
         return Episode(
             conversations=tuple(conversations),
-            answer=final_answer(conversations[-1].reply.text),
+            answer=conclude(conversations[-1]).text,
             limits=(plan.answer_tokens,) * len(conversations),
         )
 
     return run
 
 
-_BOX: Final = re.compile(r"\\boxed\s*\{([^{}]*)\}")
-
-
 def build_workflow(config: TrainConfig) -> Workflow:
-    """Return the workflow that the settings name."""
     match config.workflow:
         case "reading":
             return reading(config.plan, load_way(config.way), config.brief)
@@ -136,12 +128,6 @@ def build_workflow(config: TrainConfig) -> Workflow:
             return calculator(config.plan)
         case _:
             raise ConfigError(f"no workflow {config.workflow!r}; there are: reading, calculator, single")
-
-
-def final_answer(text: str) -> str:
-    r"""Return the text in the last \boxed{}, or else the whole text."""
-    boxes = _BOX.findall(text)
-    return str(boxes[-1]).strip() if boxes else text.strip()
 
 
 _OPERATIONS: Final[Mapping[type, Callable[..., Any]]] = {

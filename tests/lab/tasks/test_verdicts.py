@@ -1,6 +1,6 @@
 """The labelled answers are whole, in parts that share no snippet, and any model can be asked them."""
 
-from bookwheel.lab.evaluation.verdict_calibration import choose_answers, make_verdict_calibration
+from bookwheel.lab.evaluation.calibration import choose_answers, make_verdict_calibration
 from bookwheel.lab.scoring import score_answer
 from bookwheel.lab.tasks import make_samples
 from bookwheel.lab.tasks.verdicts import PARTS, load_answers

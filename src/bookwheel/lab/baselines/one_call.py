@@ -16,6 +16,7 @@ import asyncio
 from bisect import bisect_left
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -99,24 +100,15 @@ async def bm25(
 
 
 async def dense(
-    document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
+    document: Document,
+    question: str,
+    model: Model,
+    plan: Plan,
+    done: Sequence[Step] = (),
+    *,
+    is_hybrid: bool = False,
 ) -> AsyncGenerator[Step | Answer]:
-    """Answer from the passages that are nearest to the question."""
-    async for event in _retrieve(document, question, model, plan, done, is_hybrid=False):
-        yield event
-
-
-async def hybrid(
-    document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
-) -> AsyncGenerator[Step | Answer]:
-    """Answer from the passages that are best by embeddings and BM25 together."""
-    async for event in _retrieve(document, question, model, plan, done, is_hybrid=True):
-        yield event
-
-
-async def _retrieve(
-    document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step], *, is_hybrid: bool
-) -> AsyncGenerator[Step | Answer]:
+    """Answer from the passages that are nearest to the question, by embeddings or by these and BM25 together."""
     limit = text_budget(question, model, plan, "passages", plan.answer_tokens)
     size = _find_piece_tokens(question, model, plan)
     pieces = await asyncio.to_thread(lambda: list(split(document, model.tokenizer, size)))
@@ -231,4 +223,4 @@ CLOSED_BOOK = WaySpec(run=closed_book, list_calls=_count_one_call("closed-book",
 MIDDLE_CUT = WaySpec(run=middle_cut, list_calls=_count_one_call("whole"), check=check_question)
 BM25 = WaySpec(run=bm25, list_calls=_count_one_call("passages"), check=check_question)
 DENSE = WaySpec(run=dense, embeds=lambda _plan: True, list_calls=_list_embedding_calls, check=check_question)
-HYBRID = replace(DENSE, run=hybrid)
+HYBRID = replace(DENSE, run=partial(dense, is_hybrid=True))

@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from bookwheel.bounds import Gt, Le
 from bookwheel.cli.options import AsJson, ModelOptions, PlanOptions, PositiveInt, define_options
-from bookwheel.companions import Calibration, VerdictCalibration
-from bookwheel.lab.evaluation.calibration import ScoredChunk
-from bookwheel.lab.tasks import Sample
+from bookwheel.companions import Calibration, VerdictCalibration, store_calibration
+from bookwheel.lab.evaluation.calibration import (
+    ScoredChunk,
+    choose_answers,
+    find_threshold,
+    list_scorers,
+    make_calibration,
+    make_verdict_calibration,
+    score_answers,
+    score_samples,
+)
+from bookwheel.lab.tasks import Sample, make_samples
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan
 
@@ -63,7 +72,6 @@ async def calibrate(
     "yes", and by how much a chunk makes the question likelier. The better of both is kept for the model's name.
     """
     from bookwheel.cli.output import stderr
-    from bookwheel.lab.evaluation.calibration import list_scorers, make_calibration, score_samples
 
     async with models.open_session() as session:
         model, chosen = session.model, session.build_plan(plan.given)
@@ -89,7 +97,6 @@ def _keep(
 ) -> int:
     """Store what was measured, and print it."""
     from bookwheel.cli.output import print_line
-    from bookwheel.companions import store_calibration
 
     path = None if wanted.dry else store_calibration(made)
     if wanted.as_json:
@@ -102,7 +109,6 @@ def _keep(
 
 async def _calibrate_verdict(wanted: CalibrationOptions, model: Model, plan: Plan) -> int:
     from bookwheel.cli.output import stderr
-    from bookwheel.lab.evaluation.verdict_calibration import choose_answers, make_verdict_calibration, score_answers
 
     answers = choose_answers(None)
     with stderr().open_rich().status("") as status:
@@ -127,8 +133,6 @@ def _make_watch(status: Status, title: str, things: str = "chunks") -> Callable[
 
 
 def _make_samples(wanted: CalibrationOptions, model: Model, plan: Plan) -> list[Sample]:
-    from bookwheel.lab.tasks import make_samples
-
     tokens = _CHUNKS * plan.chunk_tokens
     return [
         sample
@@ -160,7 +164,6 @@ def _count_by_task(best: Calibration, rows: Sequence[ScoredChunk]) -> dict[str, 
 
 
 def _describe(best: Calibration, rows: Sequence[ScoredChunk], measured: Sequence[Calibration]) -> list[str]:
-    from bookwheel.lab.evaluation.calibration import find_threshold
     from bookwheel.lab.evaluation.statistics import wilson_interval
 
     scores, labels = [row.score for row in rows], [row.matters for row in rows]

@@ -10,14 +10,17 @@ from itertools import pairwise
 from pathlib import Path
 
 from bookwheel.cli.options import OutPath, Text
+from bookwheel.companions import accompany
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
 from bookwheel.lab.commands.options import EvalOptions, merge_settings
-from bookwheel.lab.evaluation.report import Contrast
+from bookwheel.lab.evaluation.records import SampleOutcome
+from bookwheel.lab.evaluation.report import Contrast, build_report, compare_results, contrasts_to_json, report_to_json
 from bookwheel.lab.evaluation.results import Results
-from bookwheel.lab.evaluation.run import EvaluationProgress
+from bookwheel.lab.evaluation.run import EvaluationProgress, RunOptions
 from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
 from bookwheel.models.base import Model
+from bookwheel.models.registry import open_model
 from bookwheel.types import Status
 
 
@@ -82,12 +85,7 @@ def evaluate(
 
 
 async def _run_evaluation(evaluation: Evaluation, folder: Path, options: EvalOptions, *, retry_failed: bool) -> Results:
-    from bookwheel.companions import accompany
-    from bookwheel.journal import Journal
-    from bookwheel.lab.evaluation.records import SampleOutcome
-    from bookwheel.lab.evaluation.run import RunOptions
     from bookwheel.lab.evaluation.run import evaluate as measure
-    from bookwheel.models.registry import open_model
 
     async def open_spec(spec: ModelSpec) -> Model:
         model = await open_model(
@@ -123,11 +121,10 @@ def _quote_command(words: Sequence[str]) -> str:
 def _show_progress(*, quiet: bool) -> Iterator[Callable[[EvaluationProgress], None]]:
     """Show a bar with the time left. Without a terminal, print a line for every twentieth of the work."""
     from bookwheel.cli.output import stderr
-    from bookwheel.lab.evaluation.run import ignore_progress
 
     console = stderr()
     if quiet:
-        yield ignore_progress
+        yield lambda _progress: None
     elif console.is_terminal:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as Bars
@@ -156,8 +153,6 @@ def _format_time_left(progress: EvaluationProgress) -> str:
 
 
 def _load_results(path: Path) -> Results:
-    from bookwheel.lab.evaluation.results import Results
-
     return Results.load(path / "results.jsonl" if path.is_dir() else path)
 
 
@@ -165,7 +160,6 @@ def _print_report(results: Results, path: Path, options: EvalOptions, *, also_of
     """Write the report and print the scores."""
     from bookwheel.cli.output import print_line, stderr
     from bookwheel.lab.evaluation.layout import build_sections, write_report
-    from bookwheel.lab.evaluation.report import build_report, report_to_json
     from bookwheel.lab.evaluation.sections import to_markdown
 
     if not results.records:
@@ -200,8 +194,6 @@ def _choose_exit_code(results: Results, *, allow_failures: bool) -> int:
 @contextmanager
 def _open_journal(path: Path) -> Iterator[Journal | None]:
     """Open the journal of an evaluation to read from; None where there is none any more."""
-    from bookwheel.journal import Journal
-
     if not path.exists():
         yield None
         return
@@ -229,7 +221,6 @@ def _reproduce(page: Path, folder: Path, options: EvalOptions) -> int:
 def _compare(first: Path, second: Path, *, as_json: bool) -> int:
     from bookwheel.cli.output import print_line
     from bookwheel.lab.evaluation.layout import build_comparison
-    from bookwheel.lab.evaluation.report import compare_results, contrasts_to_json
     from bookwheel.lab.evaluation.sections import to_markdown
 
     names = (str(first), str(second))

@@ -1,9 +1,11 @@
-"""Measure what a model's judgements of chunks are worth, on samples whose evidence is known.
+"""Measure what a model's judgements are worth: of chunks, on samples whose evidence is known, and of answers.
 
 A chunk matters when it holds some of the evidence of its sample. Judgements see the memory that a perfect reader would
-have by then, so what is measured is the judgement and not the writing.
+have by then, so what is measured is the judgement and not the writing. Answers are the labelled ones of the task
+`verdict`.
 
-    threshold(recall r) = the highest score that at least r of the chunks that matter reach
+    threshold(recall r)    = the highest score that at least r of the chunks that matter reach
+    threshold(precision p) = the lowest score at which at least p of the answers that reach it are supported
 """
 
 import asyncio
@@ -12,16 +14,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import floor
 
-from bookwheel.companions import Calibration
+from bookwheel.companions import Calibration, VerdictCalibration
+from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.base import Sample
 from bookwheel.lab.tasks.memories import ideal_memories
+from bookwheel.lab.tasks.verdicts import LabelledAnswer, load_answers
 from bookwheel.models.base import Ability, Model, find_abilities, require_ability
 from bookwheel.plan import Plan, Scorer
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.verdicts import ModelJudge, show_passages
 from bookwheel.reading.ways.gates import HalvingScorer
 from bookwheel.text.chunks import split
 from bookwheel.types import Memory
+from bookwheel.verdict.judge import examine
+from bookwheel.verdict.sources import PlacedParts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +111,6 @@ def measure_auc(scores: Sequence[float], labels: Sequence[bool]) -> float:
 def make_calibration(
     model: str, scorer: Scorer, scores: Sequence[float], labels: Sequence[bool], *, recall: float, command: str
 ) -> Calibration:
-    """Return the calibration that these scores give."""
     threshold = find_threshold(scores, labels, recall)
     return Calibration(
         model=model,
@@ -115,5 +121,71 @@ def make_calibration(
         auc=measure_auc(scores, labels),
         chunks=len(scores),
         positives=sum(labels),
+        command=command,
+    )
+
+
+async def score_answers(
+    model: Model,
+    plan: Plan,
+    answers: Sequence[LabelledAnswer],
+    *,
+    at_once: int = 8,
+    watch: Callable[[int], None] = lambda _count: None,
+) -> list[float | None]:
+    """Return how sure the model is of each answer: as sure as of its least sentence; None where it did not say."""
+    places, scored = asyncio.Semaphore(at_once), 0
+
+    async def score(one: LabelledAnswer) -> float | None:
+        nonlocal scored
+        judge = ModelJudge(model=model, prompts=prompts_for(plan, one.question))
+        document = TextDocument(one.snippet)
+        findings = await asyncio.to_thread(examine, one.answer, one.question, PlacedParts(document))
+        async with places:
+            judged = [
+                1.0
+                if finding.copy
+                else await judge.ask_support(finding, one.question, show_passages(finding, document))
+                for finding in findings
+            ]
+        scored += 1
+        watch(scored)
+        known = [value for value in judged if value is not None]
+        return min(known) if known and len(known) == len(judged) else None
+
+    return list(await asyncio.gather(*map(score, answers)))
+
+
+def choose_answers(most: int | None) -> list[LabelledAnswer]:
+    """Return the answers to calibrate on: those of the part `sealed` stay for a last measurement."""
+    return [one for one in load_answers() if one.part != "sealed"][:most]
+
+
+def make_verdict_calibration(
+    model: str, scores: Sequence[float | None], answers: Sequence[LabelledAnswer], *, precision: float, command: str
+) -> VerdictCalibration:
+    ranked = sorted(
+        ((score, one.label == "supported") for score, one in zip(scores, answers, strict=True) if score is not None),
+        key=lambda pair: -pair[0],
+    )
+    best, right = None, 0
+    for count, (score, is_right) in enumerate(ranked, start=1):
+        right += is_right
+        # Answers of one score pass together.
+        is_last = count == len(ranked) or ranked[count][0] < score
+        if is_last and right >= precision * count:
+            best = (score, right / count, right)
+    total = sum(is_right for _, is_right in ranked)
+    if best is None:
+        raise InputError(
+            f"no threshold of {model} has a precision of {precision}: it is no judge; keep --verdict quotes"
+        )
+    return VerdictCalibration(
+        model=model,
+        threshold=best[0],
+        precision=best[1],
+        recall=best[2] / total,
+        auc=measure_auc([score for score, _ in ranked], [is_right for _, is_right in ranked]),
+        answers=len(ranked),
         command=command,
     )

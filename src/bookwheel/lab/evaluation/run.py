@@ -38,6 +38,7 @@ from bookwheel.lab.evaluation.work import (
     OpenModel,
     SampleJob,
     SampleSource,
+    count_done,
     iterate_jobs,
     list_batches,
     match_models,
@@ -76,7 +77,6 @@ class TimeLeft:
         self._seconds: dict[int, list[float]] = {}
 
     def add(self, length: int, seconds: float) -> None:
-        """Take the seconds of a sample that is done."""
         self._left[length] -= 1
         self._seconds.setdefault(length, []).append(seconds)
 
@@ -96,10 +96,6 @@ class TimeLeft:
         )
 
 
-def ignore_progress(_progress: EvaluationProgress) -> None:
-    """Do nothing with the progress."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """Options that change no score."""
@@ -108,7 +104,7 @@ class RunOptions:
     """The command line, for the report."""
     journal: Journal | None = None
     """Keeps every step, so that a killed reading continues in the middle of its document."""
-    on_progress: Callable[[EvaluationProgress], None] = ignore_progress
+    on_progress: Callable[[EvaluationProgress], None] = lambda _progress: None
     rerun: frozenset[SampleOutcome] = frozenset()
     """Outcomes of earlier runs to replace, such as FAILED."""
 
@@ -199,11 +195,9 @@ class _EvaluationWork:
             for batch in batches
             for candidate, way in match_models(batch, candidates)
         }
-        finished = Counter(
-            (task, length, way, label) for task, length, _, _, way, label, repeat in done if repeat < repeats
-        )
         size = {cell: batch.count * repeats for cell, batch in cells.items()}
-        finished = Counter({cell: min(count, size[cell]) for cell, count in finished.items() if cell in cells})
+        known = count_done(done, repeats)
+        finished = Counter({cell: min(known[cell], size[cell]) for cell in cells})
         self._total = sum(size.values())
         self._done = finished.total()
         self._failed = 0

@@ -202,7 +202,7 @@ def iterate_jobs(
 
     `done` has the content behind each result. A sample whose content is another by now is read again.
     """
-    have = Counter((task, length, way, label) for task, length, _, _, way, label, repeat in done if repeat < repeats)
+    have = count_done(done, repeats)
     for batch in batches:
         pairs = match_models(batch, candidates)
         is_full = all(have[batch.task, batch.length, way, one.label] >= batch.count * repeats for one, way in pairs)
@@ -233,6 +233,11 @@ def iterate_jobs(
                 break
 
 
+def count_done(done: Iterable[RecordKey], repeats: int) -> Counter[tuple[str, int, str, str]]:
+    """Return how many results there are by task, length, way and model."""
+    return Counter((task, length, way, label) for task, length, _, _, way, label, repeat in done if repeat < repeats)
+
+
 def match_models(batch: Batch, candidates: Sequence[ModelUnderTest]) -> list[tuple[ModelUnderTest, str]]:
     """Return the models that read a batch, each with the ways it reads it in."""
     readers = [one for one in candidates if not one.lengths or batch.length in one.lengths]
@@ -250,7 +255,6 @@ def _iterate_samples(
 
 
 def _read_file_batches(path: Path, read: ReadEntries) -> list[Batch]:
-    """Return the batches of a file of samples, one for each task and length."""
     counted: Counter[tuple[str, int]] = Counter()
     seen: set[tuple[str, int, str]] = set()
     for sample in read(path):

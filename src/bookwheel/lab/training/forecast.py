@@ -120,10 +120,9 @@ def read_shape(policy: PolicySettings) -> ModelShape:
     )
 
 
-def forecast(config: TrainConfig, shape: ModelShape, machines: ClusterSettings, document: int = 0) -> Forecast:
-    """Return what a run of these settings takes; `document` is the length of a document in place of the task's."""
+def forecast(config: TrainConfig, shape: ModelShape, machines: ClusterSettings) -> Forecast:
     plan, policy, n = config.plan, config.policy, shape.weights
-    updates = ceil((document or config.task.tokens) / plan.chunk_tokens)
+    updates = ceil(config.task.tokens / plan.chunk_tokens)
     readings = config.samples * config.group_size
     notes = plan.question_tokens + plan.memory_tokens + _TEMPLATE
     prompt = readings * (updates * (notes + plan.chunk_tokens) + notes)

@@ -23,14 +23,13 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self
 
 from bookwheel.documents.cancellation import check_cancelled
 from bookwheel.errors import NotStored, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import BinaryIO
 
     from pathspec import GitIgnoreSpec
 

@@ -10,13 +10,12 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import InputError
-from bookwheel.models.base import ModelWrapper, find_wrapper
+from bookwheel.models.base import Embeddings, Model, ModelWrapper, find_wrapper
 from bookwheel.models.registry import open_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.models.base import Embeddings, Model
     from bookwheel.models.embeddings import ServerEmbedder
     from bookwheel.plan import GatePlan, Plan
 

@@ -13,7 +13,7 @@ from math import exp, fsum
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from bookwheel.errors import InputError, MissingAbility
-from bookwheel.types import Usage
+from bookwheel.types import Message, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from bookwheel.models.copying import CopiedSpan
     from bookwheel.plan import Plan, Sampling
     from bookwheel.text.tokens import Tokenizer
-    from bookwheel.types import Message, Reply
 
 REPLY_WATCHER: Final[ContextVar[Callable[[str], None] | None]] = ContextVar("reply_watcher", default=None)
 """Called with the text of a reply so far, by a model that can stream it. Every call made below inherits it."""

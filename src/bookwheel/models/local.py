@@ -51,7 +51,7 @@ from bookwheel.models.proof import prove_weights
 from bookwheel.models.weights import ensure_weights, hash_file
 from bookwheel.plan import Plan, Sampling
 from bookwheel.preset import load_preset_plan
-from bookwheel.text.tokens import replace_surrogates
+from bookwheel.text.tokens import FastTokenizer, replace_surrogates
 from bookwheel.types import Message, Reply, TokenRecord, Usage
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 
     from bookwheel.models.forward import ForwardScorer
     from bookwheel.models.weights import DownloadProgress
-    from bookwheel.text.tokens import FastTokenizer
 
 READER: Final = Path(__file__).with_name("reader.gguf")
 """The adapter of our own weights: `bookwheel train reader` made it (docs/reader.md)."""

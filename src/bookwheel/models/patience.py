@@ -21,17 +21,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from bookwheel.errors import BookwheelError, BrokenModel, EmptyReply, ModelError
-from bookwheel.models.base import ModelWrapper
-from bookwheel.types import Finish, Reply, Usage
+from bookwheel.models.base import Ability, Embeddings, Judgement, Likelihood, Model, ModelWrapper
+from bookwheel.types import Finish, Message, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from tenacity import RetryCallState
 
-    from bookwheel.models.base import Ability, Embeddings, Judgement, Likelihood, Model
     from bookwheel.plan import Sampling
-    from bookwheel.types import Message
 
     Sleep = Callable[[float], Awaitable[None]]
 

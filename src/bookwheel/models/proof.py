@@ -19,6 +19,7 @@ from typing import Final
 from bookwheel.environment import Environment
 from bookwheel.errors import MissingExtra, NoWeights
 from bookwheel.models.weights import SMOLLM2
+from bookwheel.plan import Sampling
 
 _HEADER: Final = 1 << 20
 # Blocks of the rest that are hashed too: whole files of many gigabytes would take longer than the proof.
@@ -80,7 +81,6 @@ def _fingerprint(*paths: Path | None) -> str:
 
 async def _load_once(weights: Path, adapter: Path | None) -> None:
     from bookwheel.models.engine import Engine
-    from bookwheel.plan import Sampling
 
     engine = Engine.start(weights, threads=1, slots=1, window=_WINDOW, adapter=adapter)
     await engine.complete(engine.tokenize("a", first=True), limit=1, sampling=Sampling())

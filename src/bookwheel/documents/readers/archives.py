@@ -7,23 +7,19 @@ by itself, and deleted; whatever is not read is named.
 from __future__ import annotations
 
 import stat
+import zipfile
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.documents.damage import explain_damage, open_package
 from bookwheel.documents.readers.containers import read_inside
-from bookwheel.documents.sources import spool, to_printable
+from bookwheel.documents.sources import SourceFile, SourceWarnings, spool, to_printable
 from bookwheel.errors import SourceError
-
-if TYPE_CHECKING:
-    import zipfile
-    from collections.abc import Iterator
-
-    from bookwheel.documents.sources import SourceFile, SourceWarnings
-    from bookwheel.types import Part
+from bookwheel.types import Part
 
 _MOST_FILES: Final = 2000
 _MOST_LEVELS: Final = 8

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import zipfile
+from collections.abc import Iterator
+from typing import Any, Final
 
 from bookwheel.documents.damage import LateModule
 from bookwheel.documents.readers.html import parse_xml
-
-if TYPE_CHECKING:
-    import zipfile
-    from collections.abc import Iterator
-
-    from bookwheel.documents.sources import SourceWarnings
+from bookwheel.documents.sources import SourceWarnings
 
 etree: Final[Any] = LateModule("lxml.etree")
 

@@ -24,6 +24,8 @@ from bookwheel.configuration import Connection
 from bookwheel.errors import InputError
 from bookwheel.lab.evaluation.settings import AS_PUBLISHED, Evaluation, ModelSpec
 from bookwheel.models.registry import is_built_in
+from bookwheel.plan import merge_tables, nest_settings
+from bookwheel.preset import load_preset_plan
 from bookwheel.schema import list_fields
 
 # Settings of an evaluation that are one option each.
@@ -134,9 +136,6 @@ def _apply_connection(spec: ModelSpec, options: EvalModelOptions) -> ModelSpec:
 
 def _merge_plan(options: EvalOptions, plan: dict[str, Any]) -> dict[str, Any]:
     """Return the plan of the settings with the flags on top. A preset is the base of both."""
-    from bookwheel.plan import merge_tables, nest_settings
-    from bookwheel.preset import load_preset_plan
-
     preset = options.plan.preset
     base: dict[str, Any] = {**load_preset_plan(preset).to_json(), **plan} if preset else plan
     # The language is that of the samples.

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from bookwheel.cli.arguments import Option
 from bookwheel.cli.ask import find_reading_name
-from bookwheel.cli.options import Count, OutPath
+from bookwheel.cli.options import Count, OutPath, OutputOptions
 from bookwheel.errors import InputError
 
 
@@ -21,7 +21,6 @@ def share(
 ) -> int:
     """Write runs as one HTML file: tables, plots, samples, curves and readings; or one reading with its timeline."""
     from bookwheel.cli.history import show
-    from bookwheel.cli.options import OutputOptions
     from bookwheel.cli.output import print_note
     from bookwheel.lab.desk.bundle import build_bundle
     from bookwheel.lab.desk.run_directory import RunDirectory

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from bookwheel.cli.arguments import Option
 from bookwheel.cli.options import AsJson, Count, OutPath, PositiveInt, Quiet, Text
 from bookwheel.errors import MissingExtra
-from bookwheel.lab.commands.training_view import Observer
+from bookwheel.lab.commands.training_view import Observer, RunView, open_tensorboard, open_tracker
 from bookwheel.lab.training.config import TrainConfig
-from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.errors import CheckpointError, ConfigError
+from bookwheel.lab.training.records import has_checkpoint, held_out_scores, load_records
 from bookwheel.models.base import Model
 from bookwheel.plugins import require_extra
 
@@ -82,7 +84,6 @@ def train(
 
     """
     # Before torch, whose import takes seconds: a wrong setting is reported at once.
-    from bookwheel.lab.training.records import has_checkpoint
     from bookwheel.lab.training.samples import check_sources
 
     config = _load_config(settings, seed, steps)
@@ -132,9 +133,6 @@ def train(
 
 
 def _print_forecast(config: TrainConfig, settings: str, problem: str, *, as_json: bool) -> int:
-    import json
-    from dataclasses import asdict
-
     from bookwheel.lab.training.forecast import forecast, read_shape
     from bookwheel.lab.training.verl.settings import ClusterSettings
 
@@ -175,8 +173,6 @@ def open_folder(folder: Path) -> Model:
 
 
 def _load_config(settings: str, seed: int | None, steps: int | None) -> TrainConfig:
-    from bookwheel.lab.training.config import TrainConfig
-
     config = TrainConfig.load(settings)
     return replace(config, seed=config.seed if seed is None else seed, steps=config.steps if steps is None else steps)
 
@@ -184,7 +180,6 @@ def _load_config(settings: str, seed: int | None, steps: int | None) -> TrainCon
 def _choose_threads(resumed: Path | None) -> int:
     """Return the threads that the resumed run began with; for a new run, the idle ones."""
     from bookwheel.lab.training.checkpoint import load_progress
-    from bookwheel.lab.training.errors import CheckpointError
     from bookwheel.models.engine import choose_thread_count
 
     for place in sorted((resumed / "checkpoints").glob("step-*"), reverse=True) if resumed else ():
@@ -196,8 +191,6 @@ def _choose_threads(resumed: Path | None) -> int:
 @contextmanager
 def _open_observers(config: TrainConfig, folder: Path, *, quiet: bool, trackers: Sequence[str]) -> Iterator[Observer]:
     """Give a function that passes every record to the view and to the trackers that are wanted."""
-    from bookwheel.lab.commands.training_view import RunView, open_tensorboard, open_tracker
-
     with ExitStack() as stack:
         observers: list[Observer] = []
         if not quiet:
@@ -236,10 +229,6 @@ def _export_policy(trainer: Trainer, gguf_like: Path | None) -> None:
 
 
 def _print_result(result: TrainingResult, config: TrainConfig, *, as_json: bool) -> None:
-    import json
-
-    from bookwheel.lab.training.records import held_out_scores, load_records
-
     if as_json:
         accuracies = {"before": result.before, "after": result.after, "best": result.best}
         print(json.dumps({"folder": str(result.folder), "steps": result.steps, **accuracies}))

@@ -52,7 +52,6 @@ class RunView:
         self._live = Live(self._bar, console=self._console, refresh_per_second=4)
 
     def __call__(self, record: Record) -> None:
-        """Show one record."""
         if not self._console.is_terminal:
             self._console.print(Text(format_record(record)))
             return

@@ -23,6 +23,7 @@ from inspect_ai.solver import solver
 
 from bookwheel.companions import accompany
 from bookwheel.errors import DocumentTooLong, ServerFault
+from bookwheel.lab.tasks import make_samples
 from bookwheel.lab.tasks.base import Sample
 from bookwheel.models.patience import Patience
 from bookwheel.plan import Plan, Sampling
@@ -91,8 +92,6 @@ def reading(
     plan: dict[str, Any] | None = None,
 ) -> Task:
     """Return an inspect task with samples of one of our tasks and lengths, read in one of our ways."""
-    from bookwheel.lab.tasks import make_samples
-
     counts = FileTokenizer(Path(tokenizer)) if tokenizer else EstimatingTokenizer()
     folder = Path(data) if data else None
     samples = make_samples(

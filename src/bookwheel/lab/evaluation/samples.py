@@ -21,6 +21,7 @@ from typing import Final
 from bookwheel.errors import InputError
 from bookwheel.lab.evaluation.settings import Evaluation, SettingsError
 from bookwheel.lab.evaluation.work import ModelUnderTest, SampleSource, open_specs
+from bookwheel.lab.tasks import load_task, sample_series
 from bookwheel.lab.tasks.base import MissingSample, Sample
 from bookwheel.lab.tasks.contamination import FilterOutcome, filter_samples
 from bookwheel.lab.tasks.definition import LazySamples, SampleSeries, make_sample
@@ -78,8 +79,6 @@ def open_series(
     evaluation: Evaluation, task: str, language: str, *, tokenizer: Tokenizer, length: int, count: int
 ) -> SampleSeries:
     """Return so many samples of a task in one language."""
-    from bookwheel.lab.tasks import sample_series
-
     return sample_series(
         task,
         tokens=length,
@@ -93,9 +92,6 @@ def open_series(
 
 
 def list_languages(evaluation: Evaluation) -> dict[str, list[str]]:
-    """Return the languages of each task of the evaluation."""
-    from bookwheel.lab.tasks import load_task
-
     if not evaluation.languages:  # the one language, which a task may refuse
         return {task: [evaluation.language] for task in evaluation.tasks}
     chosen = {}

@@ -192,7 +192,6 @@ async def _run_installer(
 
 
 def _folder_size(folder: Path) -> int:
-    """Return the bytes of all files in the folder."""
     size = 0
     with suppress(FileNotFoundError):  # the installer moves files while we look
         for file in folder.rglob("*"):
@@ -219,7 +218,6 @@ def _unpack(weights: Weights, folder: Path) -> Path:
 
 
 async def download_from_hub(weights: Weights, folder: Path, progress: DownloadProgress, *, hub: str) -> Path:
-    """Download the file from the model hub."""
     # Not hf_hub_download: it blocks a thread that a cancel cannot stop, and reports progress only to a tqdm class.
     import httpx2
 

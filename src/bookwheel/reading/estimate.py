@@ -131,7 +131,6 @@ class CostInputs:
         )
 
     def answering(self) -> CallCost:
-        """Return the call that answers from the last memory."""
         words = self.count_words(self.prompts.empty(self.plan.layout)[1])
         return CallCost(least=1, most=1, words=words, reply=self.plan.answer_tokens, memory=self.plan.memory_tokens)
 
@@ -156,7 +155,6 @@ def measure_document(document: Document, _question: str, model: Model, plan: Pla
 
 
 def add_up(calls: Iterable[CallCost], given: CostInputs, way: str) -> CostEstimate:
-    """Return the estimate that these calls come to."""
     kinds = [replace(kind, slack=kind.slack + given.slack) for kind in calls]
     prompt = sum(kind.most * (kind.words + kind.memory) + kind.most_text for kind in kinds)
     completion = sum(kind.most * kind.reply for kind in kinds)

@@ -41,7 +41,6 @@ class Lockstep:
 
     @classmethod
     def for_way(cls, way: Way) -> Lockstep:
-        """Return the lockstep of readings that read this way."""
         return cls(has_leader=isinstance(way, ComposedWay) and way.gate is not None)
 
     def join(self, member: int, steps: int) -> None:

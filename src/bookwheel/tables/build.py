@@ -253,7 +253,6 @@ class ShownTable:
             yield from (dict(zip(self.fields, row, strict=True)) for row in self.kept.list_rows(start, limit))
 
     def to_json(self, start: int = 0, limit: int | None = None) -> TableJson:
-        """Return the table with the rows of one page."""
         return {**self.facts, "rows": list(self.list_records(start, limit))}
 
     def query(self, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:

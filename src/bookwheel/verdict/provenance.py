@@ -206,7 +206,6 @@ class _ChunkCache:
         self._passages: dict[int, Passage] = {}
 
     def passage(self, at: int) -> Passage:
-        """Return the chunk of a step."""
         if at not in self._passages:
             if len(self._passages) > 2 * _MOST_CHUNKS:
                 self._passages.clear()

@@ -65,7 +65,6 @@ class TalkSession:
 
 
 def split_sessions(text: str) -> Iterator[TalkSession]:
-    """Yield the sessions of a document."""
     headings = list(_HEADING.finditer(text))
     starts = [0, *(heading.start() for heading in headings)]
     for number, start in enumerate(starts):

@@ -92,7 +92,6 @@ class RunDirectory:
         return [run for _, run in sorted(runs, key=lambda dated: (-dated[0], dated[1].name))]
 
     def get_run(self, id_: str) -> RunFolder:
-        """Return the run with this id."""
         if self._root is None:
             raise not_found("run of that name")
         run = next((run for run in _find_runs(self._root) if run.id == id_), None)

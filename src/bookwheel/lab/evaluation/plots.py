@@ -45,7 +45,6 @@ class Svg:
         )
 
     def polyline(self, points: Sequence[tuple[float, float]], color: str) -> None:
-        """Draw a line through points."""
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         self._shapes.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.6"/>')
 
@@ -59,7 +58,6 @@ class Svg:
         self._shapes.append(f'<polygon points="{path}" fill="{color}"/>')
 
     def rect(self, x: float, y: float, width: float, height: float, color: str) -> None:
-        """Draw a filled rectangle."""
         self._shapes.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{color}"/>')
 
     def text(

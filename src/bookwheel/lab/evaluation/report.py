@@ -338,7 +338,6 @@ def report_to_json(report: Report) -> dict[str, Any]:
 
 
 def contrasts_to_json(contrasts: Iterable[Contrast]) -> list[dict[str, Any]]:
-    """Return the paired differences alone."""
     return [_replace_nan(asdict(contrast)) for contrast in contrasts]
 
 

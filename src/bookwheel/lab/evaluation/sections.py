@@ -43,7 +43,6 @@ def format_percent(share: float | None, digits: int = 1, unit: str = "") -> str:
 
 
 def to_markdown(title: str, sections: Iterable[Section]) -> str:
-    """Return a report as Markdown."""
     blocks = [f"# {_escape_markdown(title)}"]
     for section in sections:
         blocks += [f"## {section.title}", *map(_escape_markdown, section.words)]

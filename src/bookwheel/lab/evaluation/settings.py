@@ -182,7 +182,6 @@ class Evaluation:
         return recommended.with_values(self.plan).with_values(spec.plan)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values, nested."""
         return asdict(self)
 
     def fixed_settings(self) -> dict[str, Any]:

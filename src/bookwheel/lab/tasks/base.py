@@ -155,7 +155,6 @@ class Sample:
 
     @property
     def text(self) -> str:
-        """The document's whole text."""
         return "".join(part.text for part in self.document.parts())
 
     @property

@@ -91,7 +91,6 @@ def load_questions(part: str) -> tuple[RealQuestion, ...]:
 
 
 def make_metric(question: RealQuestion) -> str:
-    """Return the metric that the question is scored by."""
     if question.kind == "absent":
         return "unanswerable"
     if question.kind in _LISTS:

@@ -77,7 +77,6 @@ def draw_place(rng: Random) -> str:
 
 
 def draw_person(rng: Random, language: str = "en") -> str:
-    """Draw a given name and a family name."""
     given, family = list_words("given", language), list_words("family", language)
     if language == "zh":
         return rng.choice(family) + rng.choice(given)
@@ -144,7 +143,6 @@ def draw_object(rng: Random) -> str:
 
 
 def capitalize(text: str) -> str:
-    """Return the text with a capital at its beginning."""
     return text[:1].upper() + text[1:]
 
 
@@ -178,7 +176,6 @@ def write_prose(language: str, rng: Random) -> Iterator[str]:
 
 
 def repeat_noise(language: str) -> Iterator[str]:
-    """Yield the same line forever."""
     return repeat(load_wordings()["filler"][language]["noise"])
 
 

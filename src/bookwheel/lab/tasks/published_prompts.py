@@ -239,7 +239,6 @@ def ask_mmlongbench(checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
 
 
 def ask_mrcr(_checkout: Checkout, asked: AskedSample) -> PublishedPrompt:
-    """Send the messages of the record."""
     given = asked.record["prompt"]
     messages = json.loads(given) if isinstance(given, str) else given
     return PublishedPrompt(messages=tuple(Message(role=one["role"], content=one["content"]) for one in messages))

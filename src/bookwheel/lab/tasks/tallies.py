@@ -40,7 +40,6 @@ _ROUNDS: Final = 12
 
 @task("cwe", "RULER: the ten common words of a long list", words=AtLeastOne)
 def build_common_words(request: SampleRequest) -> SampleDraft:
-    """Build a sample of `cwe`."""
     count = request.options.get("words", 10)
     key = request.rng.getrandbits(64)
     words = sorted({word for listed in request.data_dir.words.values() for word in listed})
@@ -76,7 +75,6 @@ def build_common_words(request: SampleRequest) -> SampleDraft:
 
 @task("fwe", "RULER: the three most frequent made-up words", alpha=ALPHAS)
 def build_frequent_words(request: SampleRequest) -> SampleDraft:
-    """Build a sample of `fwe`."""
     alpha = float(request.options.get("alpha", 2.0))
     key = request.rng.getrandbits(64)
     coined = draw_distinct(lambda: "".join(request.rng.choices(ascii_lowercase, k=6)))

@@ -239,7 +239,6 @@ class Policy:
 
     @torch.no_grad()
     def score_by_reference(self, *batches: Sequence[Row]) -> list[Tensor]:
-        """Return log-probabilities of each batch by the reference."""
         with self.by_reference() as scorer:
             return [scorer.score(rows).logprobs for rows in batches]
 

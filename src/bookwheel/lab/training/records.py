@@ -311,7 +311,6 @@ def load_rollouts(folder: Path) -> list[StoredRollout]:
 
 
 def add_rollouts(folder: Path, rollouts: Iterable[StoredRollout]) -> None:
-    """Write lines of rollouts.jsonl."""
     with (folder / "rollouts.jsonl").open("a", encoding="utf-8") as lines:
         lines.writelines(json.dumps(asdict(one)) + "\n" for one in rollouts)
 

@@ -205,7 +205,6 @@ class BatchPipeline:
         return self._begun[0][1] if self._begun else self._cursor()
 
     async def cancel(self) -> None:
-        """Stop what is in the making."""
         tasks = [task for _, _, task in self._begun]
         self._begun.clear()
         for task in tasks:

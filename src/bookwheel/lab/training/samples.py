@@ -174,7 +174,6 @@ def check_sources(config: TrainConfig, data: Path | None = None) -> None:
 
 
 def _open_series(task: TaskSettings, data: Path | None) -> list[SampleSeries]:
-    """Return the samples of every length."""
     made = partial(sample_series, task.name, count=task.count, seed=task.seed, tokenizer=WordTokenizer(), data=data)
     lengths = (*(stage.tokens for stage in task.stages), task.tokens)
     try:

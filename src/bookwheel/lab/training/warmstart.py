@@ -275,7 +275,6 @@ def compute_log_odds(logprobs: Tensor) -> Tensor:
 
 
 def choice_loss(log_odds: Tensor, is_right: Tensor) -> Tensor:
-    """Return the loss of one choice."""
     right, wrong = log_odds[is_right], log_odds[~is_right]
     loss = softplus(wrong).mean() / 2 if wrong.numel() else log_odds.new_zeros(())
     if right.numel():

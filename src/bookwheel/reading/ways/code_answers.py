@@ -170,7 +170,6 @@ class _File:
         return bisect_right(self._starts, at)
 
     def read_line(self, number: int) -> str:
-        """Return a line without its end."""
         end = self._starts[number] if number < len(self._starts) else self._end
         return self._text[self._starts[number - 1] : end].rstrip("\r\n")
 

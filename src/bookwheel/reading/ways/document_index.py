@@ -69,7 +69,6 @@ def cut_chunks(document: Document, tokenizer: Tokenizer, size: int) -> list[Chun
 
 
 def index_chunks(document: Document, tokenizer: Tokenizer, size: int) -> WordIndex:
-    """Return the words of a document's chunks."""
 
     def make() -> WordIndex:
         index = WordIndex()

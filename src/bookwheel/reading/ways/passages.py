@@ -197,7 +197,6 @@ class PassageIndex:
 
     @classmethod
     def build(cls, text: str) -> Self:
-        """Return the index of a text."""
         windows, own, led = array("I"), WordIndex(), WordIndex()
         leads: dict[tuple[Span, ...], set[str]] = {}
         for window in find_windows(text):

@@ -52,7 +52,6 @@ _LONGBENCH: Final = {
 
 
 def adapt_context(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a question about a context."""
     golds = next((name for name in ("answers", "outputs", "answer") if name in values), "answers")
     name = "question" if "question" in values else "input"
     task = str(values.get("dataset", ""))

@@ -61,7 +61,6 @@ def adapt_docvqa(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def adapt_mmlongbench(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a question of MMLongBench-Doc."""
     kind = str(values["answer_format"])
     metric = _FORMATS.get(kind, "mmlongbench_none" if kind == "None" else "mmlongbench")
     yield from _record(
@@ -94,7 +93,6 @@ def adapt_slidevqa(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def adapt_chartqa(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a question of ChartQA."""
     label = values["label"] if "label" in values else values["answer"]
     yield from _record(
         values,

@@ -68,7 +68,6 @@ class RulerRun:
         self._states = [self._streams.get_state()]
 
     def make(self, index: int) -> SizedPrompt:
-        """Return the prompt with that number."""
         for number in range(min(index, len(self._states) - 1), index + 1):
             self._streams.set_state(self._states[number])
             prompt = self.family.fit(number, self._size, self._task)

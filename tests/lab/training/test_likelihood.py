@@ -29,6 +29,7 @@ from bookwheel.lab.training.rewards import (
     measure_shorthand,
 )
 from bookwheel.lab.training.rollouts import Group, Rollout, RolloutOutcome, RolloutSettings, roll_group, rows_of_groups
+from bookwheel.lab.training.toys import toy_samples
 from bookwheel.lab.training.trainer import Trainer
 from bookwheel.lab.training.workflows import Episode
 from bookwheel.plan import Plan, Sampling
@@ -247,6 +248,31 @@ def test_words_that_need_no_document_are_not_asked_for():
     credit = LikelihoodCredit(known, (OTHER,), settings(clozes=1.0))
     assert asyncio.run(credit.pose(sample(), 0)) == sample()
 
+    # Nobody could judge the question of one that nobody has labelled.
+    posed = asyncio.run(credit.pose(sample(golds=()), 0))
+    assert f"{posed.question} {posed.golds[0]}" in TEXT
+    assert asyncio.run(credit.pose(sample(golds=(), text="Hm. "), 0)).golds == ()
+
+
+def test_a_run_of_clozes_alone_needs_no_gold_answer(make_policy, tmp_path):
+    samples = [replace(one, golds=()) for one in toy_samples(tokens=32, count=4, seed=0)]
+    plan = {"prompts": "tiny", "language": "en", "question_tokens": 8, "chunk_tokens": 16, "memory_tokens": 8}
+    run = {"steps": 2, "samples": 2, "group_size": 2, "patience": 9, "warmup_steps": 1, "keep_rollouts": 1}
+
+    def train(clozes):
+        task = {"name": "toy-records", "tokens": 32, "count": 4, "clozes": clozes}
+        config = TrainConfig.from_tables({"plan": plan | {"answer_tokens": 8}, "train": run | {"task": task}})
+        seen = []
+        Trainer(
+            make_policy(), samples, build_reward(config.reward), config, folder=tmp_path / "run", observe=seen.append
+        ).train()
+        return [one for one in seen if one["kind"] == "step"]
+
+    with pytest.raises(ConfigError, match="4 samples have no gold answer"):
+        train(0.5)
+    steps = train(1.0)
+    assert [one["failed"] for one in steps] == [0, 0]
+
 
 def test_copies_of_the_last_section_and_other_scripts_cost():
     section = "the keeper wrote that the wind blew over the wall and the rain fell on stone"
@@ -297,8 +323,6 @@ def test_settings_that_cannot_work_are_refused(changes):
 
 
 def test_a_run_without_labels_goes_on_after_a_kill_with_the_same_metrics(make_policy, tmp_path, monkeypatch):
-    from bookwheel.lab.training.toys import toy_samples
-
     # So short a warm start learns hairs alone.
     monkeypatch.setattr(targets, "_LEAST_NEED", 0.0)
     samples = toy_samples(tokens=32, count=6, seed=0)

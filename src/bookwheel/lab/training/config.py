@@ -288,6 +288,11 @@ class TrainConfig:
         return self.reward.uses_worth or self.task.clozes > 0
 
     @property
+    def needs_golds(self) -> bool:
+        """True where a sample without a gold answer can earn nothing: a cloze brings its own."""
+        return self.reward.needs_golds and self.task.clozes < 1
+
+    @property
     def needs_reference(self) -> bool:
         """True where the policy before the first step of reinforcement is kept."""
         return self.uses_likelihood or self.loss.kl > 0

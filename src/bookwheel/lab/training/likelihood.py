@@ -75,7 +75,8 @@ class LikelihoodCredit:
         text = sample.text
         prompts = prompts_for(self._config.plan, text)
         scorer = MemoryScorer(self._model, prompts, self._find_control(sample.id, sample.question))
-        best, most = None, 0.0
+        # Where nobody could judge the sample's own question, also one that needs no document.
+        best, most = None, 0.0 if sample.golds or not self._weights.needs_golds else -1.0
         for candidate in find_clozes(text, random, _CANDIDATES):
             asked = _ask(candidate, prompts)
             need = await scorer.find_need(asked)

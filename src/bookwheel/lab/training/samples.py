@@ -219,7 +219,7 @@ def check_inputs(
         raise ConfigError("there are no samples to train on")
     # A task and a file give every sample a gold answer; looking at them all would make or read them all.
     given = () if isinstance(samples, SampleSeries | SampleFile) else samples
-    without_gold = [sample.id for sample in given if not sample.golds] if config.reward.needs_golds else []
+    without_gold = [sample.id for sample in given if not sample.golds] if config.needs_golds else []
     if without_gold:
         raise ConfigError(
             f"{len(without_gold)} samples have no gold answer to verify by, {without_gold[0]} first: leave them out"

@@ -20,7 +20,7 @@ import time
 from collections.abc import AsyncGenerator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, Final, Protocol
+from typing import IO, Any, Final
 
 from bookwheel.background import let_leave
 from bookwheel.errors import BudgetReached, SourceError
@@ -61,20 +61,6 @@ class LineBlock:
     """The stream has ended."""
 
 
-class GrowingSource(Protocol):
-    """A file or stream that lines come from."""
-
-    name: str
-
-    def take(self) -> LineBlock:
-        """Return what is new, perhaps nothing. Called in a thread."""
-        ...
-
-    def close(self) -> None:
-        """Let go of the file."""
-        ...
-
-
 class FollowedFile:
     """The lines of a file that grows, is rotated, or is cut shorter."""
 
@@ -86,7 +72,7 @@ class FollowedFile:
         self._rest = b""
 
     def take(self) -> LineBlock:
-        """Return the whole lines that are new."""
+        """Return the whole lines that are new. Called in a thread."""
         note = ""
         if self._file is None:
             try:
@@ -167,7 +153,12 @@ def open_followed(opened: OpenMemory, path: Path, source: str) -> FollowedFile:
 
 
 async def follow(
-    opened: OpenMemory, growing: GrowingSource, *, source: str = "", every: float = 5.0, question: str = ""
+    opened: OpenMemory,
+    growing: FollowedFile | FollowedStream,
+    *,
+    source: str = "",
+    every: float = 5.0,
+    question: str = "",
 ) -> AsyncGenerator[dict[str, Any]]:
     """Read what comes until the stream ends, and yield what happens: `read`, `answer` and `note` events.
 

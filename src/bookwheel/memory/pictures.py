@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from typing_extensions import TypedDict
-
 from bookwheel.documents.readers.pictures import place_quote
 from bookwheel.memory.passages import DatedQuote
 from bookwheel.models.base import Model
@@ -48,19 +46,6 @@ def see(opened: OpenMemory, model: Model, words: str = "", text: int | None = No
 _BEFORE: Final = 20_000
 
 
-class MemoryPictureJson(TypedDict):
-    """A picture that a line of a memory points at."""
-
-    label: str
-    source: str
-    page: int | None
-    sha256: str
-    width: int
-    height: int
-    words: str
-    """What was recognised in it."""
-
-
 def find_marks(opened: OpenMemory, marks: Sequence[str]) -> tuple[DatedQuote, ...]:
     """Return where the marks of pictures stand in the newest texts that have them."""
     texts, memory = opened.tables.list_texts(opened.record.number), opened.record.number
@@ -93,16 +78,3 @@ def _locate(opened: OpenMemory, quote: DatedQuote) -> DatedQuote:
         return placed
     picture, box, sure = found
     return replace(placed, page=picture.page, picture=picture.label, box=box, confidence=sure)
-
-
-def picture_to_json(picture: Picture) -> MemoryPictureJson:
-    """Return what is shown of a picture below a line."""
-    return MemoryPictureJson(
-        label=picture.label,
-        source=picture.source,
-        page=picture.page,
-        sha256=picture.sha256,
-        width=picture.width,
-        height=picture.height,
-        words=picture.text,
-    )

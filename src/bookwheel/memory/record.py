@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, NotRequired, cast
 
 from typing_extensions import TypedDict
@@ -22,8 +23,8 @@ from bookwheel.journal.memory_rows import (
 )
 from bookwheel.memory.opened import find_version
 from bookwheel.memory.passages import DatedQuote
-from bookwheel.memory.pictures import MemoryPictureJson, picture_to_json
 from bookwheel.memory.pieces import MemoryUpdate
+from bookwheel.picture import Picture
 from bookwheel.schema import to_plain
 from bookwheel.types import Usage
 from bookwheel.views.diff import find_changes
@@ -40,6 +41,19 @@ class LineChangeJson(TypedDict):
     text: str
     old: NotRequired[str]
     """The line before, where it was reworded."""
+
+
+class MemoryPictureJson(TypedDict):
+    """A picture that a line of a memory points at."""
+
+    label: str
+    source: str
+    page: int | None
+    sha256: str
+    width: int
+    height: int
+    words: str
+    """What was recognised in it."""
 
 
 class MemoryGapJson(TypedDict):
@@ -234,39 +248,16 @@ def update_to_json(name: str, update: MemoryUpdate) -> MemoryJson:
 
 
 def answer_to_json(name: str, answer: MemoryAnswer) -> MemoryAnswerJson:
-    return {
-        "memory": name,
-        "version": answer.version,
-        "question": answer.question,
-        "answer": answer.answer,
-        "from": answer.origin,
-        "status": str(answer.status),
-        "error": answer.error,
-        "verdict": answer.verdict and str(answer.verdict),
-        "answers": answer.answers and str(answer.answers),
-        "sign": str(choose_sign(answer.verdict, answer.answers)),
-        "claims": to_plain(answer.claims),
-        "evidence": to_plain(answer.evidence),
-        "superseded": to_plain(answer.superseded),
-        "newer": to_plain(answer.newer),
-        "gaps": list_gaps(answer.gaps),
-        "usage": to_plain(answer.usage),
-    }
+    values = to_plain(replace(answer, gaps=()))
+    values |= {"sign": choose_sign(answer.verdict, answer.answers), "gaps": list_gaps(answer.gaps)}
+    return cast("MemoryAnswerJson", {"memory": name, "from": values.pop("origin"), **values})
 
 
 def tombstone_to_json(name: str, tombstone: Tombstone) -> TombstoneJson:
-    """Return what remains of a forgetting."""
-    return {
-        "memory": name,
-        "scope": tombstone.scope,
-        "sources": list(tombstone.sources),
-        "began": tombstone.began,
-        "ended": tombstone.ended,
-        "replayed": tombstone.replayed,
-        "lines": tombstone.lines,
-        "changed": to_plain(tombstone.changed),
-        "purged": tombstone.is_purged,
-    }
+    values = to_plain(tombstone)
+    # The numbers are those of rows; of the texts none is left.
+    del values["number"], values["texts"]
+    return cast("TombstoneJson", {"memory": name, "purged": values.pop("is_purged"), **values})
 
 
 def preview_to_json(name: str, found: ForgetPreview) -> ForgetPreviewJson:
@@ -281,9 +272,14 @@ def show_version(tables: MemoryTables, record: MemoryRecord, number: int | None 
     before = find_version(tables, record, found.version - 1)
     waiting = len(tables.list_waiting(record.number))
     shown = version_to_json(record.name, found, before)
-    pictures = [picture_to_json(one) for one in tables.pictures(record.number).pointed_at(found.memory.text)]
-    shown |= {"limit": record.plan.memory_tokens, "waiting": waiting, "gaps": list_gaps([found]), "pictures": pictures}
+    shown |= {"limit": record.plan.memory_tokens, "waiting": waiting, "gaps": list_gaps([found])}
+    shown["pictures"] = [_picture_to_json(one) for one in tables.pictures(record.number).pointed_at(shown["text"])]
     return shown
+
+
+def _picture_to_json(picture: Picture) -> MemoryPictureJson:
+    names = ("label", "source", "page", "sha256", "width", "height")
+    return cast("MemoryPictureJson", {**{name: getattr(picture, name) for name in names}, "words": picture.text})
 
 
 def compare_versions(tables: MemoryTables, record: MemoryRecord, old: int, new: int) -> MemoryDiffJson:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
@@ -18,13 +18,16 @@ from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reports.checking import SourceLine, WrittenSentence, write_sentences
 from bookwheel.reports.output import Block
-from bookwheel.schema import to_plain
+from bookwheel.schema import SchemaOf, to_plain
 from bookwheel.text.normalization import words
 from bookwheel.types import Document, Reading, Status
 from bookwheel.views.verdicts import VERDICT_WORDS
 
 if TYPE_CHECKING:
     from bookwheel.session import Session, WayRequest
+
+
+SentenceJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(WrittenSentence)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,22 +153,12 @@ class DocumentAnswersJson(TypedDict):
     cells: list[AnswerCellJson]
 
 
-class SynthesisSentenceJson(TypedDict):
-    """A sentence with the numbers of the rows that it rests on, and the nearest passage of theirs."""
-
-    text: str
-    numbers: list[int]
-    verdict: str
-    """`partly` is a sentence in other words than its rows', to be compared with the passage."""
-    passage: str
-
-
 class SynthesisJson(TypedDict):
     """What a column comes to; each sentence names rows by number, from 1 on."""
 
     question: str
-    sentences: list[SynthesisSentenceJson]
-    left_out: list[SynthesisSentenceJson]
+    sentences: list[SentenceJson]
+    left_out: list[SentenceJson]
 
 
 class AnswerMatrixJson(TypedDict):

@@ -115,7 +115,7 @@ def test_a_fault_of_ours_is_logged_and_its_details_are_not_told(up, monkeypatch,
     def break_down(*_arguments: object, **_settings: object) -> None:
         raise RuntimeError("a secret detail")
 
-    monkeypatch.setattr(type(up.journal), "readings", break_down)
+    monkeypatch.setattr(type(up.journal), "list_rows", break_down)
     with caplog.at_level(logging.ERROR), up.client() as client:
         answer = client.get("/readings")
     assert (answer.status_code, answer.json()["kind"]) == (500, "server_error")

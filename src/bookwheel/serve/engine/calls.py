@@ -4,23 +4,22 @@ The journal keeps replies and no prompts: they would be as large as the document
 so that the step the way then makes shows whether the prompt is the one that was sent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from typing import Any, TypeVar
 
 from bookwheel.errors import BookwheelError
-from bookwheel.models.base import Ability, Copies, Embeddings, Judgement, Likelihood, Model, ModelWrapper
-from bookwheel.plan import Sampling
+from bookwheel.models.base import Ability, Copies, Embeddings, Judgement, Likelihood, Model
+from bookwheel.reading.budget import SpendingModel, SpendKind
 from bookwheel.reading.runner import ScaledModel
 from bookwheel.reading.structured import apply_schema
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.running_reading import (
-    CallKind,
-    ReadingLoop,
-)
+from bookwheel.serve.engine.running_reading import CallKind, ReadingLoop
 from bookwheel.session import find_way
 from bookwheel.types import Answer, Document, Finish, Message, Reading, Reply, Step
+
+_T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings, Copies)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,7 @@ class _CaughtError(Exception):
     """Raised in place of every call but the first reply."""
 
 
-class _CatchingModel(ModelWrapper):
+class _CatchingModel(SpendingModel):
     """A model that is never asked: it keeps the first prompt, and gives the stored reply to it."""
 
     def __init__(self, model: Model, reply: str) -> None:
@@ -52,38 +51,26 @@ class _CatchingModel(ModelWrapper):
         self.messages: tuple[Message, ...] = ()
         self.kind: CallKind | None = None
 
-    async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
-        del limit, sampling
-        if self.kind:
-            raise _CaughtError
-        self.messages, self.kind = tuple(messages), "reply"
-        return Reply(text=self._reply, finish=Finish.STOP)
-
     async def abilities(self) -> frozenset[Ability]:
         """Return all abilities: the reading had those that its way needs."""
         return frozenset(Ability)
 
-    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
-        del options
-        self._catch(messages, "judge")
-
-    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
-        del continuation
-        self._catch(messages, "likelihood")
-
-    async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Give up: vectors are not stored."""
-        del texts
-        raise _CaughtError
+    async def spend(
+        self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]], kind: SpendKind
+    ) -> _T:
+        """Keep the first prompt. Vectors are not stored, and no prompt of a step is one for copies."""
+        del limit, call
+        if self.kind or kind == "embed":
+            raise _CaughtError
+        self.messages, self.kind = tuple(messages), kind
+        if kind != "reply":
+            raise _CaughtError
+        stored: Any = Reply(text=self._reply, finish=Finish.STOP)
+        result: _T = stored
+        return result
 
     async def copy(self, messages: Sequence[Message], passage: str, gap: str = "") -> Copies:
-        """Give up, as no prompt of a step is one for copies."""
         del messages, passage, gap
-        raise _CaughtError
-
-    def _catch(self, messages: Sequence[Message], kind: CallKind) -> NoReturn:
-        if not self.kind:
-            self.messages, self.kind = tuple(messages), kind
         raise _CaughtError
 
 

@@ -22,6 +22,7 @@ from bookwheel.record import outcome_to_json, step_to_json
 from bookwheel.serve.engine.errors import ApiError, QuotaReached
 from bookwheel.serve.engine.reading_pool import ReadingPool
 from bookwheel.serve.engine.running_reading import LiveCall, Waiting
+from bookwheel.serve.http.requests import read_digits
 from bookwheel.types import Answer, Memory, Reading, Step
 
 _STATUSES: Final[Mapping[type[errors.BookwheelError], int]] = {
@@ -53,7 +54,6 @@ _OPENAI_CODES: Final[Mapping[type[errors.BookwheelError], str]] = {
 _NO_RETRY: Final = {"x-should-retry": "false"}
 # Seconds between comments, which keep proxies from closing a silent connection.
 _KEEP_ALIVE: Final = 15
-_MOST_DIGITS: Final = 9
 
 
 class ErrorJson(TypedDict):
@@ -109,8 +109,7 @@ def stream_events(
 
     With `is_live`, stream the call that is under way too, again and again while its reply is written.
     """
-    is_number = last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) <= _MOST_DIGITS
-    first = int(last_event_id) if is_number else 0
+    first = read_digits(last_event_id) or 0
     return EventStream(_generate_events(readings, reading, first, changes=changes, is_live=is_live))
 
 

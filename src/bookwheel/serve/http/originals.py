@@ -12,13 +12,15 @@ from bookwheel.serve.engine.originals import BoxesJson, OutlineJson
 from bookwheel.serve.engine.running_reading import Caller
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import SPAN, Routes, operation
-from bookwheel.serve.http.requests import parse_number
+from bookwheel.serve.http.requests import parse_number, read_digits
 
 _FILE: Final = "application/octet-stream"
 _SOURCE: Final = {"source": str}
 _PICTURE: Final = {**_SOURCE, "width": int}
 _LABEL: Final = {"label": str}
 _DEFAULT_WIDTH: Final = 1000
+# Of the number of a page.
+_MOST_DIGITS: Final = 6
 # Characters of a passage that is looked for on pages.
 _LONGEST_PASSAGE: Final = 20_000
 # What belongs to a text's SHA-256 does not change, but a key's owner may delete it.
@@ -43,12 +45,12 @@ class OriginalRoutes(Routes):
 
     @operation("GET", "/documents/{sha}/pages/{number}", "A page's picture", bytes, kind="image/png", query=_PICTURE)
     async def get_page(self, request: Request) -> Response:
-        number = request.path_params["number"]
-        if not (number.isascii() and number.isdigit() and len(number) < len("1000000")):
+        number = read_digits(request.path_params["number"], _MOST_DIGITS)
+        if number is None:
             raise ApiError(400, "a page has a number from 1 on", param="number")
         width, source = parse_number(request, "width", _DEFAULT_WIDTH), _source(request)
         document = await self._find_document(request)
-        picture = await self._service.originals.draw(document, source, int(number), max(width, 1), _client(request))
+        picture = await self._service.originals.draw(document, source, number, max(width, 1), _client(request))
         return Response(picture, media_type="image/png", headers=_KEPT)
 
     @operation("GET", "/documents/{sha}/pictures", "A picture by its mark", bytes, kind="image/png", query=_LABEL)

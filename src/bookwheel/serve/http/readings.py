@@ -33,6 +33,7 @@ from bookwheel.serve.http.requests import (
     parse_body,
     parse_flag,
     parse_number,
+    read_digits,
 )
 from bookwheel.session import can_answer
 from bookwheel.types import Memory, Reading
@@ -40,7 +41,6 @@ from bookwheel.verdict.provenance import LineOrigin, find_origins
 
 _MOST_READINGS: Final = 1000
 _DEFAULT_READINGS: Final = 100
-_MOST_DIGITS: Final = 8
 _ENDINGS: Final = {"html": "html", "markdown": "md"}
 _CHANGES: Final = {"changes": int}
 _LISTING: Final = {"search": str, "document": str, "limit": int, "offset": int, "before": str, "way": str}
@@ -188,12 +188,12 @@ class ReadingRoutes(Routes):
     @operation("GET", "/readings/{id}/calls/{number}", "The prompt and reply of a step", RebuiltCall)
     async def get_call(self, request: Request) -> Response:
         reading = await self._find_reading(request)
-        number = request.path_params["number"]
-        if not (number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS):
-            raise ApiError(404, f"the reading has no step {number[:20]}", kind="not_found")
+        number = read_digits(wanted := request.path_params["number"])
+        if number is None:
+            raise ApiError(404, f"the reading has no step {wanted[:20]}", kind="not_found")
         model = self._service.readings.get_model(reading.model)
         document = await self._service.stored_opener(reading.id)()
-        call = await rebuild_call(reading, int(number), document, model, self._service.readings.loop)
+        call = await rebuild_call(reading, number, document, model, self._service.readings.loop)
         return JsonResponse(to_plain(call))
 
     @operation("POST", "/readings/{id}/cancel", "Interrupt a reading", ReadingJson, query=_CHANGES)

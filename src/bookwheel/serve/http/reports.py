@@ -32,19 +32,22 @@ _KINDS: Final = {
 }
 
 
-class OutlineShape(Body):
-    """What a report is to be about."""
+class WrittenShape(Body):
+    """How a report is written."""
 
-    brief: Question
     model: str | None = None
     plan: Annotated[PlanValues, Field(default_factory=dict)]
 
 
-class ReportShape(OutlineShape):
-    """A report to make; the same again returns how far it is."""
+class OutlineShape(WrittenShape):
+    """What a report is to be about."""
 
-    outline: Question
-    """As `POST /outlines` proposes it, in Markdown: a line `## TITLE`, and below it "every …: column, column"."""
+    brief: Question
+
+
+class OrderShape(WrittenShape):
+    """What is made of documents; the same again returns how far it is."""
+
     documents: Annotated[list[str], Field(min_length=1, max_length=_MOST_DOCUMENTS)]
     """The SHA-256 of each."""
     resume: bool = False
@@ -53,48 +56,48 @@ class ReportShape(OutlineShape):
     """Seconds to wait at most."""
 
 
+class ReportShape(OutlineShape, OrderShape):
+    """A report to make."""
+
+    outline: Question
+    """As `POST /outlines` proposes it, in Markdown: a line `## TITLE`, and below it "every …: column, column"."""
+
+
 class ReportOutlineJson(TypedDict):
     """An outline, to be edited and sent back."""
 
     outline: str
 
 
-class ReportProgressJson(TypedDict):
-    """How far a report is."""
+class OrderProgressJson(TypedDict):
+    """How far an order is."""
 
     status: ReportStage
     readings: dict[str, list[str]]
     """By the SHA-256 of a document, its readings that have begun, in the order of the sections."""
     ended: int
     total: int
-    """Readings: one for each section of each document."""
+    """Readings: one for each section, or question, of each document."""
+
+
+class ReportProgressJson(OrderProgressJson):
+    """How far a report is."""
+
     report: WrittenReport | None
 
 
-class MatrixShape(Body):
-    """A table of documents by questions to make; the same again returns how far it is."""
+class MatrixShape(OrderShape):
+    """A table of documents by questions to make."""
 
     questions: Annotated[list[Question], Field(min_length=1, max_length=_MOST_QUESTIONS)]
-    documents: Annotated[list[str], Field(min_length=1, max_length=_MOST_DOCUMENTS)]
-    """The SHA-256 of each."""
     title: Annotated[str, Field(max_length=500)] = ""
     way: str = ""
     """The way of reading; by default, the one that suits the model."""
-    model: str | None = None
-    plan: Annotated[PlanValues, Field(default_factory=dict)]
-    resume: bool = False
-    """Readings of it that stopped or failed go on."""
-    wait: Annotated[float, Field(ge=0, le=_LONGEST_WAIT)] = 0.0
-    """Seconds to wait at most."""
 
 
-class MatrixProgressJson(TypedDict):
+class MatrixProgressJson(OrderProgressJson):
     """How far a matrix is."""
 
-    status: ReportStage
-    readings: dict[str, list[str]]
-    ended: int
-    total: int
     matrix: AnswerMatrixJson | None
 
 
@@ -159,7 +162,7 @@ class ReportRoutes(Routes):
         about = {"status": made.status, "readings": made.readings, "ended": made.ended, "total": made.total}
         return JsonResponse({**about, "matrix": matrix_to_json(matrix) if matrix else None})
 
-    def _make_spec(self, body: OutlineShape | MatrixShape, way: str = NAME) -> ReadingSpec:
+    def _make_spec(self, body: WrittenShape, way: str = NAME) -> ReadingSpec:
         model = body.model or next(iter(self._service.models))
         plan = self._service.make_plan(model, body.plan)
         return ReadingSpec(model=model, plan=plan, way=way, has_chunks=names_chunks(body.plan))

@@ -192,11 +192,15 @@ async def identify_caller(request: Request) -> Caller:
 def parse_number(request: Request, name: str, default: int) -> int:
     """Return the whole number that a request's query has under this name."""
     value = request.query_params.get(name, "")
-    if not value:
-        return default
-    if not (value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS):
+    number = read_digits(value) if value else default
+    if number is None:
         raise ApiError(400, f"{name} must be a whole number from 0 on", param=name)
-    return int(value)
+    return number
+
+
+def read_digits(text: str, most: int = _MOST_DIGITS) -> int | None:
+    """Return the whole number of a client's text; None where it is none, or has more digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= most else None
 
 
 def parse_flag(request: Request, name: str) -> bool:

@@ -21,6 +21,7 @@ from bookwheel.journal.search import SearchHit
 from bookwheel.models.patience import format_duration
 from bookwheel.serve.engine.errors import hide_place
 from bookwheel.serve.engine.running_reading import RunningReading, Waiting
+from bookwheel.serve.http.requests import read_digits
 from bookwheel.tables.build import ShownTable
 from bookwheel.tables.way import makes_table
 from bookwheel.text.sanitize import sanitize
@@ -86,10 +87,10 @@ def make_page(name: str, entries: Sequence[Json], cursor: str, room: int = ROOM)
 
 
 def parse_cursor(cursor: str) -> int:
-    """Return the number that a cursor stands for."""
-    if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):  # noqa: PLR2004
+    number = read_digits(cursor or "0")
+    if number is None:
         raise InputError("a cursor comes from the result before; leave it out to begin")
-    return int(cursor or 0)
+    return number
 
 
 def reading_state(reading: Reading, waiting: Waiting | None = None, room: int = ROOM) -> Json:

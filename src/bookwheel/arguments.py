@@ -22,7 +22,6 @@ _T = TypeVar("_T")
 
 
 def check_questions(question: object) -> list[str]:
-    """Return the questions: one text, or several."""
     questions = list(question) if isinstance(question, list | tuple) else [question]
     if not questions:
         raise InputError("no questions: give at least one")

@@ -132,7 +132,6 @@ class UserCompanions(Companions):
     """The companions that settings files and environment name."""
 
     def find_gate(self, name: str) -> GatePlan | None:
-        """Return the threshold of the model's calibration."""
         calibration = load_calibration(name)
         return calibration.gate if calibration else None
 

@@ -62,7 +62,6 @@ class BudgetKeeper:
         return ""
 
     def settle(self, reserved: tuple[int, int], used: tuple[int, int]) -> None:
-        """Count what a reserved call has really used."""
         self._reserved += Usage(prompt_tokens=-reserved[0], completion_tokens=-reserved[1])
         self._spent += Usage(prompt_tokens=used[0], completion_tokens=used[1])
 

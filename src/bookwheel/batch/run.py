@@ -169,7 +169,6 @@ class BatchRun:
         self.watch(row, outcome)
 
     def build_table(self) -> list[dict[str, Any]]:
-        """Return the given columns and the outcome of every row."""
         return [{**row.given, **self.find_outcome(row).to_json()} for row in self.rows]
 
     def _reader(self, model: Model, patience: Patience | None = None, **more: Any) -> GroupReader:

@@ -82,7 +82,6 @@ class Argument:
 
     @property
     def is_required(self) -> bool:
-        """The command cannot run without it."""
         return self.default is MISSING and not self.is_rest
 
     @property

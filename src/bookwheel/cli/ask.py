@@ -221,7 +221,6 @@ async def begin_readings(session: Session, prepared: Prepared, output: OutputOpt
 
 
 def _copy_answers(readings: Sequence[Reading]) -> None:
-    """Put the answers on the clipboard, or say that there is none."""
     from bookwheel.cli.output import print_note
     from bookwheel.text.sanitize import sanitize
 

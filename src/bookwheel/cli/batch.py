@@ -55,7 +55,6 @@ class BatchOptions:
         return table.with_name(f"{table.stem}.answers{table.suffix}")
 
     def load_rows(self, table: Path) -> list[BatchRow]:
-        """Return the rows of the table, or the files of the folder, each with its question."""
         from bookwheel.batch.rows import list_folder, make_rows
         from bookwheel.tables.files import read_table
 

@@ -217,7 +217,6 @@ class CommandGroup:
         return target
 
     def describe_commands(self) -> dict[str, str]:
-        """Return what each command does, in the order of the alphabet."""
         from inspect import getdoc
 
         return {

@@ -137,5 +137,4 @@ def _write_fish(found: Sequence[ShellWords]) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return the text in single quotes, without those in it."""
     return "'" + text.replace("'", "’") + "'"

@@ -44,7 +44,6 @@ class ModelReport:
         return {"model": self.model, "offers": offers, "ways": asdict(self.ways), "preset": self.preset or None}
 
     def describe_ways(self) -> list[str]:
-        """Return a line for each kind of way."""
         lines = [f"reads by {', '.join(self.ways.open)}"]
         if self.ways.uncalibrated:
             lines.append(f"after `bookwheel calibrate` by {', '.join(self.ways.uncalibrated)} too")

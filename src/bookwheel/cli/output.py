@@ -57,7 +57,6 @@ def print_line(text: str) -> None:
 
 
 def print_json(values: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Write values to stdout as one line."""
     print_line(json.dumps(values))
 
 
@@ -131,7 +130,6 @@ def _print_text(answer: Answer, output: OutputOptions) -> None:
 
 
 def find_exit_code(reading: Reading) -> int:
-    """Return the exit code for the way that a reading ended."""
     code = EXIT_CODES[reading.status]
     return INCOMPLETE if code == 0 and reading.gaps else code
 

@@ -59,7 +59,6 @@ class Terminal:
         self.has_colour = has_colour(stream)
 
     def print(self, *lines: StyledLine | str) -> None:
-        """Print the lines, each by itself."""
         for line in lines or ("",):
             pieces = line.pieces if isinstance(line, StyledLine) else [(line, "")]
             if self.is_terminal:

@@ -41,7 +41,6 @@ class ReadingNote:
 
 
 def show_reading(journal: Journal, reading: str) -> None:
-    """Print a reading of a journal: its steps, its answer, and the origins of its memory's lines."""
     from bookwheel.verdict.provenance import find_origins
 
     record = journal.reading(find_reading_id(journal, reading))
@@ -71,7 +70,6 @@ def print_timeline(console: Terminal, reading: Reading, note: ReadingNote | None
 
 
 def print_head(console: Terminal, reading: Reading) -> None:
-    """Print the question, and what was read by which model in which way."""
     console.print(StyledLine(sanitize(reading.question), style="bold"))
     origin = f" · forked from {reading.parent[:8]}" if reading.parent else ""
     facts = (reading.id[:8], sanitize(reading.document.name), sanitize(reading.model), reading.way, reading.status)
@@ -81,14 +79,12 @@ def print_head(console: Terminal, reading: Reading) -> None:
 
 
 def print_step(console: Terminal, step: Step, tail: str = "") -> None:
-    """Print one step and its changes to the memory."""
     console.print(StyledLine("\n") + format_step_title(step) + StyledLine(tail, style="magenta"))
     for line in memory_diff(step.before.text, step.after.text):
         console.print(StyledLine("  ") + line)
 
 
 def print_end(console: Terminal, reading: Reading, tail: str = "") -> None:
-    """Print the answer, or why there is none, and the cost."""
     if reading.answer:
         console.print(StyledLine("\nanswer", style="bold green") + StyledLine(tail, style="magenta"))
     console.print(StyledLine(sanitize(reading.answer.text) if reading.answer else f"\n{sanitize(reading.error)}"))
@@ -98,7 +94,6 @@ def print_end(console: Terminal, reading: Reading, tail: str = "") -> None:
 
 
 def print_origins(console: Terminal, lines: Sequence[LineOrigin]) -> None:
-    """Print where each line of the final memory comes from."""
     if lines:
         console.print(StyledLine("\nwhere the memory's lines come from", style="bold"))
     for origin in lines:

@@ -27,7 +27,6 @@ class WaitLines:
         """Say nothing."""
 
     def report_retry(self, retry: Retry) -> None:
-        """Print a line if one is due."""
         if retry.wait and (retry.tries == 1 or retry.seconds >= self._due):
             self._due = retry.seconds + _SECONDS_BETWEEN_LINES
             self._console.print(StyledLine(format_retry(retry), style="yellow"))

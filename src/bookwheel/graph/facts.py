@@ -269,7 +269,6 @@ class _Names:
 
 
 def count_facts(facts: Sequence[GraphFact]) -> dict[str, int]:
-    """Return how many facts there are, and how many are superseded or unproven."""
     return {
         "facts": len(facts),
         "superseded": sum(fact.is_superseded for fact in facts),

@@ -91,5 +91,4 @@ class MemoryPictures:
         return self._reader.fetch_one(query, (self._memory, sha256)) is not None
 
     def load(self, sha256: str) -> bytes:
-        """Return the bytes of a picture. Raise JournalError where they are damaged or gone."""
         return load_picture(self._reader, sha256)

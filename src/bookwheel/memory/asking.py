@@ -168,7 +168,6 @@ def _complete(opened: OpenMemory, answer: MemoryAnswer) -> MemoryAnswer:
 
 
 async def keep_answer(opened: OpenMemory, answer: MemoryAnswer) -> None:
-    """Keep an answer with its memory."""
     from bookwheel.memory.record import answer_to_json
 
     tokens = answer.usage.prompt_tokens, answer.usage.completion_tokens

@@ -72,7 +72,6 @@ class _EntryParts:
         self.at = part.at or self.at
 
     def goes_on(self, part: Part) -> bool:
-        """Return whether a part belongs to it."""
         if part.entry != self.entry or (self.at and _is_header(part.text)):
             return False
         if part.entry or not (part.at and self.at):

@@ -66,7 +66,6 @@ class OpenMemory:
         return find_version(self.tables, self.record)
 
     def is_day_used(self) -> bool:
-        """Return whether the memory has cost what it may on a day."""
         most = self.record.limits.max_tokens_per_day
         return most is not None and self.tables.count_tokens_today(self.record.number) >= most
 

@@ -64,7 +64,6 @@ class DatedQuote:
     """How sure the recogniser is of the words, from 0 to 1."""
 
     def describe_place(self) -> str:
-        """Return where it stands, in words."""
         page = "" if self.page is None else describe_pages([self.page])
         sure = "" if self.confidence is None else f"read in a picture ({self.confidence:.0%})"
         return " · ".join(filter(None, (self.source, page, sure, self.speaker, self.at)))
@@ -135,7 +134,6 @@ class PassageDocument:
 
     @property
     def speakers(self) -> set[str]:
-        """All who speak in the passages, where they are of a talk."""
         return list_speakers(one.words for one in self.passages)
 
     def find_speaker(self, quote: DatedQuote) -> str:

@@ -200,7 +200,6 @@ class MemoryLogJson(MemorySummaryJson):
 
 
 def changes_to_json(before: str, after: str) -> list[LineChangeJson]:
-    """Return the lines that differ."""
     return [
         LineChangeJson(kind=str(line.kind), text=line.text, old=line.old_text)
         if line.words
@@ -231,7 +230,6 @@ def list_gaps(versions: Iterable[MemoryVersion]) -> list[MemoryGapJson]:
 
 
 def update_to_json(name: str, update: MemoryUpdate) -> MemoryJson:
-    """Return what an append or a correction came to."""
     values = version_to_json(name, update.after, update.before)
     values["steps"] = update.steps
     values["gaps"] = list_gaps(update.versions)
@@ -283,7 +281,6 @@ def _picture_to_json(picture: Picture) -> MemoryPictureJson:
 
 
 def compare_versions(tables: MemoryTables, record: MemoryRecord, old: int, new: int) -> MemoryDiffJson:
-    """Return the lines that two versions differ in."""
     texts = [find_version(tables, record, number).memory.text for number in (old, new)]
     return {"memory": record.name, "from": old, "to": new, "changes": changes_to_json(*texts)}
 
@@ -319,7 +316,6 @@ def text_to_json(text: MemoryText) -> MemoryTextJson:
 
 
 def log_to_json(tables: MemoryTables, record: MemoryRecord) -> MemoryLogJson:
-    """Return all that happened to a memory: texts, versions, answers, and what was forgotten."""
     limit = record.plan.memory_tokens
     texts = tables.list_texts(record.number)
     known = {text.number: text for text in texts}

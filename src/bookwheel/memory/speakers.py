@@ -114,7 +114,6 @@ def find_turn(text: str, place: int) -> tuple[str, str]:
 
 
 def list_speakers(texts: Iterable[str]) -> set[str]:
-    """Return all who speak in some texts."""
     return {turn["who"].strip() for text in texts for turn in _TURN.finditer(text) if _is_name(turn["who"])}
 
 

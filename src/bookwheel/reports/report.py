@@ -110,7 +110,6 @@ class ReportState:
             draft.replace(self.file)
 
     def to_json(self) -> str:
-        """Return the file's text."""
         values = {"version": _VERSION, "brief": self.brief, "outline": self.outline.to_markdown()}
         return json.dumps({**values, "readings": self.readings}, ensure_ascii=False, indent=1)
 

@@ -181,7 +181,6 @@ def _link_step(step: int, *, linked: bool) -> str:
 
 
 def _list_origins(origins: Sequence[LineOrigin]) -> Iterator[str]:
-    """Yield the lines of the final memory, each with its place in the document."""
     if origins:
         yield '<h2>What was remembered, and from where</h2>\n<ul class="lines">'
         yield from map(_render_origin, origins)

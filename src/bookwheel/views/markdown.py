@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 def render_markdown(reading: Reading, origins: Sequence[LineOrigin] = ()) -> str:
-    """Return the whole file."""
     usage = reading.usage
     cost = "" if reading.cost is None else f" · cost {reading.cost:.4g}"
     blocks = [

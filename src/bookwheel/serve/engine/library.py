@@ -110,7 +110,6 @@ class Library:
     async def list_shelf(
         self, key: Key | None, query: ShelfQuery = EVERYTHING, *, limit: int = -1, offset: int = 0
     ) -> list[ShelvedDocument]:
-        """Return the client's documents in the order that the query asks for."""
         list_ = partial(self.journal.shelf.list_documents, limit=limit, offset=offset, query=query)
         return await asyncio.to_thread(lambda: list_(self._reach(key)))
 
@@ -158,7 +157,6 @@ class Library:
             raise not_found("reading of that name")
 
     def owns(self, id_: str, key: Key | None) -> bool:
-        """Return True if a client may see the reading of this id."""
         owner = self.owner(key)
         return not owner or self.usage.find_owner(id_) == owner
 

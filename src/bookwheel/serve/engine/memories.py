@@ -71,7 +71,6 @@ class ServedMemories:
         way: str,
         limits: MemoryLimits,
     ) -> records.MemorySummaryJson:
-        """Begin a memory with one of the server's models."""
         complete = self._service.make_plan(model, plan)
         work = begin_memory(
             self._service.make_session(key, model),
@@ -93,7 +92,6 @@ class ServedMemories:
             raise not_found(f"memory {name!r}") from error
 
     async def show(self, key: Key | None, name: str, version: int | None) -> records.MemoryJson:
-        """Return what a memory says now, or said at a version."""
         record = await self.find(key, name)
         return await asyncio.to_thread(records.show_version, self._tables, record, version)
 
@@ -102,7 +100,6 @@ class ServedMemories:
         return await asyncio.to_thread(records.log_to_json, self._tables, record)
 
     async def diff(self, key: Key | None, name: str, old: int, new: int) -> records.MemoryDiffJson:
-        """Return the lines that differ between two versions."""
         record = await self.find(key, name)
         return await asyncio.to_thread(records.compare_versions, self._tables, record, old, new)
 
@@ -117,7 +114,6 @@ class ServedMemories:
     async def add_file(
         self, key: Key | None, name: str, file: NewFile, *, at: str | None, waits: bool
     ) -> records.MemoryJson:
-        """Read what is new in a document into a memory."""
         work = partial(append_files if waits else store_files, files=[file], at=at)
         return await self._add(key, name, work, waits=waits)
 
@@ -166,7 +162,6 @@ class ServedMemories:
     async def ask(
         self, key: Key | None, name: str, question: str, *, as_of: str | None, is_kept: bool = True
     ) -> records.MemoryAnswerJson:
-        """Answer from a memory, or else from its texts."""
         answer = await self._run(key, name, partial(ask, question=question, as_of=as_of, is_kept=is_kept))
         return records.answer_to_json(name, answer)
 
@@ -199,12 +194,10 @@ class ServedMemories:
         return reply
 
     async def change_graph(self, key: Key | None, name: str, change: Callable[[Graph], _T]) -> _T:
-        """Change the graph that an agent keeps in a memory; return what the change returns."""
         result: _T = await self._run(key, name, partial(change_graph, change=change))
         return result
 
     async def read_graph(self, key: Key | None, name: str) -> Graph:
-        """Return the graph that an agent keeps in a memory."""
         shown = await self.show(key, name, None)
         return await asyncio.to_thread(Graph.parse, shown["text"])
 
@@ -225,7 +218,6 @@ class ServedMemories:
         return await asyncio.to_thread(records.summary_of, self._tables, replace(record, name=new))
 
     async def delete(self, key: Key | None, name: str) -> None:
-        """Delete a memory with all that it holds."""
         record = await self.find(key, name)
         opened = await self._open(key, name)
         async with opened.hold():

@@ -187,7 +187,6 @@ class ReadingPool:
             self._settle(running, None)
 
     def _settle(self, running: RunningReading, ended: Reading | None) -> None:
-        """Move a reading to the recent ones."""
         id_ = running.reading.id
         running.error = running.error or (None if ended else server_error())
         self._recent[id_] = running

@@ -190,7 +190,6 @@ async def identify_caller(request: Request) -> Caller:
 
 
 def parse_number(request: Request, name: str, default: int) -> int:
-    """Return the whole number that a request's query has under this name."""
     value = request.query_params.get(name, "")
     number = read_digits(value) if value else default
     if number is None:

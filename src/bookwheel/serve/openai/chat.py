@@ -143,7 +143,6 @@ class OpenAIRoutes:
         return self.service.readings.get_model(name.removeprefix(READING_PREFIX))
 
     def find_window(self, name: str) -> int:
-        """Return the tokens that a model's window is known to have."""
         return window_tokens(self.find_model(self._find_reader(name)))
 
     def _find_reader(self, name: str) -> str:

@@ -165,7 +165,6 @@ def _convert_turn(turn: MessageTurnShape) -> Iterator[dict[str, Any]]:
 
 
 def _read_result(block: dict[str, Any]) -> str:
-    """Return the text of what a tool gave."""
     content = block.get("content") or ""
     if isinstance(content, str):
         return content

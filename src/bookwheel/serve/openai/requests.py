@@ -94,7 +94,6 @@ class ChatShape(ChatBody):
 
     @property
     def limit(self) -> int | None:
-        """The most tokens that the answer may have."""
         given = [limit for limit in (self.max_completion_tokens, self.max_tokens) if limit]
         return min(given, default=None)
 

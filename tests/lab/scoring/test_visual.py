@@ -31,6 +31,8 @@ from bookwheel.lab.scoring import score_answer
         ("mmlongbench_list", "['TIME', 'The Economist']", ["['The Economist', 'TIME']"], 1.0),
         ("mmlongbench_list", "['TIME']", ["['The Economist', 'TIME']"], 0.0),
         ("mmlongbench_list", "[__import__('os')]", ["['x']"], 0.0),
+        ("mmlongbench_list", "[{[]: 1}]", ["['x']"], 0.0),
+        ("mmlongbench_list", f"[{'-' * 5000}1]", ["['x']"], 0.0),
         ("mmlongbench_none", "The document does not say.", ["Not answerable"], 1.0),
         ("mmlongbench_none", "Forty ships", ["Not answerable"], 0.0),
     ],

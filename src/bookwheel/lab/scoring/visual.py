@@ -208,7 +208,7 @@ def _parse_items(text: str) -> list[str]:
     if text.startswith("["):
         try:
             value = literal_eval(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             value = text
     return sorted(_clean(str(item)) for item in (value if isinstance(value, list) else [value]))
 

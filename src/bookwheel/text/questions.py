@@ -22,9 +22,9 @@ from bookwheel.text.kinds import find_kind, holds_kind
 from bookwheel.text.lexicon import stem, words
 from bookwheel.text.matching import parse_words
 
-_LEADS: Final = r"^\s*(?:and |so |(?:(?:can|could) you )?(?:please )?(?:explain|say|tell me) )?"
+_OPENING: Final = r"^\s*(?:and |so |(?:(?:can|could) you )?(?:please )?(?:explain|say|tell me) )?"
 _WHY: Final = compile_late(
-    rf"{_LEADS}(?:why\b|how come\b|reason\b|(?:for|by|in) (?:what|which) reasons?\b(?! of)|"
+    rf"{_OPENING}(?:why\b|how come\b|reason\b|(?:for|by|in) (?:what|which) reasons?\b(?! of)|"
     r"(?:what|which) reasons? (?:is|are|was|were|do|does|did|has|have|had)\b|what explain\w*|"
     r"what(?:'s| is| was) the (?:reason\b(?! code)|(?:point|thinking) (?:of \w+ing|behind)\b)|"
     r"what ma(?:de|kes) (?:(?:me|you|him|her|it|us|them|(?-i:[A-Z])\w+) \w+|(?:the|an?|his|her|its|our|their) \w+ \w+)|"
@@ -33,7 +33,7 @@ _WHY: Final = compile_late(
     re.IGNORECASE,
 )
 _HOW: Final = compile_late(
-    rf"{_LEADS}(?:how (?!many|much|long|far|old|often|big|large|high|deep|soon|late|early|tall|heavy)|"
+    rf"{_OPENING}(?:how (?!many|much|long|far|old|often|big|large|high|deep|soon|late|early|tall|heavy)|"
     r"what (?:happens|should|must i)|(?:for|by|in) (?:what|which) (?:means|way)\b(?! of))|怎么|咋|如何|怎样",
     re.IGNORECASE,
 )

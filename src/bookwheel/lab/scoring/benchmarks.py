@@ -21,7 +21,7 @@ from bookwheel.errors import MissingExtra
 from bookwheel.lab.scoring.published import ALL_MARKS, MEASURES, best, harmonic_mean, measure_rouge, split_words
 from bookwheel.lab.scoring.score import Score
 
-_POLAR: Final = frozenset({"yes", "no", "noanswer"})
+_CATEGORICAL: Final = frozenset({"yes", "no", "noanswer"})
 
 
 def _normalize(text: str) -> str:
@@ -42,7 +42,7 @@ def hotpot_f1(answer: str, golds: Sequence[str]) -> Score:
 
     def compare(one: str, gold: str) -> float:
         given, wanted = _normalize(one), _normalize(gold)
-        if given != wanted and _POLAR & {given, wanted}:
+        if given != wanted and _CATEGORICAL & {given, wanted}:
             return 0.0
         return harmonic_mean(given.split(), wanted.split())
 
@@ -279,13 +279,13 @@ def _parse_oolong(answer: str) -> str:
     _, colon, last = answer.rpartition(":")
     if not colon:
         words = answer.split()
-        return answer if len(answer) < _SHORT or not words else words[-1]
+        return answer if len(answer) < _FEW_CHARACTERS or not words else words[-1]
     last = last.strip().replace("*", "").replace("[", "").replace("]", "")
-    named = () if len(last) < _SHORT else (phrase for phrase in _COMPARED if phrase in last)
+    named = () if len(last) < _FEW_CHARACTERS else (phrase for phrase in _COMPARED if phrase in last)
     return next(iter(named), last)
 
 
-_SHORT: Final = 20
+_FEW_CHARACTERS: Final = 20
 _COMPARED: Final = ("more common", "less common", "same frequency")
 
 

@@ -19,7 +19,7 @@ _OVERCOMES: Final = re.compile("(?:战胜|击败|打败)了?$")
 _LOSES: Final = re.compile("输|败|不敌")
 _CONTEST: Final = re.compile("[赢胜]|冠军|打败")
 _IS: Final = re.compile("是(?:一?个|一?位|一?名)?([\u3400-\u9fff]{2,4})")
-_ENDS: Final = (
+_OTHER_ENDS: Final = (
     ("开始|起用|启用", "直到|用到|沿用到|至|结束"),
     ("结束|为止|停止", "从|自|始于|开始"),
     ("出生|生于", "死于|去世|逝世"),
@@ -38,7 +38,7 @@ def is_beside_in_chinese(before: Sequence[str], after: Sequence[str], question: 
         return True
     if _is_other_person(head, tail, question):
         return True
-    for one, other in _ENDS:
+    for one, other in _OTHER_ENDS:
         is_asked = re.search(one, question) and not re.match(f".{{0,2}}(?:{one})", tail)
         if is_asked and (re.search(f"(?:{other})[^，。]{{0,3}}$", head) or re.match(f"年?(?:{other})", tail)):
             return True

@@ -28,7 +28,7 @@ _ASKS_WHETHER: Final = re.compile(
     r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|must)\b(?!.*\bor\b)|.*(?:吗|是否)",
     re.IGNORECASE,
 )
-_LEADS: Final = re.compile(
+_BEFORE_CHOICE: Final = re.compile(
     r"^(?:\W|(?:the|final|short|my|answer|is|was|would|be|to|question|this|so|well|thus|therefore|it|s)\b)*",
     re.IGNORECASE,
 )
@@ -37,7 +37,7 @@ _AGREES: Final = re.compile(
     r"of course)\b(?!\W+not\b)",
     re.IGNORECASE,
 )
-_SHORT: Final = re.compile(
+_BRIEF_REPLY: Final = re.compile(
     r"^\W*(?:it|he|she|they|there|we|you|i)\s(?:is|was|are|were|did|does|do|has|have|had|can|could|will|would|may)"
     r"(\snot|n['’]t)?(?:\W*$|[.;:—–,](?!\s(?:but|though|however|not)\b))",
     re.IGNORECASE,
@@ -116,13 +116,13 @@ _SCALE: Final = {
 }
 
 
-_PRONOUNS: Final = frozenset({"it", "them", "this", "that", "him"})
+_POINTERS: Final = frozenset({"it", "them", "this", "that", "him"})
 _THAN: Final = frozenset({"than", "before", "after"})
-_ASKING: Final = lexicon.words("may allow permit")
+_OF_LEAVE: Final = lexicon.words("may allow permit")
 _LEAST_ASKED: Final = 2
 _SHARE_ASKED: Final = 0.75
 _OPTION: Final = re.compile(r"(?:^|[\s(])([A-H])[.):]\s*(\S.*?)(?=\s*(?:[\s(][B-H][.):]\s|$))", re.MULTILINE)
-_LETTER: Final = re.compile(
+_OPTION_LETTER: Final = re.compile(
     r"(?i:answer|option|choice|correct(?:\s\w+)?|答案)\W{0,4}(?i:is|are|would be|was|选项|[是为选])?\W{0,6}([A-H])"
     r"(?![\w'’])|^\W*([A-H])(?=\W|$)|\(([A-H])\)"
 )
@@ -139,7 +139,7 @@ def list_options(question: str) -> dict[str, str]:
 def picks_option(answer: str, golds: Sequence[str], options: Mapping[str, str]) -> bool:
     """Return whether an answer decides for the right option, by its letter or by its text."""
     letters = [gold for gold in golds if gold in options]
-    match = _LETTER.search(answer.replace("**", ""))
+    match = _OPTION_LETTER.search(answer.replace("**", ""))
     if match:
         letter = next(filter(None, match.groups()))
         return letter in letters and not _SECOND_LETTER.match(answer.replace("**", "")[match.end() :].lstrip(")."))
@@ -172,11 +172,11 @@ def says_yes(answer: str, question: str = "") -> bool | None:
         return None if not _CHINESE_BARE_NO.search(text) and declines(simplify(text)) else False
     if _CHINESE_YES.search(text):
         return True
-    if short := _SHORT.match(text):
+    if short := _BRIEF_REPLY.match(text):
         return not short[1]
     if _AGREES.search(text) or _DISAGREES.search(text):
         return _AGREES.search(text) is not None
-    bare = _LEADS.sub("", text)
+    bare = _BEFORE_CHOICE.sub("", text)
     first = next(iter(words(bare)), "")
     if first in _YES or first in _NO:
         return _weigh_lead(first, bare, question)
@@ -233,7 +233,7 @@ def _choose_clause(text: str, question: str) -> str:
 
 
 def _find_asked(text: str) -> set[str]:
-    return lexicon.find_content(words(text)) - _ASKING
+    return lexicon.find_content(words(text)) - _OF_LEAVE
 
 
 def _restates(statement: str, question: str) -> bool:
@@ -246,8 +246,8 @@ def _restates(statement: str, question: str) -> bool:
         return True
     count = len(asked & said)
     # "Tom sold it to Ada", of the red house, but "It covers fire damage" says nothing of water damage.
-    is_most = count + bool(_PRONOUNS & set(words(statement)[1:])) >= _SHARE_ASKED * len(asked)
-    is_referred = count + 1 == len(asked) and bool(_PRONOUNS & set(words(statement)))
+    is_most = count + bool(_POINTERS & set(words(statement)[1:])) >= _SHARE_ASKED * len(asked)
+    is_referred = count + 1 == len(asked) and bool(_POINTERS & set(words(statement)))
     return len(asked) >= _LEAST_ASKED and count > 1 and (is_most or is_referred)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from bookwheel.lab.scoring.relevance import is_beside, split_beside
+from bookwheel.lab.scoring.relevance import COPULAS, is_beside, split_beside
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import (
     ARTICLES,
@@ -52,7 +52,6 @@ _DENYING_PAIRS: Final = frozenset(
     }
 )
 _TURNS: Final = frozenset({"but", "rather", "instead", "actually", "yet", "however"})
-_COPULAS: Final = frozenset({"is", "was", "are", "were"})
 _COPULAS_DENIED: Final = frozenset({"isnt", "wasnt", "arent", "werent"})
 # "Ada did not sign" denies Ada, where the clause begins with her.
 VERBS_DENIED: Final = lexicon.words("didnt doesnt dont hasnt havent hadnt wont wouldnt couldnt cannot cant never")
@@ -72,7 +71,7 @@ _UNDECIDED: Final = re.compile(
     re.IGNORECASE,
 )
 # "两小时十分" is more than two hours, and "80块五" more than 80.
-_REST: Final = re.compile("hour(?:\\d+分|半)|年(?:\\d+month|[半多])|块[\\d一二三四五六七八九](?:毛|$)")
+_GOES_ON: Final = re.compile("hour(?:\\d+分|半)|年(?:\\d+month|[半多])|块[\\d一二三四五六七八九](?:毛|$)")
 _WRONG: Final = frozenset({"wrong", "incorrect", "false", "untrue", "mistaken"})
 _AFTER_OR: Final = frozenset({"so", "more", "less", "thereabouts", "later", "earlier", "about", "around", "rather"})
 _CHINESE_DENIAL: Final = re.compile(
@@ -129,7 +128,7 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
             continue
         start, end = dense[place], dense[stop - 1] + 1
         before, after = split_beside(row, start, end)
-        if _REST.match("".join([*part[-1:], *after[:2]])):
+        if _GOES_ON.match("".join([*part[-1:], *after[:2]])):
             continue
         if not denies and (_denies_before(before) or _denies_after(after, is_first=set(before) <= _TURNS)):
             continue
@@ -176,7 +175,7 @@ def _denies_after(after: Sequence[str], *, is_first: bool) -> bool:
         return True
     if is_first and joined in {"没有", "并未", "并没"}:
         return True
-    return (after[0] in _COPULAS and second in _WRONG | {"not", "never"}) or joined == "不是"
+    return (after[0] in COPULAS and second in _WRONG | {"not", "never"}) or joined == "不是"
 
 
 def _is_alternative(before: list[str], after: list[str], golds: Sequence[list[str]]) -> bool:

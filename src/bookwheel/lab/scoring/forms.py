@@ -46,7 +46,7 @@ _COMPOUND: Final = re.compile(
     r"(?:an? |the )?([a-z]+) (?:to|for|made of) (?:(?:an?|the|his|her|its|their) )?([a-z]+|[A-Z]{2,})"
 )
 _NOUN: Final = re.compile(r"(?:an? |the )?(\w+) ([a-z]+)")
-_TURNS: Final = (
+_QUALIFIERS: Final = (
     DENIALS
     | VERBS_DENIED
     | lexicon.words("although though despite nothing nobody ruled nearly almost will would may might could want wanted")
@@ -122,7 +122,7 @@ def _says_again(answer: str, gold: str, question: str) -> bool:
         if len(wanted) == _TWO and not is_reason:
             # Two words stay side by side: "the disk was full" for "disk full", but no "disk behind the full shelf".
             is_said = contains_words([lexicon.stem(word) for word in said if word not in _LIGHT], wanted)
-        is_turned = any(bool(group & {*said}) != bool(group & {*part}) for group in (_TURNS, {"or"}))
+        is_turned = any(bool(group & {*said}) != bool(group & {*part}) for group in (_QUALIFIERS, {"or"}))
         is_other = is_turned or has_opposite(said, part) or any(_find_other_ways(said, part))
         sides, other_sides = _find_sides(part), _find_sides(said)
         is_other = is_other or any(other_sides.get(stem) != side for stem, side in sides.items())

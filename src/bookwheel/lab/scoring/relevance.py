@@ -70,7 +70,7 @@ _SINCE: Final = lexicon.words("in since from")
 _ROLES: Final = lexicon.words("to in at for under against opposite alongside beside")
 _ASKED: Final = lexicon.words("who whom which what whose")
 _GIVERS: Final = lexicon.words("to from for with against")
-_COPULAS: Final = lexicon.words("is was are were")
+COPULAS: Final = lexicon.words("is was are were")
 _LOSES: Final = lexicon.words("lost loses lose beaten defeated")
 _BEATS: Final = lexicon.words("beat beats defeated")
 _KIN: Final = lexicon.words("wife husband son daughter father mother brother sister uncle aunt")
@@ -118,8 +118,8 @@ _EVENTS: Final = tuple(
         "approve",
     )
 )
-_PLURAL: Final = re.compile(
-    r"\b(?:who|which|what)\b[^?]*?\b(?:are|were|both|all|names)\b|\b(?:two|three)\b", re.IGNORECASE
+PLURAL: Final = re.compile(
+    r"\b(?:who|which|what)\b[^?]*?\b(?:are|were|both|all(?!-)|names)\b|\b(?:two|three|four)\b|哪些|哪几", re.IGNORECASE
 )
 
 
@@ -172,7 +172,7 @@ def _is_other_role(before: Sequence[str], asked: Sequence[str]) -> bool:
         return len(before) > 1 and before[-2] not in _WORKS | set(asked)
     if set(before[-3:]) & _LOSES:  # "Sund lost to Norvik"
         return False
-    free = set(asked) if _COPULAS & set(asked[1:2]) else _find_dangling(asked)
+    free = set(asked) if COPULAS & set(asked[1:2]) else _find_dangling(asked)
     return bool(before) and before[-1] in _ROLES - free and not {"whom", "where"} & set(asked)
 
 
@@ -250,7 +250,7 @@ def _is_other_end(before: Sequence[str], clause: Sequence[str], asked: Sequence[
 
 def shares_with_rival(answer: str, gold: str, question: str) -> bool:
     """Return whether a name is given together with another one where one is asked for: "Voss and Maas"."""
-    if not gold[:1].isupper() or _PLURAL.search(question):
+    if not gold[:1].isupper() or PLURAL.search(question):
         return False
     name = r"\s+".join(map(re.escape, gold.split()))
     for match in re.finditer(rf"(?:\b([A-Z]\w+),?\s+(?:and|&)\s+)?\b{name}\b(?:\s+(?:and|&)\s+([A-Z]\w+))?", answer):

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from bookwheel.lab.scoring.relevance import PLURAL
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import ARTICLES, find_words, words
 from bookwheel.text.sentences import split_sentences
@@ -63,9 +64,6 @@ _CONCLUDES: Final = re.compile(
 )
 _AGENT: Final = re.compile(r"\b[Tt]he (\w{2,})(?:er|or) (?:is|was) (?:the )?$")
 _RELATIVE: Final = re.compile(r",\s+(?:who|whom|which|that)\b[^,;.]*$")
-_PLURAL: Final = re.compile(
-    r"\b(?:who|which|what)\b[^?]*?\b(?:are|were|both|all(?!-)|names)\b|\b(?:two|three|four)\b|哪些|哪几", re.IGNORECASE
-)
 # "50 % Ost, 48 % West" has no verb.
 _VERB: Final = re.compile(
     r"\b(?:is|was|are|were|has|have|had|be|been|did|does|do|will|would|can|came|made|gave|took|went|\w{2,}ed)\b",
@@ -75,7 +73,7 @@ _DENIED_AFTER: Final = re.compile(
     r"\W*(?:(?:is|was|did|does|do|has|had|were|are|could|would)(?:\snot\b|n['’]t)|never\b)"
 )
 _DENIED_BEFORE: Final = re.compile(r"(?:\bnot|\brather than|\binstead of|\bunlike|n['’]t|不是|并非|而非)\s*(?:the\s)?$")
-_SHORT: Final = 6
+_FEW_WORDS: Final = 3
 _STATEMENT: Final = 6
 LONGEST: Final = 4000
 """Characters of an answer that are weighed."""
@@ -103,7 +101,7 @@ def settles_on_other(answer: str, golds: Sequence[str], gold: str, question: str
         for one in values
         if not (one.is_gold or _DENIED_AFTER.match(text[one.end :]) or _DENIED_BEFORE.search(text[: one.start]))
     ]
-    is_plural = pattern is _NAME and _PLURAL.search(question)
+    is_plural = pattern is _NAME and PLURAL.search(question)
     if not own or not others or is_plural or _CONCLUDES.search(text[max(0, own[-1].start - 60) : own[-1].start]):
         return False
     if pattern is _NAME and (_has_agent(text, others, question) or _is_relative(text, own, others, question)):
@@ -122,7 +120,7 @@ def is_statement(gold: str) -> bool:
 def is_quoted(text: str) -> bool:
     """Return whether an answer is sentences of a document, a line each: they speak of more than what was asked."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return len(lines) > 1 and all(line.endswith((".", "。")) and len(words(line)) > _SHORT // 2 for line in lines)
+    return len(lines) > 1 and all(line.endswith((".", "。")) and len(words(line)) > _FEW_WORDS for line in lines)
 
 
 def _choose_pattern(gold: str) -> re.Pattern[str] | None:

@@ -16,20 +16,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from bookwheel.documents.damage import LateModule, import_extra
+from bookwheel.documents.damage import import_extra
 from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing
+from bookwheel.documents.readers.pdf_calls import calls, find_address
 from bookwheel.documents.readers.pdf_figures import place_figures, set_figures_aside, set_notes_aside
 from bookwheel.documents.readers.pdf_layout import Fragment, TextLine, arrange, mark_headings
 from bookwheel.documents.readers.pdf_sheet import Sheet
-from bookwheel.documents.readers.pdf_words import Hyphens, find_doubts, has_unseen_words, list_things, read_fragments
+from bookwheel.documents.readers.pdf_things import has_unseen_words
+from bookwheel.documents.readers.pdf_words import Hyphens, find_doubts, read_fragments
 from bookwheel.documents.readers.pictures import WHOLE, Figures, read_picture
 from bookwheel.documents.readers.recognition import Recognition
 from bookwheel.documents.sources import SourceFile, SourceWarnings, to_printable
 from bookwheel.errors import SourceError
 from bookwheel.picture import Picture
 from bookwheel.types import Part
-
-raw: Final[Any] = LateModule("pypdfium2.raw")
 
 # Dots per inch at which tesseract reads best.
 _OCR_RESOLUTION: Final = 300
@@ -140,10 +140,10 @@ class _PageReader:
         try:
             page = self._document[number - 1]
             fragments, height = read_fragments(page, self._whole)
-            if fragments and has_unseen_words(page):
+            sheet = Sheet(page)
+            if fragments and has_unseen_words(page, sheet.things):
                 self._warnings.add(f"pages of {name} with words that are not seen there, and are read too", str(number))
             comments = "\n".join(_read_annotations(page))
-            sheet = Sheet(page)
             figures = list(self._read_pictures(sheet, number, fragments))
             drawings = [] if any(map(sheet.is_filled, figures)) else sheet.find_drawings(fragments, height)
             show = partial(self._show, sheet, number)
@@ -170,7 +170,7 @@ class _PageReader:
         page = sheet.page
         across, up = page.get_size()
         name = self._name
-        if not fragments and _has_pictures(page):
+        if not fragments and _has_pictures(sheet):
             if not self._recogniser:
                 self._warnings.add(f"pages of {name} without a text layer ({_advise_ocr(name)})", str(number))
             elif self._recogniser == "tesseract":
@@ -202,32 +202,33 @@ def _read_outline(document: Any) -> dict[int, list[tuple[int, str]]]:
 
 def _read_annotations(page: Any) -> Iterator[str]:
     """Yield the comments on a page and the values of its form fields."""
-    for at in range(raw.FPDFPage_GetAnnotCount(page)):
-        annotation = raw.FPDFPage_GetAnnot(page, at)
+    address = find_address(page)
+    for at in range(calls.FPDFPage_GetAnnotCount(address)):
+        annotation = calls.FPDFPage_GetAnnot(address, at)
         if not annotation:
             continue
-        kind = raw.FPDFAnnot_GetSubtype(annotation)
+        kind = calls.FPDFAnnot_GetSubtype(annotation)
         if kind in _COMMENTS and (text := _read_entry(annotation, b"Contents")):
             yield f"[Comment: {text}]"
         elif kind == _WIDGET and (value := _read_entry(annotation, b"V")):
             label = _read_entry(annotation, b"TU") or _read_entry(annotation, b"T")
             yield f"{label}: {value}" if label else value
-        raw.FPDFPage_CloseAnnot(annotation)
+        calls.FPDFPage_CloseAnnot(annotation)
 
 
-def _read_entry(annotation: Any, key: bytes) -> str:
-    size = raw.FPDFAnnot_GetStringValue(annotation, key, None, 0)
+def _read_entry(annotation: int, key: bytes) -> str:
+    size = calls.FPDFAnnot_GetStringValue(annotation, key, None, 0)
     if size <= 2 or size > _BATCH:  # noqa: PLR2004 - an end mark alone
         return ""
     buffer = (ctypes.c_ushort * ((size + 1) // 2))()
-    raw.FPDFAnnot_GetStringValue(annotation, key, buffer, size)
+    calls.FPDFAnnot_GetStringValue(annotation, key, buffer, size)
     return " ".join(bytes(buffer)[: size - 2].decode("utf-16-le", "replace").split())
 
 
-def _has_pictures(page: Any) -> bool:
+def _has_pictures(sheet: Sheet) -> bool:
     """Return True for a page that may show words without having them: a scan, or letters drawn as curves."""
-    kinds = [kind for _, kind in list_things(page)]
-    return bool({raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_FORM}.intersection(kinds)) or len(kinds) >= _CURVES
+    kinds = [kind for _, kind in sheet.things]
+    return bool({calls.FPDF_PAGEOBJ_IMAGE, calls.FPDF_PAGEOBJ_FORM}.intersection(kinds)) or len(kinds) >= _CURVES
 
 
 def _recognise(page: Any, number: int) -> str:

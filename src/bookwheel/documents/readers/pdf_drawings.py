@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import ctypes
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, Final
 
 from bookwheel.documents.damage import LateModule
+from bookwheel.documents.readers.pdf_calls import calls
 from bookwheel.documents.readers.pdf_layout import Fragment
-from bookwheel.documents.readers.pdf_words import is_pale, raw, read_bounds
+from bookwheel.documents.readers.pdf_things import Bounds, are_pale, ask_all, list_inside, read_bounds
 
 pypdfium2: Final[Any] = LateModule("pypdfium2")
 
@@ -103,12 +103,12 @@ class _Group:
         return _has_bars(self.boxes, words)
 
 
-def find_drawings(page: Any, words: Sequence[Fragment]) -> list[Drawing]:
+def find_drawings(page: Any, things: Sequence[tuple[int, int]], words: Sequence[Fragment]) -> list[Drawing]:
     x, y, right, top = page.get_mediabox()
     whole = (right - x) * (top - y)
     groups: list[_Group] = []
     found: list[Drawing] = []
-    for shape, is_form in _walk_page(page, x, y, whole):
+    for shape, is_form in _walk_page(things, x, y, whole):
         if is_form:
             found.append(Drawing(shape.place, shape.is_figure(words), is_form=True))
         elif (shape.right - shape.left) * (shape.top - shape.bottom) <= LARGEST * whole:  # no ground or frame of a page
@@ -127,50 +127,56 @@ def find_drawings(page: Any, words: Sequence[Fragment]) -> list[Drawing]:
     return found
 
 
-def _walk_page(page: Any, x: float, y: float, whole: float) -> Iterator[tuple[_Group, bool]]:
+def _walk_page(things: Sequence[tuple[int, int]], x: float, y: float, whole: float) -> Iterator[tuple[_Group, bool]]:
     """Yield the shapes of a page, and each form of a figure's size with all of its shapes in it."""
     left = _MOST_OBJECTS
 
-    def walk(count: int, get: Callable[[int], Any], matrix: Any, depth: int) -> Iterator[tuple[_Group, bool]]:
+    def walk(things: Sequence[tuple[int, int]], matrix: Any, depth: int) -> Iterator[tuple[_Group, bool]]:
         nonlocal left
-        for at in range(count):
+        paths = [thing for thing, kind in things if kind == calls.FPDF_PAGEOBJ_PATH]
+        shapes = _read_shapes(paths, matrix, x, y)
+        for thing, kind in things:
             left -= 1
             if left < 0:
                 return
-            thing = get(at)
-            kind = raw.FPDFPageObj_GetType(thing)
-            if kind == raw.FPDF_PAGEOBJ_PATH and (shape := _read_shape(thing, matrix, x, y)):
+            if kind == calls.FPDF_PAGEOBJ_PATH and (shape := next(shapes)):
                 yield shape, False
-            if kind != raw.FPDF_PAGEOBJ_FORM or not (place := _measure(thing, matrix, x, y)):
+            if kind != calls.FPDF_PAGEOBJ_FORM:
                 continue
-            own = raw.FS_MATRIX(1, 0, 0, 1, 0, 0)
-            raw.FPDFPageObj_GetMatrix(thing, own)
+            bounds = next(read_bounds([thing]))
+            if bounds is None:
+                continue
+            place = _place(bounds, matrix, x, y)
+            own = calls.FS_MATRIX(1, 0, 0, 1, 0, 0)
+            calls.FPDFPageObj_GetMatrix(thing, ctypes.byref(own))
             inner = pypdfium2.PdfMatrix.from_raw(own).multiply(matrix)
-            inside = partial(raw.FPDFFormObj_GetObject, thing)
-            things = walk(raw.FPDFFormObj_CountObjects(thing), inside, inner, depth + 1) if depth < _DEEPEST else ()
+            inside = walk(list_inside(thing, left), inner, depth + 1) if depth < _DEEPEST else ()
             share = (place.right - place.left) * place.height / whole if whole > 0 else 0.0
             if _LEAST_DRAWN <= share <= LARGEST:
                 form = _Group(place.left, place.right, place.bottom, place.top)
-                for shape, _ in things:
+                for shape, _ in inside:
                     form.rules += shape.rules
                     form.curves += shape.curves
                     form.boxes += shape.boxes
                 yield form, True
             else:  # a page that was put into another one, or a mark
-                yield from things
+                yield from inside
 
-    get = partial(raw.FPDFPage_GetObject, page)
-    yield from walk(raw.FPDFPage_CountObjects(page), get, pypdfium2.PdfMatrix(), 0)
+    yield from walk(things[:left], pypdfium2.PdfMatrix(), 0)
 
 
-def _read_shape(thing: Any, matrix: Any, x: float, y: float) -> _Group | None:
-    """Return a path that is seen, as a group of its own."""
-    place = _measure(thing, matrix, x, y)
-    if place is None or not _is_seen(thing):
-        return None
+def _read_shapes(paths: Sequence[int], matrix: Any, x: float, y: float) -> Iterator[_Group | None]:
+    """Yield each path as a group of its own; None for one that is not seen."""
+    modes = ask_all(calls.FPDFPath_GetDrawMode, paths, ctypes.c_int, 2)
+    for path, bounds, mode, pale in zip(paths, read_bounds(paths), modes, are_pale(paths, _WHITE), strict=True):
+        is_seen = mode and (mode[1] or (mode[0] and not pale))
+        yield _read_shape(path, _place(bounds, matrix, x, y)) if bounds and is_seen else None
+
+
+def _read_shape(path: int, place: Fragment) -> _Group:
     shape = _Group(place.left, place.right, place.bottom, place.top)
     longer, shorter = sorted((place.right - place.left, place.height), reverse=True)
-    if _is_curved(thing):
+    if _is_curved(path):
         shape.curves = [longer] if longer >= _DOT else []
     elif shorter < _THIN:
         shape.rules = 1
@@ -179,31 +185,18 @@ def _read_shape(thing: Any, matrix: Any, x: float, y: float) -> _Group | None:
     return shape
 
 
-def _is_seen(thing: Any) -> bool:
-    fill, stroke = ctypes.c_int(), ctypes.c_int()
-    if not raw.FPDFPath_GetDrawMode(thing, ctypes.byref(fill), ctypes.byref(stroke)):
-        return False
-    if stroke.value or not fill.value:
-        return bool(stroke.value)
-    return not is_pale(thing, _WHITE)
-
-
-def _is_curved(thing: Any) -> bool:
+def _is_curved(path: int) -> bool:
     """Return whether a path has a curve or a slanted line among its first pieces."""
-    before: tuple[float, float] | None = None
-    for at in range(min(raw.FPDFPath_CountSegments(thing), _MOST_PIECES)):
-        piece = raw.FPDFPath_GetPathSegment(thing, at)
-        kind = raw.FPDFPathSegment_GetType(piece)
-        if kind == raw.FPDF_SEGMENT_BEZIERTO:
-            return True
-        across, up = ctypes.c_float(), ctypes.c_float()
-        raw.FPDFPathSegment_GetPoint(piece, ctypes.byref(across), ctypes.byref(up))
-        here = across.value, up.value
-        is_line = kind == raw.FPDF_SEGMENT_LINETO and before is not None
-        if is_line and before and min(abs(a - b) for a, b in zip(here, before, strict=True)) > _LEVEL:
-            return True
-        before = here
-    return False
+    count = min(calls.FPDFPath_CountSegments(path), _MOST_PIECES)
+    pieces = list(map(calls.FPDFPath_GetPathSegment, repeat(path), range(count)))
+    kinds = list(map(calls.FPDFPathSegment_GetType, pieces))
+    if calls.FPDF_SEGMENT_BEZIERTO in kinds:
+        return True
+    points = [point or (0.0, 0.0) for point in ask_all(calls.FPDFPathSegment_GetPoint, pieces, ctypes.c_float, 2)]
+    return any(
+        kind == calls.FPDF_SEGMENT_LINETO and abs(here[0] - before[0]) > _LEVEL < abs(here[1] - before[1])
+        for kind, (before, here) in zip(kinds[1:], pairwise(points), strict=True)
+    )
 
 
 def _has_bars(boxes: Sequence[Fragment], words: Sequence[Fragment]) -> bool:
@@ -235,8 +228,6 @@ def _are_grounds(bars: Sequence[Fragment], words: Sequence[Fragment]) -> bool:
     return 2 * full > len(bars)
 
 
-def _measure(thing: Any, matrix: Any, x: float, y: float) -> Fragment | None:
-    if (bounds := read_bounds(thing)) is None:
-        return None
+def _place(bounds: Bounds, matrix: Any, x: float, y: float) -> Fragment:
     left, bottom, right, top = matrix.on_rect(*bounds)
     return Fragment("", left - x, right - x, bottom - y, top - y)

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from bookwheel.documents.damage import LateModule, import_extra
+from bookwheel.documents.readers.pdf_calls import find_address
 from bookwheel.documents.readers.pdf_words import read_characters
 from bookwheel.picture import Box
 
@@ -69,7 +70,7 @@ def find_boxes(path: str, number: int, passage: str) -> Iterator[list[float]]:
         if not 1 <= number <= len(document):
             return
         with closing(document[number - 1]) as page, closing(page.get_textpage()) as text_page:
-            places = find_characters(read_characters(text_page), passage)
+            places = find_characters(read_characters(find_address(text_page)), passage)
             boxes = [find_place(page, *text_page.get_charbox(at, loose=True)) for at in places]
             yield from ([round(side, 4) for side in box] for box in join_lines(boxes))
 

@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any, Final
 
 from bookwheel.documents.readers.ocr import has_recogniser
+from bookwheel.documents.readers.pdf_calls import calls
 from bookwheel.documents.readers.pdf_drawings import Drawing, find_drawings
 from bookwheel.documents.readers.pdf_layout import Fragment
 from bookwheel.documents.readers.pdf_pages import find_place
-from bookwheel.documents.readers.pdf_words import list_things, raw, read_bounds
+from bookwheel.documents.readers.pdf_things import list_things, read_bounds
 from bookwheel.documents.readers.pictures import WHOLE
 from bookwheel.picture import Box
 
@@ -35,6 +36,11 @@ class Sheet:
         self._left, self._bottom, self._right, self._top = page.get_mediabox()
 
     @cached_property
+    def things(self) -> list[tuple[int, int]]:
+        """What is put on it, and of which kind each thing is."""
+        return list_things(self.page)
+
+    @cached_property
     def drawn(self) -> Any:
         """Its RGB picture, at a size at which its words are read well."""
         across, down = self.page.get_size()
@@ -46,7 +52,7 @@ class Sheet:
         """Return its drawings; none of a page whose words do not stand upright, and of many figures one."""
         if self.page.get_rotation() or abs(height - (self._top - self._bottom)) > 1:
             return []
-        found = find_drawings(self.page, fragments)
+        found = find_drawings(self.page, self.things, fragments)
         figures = [one.place for one in found if one.is_figure]
         if len(figures) <= _MOST_DRAWINGS:
             return found
@@ -80,8 +86,8 @@ class Sheet:
     def find_pictures(self) -> list[Box]:
         """Return the places of the pictures on it, as it is shown, from above."""
         boxes: list[Box] = []
-        for thing, kind in list_things(self.page):
-            if kind != raw.FPDF_PAGEOBJ_IMAGE or not (bounds := read_bounds(thing)):
+        for bounds in read_bounds([thing for thing, kind in self.things if kind == calls.FPDF_PAGEOBJ_IMAGE]):
+            if bounds is None:
                 continue
             inside = _clamp(find_place(self.page, *bounds))
             if _area(inside) >= _LEAST_AREA:

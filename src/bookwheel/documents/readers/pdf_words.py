@@ -8,24 +8,24 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-import struct
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import pairwise
+from itertools import accumulate, chain, compress, repeat
+from operator import add, sub
 from statistics import median
 from typing import Any, Final
 
-from bookwheel.documents.damage import LateModule
+from bookwheel.documents.readers.pdf_calls import calls, find_address, iterate_addresses
 from bookwheel.documents.readers.pdf_layout import Fragment, TextLine
-
-raw: Final[Any] = LateModule("pypdfium2.raw")
 
 # PDFium's own signs for a hyphen at a line's end, and the one that is seen only there.
 _HYPHENS: Final = "\x02\ufffe\N{SOFT HYPHEN}"
-_LINE_END_HYPHENS: Final = frozenset("\x02\ufffe")
-_LINE_ENDS: Final = frozenset("\r\n")
-_TOKEN: Final = re.compile(r"[\r\n]|[^\s\x02\ufffe]*[\x02\ufffe]|[^\s\x02\ufffe]+")
+_CUTS: Final = frozenset("\x02\ufffe")
+_CUT: Final = re.compile("[\x02\ufffe]")
+_BLANKS: Final = re.compile(r"(\s+)")
+_LINE_END: Final = re.compile(r"[\r\n]")
 # Stands for the second half of a pair.
 _NOTHING: Final = "\x00"
 _NUMBER_END: Final = re.compile(r"(.*?\D|\d+?)(\d{1,3})$")
@@ -37,6 +37,8 @@ _LIGATURES: Final = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ":
 _UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
 # A gap of this many line heights parts cells and columns. Justified words stand closer.
 _WIDE_GAP: Final = 1.1
+# The height at which words stand beside each other at least, in line heights.
+_FLAT: Final = 0.1
 # Letters in a row that can be two words. Shorter ones are not looked at, which costs time.
 _LETTERS: Final = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u052f]{6,}")
 # The gaps between letters, in line heights, of two words and of one. A blank of justified text has 0.15 at least.
@@ -52,18 +54,13 @@ _GLUED_SHARE: Final = 0.04
 _UNKNOWN_GLYPHS: Final = re.compile(r"[\x01-\x1f]{3,}")
 _GARBLED_SHARE: Final = 0.02
 _STRANGE: Final = re.compile("[\N{REPLACEMENT CHARACTER}\ue000-\uf8ff]")
-# Channels of 256 from which on a colour is white.
-_WHITE: Final = 241
-# What is drawn on a page, at most, for its words to be looked at; squares along each side; points of a thin line.
-_MOST_OBJECTS: Final = 20_000
-_SQUARES: Final = 64
-_THIN: Final = 4.0
 _VOWEL: Final = re.compile("[aeiouy]", re.IGNORECASE)
 
 
 _Box = tuple[float, float, float, float]
-_ReadBox = Callable[[int], _Box | None]
-_SIDES: Final = struct.Struct("4f")
+# The left, bottom, right and top sides of letters.
+_Sides = tuple[Sequence[float], Sequence[float], Sequence[float], Sequence[float]]
+_ReadSides = Callable[[Sequence[int]], _Sides]
 
 
 def read_fragments(page: Any, whole: set[str]) -> tuple[list[Fragment], float]:
@@ -72,30 +69,28 @@ def read_fragments(page: Any, whole: set[str]) -> tuple[list[Fragment], float]:
     `whole` is kept for a document: the words that were looked at and have no gap. Most of a text is such words again.
     """
     with closing(page.get_textpage()) as loaded:
-        text_page = loaded.raw
+        text_page = find_address(loaded)
         text = read_characters(text_page)
         left, bottom, right, top = page.get_mediabox()
-        angles = Counter(
-            round(raw.FPDFText_GetCharAngle(text_page, at) / (math.pi / 2)) % 4
-            for at in range(0, len(text), max(1, len(text) // _ANGLES))
-            if text[at].isalnum()
-        )
+        places = [at for at in range(0, len(text), max(1, len(text) // _ANGLES)) if text[at].isalnum()]
+        angles = map(calls.FPDFText_GetCharAngle, repeat(text_page), places)
+        turns = Counter(round(angle / (math.pi / 2)) % 4 for angle in angles)
         # By so many quarters of a circle most of the text is turned.
-        turn = angles.most_common(1)[0][0] if angles else 0
-        read_box = _make_reader(text_page, turn, (left, bottom, right, top))
-        return list(_split_lines(text, read_box, whole)), (right - left if turn % 2 else top - bottom)
+        turn = turns.most_common(1)[0][0] if turns else 0
+        read_sides = _bind_reader(text_page, turn, (left, bottom, right, top))
+        return list(_split_lines(text, read_sides, whole)), (right - left if turn % 2 else top - bottom)
 
 
-def read_characters(text_page: Any) -> str:
+def read_characters(text_page: int) -> str:
     """Return the page's text with one character for each of PDFium's, so that positions agree."""
-    count = raw.FPDFText_CountChars(text_page)
+    count = calls.FPDFText_CountChars(text_page)
     buffer = (ctypes.c_ushort * (count + 1))()
-    units = max(0, raw.FPDFText_GetText(text_page, 0, count, buffer) - 1)
+    units = max(0, calls.FPDFText_GetText(text_page, 0, count, buffer) - 1)
     text = bytes(buffer)[: 2 * units].decode("utf-16-le", "replace")
     if len(text) == count:
         return text
     # PDFium leaves some characters out of that text, and has a pair of halves for each beyond the first 65,536.
-    codes = [raw.FPDFText_GetUnicode(text_page, at) for at in range(count)]
+    codes = list(map(calls.FPDFText_GetUnicode, repeat(text_page), range(count)))
     characters = [chr(code) if code < 0x110000 else "\N{REPLACEMENT CHARACTER}" for code in codes]  # noqa: PLR2004
     for at in range(count):
         if 0xD800 <= codes[at] < 0xDC00 and at + 1 < count and 0xDC00 <= codes[at + 1] < 0xE000:  # noqa: PLR2004
@@ -106,152 +101,163 @@ def read_characters(text_page: Any) -> str:
     return "".join(characters)
 
 
-def list_things(page: Any) -> list[tuple[Any, int]]:
-    """Return what is put on a page, and of which kind each thing is."""
-    things = (raw.FPDFPage_GetObject(page, at) for at in range(raw.FPDFPage_CountObjects(page)))
-    return [(thing, raw.FPDFPageObj_GetType(thing)) for thing in things]
-
-
-def has_unseen_words(page: Any) -> bool:
-    """Tell if a page has words that are not drawn, clear or white, where nothing is painted: no picture and no area."""
-    # The page is looked at in squares; what stands inside of forms, and a page of very many objects, are not looked at.
-    things = list_things(page) if raw.FPDFPage_CountObjects(page) <= _MOST_OBJECTS else []
-    frame = page.get_mediabox()
-    text = raw.FPDF_PAGEOBJ_TEXT
-    words = [_find_squares(thing, frame) for thing, kind in things if kind == text and _is_unseen(thing)]
-    painted = [0] * _SQUARES
-    for thing, kind in things if any(words) else ():
-        if kind != text and _is_area(thing):
-            for row, across in _find_squares(thing, frame):
-                painted[row] |= across
-    return any(squares and not any(painted[row] & across for row, across in squares) for squares in words)
-
-
-def _is_unseen(text: Any) -> bool:
-    mode = raw.FPDFTextObj_GetTextRenderMode(text)
-    is_filled = mode == raw.FPDF_TEXTRENDERMODE_FILL
-    return bool(mode == raw.FPDF_TEXTRENDERMODE_INVISIBLE or (is_filled and is_pale(text, _WHITE)))
-
-
-def is_pale(thing: Any, white: int) -> bool:
-    """Tell if the colour that fills a thing is clear, or has no channel below `white`."""
-    channels = [ctypes.c_uint() for _ in range(4)]
-    is_told = raw.FPDFPageObj_GetFillColor(thing, *channels)
-    *colour, solid = (channel.value for channel in channels)
-    return bool(is_told) and (min(colour) >= white or not solid)
-
-
-def _is_area(thing: Any) -> bool:
-    """Tell of what is no text whether it may be a ground: all but thin lines."""
-    if raw.FPDFPageObj_GetType(thing) != raw.FPDF_PAGEOBJ_PATH:
-        return True
-    fill, is_stroked, width = ctypes.c_int(), ctypes.c_int(), ctypes.c_float()
-    is_told = raw.FPDFPath_GetDrawMode(thing, fill, is_stroked)
-    is_line = is_stroked.value and raw.FPDFPageObj_GetStrokeWidth(thing, width) and width.value <= _THIN
-    return not is_told or fill.value != raw.FPDF_FILLMODE_NONE or not is_line
-
-
-def read_bounds(thing: Any) -> _Box | None:
-    """Return the left, bottom, right and top of a thing on a page."""
-    sides = [ctypes.c_float() for _ in range(4)]
-    is_told = raw.FPDFPageObj_GetBounds(thing, *sides)
-    return (sides[0].value, sides[1].value, sides[2].value, sides[3].value) if is_told else None
-
-
-def _find_squares(thing: Any, frame: _Box) -> list[tuple[int, int]]:
-    """Return the rows of squares of a page that a thing touches, each with a bit for every square."""
-    left, bottom, right, top = frame
-    sizes = (right - left, top - bottom) * 2
-    sides = read_bounds(thing) or (left, bottom) * 2
-    places = [_SQUARES * (side - frame[at % 2]) / (sizes[at] or 1.0) for at, side in enumerate(sides)]
-    if not (places[2] > places[0] and places[3] > places[1]):
-        return []
-    low_x, low_y, high_x, high_y = (int(min(max(place, 0.0), _SQUARES - 1)) for place in places)
-    across = (1 << (high_x + 1)) - (1 << low_x)
-    return [(row, across) for row in range(low_y, high_y + 1)]
-
-
-def _make_reader(text_page: Any, turn: int, frame: _Box) -> _ReadBox:
-    """Return what reads left, bottom, right and top of a character, turned so that the text is upright."""
+def _bind_reader(text_page: int, turn: int, frame: _Box) -> _ReadSides:
+    """Return what reads the left, bottom, right and top sides of letters, turned so that the text is upright."""
     x, y, width, height = frame
-    rect = raw.FS_RECTF()
-    pointer, get = ctypes.byref(rect), raw.FPDFText_GetLooseCharBox
 
-    def read_box(at: int) -> _Box | None:
-        if not get(text_page, at, pointer):
-            return None
-        left, top, right, bottom = _SIDES.unpack(rect)
-        if turn == 0:
-            return left - x, bottom - y, right - x, top - y
-        if turn == 1:
-            return bottom - y, width - right, top - y, width - left
-        if turn == 2:  # noqa: PLR2004
-            return width - right, height - top, width - left, height - bottom
-        return height - top, left - x, height - bottom, right - x
+    def read_sides(places: Sequence[int]) -> _Sides:
+        boxes = (calls.FS_RECTF * len(places))()
+        if not all(map(calls.FPDFText_GetLooseCharBox, repeat(text_page), places, iterate_addresses(boxes))):
+            raise ValueError("PDFium tells no place of a letter")
+        sides: list[float] = memoryview(boxes).cast("B").cast("f").tolist()
+        lefts, tops, rights, bottoms = (sides[at::4] for at in range(4))
+        if turn % 3:  # it is read from the right, or from above
+            lefts, rights = [width - side for side in rights], [width - side for side in lefts]
+        elif x:
+            lefts, rights = [side - x for side in lefts], [side - x for side in rights]
+        if turn > 1:
+            bottoms, tops = [height - side for side in tops], [height - side for side in bottoms]
+        elif y:
+            bottoms, tops = [side - y for side in bottoms], [side - y for side in tops]
+        return (bottoms, lefts, tops, rights) if turn % 2 else (lefts, bottoms, rights, tops)
 
-    return read_box
+    return read_sides
 
 
-def _split_lines(text: str, read_box: _ReadBox, whole: set[str]) -> Iterator[Fragment]:
-    """Yield the fragments of all lines: words without a wide gap between them."""
+def _split_text(text: str) -> tuple[list[str], list[int], list[int]]:
+    """Return the words of a page, where each begins, and where lines end."""
     words: list[str] = []
-    box: _Box | None = None
-    for word, here in _iterate_words(text, read_box, whole):
-        if words and (not word or (box and here and _is_apart(box, here))):
-            yield _make_fragment(words, box)
-            words, box = [], None
-        if word:
-            words.append(word)
-            box = _join_boxes(box, here)
-    if words:
-        yield _make_fragment(words, box)
+    starts: list[int] = []
+    stops: list[int] = []
+    at = 0
+    # PDFium joins the halves of a cut word, which leaves the line end where the hyphen stands.
+    for end in (*(found.end() for found in _CUT.finditer(text)), len(text)):
+        pieces = _BLANKS.split(text[at:end])
+        bounds = list(accumulate(map(len, pieces), initial=at))
+        words += pieces[::2]
+        starts += bounds[:-1:2]
+        blanks = zip(bounds[1::2], pieces[1::2], strict=False)
+        stops += [stop for stop, blank in blanks if blank != " " and _LINE_END.search(blank)]
+        stops.append(end)
+        at = end
+    return list(filter(None, words)), list(compress(starts, words)), stops
 
 
-def _iterate_words(text: str, read_box: _ReadBox, whole: set[str]) -> Iterator[tuple[str, _Box | None]]:
-    """Yield the words and their boxes, and an empty word at each line's end."""
-    for found in _TOKEN.finditer(text):
-        token = found[0]
-        if token in _LINE_ENDS:
-            yield "", None
+def _split_lines(text: str, read_sides: _ReadSides, whole: set[str]) -> Iterator[Fragment]:
+    """Yield the fragments of all lines: words without a wide gap between them."""
+    words, starts, stops = _split_text(text)
+    ends = list(map(add, starts, map(len, words)))
+    if gaps := list(_find_gaps(words, starts, read_sides, whole)):
+        starts, ends = sorted([*starts, *gaps]), sorted([*ends, *gaps])
+        words = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    places = [0] * (2 * len(words))
+    places[::2] = starts
+    places[1::2] = [
+        end - 1 - (text[end - 1] in _CUTS and start + 1 < end) for start, end in zip(starts, ends, strict=True)
+    ]
+    line = _Words(words, read_sides(places))
+    first = 0
+    for stop in stops:
+        last = bisect_left(starts, stop, first)
+        if last > first:
+            yield from line.read_line(first, last)
+        first = last
+
+
+def _find_gaps(words: Sequence[str], starts: Sequence[int], read_sides: _ReadSides, whole: set[str]) -> Iterator[int]:
+    """Yield where words stand apart that PDFium takes for one, as it does where italics end: `rules` `file`."""
+    known = {*words}
+    new = [word for word in known - whole if _LETTERS.search(word)]
+    doubtful = (
+        _find_doubtful(new, dict(zip(reversed(words), reversed(starts), strict=True)), read_sides) if new else set()
+    )
+    for word, start in zip(words, starts, strict=True) if doubtful else ():
+        if word not in doubtful:
             continue
-        is_cut = token[-1] in _LINE_END_HYPHENS
-        start, stop = found.span()
-        gaps = () if token in whole else _find_gaps(found, read_box)
-        if not gaps:
-            whole.add(token)
-        for end in (*gaps, stop):
-            if word := _clean(text[start:end]):
-                first, last = read_box(start), read_box(max(start, end - 1 - (is_cut and end == stop)))
-                box = _join_boxes(first, last)
-                for piece in _part_raised(word, first, last):
-                    yield piece, box
-            start = end
-        # PDFium joins the halves of a cut word, which leaves the line end where the hyphen stands.
-        if is_cut:
-            yield "", None
+        places: list[int] = []
+        for letters in _LETTERS.finditer(word):
+            first = start + letters.start()
+            lefts, bottoms, rights, tops = read_sides(range(first, start + letters.end()))
+            heights = map(max, map(sub, tops, bottoms), repeat(1.0))
+            gaps = [gap / height for gap, height in zip(map(sub, lefts[1:], rights), heights, strict=False)]
+            # Letters that all stand apart are one word in a wide setting.
+            if max(gaps) >= _WORD_GAP and median(gaps) <= _LETTER_GAP:
+                places += [first + at for at, gap in enumerate(gaps, 1) if gap >= _WORD_GAP]
+        yield from places
+        if not places:
+            doubtful.remove(word)
+    whole |= known - doubtful
 
 
-def _find_gaps(token: re.Match[str], read_box: _ReadBox) -> Sequence[int]:
-    """Return where words stand apart that PDFium takes for one, as it does where italics end: `rules` `file`."""
-    places: list[int] = []
-    for letters in _LETTERS.finditer(token[0]):
-        first = token.start() + letters.start()
-        known = [box for at in range(first, first + len(letters[0])) if (box := read_box(at))]
-        if len(known) < len(letters[0]):
-            continue
-        gaps = [(after[0] - before[2]) / max(before[3] - before[1], 1.0) for before, after in pairwise(known)]
-        # Letters that all stand apart are one word in a wide setting.
-        if max(gaps) >= _WORD_GAP and median(gaps) <= _LETTER_GAP:
-            places += [first + at for at, gap in enumerate(gaps, 1) if gap >= _WORD_GAP]
-    return places
+def _find_doubtful(words: Iterable[str], starts: Mapping[str, int], read_sides: _ReadSides) -> set[str]:
+    """Return the words that may have a gap where each begins first: most have none, as is seen of all at once."""
+    runs = [
+        (word, starts[word] + found.start(), starts[word] + found.end())
+        for word in words
+        for found in _LETTERS.finditer(word)
+    ]
+    lefts, bottoms, rights, tops = read_sides([*chain.from_iterable(range(*run[1:]) for run in runs)])
+    gaps = [*map(sub, lefts[1:], rights), 0.0]
+    doubtful: set[str] = set()
+    first = 0
+    for word, start, end in runs:
+        last = first + end - start
+        height = max(min(tops[first:last]) - max(bottoms[first:last]), 1.0)
+        if max(gaps[first : last - 1]) > 0.9 * _WORD_GAP * height:
+            doubtful.add(word)
+        first = last
+    return doubtful
 
 
-def _part_raised(word: str, first: _Box | None, last: _Box | None) -> tuple[str, ...]:
+class _Words:
+    """The words of a page, with the sides of the first and the last letter of each in turn."""
+
+    def __init__(self, words: Sequence[str], sides: _Sides) -> None:
+        self._words = words
+        self._sides = self._lefts, self._bottoms, self._rights, self._tops = sides
+        self._gaps = list(map(sub, self._lefts[2::2], self._rights[1::2]))
+
+    def read_line(self, start: int, end: int) -> Iterator[Fragment]:
+        """Yield the fragments of a line, which ends before the word `end`."""
+        text = " ".join(self._words[start:end])
+        cut = text[-1] if text[-1] in _CUTS else ""
+        shown = text.removesuffix(cut) if cut else text
+        of_line = slice(2 * start, 2 * end)
+        lefts, bottoms, rights, tops = (side[of_line] for side in self._sides)
+        box = min(lefts), min(bottoms), max(rights), max(tops)
+        # No letter is less high than this: of most lines it is told by all letters at once that no two words
+        # stand apart, and that no number is raised.
+        height = min(tops) - max(bottoms)
+        is_even = height >= _RAISED * (box[3] - box[1]) and height >= _FLAT
+        widest = max(self._gaps[start : end - 1], default=0.0)
+        if is_even and widest <= _WIDE_GAP * max(height, 1.0) and shown.isprintable():
+            yield _make_fragment(text if text.isascii() else shown.translate(_LIGATURES) + cut, box)
+        else:
+            yield from self._read_uneven(start, end)
+
+    def _read_uneven(self, start: int, end: int) -> Iterator[Fragment]:
+        """Yield the fragments of a line word by word."""
+        words: list[str] = []
+        box = (0.0, 0.0, 0.0, 0.0)
+        letters = list(zip(*(side[2 * start : 2 * end] for side in self._sides), strict=True))
+        for word, first, last in zip(map(_clean, self._words[start:end]), letters[::2], letters[1::2], strict=True):
+            here = _join_boxes(first, last)
+            for piece in _part_raised(word, first, last) if word else ():
+                if words and _is_apart(box, here):
+                    yield _make_fragment(" ".join(words), box)
+                    words = []
+                box = _join_boxes(box, here) if words else here
+                words.append(piece)
+        if words:
+            yield _make_fragment(" ".join(words), box)
+
+
+def _part_raised(word: str, first: _Box, last: _Box) -> tuple[str, ...]:
     """Return a raised number, which is a note's or an exponent, apart from the word that it stands at."""
     found = None
-    if first and last and word[-1].isdigit() and _is_raised(last, first):
+    if word[-1].isdigit() and _is_raised(last, first):
         found = _NUMBER_END.match(word)
-    if not found and first and last and word[0].isdigit() and _is_raised(first, last):
+    if not found and word[0].isdigit() and _is_raised(first, last):
         found = _NUMBER_START.match(word)
     return found.groups() if found else (word,)
 
@@ -261,21 +267,20 @@ def _is_raised(box: _Box, other: _Box) -> bool:
     return box[3] - box[1] < _RAISED * height and box[1] > other[1] + 0.1 * height
 
 
-def _join_boxes(one: _Box | None, other: _Box | None) -> _Box | None:
-    if one is None or other is None:
-        return one or other
+def _join_boxes(one: _Box, other: _Box) -> _Box:
     return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
 
 
 def _is_apart(box: _Box, here: _Box) -> bool:
     """Return True if the next word stands behind a wide gap, or on another line."""
     height = max(min(box[3] - box[1], here[3] - here[1]), 1.0)
-    return here[0] - box[2] > _WIDE_GAP * height or min(box[3], here[3]) - max(box[1], here[1]) < 0.1 * height
+    return here[0] - box[2] > _WIDE_GAP * height or min(box[3], here[3]) - max(box[1], here[1]) < _FLAT * height
 
 
-def _make_fragment(words: list[str], box: _Box | None) -> Fragment:
-    text = " ".join(_DOTS.sub(" … ", " ".join(words)).split())
-    left, bottom, right, top = box or (0.0, 0.0, 0.0, 0.0)
+def _make_fragment(text: str, box: _Box) -> Fragment:
+    if ".." in text or ". ." in text or not text.isascii():
+        text = " ".join(_DOTS.sub(" … ", text).split())
+    left, bottom, right, top = box
     return Fragment(text, left, right, bottom, top)
 
 
@@ -305,6 +310,7 @@ def find_doubts(texts: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
     return doubts
 
 
+_AT_ENDS: Final = (*_HYPHENS, "-", "‐")
 _AT_END: Final = re.compile(rf"([^\W\d_]+)[{_HYPHENS}\-‐]$")
 _WORD_START: Final = re.compile(r"^[^\W\d_]+")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -315,8 +321,8 @@ class Hyphens:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._words: Counter[str] = Counter()
-        for text in texts:
-            self._words.update(word.lower() for word in _WORD.findall(text))
+        for word, count in Counter(chain.from_iterable(map(_WORD.findall, texts))).items():
+            self._words[word.lower()] += count
 
     def join(self, lines: Sequence[TextLine]) -> str:
         """Return the lines as text, paragraphs apart."""
@@ -339,6 +345,8 @@ class Hyphens:
 
     def _join_cut(self, before: str, after: str) -> tuple[str, str] | None:
         """Return both texts with the word that was cut at the end of the first one, or None if none was."""
+        if not before.endswith(_AT_ENDS):  # as most, which are long, do not
+            return None
         cut, rest = _AT_END.search(before), _WORD_START.match(after)
         if not cut or not rest:
             return None

@@ -147,13 +147,16 @@ def _split_ticks(fragment: Fragment) -> list[Fragment]:
 
 def _find_names(fragments: Sequence[Fragment], paint: Paint | None, *, is_down: bool) -> list[Fragment]:
     """Return the highest row that bars stand on, or a column that they begin at; numbers that are names are years."""
+    tried: set[tuple[int, ...]] = set()
     for first in sorted(fragments, key=lambda f: -f.top) if paint else ():
         if is_down:
             line = [f for f in fragments if abs(f.right - first.right) < first.height / 2]
         else:
             line = [f for f in fragments if f.is_level(first)]
-        if paint and len(line) > 1 and paint.has_bars(line, is_down=is_down):
+        key = tuple(map(id, line))
+        if paint and len(line) > 1 and key not in tried and paint.has_bars(line, is_down=is_down):
             return line
+        tried.add(key)
     return []
 
 

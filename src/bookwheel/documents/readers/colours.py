@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any, Final
 
@@ -52,6 +53,12 @@ def _keep_distinct(entries: dict[Fragment, Colour]) -> dict[Fragment, Colour]:
     return entries if is_told else {}
 
 
+def _cut(left: float, right: float, bottom: float, top: float) -> tuple[slice, slice]:
+    """Return the rows and columns of pixels between places whose heights count from below."""
+    rows = slice(max(0, round(-top)), max(0, round(-bottom)))
+    return rows, slice(max(0, round(left)), max(0, round(right)))
+
+
 class Paint:
     """The colours of a picture."""
 
@@ -61,21 +68,27 @@ class Paint:
         border = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
         self._ground = np.median(border, axis=0)
 
-    def _cut(self, left: float, right: float, bottom: float, top: float) -> Any:
-        """Return the pixels between places whose heights count from below."""
-        rows = slice(max(0, round(-top)), max(0, round(-bottom)))
-        return self._pixels[rows, max(0, round(left)) : max(0, round(right))]
+    @cached_property
+    def _differing(self) -> Any:
+        """Whether each pixel has another colour than the ground."""
+        return self._has_channel([np.abs(np.arange(256) - level) > _OTHER for level in self._ground])
 
-    def _is_shown(self, area: Any) -> Any:
-        """Return for each pixel whether it has a colour: not the ground's, not that of letters and lines."""
-        differs = np.abs(area.astype(np.int16) - self._ground).max(axis=-1) > _OTHER
+    @cached_property
+    def _shown(self) -> Any:
+        """Whether each pixel has a colour: not the ground's, not that of letters and lines."""
+        levels = np.arange(256)
         is_dark = self._ground.max() < _DARK
-        return differs & ((area.min(axis=-1) < _LIGHT) if is_dark else (area.max(axis=-1) > _DARK))
+        return self._differing & self._has_channel([levels < _LIGHT if is_dark else levels > _DARK] * 3)
 
-    def _find_colour(self, area: Any) -> Colour | None:
+    def _has_channel(self, tables: Sequence[Any]) -> Any:
+        """Return for each pixel whether a channel has a level that its table has."""
+        return reduce(np.logical_or, (table[self._pixels[..., at]] for at, table in enumerate(tables)))
+
+    def _find_colour(self, area: tuple[slice, slice]) -> Colour | None:
         """Return the colour that fills most of an area, or None where there is little of any."""
-        shown = area[self._is_shown(area)] if area.size else area.reshape(-1, 3)
-        if len(shown) == 0 or len(shown) < _LEAST_SHOWN * area.shape[0] * area.shape[1]:
+        is_shown = self._shown[area]
+        shown = self._pixels[area][is_shown]
+        if len(shown) == 0 or len(shown) < _LEAST_SHOWN * is_shown.size:
             return None
         steps, counts = np.unique(shown // 16, axis=0, return_counts=True)
         most = (shown // 16 == steps[counts.argmax()]).all(axis=1)
@@ -86,29 +99,29 @@ class Paint:
         """Return the colour of what a number is written at: before it or below it, else behind it."""
         high, middle = number.height, (number.left + number.right) / 2
         if is_down:
-            near = self._cut(number.left - high, number.left - 0.1 * high, number.bottom, number.top)
+            near = _cut(number.left - high, number.left - 0.1 * high, number.bottom, number.top)
         else:
-            near = self._cut(middle - 0.4 * high, middle + 0.4 * high, number.bottom - high, number.bottom)
+            near = _cut(middle - 0.4 * high, middle + 0.4 * high, number.bottom - high, number.bottom)
         return self._find_colour(near) or self.find_behind(number)
 
     def find_behind(self, number: Fragment) -> Colour | None:
-        return self._find_colour(self._cut(number.left, number.right, number.bottom, number.top))
+        return self._find_colour(_cut(number.left, number.right, number.bottom, number.top))
 
     def has_bars(self, names: Sequence[Fragment], *, is_down: bool) -> bool:
         """Return whether a bar stands on each name of a row, or begins at each of a column, with ground between."""
         # What is written on a bar is no name of it.
-        behind = [self._cut(f.left, f.right, f.bottom, f.top) for f in names]
-        if any(not area.size or self._is_shown(area).mean() > _WRITTEN_ON for area in behind):
+        behind = (self._shown[_cut(f.left, f.right, f.bottom, f.top)] for f in names)
+        if any(not area.size or area.mean() > _WRITTEN_ON for area in behind):
             return False
         high = max(f.height for f in names)
         left, right = min(f.left for f in names), max(f.right for f in names)
         bottom, top = min(f.bottom for f in names), max(f.top for f in names)
         # Its rows lead away from the names, its columns along them.
         if is_down:
-            area = self._is_shown(self._cut(right, right + _BAR_GAP * high, bottom, top)).T
+            area = self._shown[_cut(right, right + _BAR_GAP * high, bottom, top)].T
             places = sorted(top - (f.bottom + f.top) / 2 for f in names)
         else:
-            area = self._is_shown(self._cut(left, right, top, top + _BAR_GAP * high))
+            area = self._shown[_cut(left, right, top, top + _BAR_GAP * high)]
             places = sorted((f.left + f.right) / 2 - left for f in names)
         half = 0.4 * high
         feet = [area[:, max(0, round(at - half)) : round(at + half) + 1].all(axis=1) for at in places if area.size]
@@ -122,8 +135,8 @@ class Paint:
     def find_ends(self, names: Sequence[Fragment], *, is_down: bool) -> list[float]:
         """Return where the bar of each name ends; nothing where one is not of one colour, or stands beside another."""
         # Rows lead away from the names, columns along them.
-        pixels = self._pixels.swapaxes(0, 1) if is_down else self._pixels[::-1]
-        shown, ends = self._is_shown(pixels), []
+        pixels, shown = (one.swapaxes(0, 1) if is_down else one[::-1] for one in (self._pixels, self._shown))
+        ends = []
         for f in names:
             middle = round(-(f.bottom + f.top) / 2 if is_down else (f.left + f.right) / 2)
             foot, half = round(f.right if is_down else self._height + f.top), round(0.3 * f.height)
@@ -159,10 +172,11 @@ class Paint:
         """Return the colour of a patch that begins and ends before a fragment, on its line."""
         high, middle = fragment.height, (fragment.bottom + fragment.top) / 2
         wide = (_PATCH_GAP + _PATCH_WIDTH + 0.5) * high
-        area = self._cut(fragment.left - wide, fragment.left - 1, middle - 0.15 * high, middle + 0.15 * high)
+        rows, columns = _cut(fragment.left - wide, fragment.left - 1, middle - 0.15 * high, middle + 0.15 * high)
+        area = self._shown[rows, columns]
         if not area.size:
             return None
-        shown = self._is_shown(area).mean(axis=0) > 0.3  # noqa: PLR2004
+        shown = area.mean(axis=0) > 0.3  # noqa: PLR2004
         places = [at for at, is_shown in enumerate(shown[::-1].tolist()) if is_shown]
         if not places or not _LEAST_GAP * high < places[0] < _PATCH_GAP * high:
             return None
@@ -170,15 +184,14 @@ class Paint:
         width = next((n for n, at in enumerate(places) if at != first + n), len(places))
         if not 0.3 * high < width < _PATCH_WIDTH * high or first + width >= len(shown):
             return None
-        end = len(shown) - first
-        return self._find_colour(area[:, end - width : end])
+        end = columns.start + len(shown) - first
+        return self._find_colour((rows, slice(end - width, end)))
 
     def find_circle(self) -> tuple[float, float, float] | None:
         """Return the middle and the radius of a pie, or None where no shape is as round and as large as one."""
         import cv2
 
-        differs = np.abs(self._pixels.astype(np.int16) - self._ground).max(axis=-1) > _OTHER
-        shapes, _ = cv2.findContours(differs.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+        shapes, _ = cv2.findContours(self._differing.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
         for shape in sorted(shapes, key=cv2.contourArea, reverse=True)[:3]:
             (x, y), radius = cv2.minEnclosingCircle(shape)
             area = cv2.contourArea(shape)

@@ -109,7 +109,7 @@ def _bind_reader(text_page: int, turn: int, frame: _Box) -> _ReadSides:
         boxes = (calls.FS_RECTF * len(places))()
         if not all(map(calls.FPDFText_GetLooseCharBox, repeat(text_page), places, iterate_addresses(boxes))):
             raise ValueError("PDFium tells no place of a letter")
-        sides: list[float] = memoryview(boxes).cast("B").cast("f").tolist()
+        sides: Sequence[float] = memoryview(boxes).cast("B").cast("f").tolist()
         lefts, tops, rights, bottoms = (sides[at::4] for at in range(4))
         if turn % 3:  # it is read from the right, or from above
             lefts, rights = [width - side for side in rights], [width - side for side in lefts]

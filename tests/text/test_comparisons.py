@@ -26,6 +26,8 @@ PEOPLE = ["Vera Holm;14 March 2019;12", "Bo Quist;3 May 2016;14", "Ines Okoro;1 
         ("Which programme is the fastest?", DRYER, PROGRAMMES, "Quick", False),
         ("Which is slower, Duvets or Quick?", DRYER, PROGRAMMES, "Duvets", True),
         ("哪家工期最快？", BIDS, BIDDERS, "海岳", False),
+        ("Which bus leaves last?", "Bus | Leaves", ["A | 11:00 am", "B | 1:30 pm", "C | 9:15 am"], "B", False),
+        ("Which bus leaves first?", "Bus | Leaves", ["A | 11 am", "B | 1 p.m.", "C | 12:10 am"], "C", False),
         ("Which plan is fastest?", PLAN, PLANS, "Turbo", False),
         (
             "Which train is fastest?",

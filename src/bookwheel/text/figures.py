@@ -125,11 +125,8 @@ def _place(text: str) -> Iterator[Figure]:
     for found in _TERMS.finditer(text):
         yield from _measure(*found.span(), "time", found[0])
     for found in _CLOCK.finditer(text):
-        hour, minutes, half = int(found[1]), int(found[2] or 0), (found[3] or "").lower()
-        if found[2] or half:
-            yield Figure(
-                *found.span(), "clock", float(60 * (hour % 12 + 12 * (half == "p") if half else hour) + minutes)
-            )
+        if (minutes := _count_minutes(found)) is not None:
+            yield Figure(*found.span(), "clock", minutes)
     for found in _NUMBER.finditer(text):
         yield from _read_number(found, text)
 
@@ -169,9 +166,8 @@ def measure(cell: str, *, ends: bool = False) -> float | None:
         return float(date.fromisoformat(days[0]).toordinal())
     if terms := TERM.findall(cell):
         return sum(float(number) * _count_seconds(unit) for number, unit in terms)
-    if ":" in cell and (times := _TIME.findall(cell)):
-        hour, minute = times[-1 if ends else 0]
-        return float(int(hour) * 60 + int(minute))
+    if times := _list_clocks(cell):
+        return times[-1 if ends else 0]
     if _NOTHING.fullmatch(cell.strip()):
         return 0.0
     return None if _NAME.match(cell) else read_amount(cell)
@@ -192,13 +188,27 @@ def find_scale(cell: str) -> Scale:
         return Scale.DATE
     if TERM.search(cell):
         return Scale.SPAN
-    return Scale.CLOCK if ":" in cell and _TIME.search(cell) else Scale.NUMBER
+    return Scale.CLOCK if _list_clocks(cell) else Scale.NUMBER
 
 
 def list_units(cells: Iterable[str]) -> set[str]:
     """Return the units of some cells, save those of time: where there are two, their numbers are not compared."""
     written = {found[1].lower() for cell in cells if not TERM.search(cell) and (found := _UNIT.search(cell))}
     return {unit for one in written if (unit := name_units(["1", one])[1]) in UNITS}
+
+
+def _list_clocks(cell: str) -> list[float]:
+    """Return the times of day in a cell, or of "2:05:30" hours and minutes, as minutes."""
+    times = [minutes for found in _CLOCK.finditer(cell) if (minutes := _count_minutes(found)) is not None]
+    return times or [float(int(hour) * 60 + int(minute)) for hour, minute in _TIME.findall(cell) if ":" in cell]
+
+
+def _count_minutes(found: re.Match[str]) -> float | None:
+    """Return the minutes since midnight of a time of day; None of a number that is none."""
+    hour, half = int(found[1]), (found[3] or "").lower()
+    if not (found[2] or half):
+        return None
+    return float(60 * (hour % 12 + 12 * (half == "p") if half else hour) + int(found[2] or 0))
 
 
 def _count_seconds(unit: str) -> int:

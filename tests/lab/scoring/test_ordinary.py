@@ -14,6 +14,13 @@ GOLDS = sorted(
     }
 )
 RIGHT = [
+    ("contains", "Who did he give the key to?", "Ada Quill", "He gave the key to Ada Quill."),
+    ("contains", "谁没有来？", "孙立", "孙立没有来。"),
+    ("contains", "How often?", "once a week", "Weekly."),
+    ("contains", "How often?", "every day", "daily"),
+    ("choice", "May I swim in the lake?", "no", "It's too dangerous. Not allowed."),
+    ("choice", "Is it open?", "no", "Hardly."),
+    ("all_of", "哪两种颜色？", "红色|蓝色", "有红色、蓝色、都很好看。"),
     ("contains", "丰河桥塌于何时？", "1643年5月19日", "丰河桥（Battle Bridge）塌于1643年5月19日，三十年战争期间。"),
     (
         "contains",
@@ -193,6 +200,8 @@ RIGHT = [
     ("choice", "Did Tom pay the old rent?", "yes", "Tom paid it late."),
 ]
 WRONG = [
+    ("choice", "Is the gate open?", "yes", "Is the gate open?"),
+    ("choice", "Did Ada sign the lease on Monday?", "Ada", "Did Ada sign the lease on Monday"),
     ("contains", "Did the vote pass?", "Yes|by 12 votes", "No, it failed by 12 votes."),
     ("contains", "May I bring a dog?", "No|only guide dogs", "Yes, but only guide dogs."),
     ("unanswerable", "Who?", "", "The author does not name his sister; it was Ada."),

@@ -16,16 +16,17 @@ from bookwheel.text import lexicon
 from bookwheel.text.normalization import find_words, simplify, words
 from bookwheel.text.remarks import declines
 
-_YES: Final = frozenset({"yes", "yeah", "yep", "correct", "true", "indeed", "affirmative", "right"})
-_NO: Final = frozenset({"no", "nope", "incorrect", "false", "negative", "wrong"})
+_YES: Final = lexicon.words("yes yeah yep correct true indeed affirmative right")
+_NO: Final = lexicon.words("no nope incorrect false negative wrong")
 _CHINESE_YES: Final = re.compile(
     r"^(?:答案[是为]?[:：“\"]?)?(?:是的|是|对|对的|正确|没错|有|会|能|可以|支持|允许|(?:能|可以)[\u3400-\u9fff])"
     r"(?:[，,。.!！；;”\"]|$)"
 )
 _CHINESE_NO: Final = re.compile(r"^(?:答案[是为]?[:：“\"]?)?(?:不是|不|否|不对|错|没有|并非|不会|不能|不可以)")
 _CHINESE_BARE_NO: Final = re.compile(_CHINESE_NO.pattern + r"(?:的)?(?:[，,。.!！；;”\"]|$)")
+_AUXILIARY: Final = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|must)"
 _ASKS_WHETHER: Final = re.compile(
-    r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|must)\b(?!.*\bor\b)|.*(?:吗|是否)",
+    rf"{_AUXILIARY}\b(?!.*\bor\b)|.*(?:吗|是否)",
     re.IGNORECASE,
 )
 _BEFORE_CHOICE: Final = re.compile(
@@ -38,42 +39,24 @@ _AGREES: Final = re.compile(
     re.IGNORECASE,
 )
 _BRIEF_REPLY: Final = re.compile(
-    r"^\W*(?:it|he|she|they|there|we|you|i)\s(?:is|was|are|were|did|does|do|has|have|had|can|could|will|would|may)"
+    rf"^\W*(?:it|he|she|they|there|we|you|i)\s{_AUXILIARY}"
     r"(\snot|n['’]t)?(?:\W*$|[.;:—–,](?!\s(?:but|though|however|not)\b))",
-    re.IGNORECASE,
-)
-_DISAGREES: Final = re.compile(
-    r"^\W*(?:i (?:do not|don['’]t) (?:think|believe) so|not (?:at all|really)|hardly|"
-    r"(?:certainly|definitely|absolutely|of course) not)\b",
     re.IGNORECASE,
 )
 # "They are of the same age": an answer that decides for neither.
 _TIE: Final = re.compile(r"\b(?:the same|equally|equal|neither|tied|as \w+ as)\b|一样|相同|同样", re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|[\n。！？；;]+")
-_ASKS: Final = re.compile(r"[?？]\W*$")
 _CONCLUSION: Final = re.compile(
     r"\b(?:so|therefore|thus|hence|consequently|in conclusion|overall|the answer is|meaning|which means)\b|"
     r"因此|所以|故|答案是",
     re.IGNORECASE,
 )
 _POLAR: Final = {
-    "yes": True,
-    "no": False,
-    "是": True,
-    "否": False,
-    "对": True,
-    "不是": False,
-    "可以": True,
-    "不可以": False,
-    "能": True,
-    "不能": False,
-    "有": True,
-    "没有": False,
-    "true": True,
-    "false": False,
+    **dict.fromkeys(["yes", "true", "是", "对", "可以", "能", "有"], True),
+    **dict.fromkeys(["no", "false", "否", "不是", "不可以", "不能", "没有"], False),
 }
 _DENIED: Final = re.compile(
-    r"\b(?:not|never|neither|nor|isn't|wasn't|aren't|weren't|don't|doesn't|didn't|cannot|can't|only one|"
+    r"\b(?:not|hardly|never|neither|nor|isn't|wasn't|aren't|weren't|don't|doesn't|didn't|cannot|can't|only one|"
     r"different|differ|unlike|whereas|(?:declined|refused|failed) to)\b|"
     r"\bno (?!doubt|matter|problem|longer than)\w|不|并非|没有|只有",
     re.IGNORECASE,
@@ -86,7 +69,6 @@ _FORBIDS: Final = re.compile(
 _EXCEPTION: Final = re.compile(r",? but not\b.*", re.IGNORECASE | re.DOTALL)
 _SAYS: Final = re.compile(r"\b(yes|no)\b(?=\W*$|\s*[,.;:!\n\"”*])", re.IGNORECASE)
 _BOTH: Final = re.compile(r"\b(?:both|the same|same)\b", re.IGNORECASE)
-_CONTRAST: Final = re.compile(r"\b(?:while|whereas|but)\b", re.IGNORECASE)
 _CLAUSE: Final = re.compile(r"[;\n；。]|(?<=[.!?])\s")
 _OPTIONS: Final = re.compile(
     r"(?:between|[,:，：]|\b(?:is|was|are|were|did|does|has)\b)\s*"
@@ -94,7 +76,7 @@ _OPTIONS: Final = re.compile(
 )
 # "Did A or B sail first?": the predicate stands behind the second option.
 _EITHER: Final = re.compile(
-    r"(?:^|[,，]\s*)(?:(?:did|do|does|is|are|was|were|has|have|had|can|could|will|would|should)\s+(?:it\s+)?|是)"
+    rf"(?:^|[,，]\s*)(?:{_AUXILIARY}\s+(?:it\s+)?|是)"
     r"(.+?)\s*(?:\bor\b|还是|或)\s*(.+?)[?？\s]*$",
     re.IGNORECASE,
 )
@@ -102,24 +84,17 @@ _EITHER: Final = re.compile(
 _LEAST_CHARACTERS: Final = 2
 # Comparatives by the side of the scale that they name.
 _SCALE: Final = {
-    **dict.fromkeys(lexicon.words("first earlier earliest before older oldest elder"), -1),
-    **dict.fromkeys(lexicon.words("later latest last after younger youngest newer recent recently"), 1),
-    **dict.fromkeys(
-        lexicon.words(
-            "more larger bigger longer taller higher greater faster largest biggest longest highest fastest most"
-        ),
-        2,
-    ),
-    **dict.fromkeys(
-        lexicon.words("less smaller shorter lower fewer slower slowest smallest shortest lowest least"), -2
-    ),
+    word: side
+    for side, forms in {
+        -1: "first earlier earliest before older oldest elder",
+        1: "later latest last after younger youngest newer recent recently",
+        2: "more larger bigger longer taller higher greater faster largest biggest longest highest fastest most",
+        -2: "less smaller shorter lower fewer slower slowest smallest shortest lowest least",
+    }.items()
+    for word in forms.split()
 }
-
-
-_POINTERS: Final = frozenset({"it", "them", "this", "that", "him"})
-_THAN: Final = frozenset({"than", "before", "after"})
+_POINTERS: Final = lexicon.words("it them this that him")
 _OF_LEAVE: Final = lexicon.words("may allow permit")
-_LEAST_ASKED: Final = 2
 _SHARE_ASKED: Final = 0.75
 _OPTION: Final = re.compile(r"(?:^|[\s(])([A-H])[.):]\s*(\S.*?)(?=\s*(?:[\s(][B-H][.):]\s|$))", re.MULTILINE)
 _OPTION_LETTER: Final = re.compile(
@@ -174,8 +149,8 @@ def says_yes(answer: str, question: str = "") -> bool | None:
         return True
     if short := _BRIEF_REPLY.match(text):
         return not short[1]
-    if _AGREES.search(text) or _DISAGREES.search(text):
-        return _AGREES.search(text) is not None
+    if _AGREES.search(text):
+        return True
     bare = _BEFORE_CHOICE.sub("", text)
     first = next(iter(words(bare)), "")
     if first in _YES or first in _NO:
@@ -185,20 +160,18 @@ def says_yes(answer: str, question: str = "") -> bool | None:
 
 def _weigh_lead(first: str, text: str, question: str) -> bool | None:
     """Return what an answer says that opens with yes or no; None where it takes it back at once or names both."""
-    rest = words(text)[1:3]
-    if rest[:1] == ["or"] or rest[:1] == ["and"]:
+    rest = words(text)[1:2]
+    if rest in (["or"], ["and"]):
         return None
     # "No auditors are mentioned" is no no; "No. It is not mentioned that …" is one.
     if first == "no" and not re.match(r"no\s*[,.;:!—–-]", text, re.IGNORECASE) and declines(simplify(text)):
         return None
-    if first == "no" and rest[:1] in (["doubt"], ["information"], ["mention"], ["answer"], ["evidence"]):
-        return _weigh_statement(text, question) if rest[:1] == ["doubt"] else None
-    return first in _YES
+    return _weigh_statement(text, question) if (first, *rest) == ("no", "doubt") else first in _YES
 
 
 def _weigh_statement(text: str, question: str) -> bool | None:
     """Return what a statement says of a yes/no question; None where no word of it tells."""
-    if _ASKS.search(text):
+    if text.rstrip().endswith(("?", "？")):
         return None
     parts = [part for part in _SENTENCE.split(text) if part.strip()]
     conclusions = [part for part in parts if _CONCLUSION.search(part)]
@@ -215,8 +188,7 @@ def _weigh_statement(text: str, question: str) -> bool | None:
     exception = _EXCEPTION.search(decisive)
     if exception and _find_asked(decisive[: exception.start()]) == _find_asked(question):
         decisive = decisive[: exception.start()]
-    is_split = _BOTH.search(question) and _CONTRAST.search(text) and not _BOTH.search(text)
-    if is_split or _DENIED.search(decisive) or (_FORBIDS.search(decisive) and not _FORBIDS.search(question)):
+    if _DENIED.search(decisive) or (_FORBIDS.search(decisive) and not _FORBIDS.search(question)):
         return False
     if has_opposite(words(decisive), words(question)):
         return False
@@ -246,9 +218,7 @@ def _restates(statement: str, question: str) -> bool:
         return True
     count = len(asked & said)
     # "Tom sold it to Ada", of the red house, but "It covers fire damage" says nothing of water damage.
-    is_most = count + bool(_POINTERS & set(words(statement)[1:])) >= _SHARE_ASKED * len(asked)
-    is_referred = count + 1 == len(asked) and bool(_POINTERS & set(words(statement)))
-    return len(asked) >= _LEAST_ASKED and count > 1 and (is_most or is_referred)
+    return count > 1 and count + bool(_POINTERS & set(words(statement)[1:])) >= _SHARE_ASKED * len(asked)
 
 
 def picks_gold(answer: str, golds: Sequence[str], question: str) -> bool:
@@ -262,12 +232,10 @@ def picks_gold(answer: str, golds: Sequence[str], question: str) -> bool:
         # "The Comet is slower", where the faster is asked.
         is_other = bool(other) and not any(mentions(answer, one) for one in golds) and mentions(answer, other)
         return is_other and _compares_against(words(answer), question)
-    if words(answer) == words(gold):
-        return True
     if not other:
         return not _repeats_question(answer, question)
     if not mentions(answer, other):
-        return bool(_THAN & set(words(answer))) or not _compares_against(words(answer), question)
+        return not _compares_against(words(answer), question)
     return _decides_for(answer, gold, other, question)
 
 
@@ -296,8 +264,7 @@ def _cut_predicate(option: str, answer: str) -> str:
 
 def _repeats_question(answer: str, question: str) -> bool:
     """Return whether the answer only says the question again."""
-    asked = words(question)
-    given = words(answer)
+    asked, given = words(question), words(answer)
     return len(given) > len(asked) / 2 and set(given) <= set(asked)
 
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from bookwheel.lab.scoring.selection import LONGEST, is_quoted, is_statement
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import ARTICLES, BREAK, find_words, match_words, split_clauses, words
 from bookwheel.text.quantities import UNITS
@@ -43,6 +42,9 @@ _REMARKS: Final = (
 _MEASURES: Final = frozenset(map(lexicon.stem, lexicon.words("many much long old name responsible charge")))
 # "李敏负责会场，王强负责接待。": two clauses, and the gold in the first.
 _ASKS_WHO, _PAIR = "谁", 2
+_STATEMENT: Final = 6
+# Characters of an answer that are weighed.
+_LONGEST: Final = 4000
 _HAN_JOINTS: Final = frozenset("和与及、")
 _WHERE: Final = lexicon.POSITIONS | lexicon.DIRECTIONS
 _BESIDE: Final = lexicon.words("and but while whereas")
@@ -67,8 +69,9 @@ class _Clause:
 
 def answers_otherwise(answer: str, gold: str, question: str) -> bool:
     """Return whether another clause claims more of the question than those in which the gold stands."""
-    answer, part, asked = answer[:LONGEST], words(gold), words(question)
-    if is_statement(gold) or "why" in asked or is_quoted(answer):
+    answer, part, asked = answer[:_LONGEST], words(gold), words(question)
+    # A statement is explained by other clauses, and has no rivals.
+    if len(part) >= _STATEMENT:
         return False
     clauses = _read_clauses(answer, part, question)
     own = [one for one in clauses if one.has_gold]

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from bookwheel.lab.scoring.relevance import COPULAS, is_beside, split_beside
+from bookwheel.lab.scoring.relevance import is_beside, pair_words, split_beside
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import (
     ARTICLES,
@@ -40,28 +40,17 @@ DENIALS: Final = lexicon.words(
 _NO_DENIAL: Final = lexicon.words(
     "only just until till later less more fewer merely simply least far before exceed exceeding over above under below"
 )
-_DENYING_PAIRS: Final = frozenset(
-    {
-        ("rather", "than"),
-        ("instead", "of"),
-        ("other", "than"),
-        ("anything", "but"),
-        ("different", "from"),
-        ("as", "opposed"),
-        ("away", "from"),
-    }
+_DENYING_PAIRS: Final = pair_words("rather than|instead of|other than|anything but|different from|as opposed|away from")
+_TURNS: Final = lexicon.words("but rather instead actually yet however")
+VERBS_DENIED: Final = lexicon.words(
+    "isnt wasnt arent werent didnt doesnt dont hasnt havent hadnt wont wouldnt couldnt cannot cant never"
 )
-_TURNS: Final = frozenset({"but", "rather", "instead", "actually", "yet", "however"})
-_COPULAS_DENIED: Final = frozenset({"isnt", "wasnt", "arent", "werent"})
-# "Ada did not sign" denies Ada, where the clause begins with her.
-VERBS_DENIED: Final = lexicon.words("didnt doesnt dont hasnt havent hadnt wont wouldnt couldnt cannot cant never")
-_AUXILIARIES: Final = lexicon.words("did does do has have had will would could can")
-# "It is unclear whether Ada signed" and "it is false that Ada signed" assert nothing of her.
-_OPEN: Final = lexicon.words("whether")
-_OPEN_PAIRS: Final = frozenset(
-    {(word, "if") for word in ("clear", "unclear", "sure", "unsure", "know", "known", "say")}
+_AUXILIARIES: Final = lexicon.words("is was are were did does do has have had will would could can")
+# "It is unclear if Ada signed" and "it is false that Ada signed" assert nothing of her.
+_OPEN_PAIRS: Final = pair_words(
+    "clear if|unclear if|sure if|unsure if|know if|known if|say if|false that|untrue that|wrong that|incorrect that|"
+    "doubtful that"
 )
-_FALSE_PAIRS: Final = frozenset({(word, "that") for word in ("false", "untrue", "wrong", "incorrect", "doubtful")})
 # "Perhaps Ada, perhaps Bram" names two and decides for none.
 _HEDGES: Final = lexicon.words("perhaps maybe possibly")
 # "Either of them", said of what stands before, and of nothing behind it.
@@ -72,8 +61,8 @@ _UNDECIDED: Final = re.compile(
 )
 # "两小时十分" is more than two hours, and "80块五" more than 80.
 _GOES_ON: Final = re.compile("hour(?:\\d+分|半)|年(?:\\d+month|[半多])|块[\\d一二三四五六七八九](?:毛|$)")
-_WRONG: Final = frozenset({"wrong", "incorrect", "false", "untrue", "mistaken"})
-_AFTER_OR: Final = frozenset({"so", "more", "less", "thereabouts", "later", "earlier", "about", "around", "rather"})
+_NOT_SO: Final = lexicon.words("not never wrong incorrect false untrue mistaken")
+_AFTER_OR: Final = lexicon.words("so more less thereabouts later earlier about around rather")
 _CHINESE_DENIAL: Final = re.compile(
     r"(?:不是|并非|而非|不会是|绝非|没有|不在|除了|而不是|零下|不到|[不非未无])的?(?:因为|由于)?$"
 )
@@ -81,8 +70,6 @@ _CHINESE_NO_DENIAL: Final = re.compile(r"(?:不仅是?|不只是?|不但是?|不
 _JOINTS: Final = frozenset({BREAK, "and", "or", "和", "与", "、"})
 _LEAST_NUMBERS: Final = 3
 _LEAST_DIGITS: Final = 3
-# The numbers of a numbered list.
-_LONGEST_BULLET: Final = 2
 
 
 def asserts_any(answer: str, golds: Iterable[str], *, question: str = "", alone: bool = True) -> str | None:
@@ -130,7 +117,7 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
         before, after = split_beside(row, start, end)
         if _GOES_ON.match("".join([*part[-1:], *after[:2]])):
             continue
-        if not denies and (_denies_before(before) or _denies_after(after, is_first=set(before) <= _TURNS)):
+        if not denies and (_denies_before(before) or _denies_after(after)):
             continue
         if golds is None or not (
             _is_alternative(before, after, golds)
@@ -144,7 +131,7 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
 
 def _denies_before(before: Sequence[str]) -> bool:
     near = before[-_REACH - 1 :]
-    if _OPEN & set(near) or (_OPEN_PAIRS | _FALSE_PAIRS) & set(pairwise(near)):
+    if "whether" in near or _OPEN_PAIRS & set(pairwise(near)):
         return True
     for at in range(len(near) - 1, -1, -1):
         following = near[at + 1] if at + 1 < len(near) else ""
@@ -160,22 +147,11 @@ def _denies_before(before: Sequence[str]) -> bool:
     return bool(_CHINESE_DENIAL.search(joined)) and not _CHINESE_NO_DENIAL.search(joined)
 
 
-def _denies_after(after: Sequence[str], *, is_first: bool) -> bool:
-    """Return whether the clause goes on to say that it is not so: "Ada is not the one", "Ada is wrong".
-
-    Where the gold comes first in its clause, "Ada did not sign" says so too.
-    """
-    if not after:
-        return False
-    if after[0] in _COPULAS_DENIED:
-        return True
-    second = after[1] if len(after) > 1 else ""
-    joined = "".join(after[:2])
-    if is_first and (after[0] in VERBS_DENIED or (after[0] in _AUXILIARIES and second in {"not", "never"})):
-        return True
-    if is_first and joined in {"没有", "并未", "并没"}:
-        return True
-    return (after[0] in COPULAS and second in _WRONG | {"not", "never"}) or joined == "不是"
+def _denies_after(after: Sequence[str]) -> bool:
+    """Return whether the clause goes on to say that it is not so: "Ada did not sign", "Ada is wrong"."""
+    near = [*after[:2], "", ""]
+    is_denied = near[0] in VERBS_DENIED or (near[0] in _AUXILIARIES and near[1] in _NOT_SO)
+    return is_denied or "".join(near) in {"不是", "没有"}
 
 
 def _is_alternative(before: list[str], after: list[str], golds: Sequence[list[str]]) -> bool:
@@ -208,10 +184,7 @@ def _walk_numbers(row: Sequence[str], start: int, way: int) -> list[str]:
     found: list[str] = []
     at = start + way
     while 0 <= at < len(row) and (row[at] in _JOINTS or row[at].isdigit()):
-        if row[at].isdigit():
-            if abs(len(row[at]) - len(row[start])) <= 1:
-                found.append(row[at])
-            elif len(row[at]) > _LONGEST_BULLET:
-                break
+        if row[at].isdigit() and abs(len(row[at]) - len(row[start])) <= 1:
+            found.append(row[at])
         at += way
     return found

@@ -32,7 +32,6 @@ from bookwheel.lab.scoring.forms import find_other_form
 from bookwheel.lab.scoring.lists import all_of, find_listed, set_f1, share_of
 from bookwheel.lab.scoring.relevance import shares_with_rival
 from bookwheel.lab.scoring.score import NOTHING, Metric, QuestionMetric, Score
-from bookwheel.lab.scoring.selection import settles_on_other
 from bookwheel.lab.scoring.visual import VISUAL, slidevqa_em, slidevqa_f1
 from bookwheel.plugins import list_names, require_plugin
 from bookwheel.text.normalization import (
@@ -86,7 +85,7 @@ def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
     if named is None and (listed := find_listed(answer, golds)):
         return Score(score=1.0, reason=f'holds "{listed}"')
     if gold is not None and not shares_with_rival(answer, gold, question):
-        is_settled = settles_on_other(answer, golds, gold, question) or answers_otherwise(answer, gold, question)
+        is_settled = answers_otherwise(answer, gold, question)
         if is_settled or not declines(simplify(answer[:_OPENING])):
             reason = f'names "{gold}" and settles on another' if is_settled else f'holds "{gold}"'
             return Score(score=float(not is_settled), reason=reason)

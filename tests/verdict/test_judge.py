@@ -379,3 +379,15 @@ def test_lines_of_a_list_stay_apart():
     text = "Ada Quill: 12 pears\nBo Reed: 7 apples\nCy Marsh: 9 plums\nDot Lane: 4 quinces\n"
     evidence, (claim,) = judge("Bo Reed brought 7 apples.", "Who brought apples?", text)
     assert evidence[claim.evidence[0]].quote == "Bo Reed: 7 apples"
+
+
+def test_what_an_answer_lists_with_semicolons_is_judged_piece_by_piece():
+    answer = "Built in 1588 (for monks; of Este); Ada Quill sold 40 apples; 12 crates came by sea."
+    assert split_answer(answer) == [
+        "Built in 1588 (for monks; of Este);",
+        "Ada Quill sold 40 apples;",
+        "12 crates came by sea.",
+    ]
+    _, claims = judge(answer)
+    assert claims[1].verdict in BORNE_OUT
+    assert claims[2].verdict not in BORNE_OUT

@@ -43,6 +43,7 @@ from bookwheel.verdict.parsing import Sentence, parse
 from bookwheel.verdict.search import LocatedSentence, Query, make_query, search
 from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
 
+_SEMICOLONS: Final = compile_late(r"(?<=;)(?=\s)")
 _BULLETS: Final = compile_late(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")
 _CHOICE: Final = compile_late(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)
 _NO: Final = compile_late(r"\s*(?:no|不|否)", re.IGNORECASE)
@@ -243,16 +244,28 @@ def _says_something(passage: Sequence[str]) -> bool:
 
 
 def split_answer(answer: str) -> list[str]:
-    """Return the sentences of an answer, without bullets, as they stand there."""
+    """Return the sentences of an answer, without bullets, as they stand there, in pieces at semicolons."""
     if (values := _json_values(answer)) is not None:
         return values
     sentences: list[str] = []
     for piece, is_cited in split_citations(answer):
         for line in [] if is_cited else piece.splitlines():
             bullets = _BULLETS.match(line)
-            sentences += list_sentences(line[bullets.end() :] if bullets else line)
+            for sentence in list_sentences(line[bullets.end() :] if bullets else line):
+                sentences += _split_listed(sentence)
         sentences += [piece] if is_cited else []
     return sentences
+
+
+def _split_listed(sentence: str) -> list[str]:
+    """Return what a sentence lists with semicolons: no passage says it as a whole. Those in brackets part nothing."""
+    pieces, depth = [""], 0
+    for piece in _SEMICOLONS.split(sentence):
+        pieces[-1] += piece
+        depth += sum(map(piece.count, "([（")) - sum(map(piece.count, ")]）"))
+        if piece.rstrip().endswith(";") and depth <= 0:
+            pieces.append("")
+    return [piece.strip() for piece in pieces if piece.strip()]
 
 
 def _json_values(answer: str) -> list[str] | None:

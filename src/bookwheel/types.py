@@ -112,6 +112,10 @@ class Conversation:
         """Return this conversation with the cost of other calls that were made for it."""
         return replace(self, reply=replace(self.reply, usage=self.reply.usage + usage)) if usage.calls else self
 
+    def go_on(self, words: str) -> tuple[Message, ...]:
+        """Return the messages of the next call in the same talk: these, the reply, and what is said to it."""
+        return (*self.messages, Message(role="assistant", content=self.reply.text), Message(role="user", content=words))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:

@@ -16,7 +16,7 @@ from bookwheel.errors import InputError, MissingAbility
 from bookwheel.types import Message, Reply, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from bookwheel.models.copying import CopiedSpan
     from bookwheel.plan import Plan, Sampling
@@ -260,6 +260,11 @@ def unwrap(model: Model) -> Model:
     while isinstance(model, ModelWrapper):
         model = model._model  # noqa: SLF001 - a wrapper's own
     return model
+
+
+def count_messages(messages: Iterable[Message], tokenizer: Tokenizer) -> int:
+    """Return the tokens of a prompt, without those of the chat template."""
+    return sum(tokenizer.count(message.content) for message in messages)
 
 
 def most_scored_tokens(tokenizer: Tokenizer, continuation: str) -> int:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from bookwheel.errors import MissingAbility
-from bookwheel.models.base import Ability, Judgement, Likelihood
+from bookwheel.models.base import Ability, Judgement, Likelihood, count_messages
 from bookwheel.models.vision import PictureRule
 from bookwheel.plan import Plan, Sampling
 from bookwheel.text.lexicon import words
@@ -108,7 +108,7 @@ class ScriptedModel:
     def _count_usage(self, messages: Sequence[Message], completion_tokens: int, began: float) -> Usage:
         return Usage(
             calls=1,
-            prompt_tokens=sum(self.tokenizer.count(message.content) for message in messages),
+            prompt_tokens=count_messages(messages, self.tokenizer),
             completion_tokens=completion_tokens,
             seconds=time.perf_counter() - began,
         )

@@ -23,6 +23,7 @@ from bookwheel.models.base import (
     Likelihood,
     Model,
     ModelWrapper,
+    count_messages,
     most_scored_tokens,
     unwrap,
 )
@@ -161,8 +162,7 @@ class BudgetedModel(SpendingModel):
 
 def worst_usage(model: Model, messages: Sequence[Message], limit: int, tokenizer: Tokenizer | None = None) -> Usage:
     """Return the most that a call can cost, by the model's own tokenizer or by another."""
-    count = (tokenizer or model.tokenizer).count
-    prompt = model.template_tokens + sum(count(message.content) for message in messages)
+    prompt = model.template_tokens + count_messages(messages, tokenizer or model.tokenizer)
     return Usage(calls=1, prompt_tokens=prompt, completion_tokens=limit)
 
 

@@ -10,15 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
+from bookwheel.models.base import Model, count_messages
 from bookwheel.plan import Layout, Plan
+from bookwheel.reading.prompts import Prompts
 from bookwheel.text.chunks import split
 from bookwheel.types import Document, Message
-
-if TYPE_CHECKING:
-    from bookwheel.models.base import Model
-    from bookwheel.reading.prompts import Prompts
 
 # Only the first chunks are really cut; the rest of a longer document is taken to be like them.
 _SAMPLED_CHUNKS: Final = 200
@@ -101,7 +99,7 @@ class CostInputs:
 
     def count_words(self, turn: Sequence[Message]) -> int:
         """Return the tokens of a prompt with the question and nothing else filled in."""
-        words = sum(self.model.tokenizer.count(message.content) for message in turn)
+        words = count_messages(turn, self.model.tokenizer)
         blank = self.model.tokenizer.count(self.prompts.blank)
         return words + self.model.template_tokens + blank + self.question_tokens + self.more_words
 

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from bookwheel.errors import QuestionError
 from bookwheel.flags import Flag
-from bookwheel.models.base import Model
+from bookwheel.models.base import Model, count_messages
 from bookwheel.patterns import compile_late
 from bookwheel.plan import Plan, Sampling
 from bookwheel.reading.guards import clean, next_memory
@@ -104,8 +104,7 @@ def check_question(question: str, model: Model, plan: Plan) -> int:
     return tokens
 
 
-def template_tokens(model: Model, plan: Plan, prompts: Prompts) -> int:
-    """Return the tokens of prompt and chat template alone, for the longer of the two turns."""
-    turns = prompts.empty(plan.layout)
-    words = max(sum(model.tokenizer.count(message.content) for message in turn) for turn in turns)
+def template_tokens(model: Model, plan: Plan, prompts: Prompts, *others: Sequence[Message]) -> int:
+    """Return the tokens of prompt and chat template alone, for the longest of the two turns and of any others."""
+    words = max(count_messages(turn, model.tokenizer) for turn in (*prompts.empty(plan.layout), *others))
     return words + model.template_tokens + model.tokenizer.count(prompts.blank)

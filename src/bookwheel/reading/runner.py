@@ -31,7 +31,7 @@ from bookwheel.errors import (
 )
 from bookwheel.flags import Flag
 from bookwheel.models.accompanied import find_gate
-from bookwheel.models.base import Model, ModelWrapper, find_wrapper
+from bookwheel.models.base import Model, ModelWrapper, count_messages, find_wrapper
 from bookwheel.models.patience import Patience, PatientModel, Retry, persist
 from bookwheel.plan import Plan
 from bookwheel.reading import loop
@@ -76,7 +76,7 @@ def measure_scale(step: Step, model: Model, plan: Plan) -> float | None:
     usage = step.conversation.reply.usage
     if plan.token_scale is not None or not isinstance(model.tokenizer, EstimatingTokenizer) or usage.calls != 1:
         return None
-    estimate = sum(EstimatingTokenizer().count(message.content) for message in step.conversation.messages)
+    estimate = count_messages(step.conversation.messages, EstimatingTokenizer())
     # A server that counts nothing leaves our own estimate in the usage.
     if estimate < _LEAST_TOKENS or usage.prompt_tokens == estimate:
         return None

@@ -131,7 +131,7 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
     """
     schema = plan.schema or "{}"
     prompt = _PROMPT.format(question=escape_markup(question), answer=escape_markup(answer.text), schema=schema)
-    messages = [Message(role="user", content=prompt)]
+    messages: tuple[Message, ...] = (Message(role="user", content=prompt),)
     need = model.template_tokens + model.tokenizer.count(prompt) + plan.answer_tokens
     has_room = model.window is None or need <= model.window
     if plan.schema_optional and (prompts_for(plan, question).quotes or not has_room):
@@ -155,10 +155,7 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
             flags = tuple(flag for flag in answer.flags if flag is not Flag.NO_ANSWER)
             text = json.dumps(value, ensure_ascii=False)
             return Answer(text=text, conversation=conversation, flags=flags)
-        messages += [
-            Message(role="assistant", content=reply.text),
-            Message(role="user", content=_AGAIN.format(fault=fault)),
-        ]
+        messages = conversation.go_on(_AGAIN.format(fault=fault))
     if plan.schema_optional:
         return answer
     cut = "; it was cut off: raise --answer-tokens" if reply.finish is Finish.LENGTH else ""

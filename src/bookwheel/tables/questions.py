@@ -24,7 +24,7 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables.rows import UnreadableRowsError, parse_object
 from bookwheel.tables.table import format_grid, name_for_sql
 from bookwheel.text.sanitize import escape_markdown
-from bookwheel.types import Message, Usage
+from bookwheel.types import Usage
 
 _TURN: Final = "sql"
 _TRIES: Final = 3
@@ -91,9 +91,7 @@ async def ask_table(table: AskedTable, count: int, question: str, model: Model, 
             return _run(table, question, sql, usage)
         except (UnreadableRowsError, InputError) as error:
             fault = str(error)
-        advice = _AGAIN.format(fault=fault)
-        again = (Message(role="assistant", content=talk.reply.text), Message(role="user", content=advice))
-        messages = (*messages, *again)
+        messages = talk.go_on(_AGAIN.format(fault=fault))
     raise InputError(f"{model.name} wrote no query that runs ({fault}): ask in other words, or give the SQL yourself")
 
 

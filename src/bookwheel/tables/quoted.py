@@ -10,7 +10,7 @@
 A part counts by the share of the sentence's words that stand in it and in its heading and leads, weighed by how rare
 they are in the document; where several columns are asked for, also by the values that it has for those of a kind.
 Those near the best one are rows. Whether a part answers was judged no better by the built-in model
-(lab/2026-11-28-collect-again.md); but whom it names when it is asked who tells a row (`asked_rows.py`).
+(lab/2026-11-28-collect-again.md); but whom it names when it is asked who tells a row (`quoted_cells.py`).
 """
 
 from __future__ import annotations

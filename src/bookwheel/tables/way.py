@@ -22,7 +22,7 @@ from typing import Final, Self
 
 from bookwheel.errors import InputError, PlanError
 from bookwheel.flags import Flag
-from bookwheel.models.base import Model, find_wrapper
+from bookwheel.models.base import Model, count_messages, find_wrapper
 from bookwheel.plan import Plan
 from bookwheel.reading.estimate import CallCost, CostInputs, DocumentSize, measure_document
 from bookwheel.reading.guards import trim
@@ -153,7 +153,7 @@ def find_room(request: TableRequest, model: Model, plan: Plan) -> Room:
     if model.window is None:
         return Room(chunk=max(1, plan.chunk_tokens // 2), reply=plan.memory_tokens + plan.chunk_tokens // 2)
     words = prompts_for(plan, request.sentence).turn(NAME, question=request.to_prompt())
-    template = sum(model.tokenizer.count(message.content) for message in words) + model.template_tokens
+    template = count_messages(words, model.tokenizer) + model.template_tokens
     room = model.window - template - plan.memory_tokens
     chunk = min(plan.chunk_tokens, (room - plan.memory_tokens) // 2)
     if chunk < _LEAST_CHUNK:
@@ -271,8 +271,7 @@ class _ChunkReader:
         for attempt in range(_TRIES):
             limit = self.collector.room.reply
             if model.window is not None:
-                tokens = sum(model.tokenizer.count(message.content) for message in messages)
-                limit = min(limit, model.window - tokens - model.template_tokens)
+                limit = min(limit, model.window - count_messages(messages, model.tokenizer) - model.template_tokens)
             if limit < plan.memory_tokens:
                 break  # There is no room to ask again.
             talk = await converse(messages, model, limit, plan.sampling)
@@ -294,8 +293,7 @@ class _ChunkReader:
                 if is_second or not unproven:
                     break
                 advice = _UNPROVEN.format(rows=SectionRows(rows=tuple(unproven)).to_json(columns))
-            again = (Message(role="assistant", content=talk.reply.text), Message(role="user", content=advice))
-            messages = (*messages, *again)
+            messages = talk.go_on(advice)
         assert first is not None
         return first, said
 
@@ -347,8 +345,7 @@ def _list_asked(given: CostInputs) -> list[CallCost]:
 
 def list_section_calls(given: CostInputs, request: TableRequest, most: int) -> CallCost:
     """Return a call for each chunk at least, and for each of its halves and corrections at most."""
-    prompts, tokenizer = given.prompts, given.model.tokenizer
-    words = sum(tokenizer.count(message.content) for message in prompts.turn(NAME, question=request.to_prompt()))
+    words = count_messages(given.prompts.turn(NAME, question=request.to_prompt()), given.model.tokenizer)
     return CallCost(
         least=given.size.chunks,
         most=_TRIES * most,

@@ -26,7 +26,7 @@ from bookwheel.reading.guards import next_memory, trim
 from bookwheel.reading.loop import check_question, conclude, converse
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.reading.ways.spec import WaySpec
-from bookwheel.reading.ways.whole import ask_once, template_tokens, text_budget
+from bookwheel.reading.ways.whole import ask_once, baseline_tokens, text_budget
 from bookwheel.text.chunks import split, split_ahead
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Answer, Chunk, Document, Memory, Step
@@ -40,7 +40,7 @@ async def refine(
 ) -> AsyncGenerator[Step | Answer]:
     """Yield a step for every chunk but the last, whose reply is the answer."""
     first = _find_first_template(prompts_for(plan, question))
-    template = template_tokens(question, model, plan, first, "whole", "refine")
+    template = baseline_tokens(question, model, plan, first, "whole", "refine")
     plan.check(model.window, question=check_question(question, model, plan), template=template)
     chunks = split(
         document, model.tokenizer, plan.chunk_tokens, start=done[-1].chunk.end if done else 0, index=len(done)
@@ -84,7 +84,7 @@ async def map_reduce(
     document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
 ) -> AsyncGenerator[Step | Answer]:
     """Yield a step for every chunk, one for every collapse of notes, then the answer."""
-    template = template_tokens(question, model, plan, "map", "collapse", "combine")
+    template = baseline_tokens(question, model, plan, "map", "collapse", "combine")
     plan.check(model.window, question=check_question(question, model, plan), template=template)
     steps = [step for step in done if step.chunk.end > step.chunk.start]
     kept = done[len(steps) :]

@@ -18,7 +18,7 @@ from bookwheel.lab.scoring import set_f1
 from bookwheel.lab.tasks.base import ANSWER, MissingSample, Sample
 from bookwheel.lab.tasks.memories import RIGHT, evidence_depth, trace_evidence
 from bookwheel.lab.tasks.published import find_spec, score_as_published
-from bookwheel.models.base import Model
+from bookwheel.models.base import Model, count_messages
 from bookwheel.plan import LEAST_TOKENS, Plan, VerdictMode
 from bookwheel.preset import load_preset
 from bookwheel.reading.loop import Way, converse
@@ -118,7 +118,7 @@ def _find_way(name: str, sample: Sample) -> Way:
         del document, question, done
         messages = sample.published.messages if sample.published else ()
         limit = (sample.published.reply_tokens if sample.published else 0) or plan.answer_tokens
-        tokens = sum(model.tokenizer.count(one.content) for one in messages)
+        tokens = count_messages(messages, model.tokenizer)
         if model.window is not None and tokens + limit > model.window:
             raise DocumentTooLong(
                 f"the published prompt has {tokens} tokens, its answer may have {limit}, and the window "

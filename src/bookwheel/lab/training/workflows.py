@@ -103,12 +103,10 @@ def calculator(plan: Plan, *, turns: int = 6) -> Workflow:
         conversations: list[Conversation] = []
         for _ in range(turns):
             conversations.append(await converse(messages, model, plan.answer_tokens, plan.sampling))
-            text = conversations[-1].reply.text
-            call = _CALL.search(text)
+            call = _CALL.search(conversations[-1].reply.text)
             if call is None:
                 break
-            message = Message(role="assistant", content=text)
-            messages = (*messages, message, Message(role="user", content=compute(call[1])))
+            messages = conversations[-1].go_on(compute(call[1]))
         return Episode(
             conversations=tuple(conversations),
             answer=conclude(conversations[-1]).text,

@@ -233,10 +233,7 @@ class ComposedWay:
         if self.turns and Layout.SECTION_FIRST in prompts.updates:
             plan = replace(plan, layout=Layout.SECTION_FIRST)
         loop.check(question, model, plan, prompts)
-        empty = [prompts.turn(name, question="") for name in self.turns]
-        words = max((sum(model.tokenizer.count(m.content) for m in turn) for turn in empty), default=0)
-        words += model.template_tokens + model.tokenizer.count(prompts.blank)
-        template = max(words, loop.template_tokens(model, plan, prompts))
+        template = loop.template_tokens(model, plan, prompts, *(prompts.turn(name, question="") for name in self.turns))
         plan.check(model.window, question=model.tokenizer.count(question), template=template)
         return ReadingContext(
             document=document, question=question, model=model, plan=plan, prompts=prompts, template=template

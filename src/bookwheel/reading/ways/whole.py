@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
 from bookwheel.errors import DocumentTooLong, PlanError
-from bookwheel.models.base import Model
+from bookwheel.models.base import Model, count_messages
 from bookwheel.plan import Plan
 from bookwheel.reading.estimate import CallCost, CostInputs, DocumentSize
 from bookwheel.reading.loop import check_question, conclude, converse
@@ -53,18 +53,17 @@ def load_if_fits(document: Document, model: Model, limit: int) -> str | None:
     return first.text if next(chunks, None) is None else None
 
 
-def template_tokens(question: str, model: Model, plan: Plan, *templates: str) -> int:
+def baseline_tokens(question: str, model: Model, plan: Plan, *templates: str) -> int:
     """Return the tokens of the longest of these prompts with nothing filled in."""
     prompts = prompts_for(plan, question)
-    turns = [prompts.baseline(name, question="", memory="", section="") for name in templates]
-    words = max(sum(model.tokenizer.count(message.content) for message in turn) for turn in turns)
-    return words + model.template_tokens
+    turns = [prompts.baseline(name, question="") for name in templates]
+    return max(count_messages(turn, model.tokenizer) for turn in turns) + model.template_tokens
 
 
 def text_budget(question: str, model: Model, plan: Plan, template: str, reply: int) -> int:
     """Return how many tokens of text fit beside the question and a reply of that length."""
     tokens = check_question(question, model, plan)
-    words = template_tokens(question, model, plan, template)
+    words = baseline_tokens(question, model, plan, template)
     # Where the model's window is unknown, it is the one that the plan's own reading needs.
     window = plan.update_tokens(question=tokens, template=words) if model.window is None else model.window
     left = window - words - tokens - reply
@@ -84,7 +83,7 @@ async def ask_once(question: str, section: str, model: Model, plan: Plan, templa
 
 def _measure(document: Document, question: str, model: Model, plan: Plan) -> DocumentSize:
     tokens = model.tokenizer.count(load_whole(document, question, model, plan)) + model.tokenizer.count(question)
-    tokens += template_tokens(question, model, plan, "whole")
+    tokens += baseline_tokens(question, model, plan, "whole")
     return DocumentSize(chunks=1, tokens=tokens, exact=model.tokenizer.exact)
 
 

@@ -182,7 +182,7 @@ class Session:
 
     async def keep(self, document: Document) -> StoredDocument:
         """Store a document. That reads it whole, so it happens in a thread."""
-        return await asyncio.to_thread(self._require_journal().keep, document)
+        return await asyncio.to_thread(self.require_journal().keep, document)
 
     async def prepare(
         self,
@@ -269,7 +269,7 @@ class Session:
     def renew(self, old: Reading, limits: Mapping[str, Any], way: Way | None = None) -> Prepared:
         """Return a stored reading as it goes on: with this model, under limits that count from zero."""
         way = way or find_way(old)
-        journal, budget = self._require_journal(), self.renew_budget(old.plan.budget, limits)
+        journal, budget = self.require_journal(), self.renew_budget(old.plan.budget, limits)
         with journal.claim(old.id):
             journal.keep_address(old.id, self.address.complete(self.model))
         plan = replace(old.plan, budget=budget)
@@ -280,9 +280,9 @@ class Session:
         """Return the budget of what goes on: the prices hold, and the limits were for the old run."""
         return renew_budget(self.configuration.apply_prices(old, self.address), limits)
 
-    def _require_journal(self) -> Journal:
+    def require_journal(self) -> Journal:
         if self.journal is None:
-            raise InputError("this session has no journal to keep a document or a reading in")
+            raise InputError("this session has no journal to keep anything in")
         return self.journal
 
 

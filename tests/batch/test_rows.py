@@ -1,6 +1,5 @@
 """A table, or a folder and questions, as rows; what a kill leaves of them."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -63,4 +62,3 @@ def test_outcomes_are_found_again_and_a_broken_line_is_read_anew(tmp_path):
 def test_a_row_has_another_key_with_other_settings():
     (row,) = make_rows([{"source": "a", "question": "Who?"}], [], HERE, "t")
     assert row.make_key("x") == row.make_key("x") != row.make_key("y")
-    assert json.dumps(RowOutcome(status="answered").to_json())

@@ -58,9 +58,6 @@ class RowOutcome:
     tokens: int = 0
     cost: float | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def make_outcome(reading: Reading) -> RowOutcome:
     passage = next(iter(reading.evidence), None)
@@ -145,7 +142,7 @@ class BatchLedger:
 
     def add(self, key: str, outcome: RowOutcome) -> None:
         self.outcomes[key] = outcome
-        line = json.dumps({"row": key, **outcome.to_json()})
+        line = json.dumps({"row": key, **asdict(outcome)})
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 # A line that a kill has cut must not swallow this one.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -169,7 +169,7 @@ class BatchRun:
         self.watch(row, outcome)
 
     def build_table(self) -> list[dict[str, Any]]:
-        return [{**row.given, **self.find_outcome(row).to_json()} for row in self.rows]
+        return [{**row.given, **asdict(self.find_outcome(row))} for row in self.rows]
 
     def _reader(self, model: Model, patience: Patience | None = None, **more: Any) -> GroupReader:
         session = Session(

@@ -96,21 +96,20 @@ async def read_shown(session: Session, prepared: Prepared, output: OutputOptions
 
     The first reading's progress stands for all: they are never a chunk apart.
     """
-    if session.journal:
-        remember_last(session.journal.path, prepared.readings[-1].id)
+    journal = session.require_journal()
+    remember_last(journal.path, prepared.readings[-1].id)
     try:
         with _watch(prepared.readings[0], output) as watch:
             waits = replace(session.patience, on_retry=watch.report_retry)
             return await replace(session, patience=waits).read_on(prepared, watch)
     except asyncio.CancelledError:
         # The runner has kept the interrupted readings; the user is told how to resume them.
-        assert session.journal
-        stored = [session.journal.reading(reading.id) for reading in prepared.readings]
+        stored = [journal.reading(reading.id) for reading in prepared.readings]
         for at, one in enumerate(stored):
             if one.status is Status.READING:  # One that had not begun is ended here, as nothing else has.
                 ended = replace(one, status=Status.CANCELLED, error="interrupted")
                 stored[at] = replace(ended, error_kind=WorkCancelled.__name__)
-                await session.journal.end(stored[at])
+                await journal.end(stored[at])
         return stored
 
 

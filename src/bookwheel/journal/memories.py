@@ -241,9 +241,8 @@ class MemoryTables:
         found = self._load(VERSIONS, "memory_versions", condition, memory, last, limit=limit)
         return found[0] if found else None
 
-    def list_versions(self, memory: int, limit: int, after: int = 0) -> list[MemoryVersion]:
-        condition = "memory = ? AND version > ? ORDER BY version"
-        return self._load(VERSIONS, "memory_versions", condition, memory, after, limit=limit)
+    def list_versions(self, memory: int, limit: int) -> list[MemoryVersion]:
+        return self._load(VERSIONS, "memory_versions", "memory = ? ORDER BY version", memory, limit=limit)
 
     def list_edits(self, memory: int, until: int | None = None) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
         """Return when each correction up to a version was made, and its lines: old and new."""

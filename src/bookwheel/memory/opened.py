@@ -149,12 +149,12 @@ async def begin_memory(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         owner=owner,
     )
-    return _tables(session).begin(record)
+    return session.require_journal().memories.begin(record)
 
 
 def open_memory(session: Session, name: str, *, owner: str = "", budget: Budget | None = None) -> OpenMemory:
     """Open a memory with the session's model, under a budget that counts from zero."""
-    tables = _tables(session)
+    tables = session.require_journal().memories
     record = tables.find(name, owner)
     return OpenMemory(
         tables=tables,
@@ -163,12 +163,6 @@ def open_memory(session: Session, name: str, *, owner: str = "", budget: Budget 
         model=BudgetedModel(session.model, budget or record.plan.budget),
         way=_load_way(record.way),
     )
-
-
-def _tables(session: Session) -> MemoryTables:
-    if session.journal is None:
-        raise InputError("this session has no journal to keep a memory in")
-    return session.journal.memories
 
 
 def _load_way(name: str) -> Way:

@@ -106,12 +106,10 @@ class ReportState:
         """Write the file: after a kill, too, it is whole and names every reading that has begun."""
         if self.file:
             draft = self.file.with_name(f"{self.file.name}.draft")
-            draft.write_text(self.to_json(), encoding="utf-8")
+            values = {"version": _VERSION, "brief": self.brief, "outline": self.outline.to_markdown()}
+            text = json.dumps({**values, "readings": self.readings}, ensure_ascii=False, indent=1)
+            draft.write_text(text, encoding="utf-8")
             draft.replace(self.file)
-
-    def to_json(self) -> str:
-        values = {"version": _VERSION, "brief": self.brief, "outline": self.outline.to_markdown()}
-        return json.dumps({**values, "readings": self.readings}, ensure_ascii=False, indent=1)
 
     @classmethod
     def load(cls, path: Path) -> ReportState:
@@ -196,7 +194,7 @@ async def make_report(session: Session, documents: Sequence[Document], state: Re
 
 def _find_reading(session: Session, id_: str) -> Reading | None:
     try:
-        return session.journal.reading(id_) if session.journal else None
+        return session.require_journal().reading(id_)
     except NotKept:  # It was forgotten, so it is read again.
         return None
 
@@ -238,8 +236,7 @@ async def write_report(session: Session, state: ReportState, documents: Sequence
 
 
 def _load_tables(session: Session, ids: Sequence[str]) -> list[Table]:
-    journal = session.journal
-    assert journal is not None  # A report's session has one.
+    journal = session.require_journal()
     return [load_rows(journal, journal.reading(id_)) for id_ in ids]
 
 

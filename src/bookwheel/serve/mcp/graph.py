@@ -10,7 +10,6 @@ import json
 from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib.metadata import version
-from inspect import getdoc
 from typing import Annotated, Any, Final
 
 from mcp_types import ToolAnnotations
@@ -26,7 +25,7 @@ from bookwheel.memory.graph import (
 )
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.mcp.protocol import ProtocolServer
-from bookwheel.serve.mcp.results import Json, wrap_tool
+from bookwheel.serve.mcp.results import Json, offer_tools
 
 _URI: Final = "memory://knowledge-graph"
 _READS: Final = ToolAnnotations(
@@ -113,9 +112,7 @@ def build_graph_server(service: Service, memory: str) -> ProtocolServer:
         (tools.search_nodes, _READS),
         (tools.open_nodes, _READS),
     ]
-    for tool, hints in offered:
-        wrapped = wrap_tool(tool, service.journal.path, _shorten)
-        server.add_tool(wrapped, description=getdoc(tool), annotations=hints, structured_output=False)
+    offer_tools(server, offered, service.journal.path, _shorten)
     server.resource(_URI, name="knowledge-graph", mime_type="application/json")(tools.read_resource)
     return server
 

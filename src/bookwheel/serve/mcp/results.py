@@ -5,14 +5,16 @@ pages, each with the cursor of the next one.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
+from inspect import getdoc
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
+from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
 
 from bookwheel.claims import Evidence
 from bookwheel.errors import BookwheelError, InputError
@@ -301,8 +303,20 @@ def to_compact_json(result: Any) -> str:
     return json.dumps(result, ensure_ascii=False, separators=(",", ":"))
 
 
-def wrap_tool(
-    tool: Callable[..., Awaitable[Any]], journal: Path, to_text: Callable[[Any], str] = to_compact_json
+def offer_tools(
+    server: MCPServer,
+    tools: Iterable[tuple[Callable[..., Awaitable[Any]], ToolAnnotations]],
+    journal: Path,
+    to_text: Callable[[Any], str] = to_compact_json,
+) -> None:
+    """Add the tools to a server, each described by its docstring."""
+    for tool, hints in tools:
+        wrapped = _wrap_tool(tool, journal, to_text)
+        server.add_tool(wrapped, description=getdoc(tool), annotations=hints, structured_output=False)
+
+
+def _wrap_tool(
+    tool: Callable[..., Awaitable[Any]], journal: Path, to_text: Callable[[Any], str]
 ) -> Callable[..., Awaitable[CallToolResult]]:
     """Return the tool with its results as texts too, and with errors that a client's model can read."""
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from importlib.metadata import version
-from inspect import getdoc
 from typing import Any, Final
 
 from mcp.server.mcpserver.context import Context
@@ -22,7 +21,7 @@ from bookwheel.serve.engine.service import Service
 from bookwheel.serve.engine.settings import is_loopback
 from bookwheel.serve.mcp.memories import LastingMemoryTools
 from bookwheel.serve.mcp.protocol import CheckedRoute, ProtocolServer
-from bookwheel.serve.mcp.results import Json, reading_summary, reading_text, wrap_tool
+from bookwheel.serve.mcp.results import Json, offer_tools, reading_summary, reading_text
 from bookwheel.serve.mcp.tables import TableTools
 from bookwheel.serve.mcp.tools import ReadingTools, get_key
 from bookwheel.types import Reading
@@ -81,10 +80,7 @@ def build_server(service: Service, access: AccessPolicy, *, survives_restart: bo
         (memories.memory_forget, _ERASES),
         (memories.memory_delete, _ERASES),
     ]
-    for tool, hints in offered:
-        server.add_tool(
-            wrap_tool(tool, service.journal.path), description=getdoc(tool), annotations=hints, structured_output=False
-        )
+    offer_tools(server, offered, service.journal.path)
     for prompt in (answer_from_document, answer_several_questions, check_answer):
         server.prompt()(prompt)
     server.resource("reading://{reading}", name="reading", mime_type="application/json")(server.read_json)

@@ -34,7 +34,7 @@ from bookwheel.serve.mcp.results import (
     reading_summary,
     search_hit,
 )
-from bookwheel.types import Reading, Status
+from bookwheel.types import Status
 
 LONGEST_WAIT: Final = 50.0
 """Seconds; clients commonly give up on a call after 60."""
@@ -114,7 +114,7 @@ class ReadingTools:
         """
         source = SourceRequest(path=path, url=url, text=text, document=document, name=name)
         opener = await self._find_opener(ctx, source)
-        spec = self._make_spec(preset, plan, budget, way)
+        spec = self._service.make_spec(*_list_layers(plan, budget), way=way, preset=preset)
         return (await self._start(ctx, opener, spec, [question], wait_seconds))[0]
 
     async def read_several(
@@ -146,7 +146,7 @@ class ReadingTools:
             raise InputError("give one of path, url, text, document and reading")
         else:
             opener = self._service.stored_opener(await self._service.find_id(reading, get_key(ctx)))
-        spec = self._make_spec(preset, plan, budget, way)
+        spec = self._service.make_spec(*_list_layers(plan, budget), way=way, preset=preset)
         return {"readings": await self._start(ctx, opener, spec, questions, wait_seconds)}
 
     async def wait(self, ctx: Context, *, reading: ReadingId, wait_seconds: WaitSeconds = 45.0) -> Json:
@@ -175,7 +175,7 @@ class ReadingTools:
         """
         id_ = await self._service.find_id(reading, get_key(ctx))
         old = await asyncio.to_thread(self._service.journal.reading, id_)
-        spec = self._make_spec(preset, plan, budget, way, old)
+        spec = self._service.make_spec(*_list_layers(plan, budget), way=way, old=old, preset=preset)
         if from_memory and not way and old.status is Status.ANSWERED and old.memory.text:
             spec = replace(spec, finished=old)
         return (await self._start(ctx, self._service.stored_opener(id_), spec, [question], wait_seconds))[0]
@@ -276,18 +276,6 @@ class ReadingTools:
             for one in started
         ]
 
-    def _make_spec(
-        self,
-        preset: str,
-        plan: dict[str, Any] | None,
-        budget: dict[str, Any] | None,
-        way: str,
-        old: Reading | None = None,
-    ) -> ReadingSpec:
-        """Return how to read: by the plan and the way of an earlier reading, if there is one, with these changes."""
-        layers = [plan or {}, *([{"budget": budget}] if budget else [])]
-        return self._service.make_spec(*layers, way=way, old=old, preset=preset)
-
     async def _wait_for_state(
         self, ctx: Context, id_: str, seconds: float, report: ProgressReport | None = None, room: int = ROOM
     ) -> Json:
@@ -311,6 +299,11 @@ class ReadingTools:
         if running and running.error and not reading.error:
             reading = replace(reading, error=str(running.error))
         return reading_state(reading, running.waiting if running else None, room)
+
+
+def _list_layers(plan: dict[str, Any] | None, budget: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Return the changes of a plan that a client gives; its budget goes on top."""
+    return [plan or {}, *([{"budget": budget}] if budget else [])]
 
 
 def _make_reporter(ctx: Context) -> ProgressReport:

@@ -21,7 +21,15 @@ from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.requests import TokenLimit, parse_body
 from bookwheel.serve.openai.chat import OpenAIRoutes
 from bookwheel.serve.openai.completions import CompletionFacts, find_reasoning, stream_events
-from bookwheel.serve.openai.requests import ChatBody, ChatShape, ReadingFactsJson, find_kind, make_chat, refuse
+from bookwheel.serve.openai.requests import (
+    ChatBody,
+    ChatShape,
+    ReadingFactsJson,
+    find_kind,
+    make_call,
+    make_chat,
+    refuse,
+)
 
 _STOPS: Final = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
@@ -153,8 +161,7 @@ def _convert_turn(turn: MessageTurnShape) -> Iterator[dict[str, Any]]:
         if kind == "tool_result":
             yield {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": _read_result(block)}
         elif kind == "tool_use":
-            function = {"name": block.get("name"), "arguments": json.dumps(block.get("input") or {})}
-            calls.append({"id": block.get("id"), "type": "function", "function": function})
+            calls.append(make_call(block.get("id"), block.get("name"), json.dumps(block.get("input") or {})))
         elif kind not in {"thinking", "redacted_thinking"}:
             parts.append(_convert_block(block))
     if parts or calls:

@@ -20,7 +20,7 @@ from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.requests import parse_body
 from bookwheel.serve.openai.chat import READING_PREFIX, OpenAIRoutes
 from bookwheel.serve.openai.completions import ChatResult, CompletionFacts, find_reasoning
-from bookwheel.serve.openai.requests import ChatBody, ChatShape, ReadingFactsJson, make_chat, refuse
+from bookwheel.serve.openai.requests import ChatBody, ChatShape, ReadingFactsJson, make_call, make_chat, refuse
 
 _CREATED: Final = "2023-11-14T22:13:20Z"
 # Clients append the tag of a model that has none.
@@ -169,11 +169,7 @@ def _convert_turn(turn: OllamaTurnShape) -> dict[str, Any]:
         if not all(isinstance(function, dict) for _, function in calls):
             raise refuse("each of tool_calls has a function with a name and arguments", "messages")
         message["tool_calls"] = [
-            {
-                "id": f"call_{at}",
-                "type": "function",
-                "function": {"name": function.get("name"), "arguments": json.dumps(function.get("arguments") or {})},
-            }
+            make_call(f"call_{at}", function.get("name"), json.dumps(function.get("arguments") or {}))
             for at, function in calls
         ]
     if turn.role == "tool":

@@ -266,8 +266,11 @@ def build_message(chat: ChatShape, answer: str, id_: str) -> tuple[dict[str, Any
         reply = value.get(_REPLY, value) if isinstance(value, dict) else value
         return {"content": reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)}, None
     arguments = json.dumps(value.get(_ARGUMENTS, {}), ensure_ascii=False)
-    call = {"id": f"call_{id_}", "type": "function", "function": {"name": value[_TOOL], "arguments": arguments}}
-    return {"content": None, "tool_calls": [call]}, "tool_calls"
+    return {"content": None, "tool_calls": [make_call(f"call_{id_}", value[_TOOL], arguments)]}, "tool_calls"
+
+
+def make_call(id_: Any, name: Any, arguments: str) -> dict[str, Any]:
+    return {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def find_kind(part: Mapping[str, Any] | None, default: str = "") -> str:

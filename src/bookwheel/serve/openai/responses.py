@@ -16,7 +16,7 @@ from bookwheel.plan import Temperature, TopP
 from bookwheel.serve.http.answers import EventStream, JsonResponse
 from bookwheel.serve.http.requests import TokenLimit
 from bookwheel.serve.openai.completions import ChatResult, stream_events
-from bookwheel.serve.openai.requests import ChatBody, ChatShape, find_kind, make_chat, refuse
+from bookwheel.serve.openai.requests import ChatBody, ChatShape, find_kind, make_call, make_chat, refuse
 from bookwheel.serve.openai.response_items import ResponseBuilder
 
 _UNSUPPORTED: Final = {
@@ -144,8 +144,7 @@ def _convert_items(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for item in items:
         kind = find_kind(item, "message")
         if kind == "function_call":
-            function = {"name": item.get("name"), "arguments": item.get("arguments") or "{}"}
-            calls.append({"id": item.get("call_id"), "type": "function", "function": function})
+            calls.append(make_call(item.get("call_id"), item.get("name"), item.get("arguments") or "{}"))
         elif kind != "reasoning":
             if calls:
                 yield {"role": "assistant", "content": None, "tool_calls": calls}

@@ -22,6 +22,7 @@ from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec, fingerprint
 from bookwheel.lab.evaluation.work import ModelUnderTest
 from bookwheel.lab.tasks.published import SPECS, describe_spec
 from bookwheel.models.base import Model
+from bookwheel.models.weights import hash_file
 from bookwheel.text.tokens import Tokenizer
 
 # Other versions of these can change an answer or a count.
@@ -123,9 +124,10 @@ def _describe_data(evaluation: Evaluation) -> dict[str, str]:
 
 
 def _hash_file(path: Path) -> str:
-    with suppress(OSError), path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-    return "cannot be read"
+    try:
+        return hash_file(path)
+    except OSError:
+        return "cannot be read"
 
 
 def _describe_model(spec: ModelSpec, model: Model) -> dict[str, str]:

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
 from typing import Any, Final
 
 from bookwheel.errors import InputError
@@ -160,19 +161,17 @@ class Sample:
     @property
     def content(self) -> str:
         """A hash of what the sample asks and how it is judged: question, golds, metric and document."""
-        asked = [self.question, list(self.golds), self.metric]
-        digest = hashlib.sha256(json.dumps(asked, ensure_ascii=True).encode())
-        for part in self.document.parts():
-            digest.update(part.text.encode("utf-8", "surrogatepass"))
-        if self.published:
-            digest.update(repr(self.published).encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()[:16]
+        asked = json.dumps([self.question, list(self.golds), self.metric], ensure_ascii=True)
+        return self._hash(asked, repr(self.published) if self.published else "")
 
     @property
     def document_hash(self) -> str:
+        return self._hash()
+
+    def _hash(self, before: str = "", after: str = "") -> str:
         digest = hashlib.sha256()
-        for part in self.document.parts():
-            digest.update(part.text.encode("utf-8", "surrogatepass"))
+        for text in chain([before], (part.text for part in self.document.parts()), [after]):
+            digest.update(text.encode("utf-8", "surrogatepass"))
         return digest.hexdigest()[:16]
 
     def score(self, answer: str | None) -> Score:

@@ -246,6 +246,15 @@ def test_a_place_is_a_terminal_session_or_the_root_of_a_repository(tmp_path: Pat
     os.close(master)
 
 
+def test_show_lets_a_model_judge_an_answer_that_is_there(run, book: Path, ask) -> None:
+    asked = ask("--json").json
+    judged = run("show", "last", "--judge", "--json")
+    assert judged.code == 0, judged.err
+    assert (asked["plan"]["verdict"], judged.json["plan"]["verdict"]) == ("quotes", "model")
+    assert judged.json["usage"]["calls"] >= asked["usage"]["calls"]
+    assert run("show", "last", "--json").json == judged.json
+
+
 def test_show_measures_what_the_memories_are_worth(run, book: Path, ask) -> None:
     asked = ask("--json").json
     shown = run("show", "last", "--worth")

@@ -115,7 +115,7 @@ def test_each_sentence_of_an_answer_has_its_verdict(capsys) -> None:
         "  It costs 12 crowns. not found in the document; nowhere in it: 12",
         "  Odo signed it. written by hand at step 3",
         "  Nobody says why. not in the document, the model says",
-        "judged by words alone: with --verdict model, the model judges",
+        f"judged by words alone: bookwheel show {READING.id[:8]} --judge lets the model judge",
     ]
 
 
@@ -131,7 +131,7 @@ def test_each_sentence_of_an_answer_has_its_verdict(capsys) -> None:
 def test_what_words_alone_do_not_prove_a_model_may_judge(way, verdict, is_told, capsys) -> None:
     claim = Claim(text="It costs 12 crowns.", verdict=verdict)
     print_answer(replace(READING, way=way, claims=(claim,)), OutputOptions())
-    assert ("--verdict model" in capsys.readouterr().err) is is_told
+    assert ("--judge" in capsys.readouterr().err) is is_told
 
 
 def test_a_reading_from_before_verdicts_shows_its_evidence_and_claims_nothing(capsys) -> None:

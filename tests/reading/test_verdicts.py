@@ -5,12 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from bookwheel import read as read_file
 from bookwheel.claims import Fit, Sign, Verdict
 from bookwheel.documents.opening import TextDocument
-from bookwheel.errors import BudgetReached, ModelError
+from bookwheel.errors import BadReply, BudgetReached, InputError, ModelError
+from bookwheel.journal import Journal
+from bookwheel.models.patience import Patience
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan, VerdictMode
-from bookwheel.reading.runner import new_reading, run_reading
+from bookwheel.reading.runner import judge_again, new_reading, run_reading
 from bookwheel.reading.ways.registry import estimate_cost
 from bookwheel.types import DocumentInfo, Status
 
@@ -151,3 +154,54 @@ def test_judging_is_part_of_the_estimate():
     assert judged.least_calls == without.least_calls
     ended, _ = read({"supports": "Yes", "denies": "No", "responds": "Yes"})
     assert ended.usage.calls <= judged.calls
+
+
+def judge_later(journal, reading, judge, plan=PLAN):
+    """Let another model judge a kept reading, and return it."""
+    model, document = (
+        ScriptedModel(lambda messages: judge[find_turn(messages)], plan=plan),
+        journal.document_of(reading.id),
+    )
+    return asyncio.run(judge_again(reading, document, model, journal, Patience(seconds=0)))
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """Return a journal and a reading in it that was judged by its words alone."""
+    model, file = ScriptedModel(lambda _messages: "The one who tends it is Miss Quill."), tmp_path / "lamp.txt"
+    file.write_text(TEXT)
+    reading = read_file(file, "Who keeps the lamp?", model=model, journal=tmp_path / "journal.sqlite")
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        yield journal, journal.reading(reading.id)
+
+
+def test_a_kept_answer_can_be_judged_by_a_model_later(kept):
+    journal, reading = kept
+    assert reading.sign is not Sign.GREEN
+    judged = judge_later(journal, reading, {"supports": "Yes", "denies": "No", "responds": "Yes"})
+    stored = journal.reading(reading.id)
+    assert stored.claims == judged.claims
+    assert (stored.sign, stored.plan.verdict, stored.answer) == (Sign.GREEN, VerdictMode.MODEL, reading.answer)
+    assert stored.usage.calls == reading.usage.calls + 2
+
+
+def test_a_judge_that_says_nothing_leaves_the_verdicts_as_they_were(kept):
+    journal, reading = kept
+    with pytest.raises(BadReply, match="as they were"):
+        judge_later(journal, reading, {"supports": "Perhaps", "denies": "No", "responds": "Yes"})
+    assert journal.reading(reading.id) == reading
+
+
+def test_what_has_no_answer_or_only_quotes_is_not_judged_later(kept):
+    journal, reading = kept
+    with pytest.raises(InputError, match="no answer to judge"):
+        judge_later(journal, replace(reading, status=Status.STOPPED), {})
+    with pytest.raises(InputError, match="only quotes"):
+        judge_later(journal, reading, {}, plan=replace(PLAN, prompts="small"))
+
+
+def test_what_a_quoting_model_read_is_judged_by_one_that_writes(kept):
+    journal, reading = kept
+    quoted = replace(reading, plan=replace(reading.plan, prompts="small"))
+    judged = judge_later(journal, quoted, {"supports": "Yes", "denies": "No", "responds": "Yes"})
+    assert (judged.sign, judged.plan.prompts) == (Sign.GREEN, "small")

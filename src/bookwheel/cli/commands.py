@@ -104,6 +104,7 @@ COMMANDS = {
         "bookwheel show last --follow",
         "bookwheel show 3fa9 --markdown lease.md",
         "bookwheel show last --worth",
+        "bookwheel show last --judge",
     ),
     "resume": Command(
         "bookwheel.cli.resume:resume",

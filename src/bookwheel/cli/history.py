@@ -84,6 +84,7 @@ def show(
     follow: bool = False,
     changes: bool = False,
     worth: bool = False,
+    judge: bool = False,
     models: ModelOptions = ModelOptions(),
     output: OutputOptions = OutputOptions(),
 ) -> int:
@@ -106,6 +107,9 @@ def show(
     worth
         Measure how much of the answer and of the next section each memory knows, in bits, and which of its lines know
         it. The model must give likelihoods: by default the one that read, else what --model names.
+    judge
+        Let the model judge whether the document bears out what the answer says and whether that answers the question,
+        and keep its verdicts: by default the one that read, else what --model names.
 
     """
     from bookwheel.cli.timeline import find_note, print_origins, print_timeline, print_worth
@@ -116,6 +120,8 @@ def show(
         record = journal.reading(find_reading_id(journal, reading))
         if follow:
             record = _follow(journal, record, output)
+        if judge:
+            record = asyncio.run(_judge(journal, record, models))
         lines = find_origins(record.steps, journal.document_of(record.id))
         note = find_note(journal.path, record.id)
         measured = asyncio.run(_measure_worth(journal, record, models)) if worth else None
@@ -137,6 +143,13 @@ def show(
         if measured:
             print_worth(stdout(), measured)
     return 0
+
+
+async def _judge(journal: Journal, reading: Reading, models: ModelOptions) -> Reading:
+    from bookwheel.reading.runner import judge_again
+
+    async with models.open_session(kept=journal.address_of(reading.id)) as session:
+        return await judge_again(reading, journal.document_of(reading.id), session.model, journal, session.patience)
 
 
 async def _measure_worth(journal: Journal, reading: Reading, models: ModelOptions) -> ReadingWorth:

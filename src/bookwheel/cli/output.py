@@ -177,7 +177,8 @@ def print_verdict(console: Terminal, reading: Reading) -> None:
     # Who quotes says nothing in other words.
     is_by_words = reading.plan.verdict == VerdictMode.QUOTES and reading.way != "quotes"
     if is_by_words and any(claim.verdict in (Verdict.PARTLY, Verdict.NOT_FOUND) for claim in reading.claims):
-        console.print(StyledLine("judged by words alone: with --verdict model, the model judges", style="dim"))
+        advice = f"judged by words alone: bookwheel show {reading.id[:8]} --judge lets the model judge"
+        console.print(StyledLine(advice, style="dim"))
 
 
 def _find_nearest(reading: Reading) -> str:

@@ -19,8 +19,9 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
-from bookwheel.claims import doubt
+from bookwheel.claims import Verdict, doubt
 from bookwheel.errors import (
+    BadReply,
     BookwheelError,
     BrokenReading,
     BudgetReached,
@@ -33,14 +34,14 @@ from bookwheel.flags import Flag
 from bookwheel.models.accompanied import find_gate
 from bookwheel.models.base import Model, ModelWrapper, count_messages, find_wrapper
 from bookwheel.models.patience import Patience, PatientModel, Retry, persist
-from bookwheel.plan import Plan
+from bookwheel.plan import Plan, VerdictMode
 from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.guards import is_empty
 from bookwheel.reading.loop import Way
 from bookwheel.reading.pictures import SeeingModel, judge_by_sight, see_pictures
 from bookwheel.reading.prompts import language_of
-from bookwheel.reading.verdicts import judge
+from bookwheel.reading.verdicts import choose_judge, judge
 from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
 from bookwheel.text.tokens import EstimatingTokenizer, Tokenizer
@@ -177,6 +178,29 @@ async def run_reading(
         unanswered = EmptyReply("the model gave no answer, however often it was asked; resume asks again")
         return await run.end(Status.FAILED, unanswered)
     return await run.conclude(document, patience or Patience())
+
+
+async def judge_again(
+    reading: Reading, document: Document, model: Model, journal: StepStore, patience: Patience | None = None
+) -> Reading:
+    """Let a model judge the answer of a reading that has ended, keep its verdicts, and return the reading with them.
+
+    The budget counts from zero. Raise InputError where there is nothing to judge or a model that only quotes, and
+    BadReply where it did not judge every sentence: then the verdicts stay as they were.
+    """
+    if reading.status is not Status.ANSWERED or not find_spec(reading.way).is_general:
+        raise InputError(f"reading {reading.id[:8]} has no answer to judge: it is {reading.status}, by {reading.way}")
+    # In the words that the judge is asked in, whoever read.
+    asked = replace(reading, plan=replace(reading.plan, verdict=VerdictMode.MODEL, prompts=model.plan.prompts))
+    if choose_judge(asked.question, model, asked.plan) is None:
+        raise InputError(f"{model.name} only quotes and cannot judge: name one that writes with --base-url and --model")
+    run = _Run(asked, BudgetedModel(model, asked.plan.budget), journal, ignore_event)
+    await run.judge(document, patience or Patience())
+    if any(claim.verdict is Verdict.UNCHECKED for claim in run.claims):
+        raise BadReply(f"{model.name} did not judge every sentence, so the verdicts stay as they were: try again")
+    plan = replace(reading.plan, verdict=VerdictMode.MODEL)
+    await journal.set_plan(reading.id, plan)
+    return replace(await run.end(Status.ANSWERED), plan=plan)
 
 
 def _describe_break(fault: Exception) -> str:

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from bookwheel.bounds import Ge
 from bookwheel.environment import Environment
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, explain_failure
 from bookwheel.patterns import compile_late
 from bookwheel.plan import Budget, Plan, Positive, Price, merge_tables
 from bookwheel.preset import list_presets
@@ -285,10 +285,8 @@ def load_configuration() -> Configuration:
 
 
 def _load_file(path: Path) -> Configuration:
-    try:
+    with explain_failure(path, "read"):
         # A file of another user could send documents and keys to a server of theirs.
         if hasattr(os, "getuid") and path.stat().st_uid not in {os.getuid(), 0}:
             raise InputError(f"{path} belongs to another user, so it is not used; remove it, or make it yours")
         return Configuration.from_toml(path.read_text(encoding="utf-8"), path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error

@@ -41,10 +41,15 @@ Every message says how to fix the problem.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from math import inf
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from bookwheel.patterns import compile_late
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 _ERROR_NUMBER: Final = compile_late(r"\[(?:Errno|WinError) -?\d+\] ?")
 _CODEC: Final = compile_late(r"'([\w-]+)' codec can't (?:de|en)code [^:]*: [\w ()]+")
@@ -68,6 +73,15 @@ class InputError(BookwheelError):
     """The input cannot be read or used."""
 
     exit_code = 2
+
+
+@contextmanager
+def explain_failure(path: Path, doing: str) -> Iterator[None]:
+    """Say in an InputError which file could not be `read` or `written`, and why."""
+    try:
+        yield
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be {doing}: {getattr(error, 'strerror', '') or error}") from error
 
 
 class SourceError(InputError):

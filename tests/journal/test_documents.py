@@ -242,7 +242,7 @@ def test_labels_are_deleted_with_what_they_stand_on(journal):
     reading = begin_reading(journal)
     journal.shelf.set_label("", READING, reading.id, is_starred=True)
     journal.shelf.set_label("", DOCUMENT, reading.document.id, name="Secret project")
-    assert journal.shelf.load_labels("", READING, [reading.id]) == {reading.id: Label(is_starred=True)}
+    assert journal.shelf.load_labels("", READING, [reading.id]) == {reading.id: Label(starred=True)}
     journal.delete(reading.id)
     with sqlite3.connect(journal.path) as other:
         assert other.execute("SELECT * FROM labels").fetchall() == []
@@ -280,7 +280,7 @@ def test_a_repaired_journal_keeps_its_labels(tmp_path):
         journal.shelf.set_label("ada", READING, "gone", name="nothing has this id")
     repair(path)
     with Journal(path) as journal:
-        assert journal.shelf.load_labels("ada", DOCUMENT, [sha]) == {sha: Label(name="new name", is_starred=True)}
+        assert journal.shelf.load_labels("ada", DOCUMENT, [sha]) == {sha: Label(name="new name", starred=True)}
         assert journal.shelf.load_labels("ada", READING, ["gone"]) == {}
 
 

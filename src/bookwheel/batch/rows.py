@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, explain_failure
 from bookwheel.types import Reading
 from bookwheel.views.verdicts import list_cautions
 
@@ -143,11 +143,8 @@ class BatchLedger:
     def add(self, key: str, outcome: RowOutcome) -> None:
         self.outcomes[key] = outcome
         line = json.dumps({"row": key, **asdict(outcome)})
-        try:
-            with self.path.open("a", encoding="utf-8") as file:
-                # A line that a kill has cut must not swallow this one.
-                file.write(f"\n{line}\n" if file.tell() else f"{line}\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise InputError(f"{self.path} cannot be written: {error.strerror or error}") from error
+        with explain_failure(self.path, "written"), self.path.open("a", encoding="utf-8") as file:
+            # A line that a kill has cut must not swallow this one.
+            file.write(f"\n{line}\n" if file.tell() else f"{line}\n")
+            file.flush()
+            os.fsync(file.fileno())

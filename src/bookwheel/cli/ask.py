@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from bookwheel.cli import STDIN
 from bookwheel.cli.options import OutputOptions, ReadingOptions, Text, Texts, define_options
 from bookwheel.configuration import Configuration, load_configuration
-from bookwheel.errors import InputError, JournalError, QuestionError, SourceError
+from bookwheel.errors import InputError, JournalError, QuestionError, SourceError, explain_failure
 
 if TYPE_CHECKING:
     from bookwheel.documents.opening import SourceDocument
@@ -178,10 +178,8 @@ def _is_path(word: str) -> bool:
 
 def read_questions(file: Path) -> list[str]:
     """Return the questions of a file, one a line; InputError where there are none."""
-    try:
+    with explain_failure(file, "read"):
         lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from error
     if not (questions := [line.strip() for line in lines if line.strip()]):
         raise InputError(f"{file} has no questions: write one a line")
     return questions

@@ -12,7 +12,7 @@ from bookwheel.cli import STDIN
 from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.options import ModelOptions, OutputOptions, PositiveInt, Text
 from bookwheel.cli.output import print_event, print_json, print_line, print_note, stdout
-from bookwheel.errors import BookwheelError, InputError
+from bookwheel.errors import BookwheelError, InputError, explain_failure
 from bookwheel.schema import to_plain
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Memory, Reading, Status
@@ -195,10 +195,8 @@ def _write_file(path: Path, text: str) -> None:
     if str(path) == STDIN:
         print_line(text.rstrip("\n"))
         return
-    try:
+    with explain_failure(path, "written"):
         path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
     print_note(f"wrote {path}", style="dim")
 
 

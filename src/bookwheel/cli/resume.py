@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bookwheel.cli import STDIN
 from bookwheel.cli.last import find_reading_id
 from bookwheel.cli.options import CallOptions, Words
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, explain_failure
 from bookwheel.session import find_way
 from bookwheel.types import Memory, Reading, Status
 
@@ -127,10 +127,8 @@ def choose_memory(old: str, text: str | None, file: Path | None) -> str:
 
 
 def _read_memory_file(file: Path) -> str:
-    try:
+    with explain_failure(file, "read"):
         return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from error
 
 
 def _edit_in_editor(old: str) -> str:

@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 
 from typing_extensions import TypedDict
 
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, explain_failure
 from bookwheel.graph.around import rank_facts
 from bookwheel.graph.facts import FactGraph, GraphFact, count_facts
 from bookwheel.tables.files import write_table
@@ -121,10 +121,8 @@ def write_graph(graph: FactGraph, path: str | Path) -> list[Path]:
     """Write a graph in the format that the file's name says; return the files. CSV is two: of nodes and of edges."""
     path = Path(path)
     check_target(path)
-    try:
+    with explain_failure(path, "written"):
         return _WRITERS[path.suffix.lower()](graph, path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def to_networkx(graph: FactGraph) -> Any:

@@ -88,7 +88,7 @@ class Label:
 
     name: str = ""
     """Empty: the thing's own."""
-    is_starred: bool = False
+    starred: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +264,7 @@ class Shelf:
         chosen = "id IN (SELECT value FROM json_each(?))"
         query = f"SELECT id, name, starred FROM labels WHERE owner = ? AND kind = ? AND {chosen}"
         rows = self._reader.fetch_all(query, (owner, str(kind), json.dumps(list(ids))))
-        return {id_: Label(name=load_text(name), is_starred=bool(starred)) for id_, name, starred in rows}
+        return {id_: Label(name=load_text(name), starred=bool(starred)) for id_, name, starred in rows}
 
     def drop_document(self, row: int) -> None:
         """Delete a document that no reading is of; one that has readings stays."""

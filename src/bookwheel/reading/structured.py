@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
-from bookwheel.errors import InputError, Rejected, UnfitAnswer
+from bookwheel.errors import InputError, Rejected, UnfitAnswer, explain_failure
 from bookwheel.flags import Flag
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan
@@ -52,10 +52,10 @@ _AGAIN: Final = "That does not fit the schema: {fault}. Reply with the corrected
 
 def load_answer_schema(path: Path) -> str:
     """Return the JSON Schema of a file as compact JSON; InputError names the file and what is wrong."""
+    with explain_failure(path, "read"):
+        text = path.read_text(encoding="utf-8")
     try:
-        schema = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+        schema = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is no JSON: {error}") from error
     return format_schema(schema, str(path))

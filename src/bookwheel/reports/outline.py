@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, explain_failure
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import converse
@@ -76,10 +76,8 @@ def parse_outline(text: str) -> Outline:
 
 
 def load_outline(path: Path) -> Outline:
-    try:
+    with explain_failure(path, "read"):
         return parse_outline(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
 
 
 def check_writer(brief: str, model: Model, plan: Plan) -> None:

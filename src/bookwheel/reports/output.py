@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from bookwheel.claims import Verdict
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, explain_failure
 from bookwheel.plugins import require_extra
 from bookwheel.tables.table import format_grid
 from bookwheel.text.sanitize import escape_markdown, sanitize
@@ -104,14 +104,12 @@ def write_blocks(blocks: Sequence[Block], path: str | Path) -> None:
     """Write pieces in the format that the file's name says."""
     path = Path(path)
     check_target(path)
-    try:
+    with explain_failure(path, "written"):
         if path.suffix.lower() == ".docx":
             _write_docx(blocks, path)
         else:
             text = _FORMATS[path.suffix.lower()](blocks)
             path.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def format_markdown(blocks: Sequence[Block]) -> str:

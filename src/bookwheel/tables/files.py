@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, explain_failure
 from bookwheel.plugins import require_extra
 
 Row = dict[str, Any]
@@ -67,11 +67,9 @@ def write_table(path: Path, rows: Sequence[Row], columns: Sequence[str] = ()) ->
     kind = check_target(path)
     columns = list(dict.fromkeys((*columns, *(name for row in rows for name in row))))
     new = path.with_name(f"{path.name}.new")
-    try:
+    with explain_failure(path, "written"):
         _WRITERS[kind](new, rows, columns)
         new.replace(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _read_csv(path: Path) -> list[Row]:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Self
 
 from bookwheel.bounds import Ge
 from bookwheel.documents.opening import SourceDocument
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, explain_failure
 from bookwheel.lab.scoring import load_metric
 from bookwheel.lab.tasks.base import (
     MISSING,
@@ -40,12 +40,12 @@ class FileWriter:
             raise InputError(f"{path} is there already; choose another --out or replace it with --force")
         self._path = path
         self._unfinished = path.with_name(f"{path.name}.unfinished")
-        with self._name_fault():
+        with explain_failure(self._path, "written"):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._unfinished.open("w", encoding="utf-8", newline="\n")
 
     def write(self, text: str) -> None:
-        with self._name_fault():
+        with explain_failure(self._path, "written"):
             self._file.write(text)
 
     def __enter__(self) -> Self:
@@ -53,20 +53,13 @@ class FileWriter:
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         try:
-            with self._name_fault():
+            with explain_failure(self._path, "written"):
                 # What a full disk refuses may show only here.
                 self._file.close()
                 if kind is None:
                     self._unfinished.replace(self._path)
         finally:
             self._unfinished.unlink(missing_ok=True)
-
-    @contextmanager
-    def _name_fault(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise InputError(f"{self._path} cannot be written: {error}") from error
 
 
 class SampleWriter(FileWriter):

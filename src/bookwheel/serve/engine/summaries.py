@@ -36,7 +36,7 @@ class Summaries:
 def label_to_json(label: Label | None) -> dict[str, Any]:
     if label is None:
         return {}
-    return {**({"name": label.name} if label.name else {}), **({"starred": True} if label.is_starred else {})}
+    return {**({"name": label.name} if label.name else {}), **({"starred": True} if label.starred else {})}
 
 
 def _dump(row: Sequence[Any], label: Label | None) -> str:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.errors import InputError
-from bookwheel.journal.shelf import LabelKind
+from bookwheel.journal.shelf import Label, LabelKind
 from bookwheel.reading.worth import ReadingWorth, measure_reading
 from bookwheel.record import ListedReadingJson, ReadingJson, reading_to_json
 from bookwheel.schema import to_plain
@@ -57,14 +57,6 @@ class StartedReadingsJson(TypedDict):
     """The readings of several questions about one document, in their order."""
 
     readings: list[ReadingJson]
-
-
-class LabelJson(TypedDict):
-    """The name and the star that a reading has now."""
-
-    name: str
-    """Empty: its own."""
-    starred: bool
 
 
 class ReadingRoutes(Routes):
@@ -117,13 +109,12 @@ class ReadingRoutes(Routes):
             payload["waiting"] = to_plain(running.waiting)
         return JsonResponse(payload)
 
-    @operation("PATCH", "/readings/{id}", "Name or star a reading", LabelJson, body=LabelShape)
+    @operation("PATCH", "/readings/{id}", "Name or star a reading", Label, body=LabelShape)
     async def label_reading(self, request: Request) -> Response:
         reading, key = await self._find_reading(request), request.state.key
         body = await parse_body(LabelShape, request)
         await self._service.set_label(key, LabelKind.READING, reading.id, name=body.name, is_starred=body.starred)
-        label = (await self._service.load_labels(key, [reading.id]))[reading.id]
-        return JsonResponse(LabelJson(name=label.name, starred=label.is_starred))
+        return JsonResponse(to_plain((await self._service.load_labels(key, [reading.id]))[reading.id]))
 
     @operation("DELETE", "/readings/{id}", "Delete a reading", status=204)
     async def delete_reading(self, request: Request) -> Response:

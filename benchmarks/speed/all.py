@@ -1,12 +1,13 @@
 """The table of what people wait for, each figure beside its yardstick in the same rounds.
 
-    python benchmarks/speed/all.py [--rounds 5] [--against OTHER/src] [--pdf FILE] [--readings N]
+    python benchmarks/speed/all.py [--rounds 5] [--against OTHER/src] [--pdf FILE...] [--only NAME] [--readings N]
                                    [--page MEGABYTES] [--busy READINGS]
+    python benchmarks/speed/all.py --only PDF --pdf a.pdf b.pdf --readings 1 --busy 0 --against OTHER/src
 
 Every round runs each command once, the yardstick too, so that what else the machine does falls on all alike. A row
-gives the medians of CPU and clock, the ratio of CPU to the yardstick round by round with its spread, and n. With a
-second source tree its commands run in the same rounds. Bytecode is compiled before, as pip does. The second question
-and the client's rate against a bare loop need data and a tokenizer: second_question.py and client_speed.py.
+gives the least and the median of CPU and clock, their ratios to the yardstick round by round with the spread, and n.
+With a second source tree its commands run in the same rounds. Bytecode is compiled before, as pip does. The second
+question and the client's rate against a bare loop need data and a tokenizer: second_question.py and client_speed.py.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def run_once(command: tuple[str, ...], environment: Mapping[str, str]) -> tuple[
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 
 
-def list_cases(base: str, book: Path, pdf: Path | None, html: Path) -> list[Case]:
+def list_cases(base: str, book: Path, pdfs: list[Path], html: Path) -> list[Case]:
     """Return the rows; the yardsticks come first."""
     ask = ("ask", str(book), "Which colour has the wheel?", "--base-url", base, "--model", "bare", "--quiet")
     cases = [
@@ -79,10 +80,11 @@ def list_cases(base: str, book: Path, pdf: Path | None, html: Path) -> list[Case
         Case(name="bookwheel list", command=(*BOOKWHEEL, "list")),
         Case(name="a web page", command=(sys.executable, "-c", OPEN, str(html))),
     ]
-    if pdf:
+    for pdf in pdfs:
+        alone = f"PDFium alone, {pdf.name}"
         cases += [
-            Case(name="PDFium alone", command=(sys.executable, "-c", PDFIUM, str(pdf))),
-            Case(name="a PDF", command=(sys.executable, "-c", OPEN, str(pdf)), yardstick="PDFium alone"),
+            Case(name=alone, command=(sys.executable, "-c", PDFIUM, str(pdf))),
+            Case(name=f"the PDF {pdf.name}", command=(sys.executable, "-c", OPEN, str(pdf)), yardstick=alone),
         ]
     return cases
 
@@ -99,7 +101,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--against", type=Path)
-    parser.add_argument("--pdf", type=Path)
+    parser.add_argument("--pdf", type=Path, nargs="+", default=[])
+    parser.add_argument("--only", default="", help="rows whose name has this in it, and their yardsticks")
     parser.add_argument("--readings", type=int, default=10_000)
     parser.add_argument("--page", type=int, default=50)
     parser.add_argument("--busy", type=int, default=60)
@@ -114,6 +117,8 @@ def main() -> None:
         try:
             wait_for(port)
             cases = list_cases(f"http://127.0.0.1:{port}/v1", book, options.pdf, html)
+            yardsticks = {case.yardstick for case in cases if options.only in case.name}
+            cases = [case for case in cases if options.only in case.name or case.name in yardsticks]
             took = measure(trees, cases, folder, options.rounds, options.readings)
         finally:
             endpoint.kill()
@@ -158,15 +163,17 @@ def print_table(
     trees: Mapping[str, Path], cases: list[Case], took: Mapping[tuple[str, str], list[tuple[float, float]]], rounds: int
 ) -> None:
     """Print a row for each case and tree."""
-    print(f"n = {rounds}\n\n| what | tree | CPU, ms | clock, ms | CPU to its yardstick (least to most) |")
-    print("|---|---|---|---|---|")
+    print(f"n = {rounds}\n\n| what | tree | CPU, ms: least, median | clock, ms | CPU to its yardstick | clock to it |")
+    print("|---|---|---|---|---|---|")
     for case in cases:
         for tree in trees:
-            cpu, wall = zip(*took[tree, case.name], strict=True)
-            ratios = [one / unit for one, (unit, _) in zip(cpu, took[tree, case.yardstick], strict=True)]
-            spread = f"{statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f}) of {case.yardstick}"
-            figures = (f"{1000 * statistics.median(values):.0f}" for values in (cpu, wall))
-            print(f"| {case.name} | {tree} | {' | '.join(figures)} | {spread} |", flush=True)
+            runs = list(zip(*took[tree, case.name], strict=True))
+            units = zip(*took[tree, case.yardstick], strict=True)
+            figures = [f"{1000 * min(values):.0f}, {1000 * statistics.median(values):.0f}" for values in runs]
+            for values, unit in zip(runs, units, strict=True):
+                ratios = [one / other for one, other in zip(values, unit, strict=True)]
+                figures.append(f"{statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})")
+            print(f"| {case.name} | {tree} | {' | '.join(figures)} |", flush=True)
 
 
 if __name__ == "__main__":

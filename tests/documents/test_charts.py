@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bookwheel.documents.readers.charts import read_chart
+from bookwheel.documents.readers.colours import Paint
 from bookwheel.documents.readers.pdf_layout import Fragment, arrange
 
 BLUE, ORANGE = (68, 119, 170), (230, 120, 50)
@@ -392,3 +393,14 @@ def test_numbers_here_and_there_behind_words_are_no_bars():
         sheet.write(name, 60, 80 + 100 * at)
         sheet.write("4", 200 + 150 * at, 80 + 100 * at)
     assert sheet.read() is None
+
+
+def test_each_row_and_each_column_of_a_table_is_looked_at_once(monkeypatch):
+    sheet, looked = Sheet(), []
+    for row in range(6):
+        for column in range(5):
+            sheet.write(f"{row}.{column}5", 80 + 100 * column, 60 + 50 * row)
+    monkeypatch.setattr(Paint, "has_bars", lambda _, names, *, is_down: looked.append(([*names], is_down)))
+    sheet.read()
+    assert len(looked) > 6 + 4
+    assert len(looked) == len({(tuple(names), is_down) for names, is_down in looked})

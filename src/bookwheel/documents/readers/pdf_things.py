@@ -53,7 +53,7 @@ def read_bounds(things: Sequence[int]) -> Iterator[Bounds | None]:
 def are_pale(things: Sequence[int], white: int) -> list[bool]:
     """Tell of each thing if the colour that fills it is clear, or has no channel below `white`."""
     colours = ask_all(calls.FPDFPageObj_GetFillColor, things, ctypes.c_uint, 4)
-    return [bool(one and (min(one[:3]) >= white or not one[3])) for one in colours]
+    return [bool(one and ((one[0] >= white and one[1] >= white and one[2] >= white) or not one[3])) for one in colours]
 
 
 def has_unseen_words(page: Any, things: Sequence[tuple[int, int]]) -> bool:

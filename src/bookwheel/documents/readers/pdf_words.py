@@ -39,8 +39,9 @@ _UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
 _WIDE_GAP: Final = 1.1
 # The height at which words stand beside each other at least, in line heights.
 _FLAT: Final = 0.1
-# Letters in a row that can be two words. Shorter ones are not looked at, which costs time.
-_LETTERS: Final = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u052f]{6,}")
+# Letters in a row that can be two words. Fewer are not looked at, which costs time.
+_LEAST_LETTERS: Final = 6
+_LETTERS: Final = re.compile(rf"[A-Za-z\u00c0-\u024f\u0370-\u052f]{{{_LEAST_LETTERS},}}")
 # The gaps between letters, in line heights, of two words and of one. A blank of justified text has 0.15 at least.
 _WORD_GAP: Final = 0.14
 _LETTER_GAP: Final = 0.03
@@ -155,7 +156,7 @@ def _split_lines(text: str, read_sides: _ReadSides, whole: set[str]) -> Iterator
     places[1::2] = [
         end - 1 - (text[end - 1] in _CUTS and start + 1 < end) for start, end in zip(starts, ends, strict=True)
     ]
-    line = _Words(words, read_sides(places))
+    line = PageWords(words, read_sides(places))
     first = 0
     for stop in stops:
         last = bisect_left(starts, stop, first)
@@ -167,7 +168,7 @@ def _split_lines(text: str, read_sides: _ReadSides, whole: set[str]) -> Iterator
 def _find_gaps(words: Sequence[str], starts: Sequence[int], read_sides: _ReadSides, whole: set[str]) -> Iterator[int]:
     """Yield where words stand apart that PDFium takes for one, as it does where italics end: `rules` `file`."""
     known = {*words}
-    new = [word for word in known - whole if _LETTERS.search(word)]
+    new = [word for word in known - whole if len(word) >= _LEAST_LETTERS and _LETTERS.search(word)]
     doubtful = (
         _find_doubtful(new, dict(zip(reversed(words), reversed(starts), strict=True)), read_sides) if new else set()
     )
@@ -209,7 +210,7 @@ def _find_doubtful(words: Iterable[str], starts: Mapping[str, int], read_sides: 
     return doubtful
 
 
-class _Words:
+class PageWords:
     """The words of a page, with the sides of the first and the last letter of each in turn."""
 
     def __init__(self, words: Sequence[str], sides: _Sides) -> None:
@@ -223,8 +224,8 @@ class _Words:
         cut = text[-1] if text[-1] in _CUTS else ""
         shown = text.removesuffix(cut) if cut else text
         of_line = slice(2 * start, 2 * end)
-        lefts, bottoms, rights, tops = (side[of_line] for side in self._sides)
-        box = min(lefts), min(bottoms), max(rights), max(tops)
+        bottoms, tops = self._bottoms[of_line], self._tops[of_line]
+        box = min(self._lefts[of_line]), min(bottoms), max(self._rights[of_line]), max(tops)
         # No letter is less high than this: of most lines it is told by all letters at once that no two words
         # stand apart, and that no number is raised.
         height = min(tops) - max(bottoms)
@@ -233,9 +234,9 @@ class _Words:
         if is_even and widest <= _WIDE_GAP * max(height, 1.0) and shown.isprintable():
             yield _make_fragment(text if text.isascii() else shown.translate(_LIGATURES) + cut, box)
         else:
-            yield from self._read_uneven(start, end)
+            yield from self.read_uneven(start, end)
 
-    def _read_uneven(self, start: int, end: int) -> Iterator[Fragment]:
+    def read_uneven(self, start: int, end: int) -> Iterator[Fragment]:
         """Yield the fragments of a line word by word."""
         words: list[str] = []
         box = (0.0, 0.0, 0.0, 0.0)

@@ -18,10 +18,10 @@ from xml.etree import ElementTree as ET
 
 from typing_extensions import TypedDict
 
-from bookwheel.errors import InputError, explain_failure
+from bookwheel.errors import explain_failure
 from bookwheel.graph.around import rank_facts
 from bookwheel.graph.facts import FactGraph, GraphFact, count_facts
-from bookwheel.tables.files import write_table
+from bookwheel.tables.files import check_format, write_table
 from bookwheel.tables.table import Place, Table
 from bookwheel.text.sanitize import sanitize
 
@@ -113,8 +113,7 @@ _NUMBERS: Final = frozenset({"page", "start", "end", "places"})
 
 def check_target(path: Path) -> None:
     """Raise InputError where the name of a file says no format of a graph."""
-    if path.suffix.lower() not in _WRITERS:
-        raise InputError(f"{path} is no graph: its name must end in {', '.join(_WRITERS)}")
+    check_format(path, _WRITERS, "graph")
 
 
 def write_graph(graph: FactGraph, path: str | Path) -> list[Path]:

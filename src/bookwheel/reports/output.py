@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from bookwheel.claims import Verdict
-from bookwheel.errors import InputError, explain_failure
-from bookwheel.plugins import require_extra
+from bookwheel.errors import explain_failure
+from bookwheel.tables.files import check_format
 from bookwheel.tables.table import format_grid
 from bookwheel.text.sanitize import escape_markdown, sanitize
 from bookwheel.views.verdicts import VERDICT_WORDS
@@ -93,11 +93,7 @@ def _describe_unread(one: DocumentCoverage) -> str:
 
 def check_target(path: Path) -> None:
     """Raise InputError where a report cannot be written in the format that a file's name says."""
-    endings = (*_FORMATS, ".docx")
-    if path.suffix.lower() not in endings:
-        raise InputError(f"{path} is no report: its name must end in {', '.join(endings)}")
-    if path.suffix.lower() == ".docx":
-        require_extra("Word documents", "documents", "docx")
+    check_format(path, (*_FORMATS, ".docx"), "report")
 
 
 def write_blocks(blocks: Sequence[Block], path: str | Path) -> None:

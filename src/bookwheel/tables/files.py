@@ -9,7 +9,7 @@ import csv
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,21 +19,25 @@ from bookwheel.plugins import require_extra
 Row = dict[str, Any]
 FORMATS: Final = (".csv", ".jsonl", ".parquet")
 TARGETS: Final = (*FORMATS, ".xlsx")
+# What these files are, and the extra and the package that write them.
+_EXTRAS: Final = {
+    ".parquet": ("Parquet tables", "parquet", "pyarrow"),
+    ".xlsx": ("workbooks", "documents", "xlsxwriter"),
+    ".docx": ("Word documents", "documents", "docx"),
+}
 # Spreadsheets and some editors write a mark of their own at the beginning of a file.
 _ENCODING: Final = "utf-8-sig"
 # What a spreadsheet shows as it is, though it begins with a sign.
 _NUMBER: Final = re.compile(r"-\d+(?:[.,]\d+)*")
 
 
-def check_format(path: Path, formats: Sequence[str] = FORMATS) -> str:
-    """Return the format of a table; InputError where it is none of these."""
+def check_format(path: Path, formats: Iterable[str] = FORMATS, what: str = "table") -> str:
+    """Return the format that a file's name says; InputError where it is none of these, or needs an extra."""
     kind = path.suffix.lower()
     if kind not in formats:
-        raise InputError(f"{path} is no table: its name must end in {', '.join(formats)}")
-    if kind == ".parquet":
-        require_extra("Parquet tables", "parquet", "pyarrow")
-    if kind == ".xlsx":
-        require_extra("workbooks", "documents", "xlsxwriter")
+        raise InputError(f"{path} is no {what}: its name must end in {', '.join(formats)}")
+    if kind in _EXTRAS:
+        require_extra(*_EXTRAS[kind])
     return kind
 
 

@@ -135,7 +135,9 @@ class ChatReader:
         if not conversation.is_follow_up:
             return None
         said = [turn.text for turn in conversation.earlier if turn.role == USER]
-        return await answer_from_rows(self._service, caller.key, sha, said, _find_typed(conversation), name)
+        return await answer_from_rows(
+            self._service, caller.key, sha, said, find_newest_turn(conversation.question), name
+        )
 
     async def _find_finished(
         self, chat: ChatShape, conversation: ChatParts, sha: str, name: str, caller: Caller
@@ -143,7 +145,7 @@ class ChatReader:
         """Return the reading whose memory this chat begins with."""
         wanted = chat.follow_up or self._service.settings.follow_up
         # What is to be counted or listed over the whole document may be missing in a memory for another question.
-        if wanted == "read" or not conversation.is_follow_up or asks_for_all(_find_typed(conversation)):
+        if wanted == "read" or not conversation.is_follow_up or asks_for_all(find_newest_turn(conversation.question)):
             return None
         said = [turn.text.strip() for turn in conversation.earlier if turn.role == USER]
         return await self._service.find_finished(caller.key, sha, name, said)
@@ -186,11 +188,6 @@ class ChatReader:
                 if isinstance(event, Answer) and makes_table(reading.way):
                     rows = await asyncio.to_thread(format_first_rows, self._service, reading.id)
                     yield chunk_to_json(completion_id(reading), chat.model, {"content": rows})
-
-
-def _find_typed(conversation: ChatParts) -> str:
-    """Return the last paragraph, which is what the user typed: clients put instructions and passages before it."""
-    return conversation.question.rstrip().rpartition("\n\n")[2]
 
 
 def _find_text(chat: ChatShape, contents: ChatContents, conversation: ChatParts) -> tuple[str | None, str]:

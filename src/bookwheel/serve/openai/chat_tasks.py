@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from bookwheel.reading.follow_up import find_newest_turn
 from bookwheel.serve.engine.documents import shorten_name
 from bookwheel.serve.openai.conversation import USER
 from bookwheel.serve.openai.requests import MessageShape
@@ -123,19 +124,14 @@ def answer_from_words(messages: Sequence[MessageShape]) -> str | None:
     asked = [turn.strip() for turn in _USER_TURN.findall(history) if turn.strip()] or [
         str(message.content) for message in messages[:-1] if message.role == USER and isinstance(message.content, str)
     ]
-    question = _last_paragraph(asked[0]) if asked else ""
+    question = find_newest_turn(asked[0]).strip() if asked else ""
     key = _KEY.search(instruction)
     if key is None:
         return shorten_name(question) if question and _TITLE.search(instruction) else None
     answers: dict[str, Any] = {
         "title": shorten_name(question),
-        "queries": [_last_paragraph(asked[-1])] if asked else [],
+        "queries": [find_newest_turn(asked[-1]).strip()] if asked else [],
         "prompt": question,
         "text": "",
     }
     return json.dumps({key[1]: answers.get(key[1], [])}, ensure_ascii=False)
-
-
-def _last_paragraph(text: str) -> str:
-    """Return what was typed: the document and instructions stand before it."""
-    return text.rstrip().rpartition("\n\n")[2].strip()

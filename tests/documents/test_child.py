@@ -299,3 +299,9 @@ def test_time_for_pictures_is_added_to_both_limits(work) -> None:
 def test_all_pictures_of_one_piece_of_work_share_their_time(work) -> None:
     with pytest.raises(ConversionLimit):
         run(work.read_more_pictures, 0.1, 100, seconds=0.3, picture_seconds=0.3)
+
+
+def test_a_child_that_reads_a_pdf_loads_no_loop_of_events():
+    reads = "bookwheel.documents.child, bookwheel.documents.conversions, bookwheel.documents.readers.pdf"
+    code = f"import sys, {reads}; sys.exit('asyncio' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

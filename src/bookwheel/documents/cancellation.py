@@ -16,7 +16,6 @@ A new thread does not inherit the scope: start it with `contextvars.copy_context
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import threading
 from collections.abc import Callable, Iterator
@@ -110,6 +109,8 @@ async def run_cancellable(function: Callable[..., _T], *arguments: Any, limits: 
 
     Callers bound how many run at once: every call has a thread of its own, so that slow ones never fill a shared pool.
     """
+    import asyncio  # here, as a child process has no loop of events
+
     scope, outcome = CancelScope(limits or current_scope().limits), Future[_T]()
 
     def run() -> None:

@@ -103,6 +103,7 @@ AGES = ("Name | Age", ["Ada | 30", "Bo | 12", "Cy | 50"])
         ("Which buses leave earlier than 9:15?", BUSES, ("A", "B")),
         ("Which buses arrive later than 9:45?", BUSES, ("B", "C")),
         ("Which buses leave later than 10 am?", ("Bus | Leaves", ["A | 1:30 pm", "B | 9:15 am"]), ("A",)),
+        ("Which shops close later than 5 pm?", ("Shop | Closes", ["A | 9 pm", "B | 11 am"]), ("A",)),
         ("Who joined earlier than 3 May 2020?", STAFF, ("Ada",)),
         ("Who joined later than May 3, 2020?", STAFF, ("Bo", "Cy")),
         ("Who joined later than 2020?", STAFF, ("Cy",)),

@@ -95,7 +95,9 @@ def select_rows(question: str, header: str, rows: Sequence[str]) -> Selection | 
     """Return the rows that have what is asked for; None where no column can be told, or all rows have it."""
     question = spell_bounds(question)
     names, table = split_cells(header), read_table(header, rows)
-    found = find_key(question, names, [cells for _, cells in table]) if len(table) > 1 else None
+    # Of "later than 5 pm" no word names a row whose cell is "9 pm".
+    bare = _compile_bound(_BEFORE_VALUE).sub(" ", question)
+    found = find_key(bare, names, [cells for _, cells in table]) if len(table) > 1 else None
     if found is None:
         return None
     key, every = found[0], [cells for _, cells in table]

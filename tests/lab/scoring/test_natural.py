@@ -129,7 +129,6 @@ def test_an_option_is_picked_by_its_letter_or_its_text(answer, right):
         ("Who signed?", "Ada Quill", "~~Ada Quill~~ Bram Marrow"),
         ("Who signed?", "Ada Quill", "<think>Ada Quill came. She signed, so"),
         ("Who signed?", "not stated", "Ada Quill"),
-        ("Which address?", "desk@alm.example", "desk@alm.example.org"),
         ("What does it cost?", "2,800元", "28块石头"),
         ("Which house?", "10月18日", "18号楼"),
         ("How fast?", "65 km/h", "65 mph"),

@@ -115,11 +115,10 @@ def _is_name(gold: str) -> bool:
 def _leads_with_gold(answer: str, gold: Sequence[str]) -> bool:
     """Return whether the answer begins with the gold, and says no more than when or where ("Ada in Bergen.")."""
     row = next(iter(_split(answer)), [])
-    at = next(iter(find_words(row, gold, most=1)), -1)
-    end = match_words(row, at, gold) if at >= 0 else 0
+    at = next(iter(find_words(row, gold, most=1)), len(row))
+    end = match_words(row, at, gold)
     is_open = all(word in _WHERE or word[0].isdigit() for word in row[:at])
-    is_date = all(word[0].isdigit() or word in "年月日" for word in row[end:])
-    return at >= 0 and is_open and (is_date or row[end] in lexicon.POSITIONS)
+    return end > 0 and is_open and (end == len(row) or row[end] in lexicon.POSITIONS)
 
 
 def _read_clauses(answer: str, gold: Sequence[str], question: str) -> list[_Clause]:

@@ -75,11 +75,6 @@ def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
         golds = others
     if golds and all(_NOT_STATED.fullmatch(simplify(gold).strip().casefold()) for gold in golds):
         return unanswerable(answer, golds)
-    addresses = {one.casefold() for one in _ADDRESS.findall(answer)}
-    # "a@alm.example" does not stand in "a@alm.example.org".
-    longer = {one for one in {gold.strip().casefold() for gold in golds} - addresses if _ADDRESS.fullmatch(one)}
-    longer = {one for one in longer if any(one in other for other in addresses)}
-    golds = [gold for gold in golds if gold.strip().casefold() not in longer]
     gold = asserts_any(answer, golds, question=question) or find_other_form(answer, golds, question)
     named = next((one for one in golds if mentions(answer, one)), None)
     if named is None and (listed := find_listed(answer, golds)):
@@ -100,7 +95,6 @@ _NOT_STATED: Final = re.compile(
     r"the \w+ (?:does not|doesn't) (?:say|state|mention)(?: (?:it|this|that))?\.?|unanswerable|"
     r"(?:文中|文章)?(?:没有|未)(?:提到|提及|说明)。?"
 )
-_ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+")
 
 
 def choice(answer: str, golds: Sequence[str], question: str = "") -> Score:

@@ -45,7 +45,6 @@ _CHINESE_PERIOD: Final = re.compile(r"(?<![哪月\d])[每一1]([月年周天日]
 _ORDINALS: Final = lexicon.words("first second last 3rd 4th 5th 6th 7th 8th 9th 10th")
 _WINS: Final = lexicon.words("won win wins winner winning")
 _PRESENT: Final = lexicon.words("is are does do has")
-_PAST: Final = lexicon.words("was were did had")
 # Where it is asked what must or can be, the bound is the answer: "at least 40 cm from the wall".
 _LOWER: Final = lexicon.words("must should need needs needed required minimum min least")
 _UPPER: Final = lexicon.words("may can allowed maximum max most limit")
@@ -108,12 +107,8 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
         or _has_other_period(row, asked)
         or _has_other_rank(clause, asked)
         or _is_other_end(before, clause, asked, is_number=is_number)
-        or (
-            before[-1:] in (["after"], ["before"])
-            and not {*before[-1:], "or"} & set(asked)
-            and not _CALLED & set(before)
-        )
-        or bool(set(asked) & _PRESENT and not set(asked) & _PAST and "until" in after[:5])
+        or (before[-1:] in (["after"], ["before"]) and not ({*before[-1:], "or"} & set(asked) or _CALLED & set(before)))
+        or bool(set(asked) & _PRESENT and "until" in after[:5])
         or (is_number and (_is_bound(before, asked) or bool({*before[-1:]} & _PLACES - set(asked))))
     )
 

@@ -16,6 +16,8 @@ GOLDS = sorted(
 RIGHT = [
     ("contains", "Who did he give the key to?", "Ada Quill", "He gave the key to Ada Quill."),
     ("contains", "Who gave the town its name?", "Ada Quill", "The town was named after Ada Quill."),
+    ("contains", "Where is it?", "Cuba", "Havana, Cuba"),
+    ("contains", "At what temperature?", "180 °C", "at 350 °F (180 °C)"),
     ("contains", "谁没有来？", "孙立", "孙立没有来。"),
     ("contains", "How often?", "once a week", "Weekly."),
     ("contains", "How often?", "every day", "daily"),

@@ -13,7 +13,6 @@ from bookwheel.text.normalization import simplify
 
 _TO_WHOM: Final = re.compile("[给向致]了?$")
 _ASKS_WHOM: Final = re.compile("[给向致]了?(?:谁|哪|什么)")
-_HERS: Final = re.compile("那里|那儿|手[里中上]|处")
 _OVERCOMES: Final = re.compile("(?:战胜|击败|打败)了?$")
 _LOSES: Final = re.compile("输|败|不敌")
 _CONTEST: Final = re.compile("[赢胜]|冠军|打败")
@@ -25,8 +24,6 @@ def is_beside_in_chinese(before: Sequence[str], after: Sequence[str], question: 
     """Return whether a Chinese clause says the gold of another role or of another person."""
     head, tail, question = "".join(before[-_NEAR:]), "".join(after[:_NEAR]), simplify(question)
     if _TO_WHOM.search(head) and not _ASKS_WHOM.search(question):
-        return True
-    if head.endswith("从") and _HERS.match(tail) and "从" not in question:
         return True
     return _is_other_person(head, tail, question)
 

@@ -5,10 +5,11 @@ An answer is clauses. Each claims those words of the question that it repeats, a
     asked when the auction begins
     "Viewing is from 10:30, the auction starts at 12:00."  the second clause claims auction and start, the first nothing
 
-A clause with nothing new beside the gold is the answer ("10:30", "It is at 10:30"). The gold counts unless another
-clause of its sentence claims all that the clauses with the gold claim, and more, and offers something of the gold's
-kind: a number of the same unit, a name with the verb of a question for a "who", or what "and" or "but" sets beside it.
-A further sentence goes on about the answer, and takes nothing back.
+A clause with nothing new beside the gold is the answer ("10:30", "It is at 10:30"). Else the gold counts unless
+another clause of its sentence claims all that the clauses with the gold claim, and more, and offers something of the
+gold's kind: a number of the same unit, a name with the verb of a question for a "who", or what "and" or "but" sets
+beside it. A number that opens the answer needs no claim. A further sentence goes on about the answer, and takes nothing
+back.
 """
 
 import re
@@ -47,6 +48,7 @@ _STATEMENT: Final = 6
 _LONGEST: Final = 4000
 _HAN_JOINTS: Final = frozenset("和与及、")
 _WHERE: Final = lexicon.POSITIONS | lexicon.DIRECTIONS
+_QUANTITY: Final = UNITS | lexicon.MONTHS
 _BESIDE: Final = lexicon.words("and but while whereas")
 _CAPITAL: Final = re.compile(r"\b[A-ZÀ-Þ]\w+")
 _DIGIT: Final = re.compile(f"[0-9{''.join({*lexicon.CJK_DIGITS} - {'一'})}]")
@@ -84,6 +86,9 @@ def answers_otherwise(answer: str, gold: str, question: str) -> bool:
     if _has_number(part):
         unit = _find_units(part)
         rivals = [one for one in rivals if _find_units(one.row) & unit]
+        # "31 March (the invoice is of 30 April)"
+        if rivals[:1] == clauses[:1] and all(word in _QUANTITY or _DIGIT.search(word) for word in rivals[0].row):
+            return True
     elif _is_name(gold):
         # Who did it is said with the verb, the first word that a question for a "who" holds.
         said = [lexicon.stem(word) for word in asked if _find_content([word]) - _MEASURES]

@@ -6,7 +6,6 @@ asked for the monthly rent   "3,200 a year"
 asked who won                "Voss came second", "Voss and Maas shared the prize"
 asked who is the director    "Ada Quill was until 2019"
 asked what was given first   "Saxin, followed by Tervonil"
-asked how many were lost     "the storm of day 14"
 asked when it leaves         "it arrives at 23:10"
 """
 
@@ -50,8 +49,6 @@ _LOWER: Final = lexicon.words("must should need needs needed required minimum mi
 _UPPER: Final = lexicon.words("may can allowed maximum max most limit")
 _ABOVE: Final = lexicon.words("over above exceed exceeding more")
 _BELOW: Final = lexicon.words("under below less fewer")
-_PLACES: Final = lexicon.words("day page chapter section table figure plate line paragraph step part article clause no")
-_CALLED: Final = lexicon.words("named called christened titled")
 # "It was the work of Ada" names her; "by a student of Ada" does not.
 _WORKS: Final = lexicon.words(
     "work idea name brainchild invention hand hands person case leadership command direction guidance supervision "
@@ -107,9 +104,8 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
         or _has_other_period(row, asked)
         or _has_other_rank(clause, asked)
         or _is_other_end(before, clause, asked, is_number=is_number)
-        or (before[-1:] in (["after"], ["before"]) and not ({*before[-1:], "or"} & set(asked) or _CALLED & set(before)))
         or bool(set(asked) & _PRESENT and "until" in after[:5])
-        or (is_number and (_is_bound(before, asked) or bool({*before[-1:]} & _PLACES - set(asked))))
+        or (is_number and _is_bound(before, asked))
     )
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
 from bookwheel.documents.opening import open_document
-from bookwheel.documents.readers import ocr, pdf_sheet
+from bookwheel.documents.readers import charts, ocr, pdf_sheet
 from bookwheel.documents.readers.pdf_drawings import Drawing
 from bookwheel.documents.readers.pdf_figures import place_figures, set_figures_aside, set_notes_aside
 from bookwheel.documents.readers.pdf_layout import Fragment, TextLine, arrange
@@ -43,6 +43,14 @@ def test_labels_of_a_drawn_figure_stand_before_its_caption():
         "Figure 2: The two parts.",
     ]
     assert [line.begins_paragraph for line in lines] == [False, True, False, True]
+
+
+def test_the_numbers_of_a_drawn_figure_are_paired_once(monkeypatch):
+    read, pair = [], charts._read_pieces
+    monkeypatch.setattr(charts, "_read_pieces", lambda *pieces: read.append(pieces) or pair(*pieces))
+    body = lay("Figure 2: The two parts.", left=100, top=490)
+    set_aside([*lay("Retriever 12", "Reader 30", left=150, top=650), *body], [PLACE])
+    assert len(read) == 1
 
 
 def test_a_drawing_without_a_caption_is_part_of_the_page():

@@ -47,8 +47,7 @@ class Chart:
         yield from filter(None, map(" ".join, self.scales))
 
 
-def write_figure(fragments: Sequence[Fragment], pixels: Any = None) -> Iterator[str]:
-    chart = read_chart(fragments, pixels)
+def write_figure(fragments: Sequence[Fragment], chart: Chart | None) -> Iterator[str]:
     yield from write_lines([f for f in fragments if not chart or f not in chart.used])
     if chart:
         yield ""

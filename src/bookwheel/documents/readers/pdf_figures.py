@@ -94,7 +94,7 @@ def _write_labels(
         for f in inside
     ]
     chart = read_chart(shifted, pixels)
-    return "\n".join(write_figure(shifted, pixels)).strip("\n"), bool(chart and chart.rows)
+    return "\n".join(write_figure(shifted, chart)).strip("\n"), bool(chart and chart.rows)
 
 
 def _reach_labels(place: Fragment, fragments: Sequence[Fragment]) -> Fragment:

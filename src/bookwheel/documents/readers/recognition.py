@@ -293,9 +293,9 @@ def _write_text(
     fragments: Sequence[Fragment], tables: Sequence[_Table], pixels: Any, guesses: list[str]
 ) -> Iterator[str]:
     """Yield the text's lines: what is of no table as on any page, each table where it begins, a chart at the end."""
-    chart = read_chart(fragments, pixels)
-    if chart and not chart.rows:
-        chart = None  # numbers at even steps, as those of a calendar
+    found = read_chart(fragments, pixels)
+    # Without rows it is numbers at even steps, as those of a calendar.
+    chart = found if found and found.rows else None
     left = [f for f in fragments if not chart or f not in chart.used]
     for table in tables:
         cells = {at: cell for at, fragment in enumerate(left) if (cell := table.find_cell(fragment))}
@@ -313,4 +313,4 @@ def _write_text(
         yield ""
         yield from chart.write()
     else:
-        yield from write_figure(left, pixels)
+        yield from write_figure(left, found if len(left) == len(fragments) else read_chart(left, pixels))

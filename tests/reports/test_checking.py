@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
 from bookwheel.claims import Verdict
-from bookwheel.reports.checking import SourceLine, WrittenSentence, check_sentences
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.plan import Plan, VerdictMode
+from bookwheel.reports.checking import SourceLine, WrittenSentence, check_sentences, write_sentences
 from bookwheel.reports.output import format_markdown, list_blocks
 from bookwheel.reports.report import ReportSection, WrittenReport
 
@@ -134,3 +137,28 @@ def test_a_report_lists_marked_and_left_out_sentences_beside_their_passages() ->
     assert (made.marked, made.left_out, left.verdict) == (1, 1, Verdict.NOT_FOUND)
     assert text.count(PAYMENT.quote) == 3  # beside each of them, and among the sources
     assert text.index("In other words") < text.index("Left out")
+
+
+@pytest.mark.parametrize(("said", "kept"), [("Yes", 3), ("No", 1), ("Perhaps", 2), ("", 2)])
+def test_a_judging_model_decides_on_what_is_said_in_other_words(said: str, kept: int) -> None:
+    asked: list[str] = []
+    written = (
+        "Ada Quill pays 12 crowns by 3 June 2027 [1]. 12 crowns are due from Ada Quill by 3 June 2027 [1]. "
+        "Between them Ada Quill and Odo Farr owe 27 crowns [1][2]. It snowed."
+    )
+
+    def reply(messages) -> str:
+        text = messages[-1].content
+        if "everything that" not in text:
+            return written
+        asked.append(text)
+        return said
+
+    plan = Plan(chunk_tokens=400, memory_tokens=60, answer_tokens=90, question_tokens=60, verdict=VerdictMode.MODEL)
+    model = ScriptedModel(reply, plan=plan, window=2048)
+    found = asyncio.run(write_sentences("Dues", "What is due", [PAYMENT, OTHER], model, plan))
+    # Words of a row need no judge, and what names no row is left out whatever one says.
+    assert (len(found), len(asked)) == (4, 2)
+    assert all(PAYMENT.quote in text for text in asked)
+    assert sum(one.is_kept for one in found) == kept
+    assert [one.is_marked for one in found if one.is_kept] == [False, True, True][:kept]

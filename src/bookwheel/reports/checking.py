@@ -1,11 +1,13 @@
 """Check the sentences of a report against the rows that they name.
 
 A sentence stands in the report where it names a row and the row's own words bear it out (`verdict/statements.py`);
-other words than the row's are kept with a mark and the passage to compare, and all else is left out.
+other words than the row's are kept with a mark and the passage to compare, and all else is left out. With `--verdict
+model` the model judges what no row says in so many words: its yes keeps a sentence with a mark, its no leaves it out.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,9 +15,10 @@ from typing import Final
 
 from bookwheel.claims import BORNE_OUT, Verdict
 from bookwheel.models.base import Model
-from bookwheel.plan import Plan
+from bookwheel.plan import Plan, VerdictMode
 from bookwheel.reading.loop import converse
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.verdicts import ModelJudge, choose_judge
 from bookwheel.text.sentences import list_sentences
 from bookwheel.verdict.statements import find_nearest, judge_statement
 from bookwheel.views.verdicts import describe_pages
@@ -129,12 +132,14 @@ async def write_sentences(
 ) -> tuple[WrittenSentence, ...]:
     """Return the sentences that a model writes of a section, each checked against the rows that it names."""
     prompts, known = prompts_for(plan, brief), {one.number: one for one in sources}
+    judge = choose_judge(brief, model, plan) if plan.verdict == VerdictMode.MODEL else None
     written: list[WrittenSentence] = []
     for group in _group(sources, model, plan):
         lines = "\n".join(one.format() for one in group)
         messages = prompts.turn(_TURN, question=f"{brief}\n{title}", section=lines)
         said = await converse(messages, model, plan.answer_tokens, plan.sampling)
-        written += check_sentences(said.reply.text, known)
+        checked = check_sentences(said.reply.text, known)
+        written += await asyncio.gather(*(_ask(one, known, judge, f"{brief}\n{title}") for one in checked))
     # The same sentence twice is one, with the sources of both.
     joined: dict[tuple[str, Verdict], WrittenSentence] = {}
     for one in written:
@@ -142,6 +147,19 @@ async def write_sentences(
         numbers = tuple(dict.fromkeys((*same.numbers, *one.numbers)))
         joined[one.text, one.verdict] = replace(same, numbers=numbers)
     return tuple(joined.values())
+
+
+async def _ask(
+    written: WrittenSentence, sources: Mapping[int, SourceLine], judge: ModelJudge | None, question: str
+) -> WrittenSentence:
+    """Return a sentence with what the judge says to it, where there is one and its rows' own words do not tell."""
+    if judge is None or not written.numbers or written.verdict in BORNE_OUT:
+        return written
+    rows = "\n".join(sources[number].format() for number in written.numbers)
+    said = await judge.ask("supports", section=rows, memory=written.text, question=question)
+    if said is None:
+        return written
+    return replace(written, verdict=Verdict.PARTLY if said >= judge.threshold else Verdict.NOT_FOUND)
 
 
 def _group(sources: Sequence[SourceLine], model: Model, plan: Plan) -> Iterator[list[SourceLine]]:

@@ -205,3 +205,11 @@ def test_what_a_quoting_model_read_is_judged_by_one_that_writes(kept):
     quoted = replace(reading, plan=replace(reading.plan, prompts="small"))
     judged = judge_later(journal, quoted, {"supports": "Yes", "denies": "No", "responds": "Yes"})
     assert (judged.sign, judged.plan.prompts) == (Sign.GREEN, "small")
+
+
+def test_of_an_answer_that_runs_on_a_model_judges_the_beginning():
+    answer = " ".join(f"Keeper number {number} saw the lamp." for number in range(60))
+    plan = replace(PLAN, answer_tokens=900)
+    ended, asked = read({"supports": "No", "denies": "No", "responds": "Yes"}, answer=answer, plan=plan)
+    assert len(ended.claims) == 60
+    assert asked.count("supports") == 32

@@ -40,9 +40,11 @@ _SHORT_DOCUMENT: Final = 1 << 18
 # Characters before and behind a passage in which its heading, the header of its row and its neighbours are looked for.
 _BEFORE: Final = 2000
 _AFTER: Final = 400
+# Sentences of an answer that a model is asked about; those behind them are measured. An answer can run on for ever.
+_MOST_JUDGED: Final = 32
 # For an estimate: tokens of a sentence of an answer, at least, and of the passages that it is shown beside, at most.
 _SENTENCE_TOKENS: Final = 8
-_PASSAGES_TOKENS: Final = 640
+_PASSAGES_TOKENS: Final = 900
 
 
 async def judge(
@@ -81,7 +83,7 @@ async def judge_by_model(
     has_failed = False
     for finding in findings:
         judgment = None
-        if finding.is_absent:
+        if finding.is_absent or len(judged) >= _MOST_JUDGED:
             judgment = weigh(finding)
         elif not has_failed:
             try:
@@ -155,7 +157,7 @@ def list_judge_calls(given: CostInputs) -> list[CallCost]:
     """Return the calls that judge an answer of at most so many tokens; an answer that quotes needs fewer."""
     if given.plan.verdict != VerdictMode.MODEL or not choose_judge(given.question, given.model, given.plan):
         return []
-    most = max(1, given.plan.answer_tokens // _SENTENCE_TOKENS)
+    most = min(_MOST_JUDGED, max(1, given.plan.answer_tokens // _SENTENCE_TOKENS))
     return [
         CallCost(
             least=0,

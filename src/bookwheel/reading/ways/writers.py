@@ -36,7 +36,7 @@ _EDIT: Final = re.compile(
     r"(?:[:：.]\s*(?P<text>.*))?\s*",
     re.IGNORECASE,
 )
-_NUMBER: Final = re.compile(r"\s*\d{1,4}[.)、]\s+")
+_NUMBER: Final = re.compile(r"(\d{1,4})[.)、]\s+")
 # Four were measured to be enough: with more, a step's reply hardly gets shorter and a part soon holds a single line.
 PARTS: Final = 4
 # Tokens that a heading may take beside its part.
@@ -86,8 +86,7 @@ def _parse_edit(line: str) -> MemoryEdit | None:
     number, text = int(found["line"] or 0), (found["text"] or "").strip()
     if (kind is not EditKind.ADD and not number) or (kind is EditKind.DROP) == bool(text):
         return None
-    number = 0 if kind is EditKind.ADD else number
-    return MemoryEdit(kind=kind, line=number, text=_NUMBER.sub("", text, count=1))
+    return MemoryEdit(kind=kind, line=0 if kind is EditKind.ADD else number, text=text)
 
 
 def apply_edits(memory: str, edits: Sequence[MemoryEdit]) -> tuple[str, int]:
@@ -104,14 +103,21 @@ def apply_edits(memory: str, edits: Sequence[MemoryEdit]) -> tuple[str, int]:
     refused = 0
     for edit in edits:
         if edit.kind is EditKind.ADD:
-            if edit.text not in (*lines.values(), *added):
-                added.append(edit.text)
+            text = _drop_number(edit.text, len(lines) + len(added) + 1)
+            if text not in (*lines.values(), *added):
+                added.append(text)
         elif edit.line not in lines or edit.line in changed:
             refused += 1
         else:
             changed.add(edit.line)
-            lines[edit.line] = edit.text
+            lines[edit.line] = _drop_number(edit.text, edit.line)
     return "\n".join((*(line for line in lines.values() if line), *added)), refused
+
+
+def _drop_number(text: str, number: int) -> str:
+    """Return a line without the number that it is shown with. Another number is the line's own: "9. März"."""
+    found = _NUMBER.match(text)
+    return text[found.end() :] if found and int(found[1]) == number else text
 
 
 def split_lines(memory: str) -> list[str]:

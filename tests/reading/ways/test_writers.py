@@ -1,0 +1,52 @@
+"""A note is kept letter by letter as the model wrote it, whatever numbers stand in it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bookwheel.reading.ways.writers import apply_edits, parse_edits
+
+NOTES = "The lamp is green.\nThe clock is wound on Fridays."
+WORDS = st.lists(
+    st.one_of(
+        st.integers(0, 9999).map(str), st.sampled_from(["lamp", "£14,500)", "in 1588.", "(12)", "3、", "Lot 37."])
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+def write(reply: str, memory: str = NOTES) -> str:
+    edits, others = parse_edits(reply)
+    assert not others
+    return apply_edits(memory, edits)[0]
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "Lot 4 (Guide £14,500) and Lot 5 share a drive.",
+        "Lot 37. Old fire station: Guide £175,000. A survey found a lean of 11 cm.",
+        "The mill was built in 1588. Later it burned.",
+        "9. März 1912: die Lampe brennt wieder.",
+        "1911. The lamp was lit.",
+        "鐘樓建於1588、1602 及 1640 年。",
+    ],
+)
+def test_numbers_of_a_note_stay_in_it(note: str) -> None:
+    assert write(f"ADD: {note}") == f"{NOTES}\n{note}"
+    assert write(f"REPLACE 2: {note}").splitlines()[1] == note
+
+
+def test_the_number_that_a_line_is_shown_with_is_no_part_of_it() -> None:
+    assert write("REPLACE 2: 2. It is wound daily.\nADD: 3. Rain.\nADD: 4) Snow.") == (
+        "The lamp is green.\nIt is wound daily.\nRain.\nSnow."
+    )
+
+
+@given(WORDS)
+def test_whatever_is_added_is_the_last_line(words: list[str]) -> None:
+    note = f"Note {' '.join(words)}"
+    assert write(f"ADD: {note}").splitlines()[-1] == note

@@ -1,14 +1,17 @@
 """Pages of a PDF as they look, and where passages stand on them."""
 
 import base64
+from contextlib import closing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pypdfium2 import PdfDocument
 from reportlab.pdfgen.canvas import Canvas
 
 from bookwheel.documents.children import run_in_child
 from bookwheel.documents.readers.pdf_pages import draw_page, find_boxes, find_characters, join_lines, measure_pages
+from bookwheel.documents.readers.pdf_sheet import Sheet
 
 LINES = ("The keeper wrote: eleven barrels of", "lamp oil came with the ferry.")
 
@@ -82,3 +85,17 @@ def test_places_are_places_of_letters(text, passage):
 def test_a_wide_gap_or_another_line_begins_a_new_box():
     letters = [(0.1, 0.1, 0.11, 0.12), (0.11, 0.1, 0.12, 0.12), (0.6, 0.1, 0.61, 0.12), (0.1, 0.13, 0.11, 0.15)]
     assert join_lines(letters) == [(0.1, 0.1, 0.12, 0.12), (0.6, 0.1, 0.61, 0.12), (0.1, 0.13, 0.11, 0.15)]
+
+
+def test_colours_of_a_drawn_page_are_those_of_the_page(tmp_path):
+    Image = pytest.importorskip("PIL.Image")  # noqa: N806
+    import io
+
+    canvas = Canvas(str(tmp_path / "a.pdf"), pagesize=(100, 100))
+    canvas.setFillColorRGB(1, 0, 0)
+    canvas.rect(0, 0, 100, 100, stroke=0, fill=1)
+    canvas.save()
+    (content,) = draw_page(str(tmp_path / "a.pdf"), 1, 100)
+    assert Image.open(io.BytesIO(base64.b64decode(content))).getpixel((50, 50)) == (255, 0, 0)
+    with closing(PdfDocument(tmp_path / "a.pdf")) as document:
+        assert Sheet(document[0]).drawn.getpixel((50, 50)) == (255, 0, 0)

@@ -54,7 +54,7 @@ def draw_page(path: str, number: int, width: int) -> Iterator[str]:
         with closing(document[number - 1]) as page:
             across, down = page.get_size()
             scale = min(min(width, MOST_WIDTH) / max(across, 1), (_MOST_PIXELS / max(across * down, 1)) ** 0.5)
-            with closing(page.render(scale=scale)) as bitmap:
+            with closing(page.render(scale=scale, rev_byteorder=True)) as bitmap:
                 yield encode_png(bitmap.to_pil().convert("RGB"))
 
 

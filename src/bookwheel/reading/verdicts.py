@@ -21,7 +21,6 @@ from bookwheel.models.base import Ability, JudgingModel, Model, find_abilities
 from bookwheel.plan import Plan, Sampling, VerdictMode
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.prompts import Prompts, prompts_for
-from bookwheel.reading.ways.passages import find_windows
 from bookwheel.types import Document, Step
 from bookwheel.verdict.judge import Finding, Judgment, examine, judge_answer, weigh, write_claims
 from bookwheel.verdict.provenance import SupportsSlice
@@ -147,6 +146,9 @@ def show_passages(finding: Finding, document: SupportsParts) -> str:
 
 
 def _widen(passage: LocatedSentence, document: SupportsSlice) -> str:
+    # Who is not judged by a model starts without the parts of texts.
+    from bookwheel.reading.ways.passages import find_windows
+
     first = max(0, passage.start - _BEFORE)
     around = find_windows(document.slice(first, passage.end + _AFTER))
     within = [one.shown for one in around if one.start <= passage.start - first and passage.end - first <= one.end]

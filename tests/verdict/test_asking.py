@@ -8,7 +8,14 @@ from bookwheel.verdict.parsing import parse
 
 @pytest.mark.parametrize(
     "question",
-    ["Why did Ada leave?", "What made Ada leave the ship?", "What's the reason Ada left?", "阿达离开是什么缘故？"],
+    [
+        "Why did Ada leave?",
+        "According to the log, why did Ada leave?",
+        "Who left, and why?",
+        "What made Ada leave the ship?",
+        "What's the reason Ada left?",
+        "阿达离开是什么缘故？",
+    ],
 )
 def test_who_asks_for_a_reason_wants_a_cause(question):
     def lacks(claim: str) -> float:

@@ -23,15 +23,17 @@ from bookwheel.text.lexicon import stem, words
 from bookwheel.text.matching import parse_words
 
 _OPENING: Final = r"^\s*(?:and |so |(?:(?:can|could) you )?(?:please )?(?:explain|say|tell me) )?"
+_REASON: Final = r"(?:why|how come|what(?:'s| is| was) the reason)\b(?! code)"
 _WHY: Final = compile_late(
-    rf"{_OPENING}(?:why\b|how come\b|reason\b|(?:for|by|in) (?:what|which) reasons?\b(?! of)|"
+    rf"{_OPENING}(?:{_REASON}|reason\b(?! code)|(?:for|by|in) (?:what|which) reasons?\b(?! of)|"
     r"(?:what|which) reasons? (?:is|are|was|were|do|does|did|has|have|had)\b|what explain\w*|"
-    r"what(?:'s| is| was) the (?:reason\b(?! code)|(?:point|thinking) (?:of \w+ing|behind)\b)|"
+    r"what(?:'s| is| was) the (?:point|thinking) (?:of \w+ing|behind)\b|"
     r"what ma(?:de|kes) (?:(?:me|you|him|her|it|us|them|(?-i:[A-Z])\w+) \w+|(?:the|an?|his|her|its|our|their) \w+ \w+)|"
     r"what (?:led|drove|moved|prompted)\b.* to \w|what (?:stop|prevent|keep|kept|held)\w*\b.* from \w+ing\b)|"
     r"为什么|为啥|为何|怎么会|原因|缘故",
     re.IGNORECASE,
 )
+_WHY_WITHIN: Final = compile_late(rf"\b{_REASON}", re.IGNORECASE)
 _HOW: Final = compile_late(
     rf"{_OPENING}(?:how (?!many|much|long|far|old|often|big|large|high|deep|soon|late|early|tall|heavy)|"
     r"what (?:happens|should|must i)|(?:for|by|in) (?:what|which) (?:means|way)\b(?! of))|怎么|咋|如何|怎样",
@@ -91,13 +93,18 @@ def find_style(question: str) -> Style:
     compares = names_two(question) and asks_more(question) and not _MAY.search(question)
     if _POLAR.search(question) and not compares:
         return Style.POLAR
-    if asks_reason(question) or _HOW.search(question):
+    if _WHY.search(question) or _HOW.search(question):
         return Style.SENTENCE
     return Style.LIST if _LIST.search(question) and not names_two(question) else Style.SPAN
 
 
 def asks_reason(question: str) -> bool:
-    return _WHY.search(question) is not None
+    """Return whether a question asks for a reason, be it behind other words.
+
+    >>> asks_reason("Who was sacked, and why?"), asks_reason("How was it shut?")
+    (True, False)
+    """
+    return _WHY.search(question) is not None or _WHY_WITHIN.search(question) is not None
 
 
 def leaves_open(question: str, passage: str) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookwheel.text.figures import list_figures
+from bookwheel.text.figures import list_figures, measure
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,10 @@ def test_a_figure_has_its_form_and_value(text, figures):
 
 def test_what_is_counted_is_told():
     assert [one.counted for one in list_figures("12 pegs and 3")] == ["peg", ""]
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"), [("9 pm", 1260.0), ("until 9 pm", 1260.0), ("Sat 9:15 pm", 1275.0), ("Channel 4 am", None)]
+)
+def test_a_number_in_a_name_is_no_time_of_day(cell, value):
+    assert measure(cell) == value

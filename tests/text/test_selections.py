@@ -79,6 +79,9 @@ BUSES = ("Bus | Leaves | Arrives", ["A | 8:40 | 9:20", "B | 9:05 | 9:50", "C | 9
 STAFF = ("Name | Joined", ["Ada | 3 April 2019", "Bo | 4 May 2020", "Cy | 12 June 2021"])
 SINCE = ("Member | Since | Fee", ["Ada | 2001 | £5", "Bo | 2015 | £9"])
 POSTS = ("Name | Years in post | Since", ["Ada | 20 | 2001", "Bo | 6 | 2015", "Cy | 3 | 2022"])
+LAPS = ("Runner | Time | Laps", ["Ada | 2:05 | 3", "Bo | 12:30 | 5", "Cy | 9:45 | 2"])
+LONG_RUNS = ("Runner | Time", ["Ada | 59:30", "Bo | 2:05:30", "Cy | 1:58:00"])
+TALKS = ("Talk | Time | Length", ["A | 9:45 | 20 min", "B | 12:30 | 40 min", "C | 9:00 | 50 min"])
 AGES = ("Name | Age", ["Ada | 30", "Bo | 12", "Cy | 50"])
 
 
@@ -110,6 +113,12 @@ AGES = ("Name | Age", ["Ada | 30", "Bo | 12", "Cy | 50"])
         ("谁晚于2020年5月3日入职？", ("姓名 | 入职日期", ["甲 | 2019年4月3日", "乙 | 2020年5月4日"]), ("乙",)),
         # A length of time is compared with lengths of time.
         ("Who has been in post longer than 5 years?", POSTS, ("Ada", "Bo")),
+        ("Which runners ran longer than 3 minutes?", LAPS, ("Bo", "Cy")),
+        ("Which races lasted longer than 10 minutes?", LAPS, ("Bo",)),
+        ("Who ran longer than 2 hours?", LONG_RUNS, ("Bo",)),
+        ("Which films are longer than 2 hours?", ("Film | Duration", ["A | 1:45", "B | 2:10"]), ("B",)),
+        ("Which talks took longer than 30 minutes?", TALKS, ("B", "C")),
+        ("Which buses take longer than 10 minutes?", ("Bus | Departure time", ["A | 9:45", "B | 12:30"]), None),
         ("Who has been a member longer than 5 years?", SINCE, None),
         ("Who has been a member since longer than 5 years?", SINCE, None),
         ("Which runners were faster than 40?", RUNS, None),

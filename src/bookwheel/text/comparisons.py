@@ -29,7 +29,7 @@ from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.rows import BRACKETS, choose_columns
 
 YEARS: Final = range(1000, 2101)
-_NAMES_TIME: Final = re.compile(r"\b(?:time|duration|days|hours|minutes|seconds)\b|时间|用时|时长", re.IGNORECASE)
+NAMES_TIME: Final = re.compile(r"\b(?:time|duration|days|hours|minutes|seconds)\b|时间|用时|时长", re.IGNORECASE)
 _ONE_OF: Final = re.compile(r"\b(?:which|who)\b|哪[个家种款位月条台门项]|谁", re.IGNORECASE)
 _OF_ALL: Final = re.compile(r"\b(?:where|which|who)\b.*\b(?:most|least|\w{2,}est)\b", re.IGNORECASE)
 _SUPERLATIVE: Final = re.compile(r"\b\w{2,}est\b|\b(?:most|least|best|worst)\b|最", re.IGNORECASE)
@@ -166,7 +166,7 @@ def find_group(name: str, cells: Sequence[str]) -> FigureGroup:
     values = [value for value in map(measure, cells) if value is not None]
     if any(map(find_dates, cells)) or all(value in YEARS for value in values):
         return FigureGroup.DAY
-    is_time = _NAMES_TIME.search(name) or any(TERM.search(cell) or ":" in cell for cell in cells)
+    is_time = NAMES_TIME.search(name) or any(TERM.search(cell) or ":" in cell for cell in cells)
     return FigureGroup.TIME if is_time else FigureGroup.NUMBER
 
 

@@ -30,6 +30,7 @@ _SECONDS: Final = {"s": 1, "秒": 1, "m": 60, "分": 60, "h": 3600, "小": 3600,
 _LONGER: Final = {"w": 7, "周": 7, "mo": 30, "个": 30, "月": 30, "y": 365, "年": 365}
 _UNIT: Final = re.compile(r"\d ?([^\W\d_]+)")
 _TIME: Final = re.compile(r"(\d{1,2})[:.](\d\d)(?!\d)")
+_SPAN: Final = re.compile(r"\s*(\d{1,3}):([0-5]\d)(?::([0-5]\d))?(?:\.\d+)?\s*")
 _NOTHING: Final = re.compile(r"free|none|nil|免费|无|没有", re.IGNORECASE)
 _NAME: Final = re.compile(
     r"\s*(?!(?:[A-Z]{2,3}|about|from|up to|ca\.?|approx\.?|约|近) ?[\d.,]*\d(?:\D|$))[^\W\d_][^\d]*\d"
@@ -191,6 +192,14 @@ def find_scale(cell: str) -> Scale:
     return Scale.CLOCK if _list_clocks(cell) else Scale.NUMBER
 
 
+def measure_span(cell: str, *, is_hours: bool) -> float | None:
+    """Return the seconds of a length of time like 12:30, minutes and seconds or hours and minutes, or like 2:05:30."""
+    if (found := _SPAN.fullmatch(cell)) is None:
+        return None
+    first, second, third = (int(part or 0) for part in found.groups())
+    return float(60 * (60 * first + second) + third if found[3] or is_hours else 60 * first + second)
+
+
 def list_units(cells: Iterable[str]) -> set[str]:
     """Return the units of some cells, save those of time: where there are two, their numbers are not compared."""
     written = {found[1].lower() for cell in cells if not TERM.search(cell) and (found := _UNIT.search(cell))}
@@ -199,7 +208,10 @@ def list_units(cells: Iterable[str]) -> set[str]:
 
 def _list_clocks(cell: str) -> list[float]:
     """Return the times of day in a cell, or of "2:05:30" hours and minutes, as minutes."""
-    times = [minutes for found in _CLOCK.finditer(cell) if (minutes := _count_minutes(found)) is not None]
+    # "Channel 4 am" is a name; "until 4 am" is a time.
+    is_name = _NAME.match(cell) and not cell.lstrip()[0].islower()
+    places = () if is_name and ":" not in cell else _CLOCK.finditer(cell)
+    times = [minutes for found in places if (minutes := _count_minutes(found)) is not None]
     return times or [float(int(hour) * 60 + int(minute)) for hour, minute in _TIME.findall(cell) if ":" in cell]
 
 

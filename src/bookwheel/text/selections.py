@@ -26,12 +26,12 @@ from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.cells import split_cells
 from bookwheel.text.comparatives import HAN, find_order, spell_bounds
-from bookwheel.text.comparisons import YEARS, find_group, find_key, list_measured, read_table
-from bookwheel.text.figures import FigureGroup, Scale, find_scale, list_figures, list_units, measure
+from bookwheel.text.comparisons import NAMES_TIME, YEARS, find_group, find_key, list_measured, read_table
+from bookwheel.text.figures import FigureGroup, Scale, find_scale, list_figures, list_units, measure, measure_span
 from bookwheel.text.kinds import choose_figures, spell_order
 from bookwheel.text.numbers import find_dates
 from bookwheel.text.ranking import find_stems
-from bookwheel.text.rows import choose_columns
+from bookwheel.text.rows import BRACKETS, choose_columns
 
 # Without a longest, a question of twenty thousand numerals takes minutes.
 _VALUE: Final = (
@@ -54,6 +54,8 @@ _ORDERED: Final = re.compile(
 _DENIED: Final = re.compile(
     r"\b(?:not|no(?!\.)|nor|never|neither|without|except)\b|n['’]t\b|没|[不未](?=\s)", re.IGNORECASE
 )
+
+_HOURS: Final = re.compile(r"\d ?(?:h|时|小时)", re.IGNORECASE)
 
 _Holds = Callable[[float, float], bool]
 _Measured = tuple[list[float | None], float]
@@ -124,6 +126,8 @@ def _select_beyond(question: str, names: Sequence[str], rows: Sequence[Sequence[
     rest = question.replace(found[0], " ").replace(said, " ")
     able = list_measured(rows, key)
     measured = {at: _compare_cells(names[at], [row[at] for row in rows], found, said) for at in able}
+    if not any(measured.values()):
+        measured = {at: _compare_spans(question, names[at], [row[at] for row in rows], said) for at in able}
     like = [at for at in able if measured[at]]
     columns = choose_columns(rest, names, able, by_kind=False) or choose_columns(rest, names, like)
     columns = columns or choose_columns(question, names, like) or _find_unit(found["unit"], rows, like)
@@ -161,6 +165,21 @@ def _compare_cells(name: str, cells: Sequence[str], found: re.Match[str], said: 
     elif scales == {Scale.NUMBER} and (scale is Scale.NUMBER or find_stems(found["unit"] or "") & find_stems(name)):
         bound = number if bound is None else bound
     return None if bound is None else (values, bound)
+
+
+def _compare_spans(question: str, name: str, cells: Sequence[str], said: str) -> _Measured | None:
+    """Return the seconds of a column of lengths of time like 12:30; None where they may be times of day.
+
+    Hours and minutes where the bound is in hours. Of "Departure time" the question has the word, or it is no length.
+    """
+    bound = measure(said) if find_scale(said) is Scale.SPAN and NAMES_TIME.search(name) else None
+    if bound is None or not find_stems(BRACKETS.sub("", NAMES_TIME.sub("", name))) <= find_stems(question):
+        return None
+    # Beside 2:05:30, what is 59:30 is minutes.
+    is_hours = bool(_HOURS.search(said)) and not any(cell.count(":") > 1 for cell in cells)
+    values = [measure_span(cell, is_hours=is_hours) for cell in cells]
+    is_fit = all((value is None) is (measure(cell) is None) for value, cell in zip(values, cells, strict=True))
+    return (values, bound) if is_fit else None
 
 
 def _find_side(found: re.Match[str], name: str, cells: Sequence[str]) -> _Holds | None:

@@ -14,6 +14,7 @@ from bookwheel.text.denials import find_denials
         ("See no. 5, drill no 7 and the knot; nothing is left.", []),
         ("他没有来，也不打算来。", ["没", "不"]),
         ("无锡非常远，不过未来会近。", []),
+        ("未婚妻从南非买来无人机和不锈钢，不动产在不列颠。", []),
     ],
 )
 def test_denials_are_told_from_words_like_them(text, words):
@@ -31,3 +32,8 @@ def test_denials_are_told_from_words_like_them(text, words):
 )
 def test_what_stands_right_behind_a_denial_is_denied(passage, span, is_so):
     assert is_denied("When are lamps lent?", passage, passage.index(span)) is is_so
+
+
+@pytest.mark.parametrize(("question", "answer"), [("Is it no. 5 that is shut?", "5"), ("Who lacks it?", "Ada")])
+def test_what_is_denied_answers_a_question_that_denies(question, answer):
+    assert not is_denied(question, f"It is not {answer}.", len("It is not "))

@@ -107,7 +107,7 @@ CJK_FUNCTION: Final = frozenset(
 )
 _NO_NEGATION: Final = (
     "非常 不过 不仅 不但 无论 不久 无锡 非洲 不断 不同 没收 莫斯科 分别 特别 级别 性别 类别 区别 个别 识别 别墅 "
-    "告别 未来 无线"
+    "告别 未来 无线 无限 无人机 不锈钢 不动产 不列颠 未婚妻 未婚夫 南非 北非 东非 西非"
 )
 CJK_NO_NEGATION: Final = tuple(_NO_NEGATION.split())
 """Words with a sign of negation in them that negate nothing."""

@@ -38,7 +38,7 @@ from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.gates import ask_judgement, score_question
 from bookwheel.reading.ways.passages import GAP, overlaps, split_windows
 from bookwheel.text.comparatives import find_alternatives
-from bookwheel.text.denials import denies, find_denials
+from bookwheel.text.denials import find_denials
 from bookwheel.text.kinds import AnswerKind, find_kind
 from bookwheel.text.questions import Style, can_answer, find_style, leaves_open
 from bookwheel.text.ranking import QuestionWords, find_stems
@@ -116,7 +116,7 @@ def is_label(question: str, passage: str, start: int, end: int) -> bool:
 def is_denied(question: str, passage: str, start: int) -> bool:
     """Tell if the passage denies what begins here, and the question does not: "never on Sundays", "no more than 40"."""
     ends = [found.end() for found in find_denials(passage) if found.end() <= start]
-    return bool(ends) and not passage[ends[-1] : start].strip() and not denies(question)
+    return bool(ends) and not passage[ends[-1] : start].strip() and not parse(question).marks[NOT]
 
 
 # The model knows what a text is about, and hardly sees whether a name or a number of the question is in it.

@@ -120,17 +120,17 @@ def test_each_sentence_of_an_answer_has_its_verdict(capsys) -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "verdict", "is_told"),
+    ("prompts", "verdict", "is_told"),
     [
-        ("sequential", Verdict.NOT_FOUND, True),
-        ("edits", Verdict.PARTLY, True),
-        ("sequential", Verdict.QUOTED, False),
-        ("quotes", Verdict.PARTLY, False),
+        ("standard", Verdict.NOT_FOUND, True),
+        ("standard", Verdict.PARTLY, True),
+        ("standard", Verdict.QUOTED, False),
+        ("small", Verdict.PARTLY, False),
     ],
 )
-def test_what_words_alone_do_not_prove_a_model_may_judge(way, verdict, is_told, capsys) -> None:
-    claim = Claim(text="It costs 12 crowns.", verdict=verdict)
-    print_answer(replace(READING, way=way, claims=(claim,)), OutputOptions())
+def test_what_words_alone_do_not_prove_a_model_may_judge(prompts, verdict, is_told, capsys) -> None:
+    claim, plan = Claim(text="It costs 12 crowns.", verdict=verdict), replace(READING.plan, prompts=prompts)
+    print_answer(replace(READING, plan=plan, claims=(claim,)), OutputOptions())
     assert ("--judge" in capsys.readouterr().err) is is_told
 
 

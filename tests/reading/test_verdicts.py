@@ -189,13 +189,25 @@ def test_a_judge_that_says_nothing_leaves_the_verdicts_as_they_were(kept):
     journal, reading = kept
     with pytest.raises(BadReply, match="as they were"):
         judge_later(journal, reading, {"supports": "Perhaps", "denies": "No", "responds": "Yes"})
-    assert journal.reading(reading.id) == reading
+    stored = journal.reading(reading.id)
+    assert stored.usage.calls == reading.usage.calls + 1
+    assert replace(stored, usage=reading.usage) == reading
+
+
+def test_what_fails_while_judging_later_is_told_as_it_is(kept):
+    journal, reading = kept
+    with pytest.raises(ModelError, match="the server is down"):
+        judge_later(journal, reading, {"supports": ModelError("the server is down")})
+    assert journal.reading(reading.id).claims == reading.claims
 
 
 def test_what_has_no_answer_or_only_quotes_is_not_judged_later(kept):
     journal, reading = kept
     with pytest.raises(InputError, match="no answer to judge"):
         judge_later(journal, replace(reading, status=Status.STOPPED), {})
+    seen = replace(reading, claims=tuple(replace(claim, verdict=Verdict.SEEN) for claim in reading.claims))
+    with pytest.raises(InputError, match="rests on pictures"):
+        judge_later(journal, seen, {})
     with pytest.raises(InputError, match="only quotes"):
         judge_later(journal, reading, {}, plan=replace(PLAN, prompts="small"))
 
@@ -205,6 +217,16 @@ def test_what_a_quoting_model_read_is_judged_by_one_that_writes(kept):
     quoted = replace(reading, plan=replace(reading.plan, prompts="small"))
     judged = judge_later(journal, quoted, {"supports": "Yes", "denies": "No", "responds": "Yes"})
     assert (judged.sign, judged.plan.prompts) == (Sign.GREEN, "small")
+
+
+def test_after_a_failed_call_nothing_is_judged_any_more():
+    answer = " ".join(f"Keeper number {number} saw the lamp." for number in range(40))
+    ended, _ = read(
+        {"supports": ModelError("down"), "denies": "No", "responds": "Yes"},
+        answer=answer,
+        plan=replace(PLAN, answer_tokens=900),
+    )
+    assert {claim.verdict for claim in ended.claims} == {Verdict.UNCHECKED}
 
 
 def test_of_an_answer_that_runs_on_a_model_judges_the_beginning():

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bookwheel.claims import Verdict
+from bookwheel.errors import ModelError
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan, VerdictMode
 from bookwheel.reports.checking import SourceLine, WrittenSentence, check_sentences, write_sentences
@@ -139,26 +140,49 @@ def test_a_report_lists_marked_and_left_out_sentences_beside_their_passages() ->
     assert text.index("In other words") < text.index("Left out")
 
 
-@pytest.mark.parametrize(("said", "kept"), [("Yes", 3), ("No", 1), ("Perhaps", 2), ("", 2)])
-def test_a_judging_model_decides_on_what_is_said_in_other_words(said: str, kept: int) -> None:
+JUDGED = Plan(chunk_tokens=400, memory_tokens=60, answer_tokens=90, question_tokens=60, verdict=VerdictMode.MODEL)
+
+
+def write(written: str, said: str | Exception) -> tuple[tuple[WrittenSentence, ...], list[str]]:
+    """Return the sentences of a writer that judges itself so, and what it was asked."""
     asked: list[str] = []
-    written = (
-        "Ada Quill pays 12 crowns by 3 June 2027 [1]. 12 crowns are due from Ada Quill by 3 June 2027 [1]. "
-        "Between them Ada Quill and Odo Farr owe 27 crowns [1][2]. It snowed."
-    )
 
     def reply(messages) -> str:
-        text = messages[-1].content
-        if "everything that" not in text:
+        if "everything that" not in messages[-1].content:
             return written
-        asked.append(text)
+        asked.append(messages[-1].content)
+        if isinstance(said, Exception):
+            raise said
         return said
 
-    plan = Plan(chunk_tokens=400, memory_tokens=60, answer_tokens=90, question_tokens=60, verdict=VerdictMode.MODEL)
-    model = ScriptedModel(reply, plan=plan, window=2048)
-    found = asyncio.run(write_sentences("Dues", "What is due", [PAYMENT, OTHER], model, plan))
+    model = ScriptedModel(reply, plan=JUDGED, window=2048)
+    return asyncio.run(write_sentences("Dues", "What is due", [PAYMENT, OTHER], model, JUDGED)), asked
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"), [("Yes", 3), ("No", 1), ("Perhaps", 2), ("", 2), (ModelError("the server is down"), 2)]
+)
+def test_a_judging_model_decides_on_what_is_said_in_other_words(said: str | Exception, kept: int) -> None:
+    text = (
+        "Ada Quill pays 12 crowns by 3 June 2027 [1]. 12 crowns are due from Ada Quill by 3 June 2027 [1]. "
+        "Both Ada Quill and Odo Farr owe money in that summer [1][2]. It snowed."
+    )
+    found, asked = write(text, said)
     # Words of a row need no judge, and what names no row is left out whatever one says.
     assert (len(found), len(asked)) == (4, 2)
-    assert all(PAYMENT.quote in text for text in asked)
+    assert all(PAYMENT.quote in one for one in asked)
     assert sum(one.is_kept for one in found) == kept
     assert [one.is_marked for one in found if one.is_kept] == [False, True, True][:kept]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ada Quill owes 21 crowns [1].",
+        "The dues of Ada Quill, as clause 9 has it [1][9].",
+        "Cy Marsh owes 12 crowns [1].",
+    ],
+)
+def test_no_judge_is_asked_about_a_row_a_figure_or_a_name_that_is_not_there(text: str) -> None:
+    (one,), asked = write(text, "Yes")
+    assert (one.is_kept, asked) == (False, [])

@@ -1,6 +1,7 @@
 """An answer is called found only where the document says it, and every passage shown speaks for it."""
 
 import asyncio
+import textwrap
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,7 @@ from bookwheel.plan import Plan
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.types import Chunk, Conversation, DocumentInfo, Memory, Part, Reply, Status, Step
 from bookwheel.verdict.judge import examine, judge_answer, split_answer
+from bookwheel.verdict.search import is_wrapped
 from bookwheel.verdict.sources import PlacedParts
 
 MILL = (
@@ -375,6 +377,30 @@ def test_a_sentence_that_was_cut_to_a_width_is_shown_whole():
     assert evidence[claim.evidence[0]].quote.endswith("it worked.")
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["sshd[101]: accepted key of ada for the root", "sshd[102]: rejected key of bob for the root", "sshd[103]: x"],
+        ["drwxr-xr-x 2 root 4096 a folder of the first", "drwxr-xr-x 2 root 4096 a folder of the other", "total"],
+        ["two eggs, beaten", "one cup of milk", "half a cup of oil", "pinch of salt"],
+        ["host: alpha01", "port: 8080000", "user: bookman"],
+        ["the keeper was paid in silver by the old lord", "the deputy was paid in copper by the new lord", "the end"],
+        ["李白生于701年，", "杜甫生于712年，", "王维生于701年，"],
+    ],
+)
+def test_what_is_no_prose_is_not_read_across_its_lines(lines):
+    assert not is_wrapped(lines)
+
+
+@pytest.mark.parametrize("width", [40, 46, 52, 58])
+def test_prose_is_known_at_any_width(width):
+    prose = (
+        "The keeper of the lamp wrote every evening of what he had seen from the gallery and of the ships that had "
+        "passed the point since noon, so that whoever came after him would know what the weather had been"
+    )
+    assert is_wrapped(textwrap.wrap(prose, width))
+
+
 def test_lines_of_a_list_stay_apart():
     text = "Ada Quill: 12 pears\nBo Reed: 7 apples\nCy Marsh: 9 plums\nDot Lane: 4 quinces\n"
     evidence, (claim,) = judge("Bo Reed brought 7 apples.", "Who brought apples?", text)
@@ -391,3 +417,17 @@ def test_what_an_answer_lists_with_semicolons_is_judged_piece_by_piece():
     _, claims = judge(answer)
     assert claims[1].verdict in BORNE_OUT
     assert claims[2].verdict not in BORNE_OUT
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        'He said "come in to the warm room; sit down at the old table" and left.',
+        "The fees are: a) a deposit that is refundable (see the fourth section; the last page).",
+        "Run `make the first target; make the second target now` twice.",
+        "AT&amp; Tide pays the fee of the harbour board each year.",
+        "The tenant keeps the lamp lit; the board pays.",
+    ],
+)
+def test_a_semicolon_that_parts_no_statements_stays(answer):
+    assert split_answer(answer) == [answer]

@@ -149,7 +149,8 @@ async def _judge(journal: Journal, reading: Reading, models: ModelOptions) -> Re
     from bookwheel.reading.runner import judge_again
 
     async with models.open_session(kept=journal.address_of(reading.id)) as session:
-        return await judge_again(reading, journal.document_of(reading.id), session.model, journal, session.patience)
+        with journal.claim(reading.id):
+            return await judge_again(reading, journal.document_of(reading.id), session.model, journal, session.patience)
 
 
 async def _measure_worth(journal: Journal, reading: Reading, models: ModelOptions) -> ReadingWorth:

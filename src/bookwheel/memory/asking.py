@@ -63,6 +63,7 @@ _SIGN: Final = re.compile(
 )
 # In prose of which words were forgotten, where they stood; between the columns of a table no sentence ends.
 _HOLE: Final = re.compile(r"(?:\S {3,}|[\u4e00-\u9fff] {2,})(?:\S.*)?[.!?。！？]\s*$")
+_FITS: Final = (Fit.NO, None, Fit.DOUBTFUL, Fit.YES)
 # Newer statements of one matter that are judged at most.
 _MOST_STATEMENTS: Final = 5
 
@@ -142,16 +143,19 @@ async def ask(
 
 
 def _knows_more(noted: MemoryAnswer, found: MemoryAnswer) -> bool:
-    """Return whether the answer of the whole memory is to be taken and not that of a few passages.
+    """Return whether the answer of the whole memory is taken and not that of a few passages.
 
-    What hangs together over several texts, or was put right in a later one, notes may say and no passages. Where it
-    says all of the other and more, or neither is proved and it is borne out as far, it stays unproved.
+    Notes know what hangs together over several texts, or was put right in another one. So theirs is taken where it says
+    all of the other and more; and where neither is proved, if it is borne out as far and answers as well.
     """
     if noted.newer:
         return False
+    if says_more(noted.answer, found.answer):
+        return True
     known, unproved = {*BORNE_OUT, Verdict.PARTLY}, {Verdict.NOT_FOUND, Verdict.PARTLY}
     is_as_sure = noted.verdict in known or noted.verdict is found.verdict
-    return says_more(noted.answer, found.answer) or (found.verdict in unproved and is_as_sure)
+    answers_as_well = _FITS.index(noted.answers) >= _FITS.index(found.answers)
+    return found.verdict in unproved and is_as_sure and answers_as_well
 
 
 def _complete(opened: OpenMemory, answer: MemoryAnswer) -> MemoryAnswer:

@@ -185,22 +185,28 @@ async def judge_again(
 ) -> Reading:
     """Let a model judge the answer of a reading that has ended, keep its verdicts, and return the reading with them.
 
-    The budget counts from zero. Raise InputError where there is nothing to judge or a model that only quotes, and
-    BadReply where it did not judge every sentence: then the verdicts stay as they were.
+    The budget counts from zero. Raise InputError where there is nothing that this model can judge, BadReply where it
+    did not judge every sentence, or what failed: then the verdicts stay as they were, and the cost is kept.
     """
     if reading.status is not Status.ANSWERED or not find_spec(reading.way).is_general:
         raise InputError(f"reading {reading.id[:8]} has no answer to judge: it is {reading.status}, by {reading.way}")
+    if any(claim.verdict is Verdict.SEEN for claim in reading.claims):
+        raise InputError(f"the answer of reading {reading.id[:8]} rests on pictures, which no judge of words is shown")
     # In the words that the judge is asked in, whoever read.
     asked = replace(reading, plan=replace(reading.plan, verdict=VerdictMode.MODEL, prompts=model.plan.prompts))
     if choose_judge(asked.question, model, asked.plan) is None:
         raise InputError(f"{model.name} only quotes and cannot judge: name one that writes with --base-url and --model")
     run = _Run(asked, BudgetedModel(model, asked.plan.budget), journal, ignore_event)
-    await run.judge(document, patience or Patience())
-    if any(claim.verdict is Verdict.UNCHECKED for claim in run.claims):
-        raise BadReply(f"{model.name} did not judge every sentence, so the verdicts stay as they were: try again")
-    plan = replace(reading.plan, verdict=VerdictMode.MODEL)
+    try:
+        await run.judge(document, patience or Patience(), is_strict=True)
+        if any(claim.verdict is Verdict.UNCHECKED for claim in run.claims):
+            raise BadReply(f"{model.name} did not judge every sentence, so the verdicts stay as they were: try again")
+    except (ModelError, BudgetReached):
+        await journal.end(replace(reading, usage=reading.usage + run.model.spent))
+        raise
+    ended, plan = await run.end(Status.ANSWERED), replace(reading.plan, verdict=VerdictMode.MODEL)
     await journal.set_plan(reading.id, plan)
-    return replace(await run.end(Status.ANSWERED), plan=plan)
+    return replace(ended, plan=plan)
 
 
 def _describe_break(fault: Exception) -> str:
@@ -262,13 +268,14 @@ class _Run:
             raise broken from fault
         return await self.end(Status.ANSWERED)
 
-    async def judge(self, document: Document, patience: Patience) -> None:
+    async def judge(self, document: Document, patience: Patience, *, is_strict: bool = False) -> None:
         """Compute the verdict on the answer; of claims that no words bear out, say by which pictures it was written."""
         # How many rows a table has is no statement of the document.
         if self.answer and find_spec(self._reading.way).is_general:
             model = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
             values = self.answer.text, self._reading.question, self.steps, document
-            self.evidence, self.claims = await judge(*values, plan=self._reading.plan, model=model)
+            plan = self._reading.plan
+            self.evidence, self.claims = await judge(*values, plan=plan, model=model, is_strict=is_strict)
             if Flag.UNSURE in self.answer.flags:
                 self.claims = doubt(self.claims)
             elif Flag.LOOKED_UP in self.answer.flags:

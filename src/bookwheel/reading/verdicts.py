@@ -47,14 +47,21 @@ _PASSAGES_TOKENS: Final = 900
 
 
 async def judge(
-    answer: str, question: str, steps: Sequence[Step], document: Document, *, plan: Plan, model: Model
+    answer: str,
+    question: str,
+    steps: Sequence[Step],
+    document: Document,
+    *,
+    plan: Plan,
+    model: Model,
+    is_strict: bool = False,
 ) -> tuple[tuple[Evidence, ...], tuple[Claim, ...]]:
-    """Return the evidence and the claims of an answer, as the plan wants it judged."""
+    """Return the evidence and the claims of an answer, as the plan wants it judged; `is_strict` raises what failed."""
     if plan.verdict == VerdictMode.OFF:
         return (), ()
     by = choose_judge(question, model, plan) if plan.verdict == VerdictMode.MODEL else None
     if by:
-        return await judge_by_model(answer, question, steps, document, by)
+        return await judge_by_model(answer, question, steps, document, by, is_strict=is_strict)
     if document.length is not None and document.length <= _SHORT_DOCUMENT:
         return judge_answer(answer, question, steps, document)
     return await asyncio.to_thread(judge_answer, answer, question, steps, document)
@@ -70,25 +77,34 @@ def choose_judge(question: str, model: Model, plan: Plan) -> ModelJudge | None:
 
 
 async def judge_by_model(
-    answer: str, question: str, steps: Sequence[Step], document: SupportsParts, judge: ModelJudge
+    answer: str,
+    question: str,
+    steps: Sequence[Step],
+    document: SupportsParts,
+    judge: ModelJudge,
+    *,
+    is_strict: bool = False,
 ) -> tuple[tuple[Evidence, ...], tuple[Claim, ...]]:
     """Return the evidence and the claims of an answer as the model judges them.
 
-    Where a call fails or the budget is used up, the sentences that are left are unchecked.
+    Where a call fails or the budget is used up, the sentences that are left are unchecked; `is_strict` raises it.
     """
     parts = PlacedParts(document)
     findings = await asyncio.to_thread(examine, answer, question, parts)
     judged: list[tuple[Finding, Judgment | None]] = []
-    has_failed = False
+    has_failed, asked = False, 0
     for finding in findings:
         judgment = None
-        if finding.is_absent or len(judged) >= _MOST_JUDGED:
+        if finding.is_absent or (asked >= _MOST_JUDGED and not has_failed):
             judgment = weigh(finding)
         elif not has_failed:
+            asked += 1
             try:
                 section = await asyncio.to_thread(show_passages, finding, document)
                 judgment = await judge.judge(finding, question, section)
             except (ModelError, BudgetReached):
+                if is_strict:
+                    raise
                 has_failed = True
         judged.append((finding, judgment))
     return await asyncio.to_thread(write_claims, judged, steps, parts)

@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bookwheel.claims import BORNE_OUT, Verdict
+from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan, VerdictMode
 from bookwheel.reading.loop import converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.verdicts import ModelJudge, choose_judge
 from bookwheel.text.sentences import list_sentences
-from bookwheel.verdict.statements import find_nearest, judge_statement
+from bookwheel.verdict.statements import find_nearest, has_exact_words, judge_statement
 from bookwheel.views.verdicts import describe_pages
 
 _CITED: Final = re.compile(r"\s*[\[【]\s*(\d+(?:\s*[,，;、]\s*\d+)*)\s*[\]】]")
@@ -109,8 +110,8 @@ def check_sentences(text: str, sources: Mapping[int, SourceLine]) -> Iterator[Wr
             continue
         mine = [sources[number] for number in known]
         verdict = judge_statement(plain, mine)
-        if len(known) < len(set(numbers)):  # It names a row that is not there.
-            verdict = Verdict.NOT_FOUND
+        if len(known) < len(set(numbers)):  # It names a row that is not there, so nothing bears it out.
+            verdict, known = Verdict.NOT_FOUND, ()
         elif verdict in BORNE_OUT and any(one.is_seen for one in mine):
             verdict = Verdict.PARTLY
         yield WrittenSentence(text=plain, numbers=known, verdict=verdict, passage=find_nearest(plain, mine))
@@ -152,11 +153,18 @@ async def write_sentences(
 async def _ask(
     written: WrittenSentence, sources: Mapping[int, SourceLine], judge: ModelJudge | None, question: str
 ) -> WrittenSentence:
-    """Return a sentence with what the judge says to it, where there is one and its rows' own words do not tell."""
-    if judge is None or not written.numbers or written.verdict in BORNE_OUT:
+    """Return a sentence with what the judge says to it, where there is one and its rows' own words do not tell.
+
+    A number or name that no row has is wrong whatever a judge says. Where the judge fails, the words decide.
+    """
+    rows = [sources[number] for number in written.numbers]
+    if judge is None or written.verdict in BORNE_OUT or not has_exact_words(written.text, rows):
         return written
-    rows = "\n".join(sources[number].format() for number in written.numbers)
-    said = await judge.ask("supports", section=rows, memory=written.text, question=question)
+    section = "\n".join(one.format() for one in rows)
+    try:
+        said = await judge.ask("supports", section=section, memory=written.text, question=question)
+    except (ModelError, BudgetReached):
+        said = None
     if said is None:
         return written
     return replace(written, verdict=Verdict.PARTLY if said >= judge.threshold else Verdict.NOT_FOUND)

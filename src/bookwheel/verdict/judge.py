@@ -44,11 +44,13 @@ from bookwheel.verdict.search import LocatedSentence, Query, make_query, search
 from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
 
 _SEMICOLONS: Final = compile_late(r"(?<=;)(?=\s)")
+_ENTITY: Final = compile_late(r"&#?\w+;$")
 _BULLETS: Final = compile_late(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")
 _CHOICE: Final = compile_late(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)
 _NO: Final = compile_late(r"\s*(?:no|不|否)", re.IGNORECASE)
 # Terms of a sentence that says something by itself.
 _LEAST_SENTENCE: Final = 4
+_LEAST_LISTED: Final = 3
 # A passage that has less of a sentence than this is not quoted for it.
 _LEAST_MATCH: Final = 0.5
 _LEAST_CONTRADICTED: Final = 0.4
@@ -258,14 +260,21 @@ def split_answer(answer: str) -> list[str]:
 
 
 def _split_listed(sentence: str) -> list[str]:
-    """Return what a sentence lists with semicolons: no passage says it as a whole. Those in brackets part nothing."""
+    """Return the statements that a sentence lists with semicolons, which no passage says as a whole.
+
+    Two may hang together, three are a list. A semicolon in brackets or quotes parts nothing, and neither does one beside
+    a piece too short to be a statement.
+    """
     pieces, depth = [""], 0
     for piece in _SEMICOLONS.split(sentence):
         pieces[-1] += piece
-        depth += sum(map(piece.count, "([（")) - sum(map(piece.count, ")]）"))
-        if piece.rstrip().endswith(";") and depth <= 0:
+        depth = max(0, depth + sum(map(piece.count, "([{（“«")) - sum(map(piece.count, ")]}）”»")))
+        is_inside = depth or any(pieces[-1].count(mark) % 2 for mark in '"`')
+        if piece.endswith(";") and not is_inside and not _ENTITY.search(piece):
             pieces.append("")
-    return [piece.strip() for piece in pieces if piece.strip()]
+    pieces = [piece.strip() for piece in pieces if piece.strip()]
+    is_list = len(pieces) >= _LEAST_LISTED and all(len(parse(piece).terms) >= _LEAST_SENTENCE for piece in pieces)
+    return pieces if is_list else [sentence]
 
 
 def _json_values(answer: str) -> list[str] | None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import Final
 
+from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import FORMS, stem
 from bookwheel.text.matching import drop_invisible, parse_words
 from bookwheel.text.sentences import find_ends
@@ -32,6 +33,9 @@ _MOST_KEPT: Final = 16
 # A sentence of short lines is a table, a list or a log: each line speaks for itself.
 _LEAST_LINES: Final = 3
 _SHORT_LINE: Final = 60
+# Lines of prose that was cut are at least so long; what begins alike, but for numbers, are rows of a list or a log.
+_LEAST_WIDTH: Final = 36
+_FIRST_WORD: Final = compile_late(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,18 +125,31 @@ def _spell(key: str) -> tuple[str, ...]:
 
 
 def is_wrapped(lines: Sequence[str]) -> bool:
-    """Tell if lines are prose that was cut to a width: the first word of none would have fitted into the one before.
+    """Tell if lines are prose that was cut to a width: no next word would have fitted, and phrases go on.
 
-    >>> is_wrapped(["the lamp was lit by Amos", "Thorne in 1891 and burned", "until the war"])
+    >>> is_wrapped(["one of the rubber bands round the head of", "a driving rod had shrunk so as not to fill", "it"])
     True
-    >>> is_wrapped(["Ada: 12", "Bo: 7", "and Cy: 9"])
+    >>> is_wrapped(["web01 is up since monday, at six in the morn", "web02 is down since monday, at one in the morn"])
     False
     """
-    pairs = [(one.rstrip(), other.split(None, 1)[0]) for one, other in pairwise(lines)]
+    lines = [line.strip() for line in lines]
+    width, pairs = max(map(len, lines)), list(pairwise(lines))
     # The first line may begin within a sentence, far from the margin.
-    width = max(len(line) for line in lines)
-    is_full = all(len(one) + len(word) >= width for one, word in pairs[1:])
-    return is_full and any(word[0].islower() for _, word in pairs)
+    is_full = all(len(one) + len(other.split(None, 1)[0]) >= width for one, other in pairs[1:])
+    if width < _LEAST_WIDTH or not is_full:
+        return False
+    firsts = [match[0] if (match := _FIRST_WORD.match(line)) else "" for line in lines]
+    alike = sum(one == other for one, other in pairwise(firsts))
+    return 2 * alike <= len(pairs) < 2 * sum(starmap(_goes_on, pairs))
+
+
+def _goes_on(line: str, other: str) -> bool:
+    """Tell if a phrase goes on from one line to the next: at a comma, or at a word such as "of" or "the"."""
+    last, first = line.rsplit(None, 1)[-1], other.split(None, 1)[0]
+    is_loose = any(
+        word.isalpha() and not any(one.is_distinctive for one in parse_words(word)) for word in (last, first)
+    )
+    return first[0].islower() and (is_loose or last.endswith(","))
 
 
 class _BlockWords:

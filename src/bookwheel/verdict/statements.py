@@ -88,6 +88,12 @@ def _judge_whole(sentence: str, sources: Sequence[Source]) -> Verdict:
     return min(verdicts, key=_DEGREES.index)
 
 
+def has_exact_words(sentence: str, sources: Sequence[Source]) -> bool:
+    """Tell if each number and name of a sentence stands in one of its sources; of none, nothing does."""
+    words = "\n".join(f"{one.words}\n{one.said}" for one in sources)
+    return bool(sources) and _has_exact_words(spell_bounds(sentence), spell_bounds(words))
+
+
 def _has_exact_words(sentence: str, words: str) -> bool:
     """Tell if all numbers and names of a sentence stand in a source, in whatever spelling."""
     mine, theirs = parse(sentence), parse(words)

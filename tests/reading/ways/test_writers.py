@@ -40,10 +40,19 @@ def test_numbers_of_a_note_stay_in_it(note: str) -> None:
     assert write(f"REPLACE 2: {note}").splitlines()[1] == note
 
 
-def test_the_number_that_a_line_is_shown_with_is_no_part_of_it() -> None:
-    assert write("REPLACE 2: 2. It is wound daily.\nADD: 3. Rain.\nADD: 4) Snow.") == (
-        "The lamp is green.\nIt is wound daily.\nRain.\nSnow."
-    )
+@pytest.mark.parametrize(
+    ("reply", "lines"),
+    [
+        ("REPLACE 2: 2. It is wound daily.\nADD: 3. Rain.\nADD: 4) Snow.", [0, "It is wound daily.", "Rain.", "Snow."]),
+        ("ADD: 2. The clock is wound on Fridays.", [0, 1]),
+        ("ADD: 1. Rain.\nADD: 2. Snow.", [0, 1, "Rain.", "Snow."]),
+        ("DROP 2\nADD: 2. Rain.", [0, "Rain."]),
+        ("ADD: 3. March 1911 was cold.", [0, 1, "3. March 1911 was cold."]),
+    ],
+)
+def test_the_number_that_a_line_is_shown_with_is_no_part_of_it(reply: str, lines: list[int | str]) -> None:
+    known = NOTES.splitlines()
+    assert write(reply).splitlines() == [known[line] if isinstance(line, int) else line for line in lines]
 
 
 @given(WORDS)

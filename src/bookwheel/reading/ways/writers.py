@@ -20,6 +20,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise
 from typing import Final
 
 from bookwheel.flags import Flag
@@ -36,7 +37,8 @@ _EDIT: Final = re.compile(
     r"(?:[:：.]\s*(?P<text>.*))?\s*",
     re.IGNORECASE,
 )
-_NUMBER: Final = re.compile(r"(\d{1,4})[.)、]\s+")
+# The number that a line is shown with; "9. März 1912" is a day, in any language.
+_NUMBER: Final = re.compile(r"(?!\d{1,2}\.\s+[^\W\d_]{3,10}\.?\s+\d{4}\b)(\d{1,4})[.)、]\s+")
 # Four were measured to be enough: with more, a step's reply hardly gets shorter and a part soon holds a single line.
 PARTS: Final = 4
 # Tokens that a heading may take beside its part.
@@ -100,24 +102,36 @@ def apply_edits(memory: str, edits: Sequence[MemoryEdit]) -> tuple[str, int]:
     lines: dict[int, str] = dict(enumerate(split_lines(memory), start=1))
     added: list[str] = []
     changed: set[int] = set()
-    refused = 0
+    refused, is_list = 0, _is_list([edit.text for edit in edits if edit.kind is EditKind.ADD])
     for edit in edits:
         if edit.kind is EditKind.ADD:
-            text = _drop_number(edit.text, len(lines) + len(added) + 1)
-            if text not in (*lines.values(), *added):
-                added.append(text)
+            kept = [line for line in lines.values() if line]
+            # The next line's number is told from the lines before the changes, or from what they leave.
+            shown = {len(lines) + len(added) + 1, len(kept) + len(added) + 1}
+            text, bare = edit.text, _drop_number(edit.text)
+            if bare not in (*kept, *added) and text not in (*kept, *added):
+                added.append(bare if is_list or _find_number(text) in shown else text)
         elif edit.line not in lines or edit.line in changed:
             refused += 1
         else:
             changed.add(edit.line)
-            lines[edit.line] = _drop_number(edit.text, edit.line)
+            lines[edit.line] = _drop_number(edit.text) if _find_number(edit.text) == edit.line else edit.text
     return "\n".join((*(line for line in lines.values() if line), *added)), refused
 
 
-def _drop_number(text: str, number: int) -> str:
-    """Return a line without the number that it is shown with. Another number is the line's own: "9. März"."""
-    found = _NUMBER.match(text)
-    return text[found.end() :] if found and int(found[1]) == number else text
+def _is_list(texts: Sequence[str]) -> bool:
+    """Tell if several new lines are numbered one after the other."""
+    numbers = [_find_number(text) for text in texts]
+    return len(numbers) > 1 and 0 not in numbers and all(other == one + 1 for one, other in pairwise(numbers))
+
+
+def _find_number(text: str) -> int:
+    """Return the number that a line seems to be shown with; 0 for none."""
+    return int(found[1]) if (found := _NUMBER.match(text)) else 0
+
+
+def _drop_number(text: str) -> str:
+    return text[found.end() :] if (found := _NUMBER.match(text)) else text
 
 
 def split_lines(memory: str) -> list[str]:

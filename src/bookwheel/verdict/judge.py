@@ -262,8 +262,8 @@ def split_answer(answer: str) -> list[str]:
 def _split_listed(sentence: str) -> list[str]:
     """Return the statements that a sentence lists with semicolons, which no passage says as a whole.
 
-    Two may hang together, three are a list. A semicolon in brackets or quotes parts nothing, nor does one beside a piece
-    too short to be a statement.
+    Two may hang together, three are a list. A semicolon in brackets or quotes parts nothing, nor does one beside a
+    piece too short to be a statement.
     """
     pieces, depth = [""], 0
     for piece in _SEMICOLONS.split(sentence):

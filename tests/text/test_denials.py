@@ -1,5 +1,7 @@
 """Where a text denies something."""
 
+from time import process_time
+
 import pytest
 
 from bookwheel.reading.ways.question_scorer import is_denied
@@ -37,3 +39,18 @@ def test_what_stands_right_behind_a_denial_is_denied(passage, span, is_so):
 @pytest.mark.parametrize(("question", "answer"), [("Is it no. 5 that is shut?", "5"), ("Who lacks it?", "Ada")])
 def test_what_is_denied_answers_a_question_that_denies(question, answer):
     assert not is_denied(question, f"It is not {answer}.", len("It is not "))
+
+
+def test_what_is_denied_costs_no_look_at_the_whole_passage():
+    passage = "Lamps are lent, and never on Sundays. " * 2_000
+    begun = process_time()
+    denied = [is_denied("When are lamps lent?", passage, start) for start in range(0, len(passage), 50)]
+    assert {*denied} == {True, False}
+    assert process_time() - begun < 1
+
+
+@pytest.mark.parametrize(
+    "passage", ["一台无人机飞过", "The knot on Sundays", "Of drill no 7 on Sundays", "用不锈钢制造"]
+)
+def test_a_word_is_whole_where_a_denial_is_looked_for(passage):
+    assert not any(is_denied("When are lamps lent?", passage, start) for start in range(len(passage)))

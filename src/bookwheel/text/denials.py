@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import Final
 
@@ -21,9 +22,9 @@ _DENIAL: Final = compile_late(
 )
 
 
-def find_denials(text: str) -> Iterator[re.Match[str]]:
+def find_denials(text: str, start: int = 0, end: int = sys.maxsize) -> Iterator[re.Match[str]]:
     """Yield the words that deny, in their order; a verdict weighs more words, by marks without places."""
-    return (found for found in _DENIAL.finditer(text) if found["denial"])
+    return (found for found in _DENIAL.finditer(text, start, end) if found["denial"])
 
 
 def denies(text: str) -> bool:

@@ -61,6 +61,8 @@ _CLAUSE_NUMBER: Final = re.compile(
 # "[2025-08-29 08:20:48Z] ana: Insurance, claim no. H-77120": when a turn was said, and nothing of what.
 _STAMP: Final = re.compile(rf"(?:^|(?<={GAP}))\s*\[[^\]\n]{{4,40}}\]", re.MULTILINE)
 _POWER: Final = re.compile(r"[百千万亿]+|[%％‰]")
+# With the blanks behind it. Of a longer passage, each span would cost the whole.
+_LONGEST_DENIAL: Final = 12
 _OF_TIME: Final = frozenset({AnswerKind.WHEN, AnswerKind.DAY, AnswerKind.CLOCK, AnswerKind.HOURS})
 
 
@@ -115,7 +117,8 @@ def is_label(question: str, passage: str, start: int, end: int) -> bool:
 
 def is_denied(question: str, passage: str, start: int) -> bool:
     """Tell if the passage denies what begins here, and the question does not: "never on Sundays", "no more than 40"."""
-    ends = [found.end() for found in find_denials(passage) if found.end() <= start]
+    near = find_denials(passage, max(0, start - _LONGEST_DENIAL), start + _LONGEST_DENIAL)
+    ends = [found.end() for found in near if found.end() <= start]
     return bool(ends) and not passage[ends[-1] : start].strip() and not parse(question).marks[NOT]
 
 

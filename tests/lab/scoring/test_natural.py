@@ -12,20 +12,20 @@ from bookwheel.lab.scoring import all_of, choice, score_answer, unanswerable
 FLOORS = {
     "a": (0.98, 0.97),
     "b": (0.97, 0.96),
-    "c": (0.98, 0.97),
-    "d": (0.95, 0.91),
-    "e": (0.91, 0.85),
-    "f": (0.91, 0.89),
-    "g": (0.86, 0.84),
-    "h": (0.91, 0.87),
-    "i": (0.93, 0.88),
-    "j": (0.9, 0.83),
-    "k": (0.86, 0.8),
-    "l": (0.77, 0.7),
+    "c": (1.0, 1.0),
+    "d": (0.96, 0.93),
+    "e": (0.95, 0.9),
+    "f": (0.95, 0.96),
+    "g": (0.88, 0.89),
+    "h": (0.96, 0.97),
+    "i": (0.94, 0.9),
+    "j": (0.96, 0.92),
+    "k": (0.94, 0.91),
+    "l": (0.8, 0.74),
     "m": (0.91, 0.92),
     "n": (0.75, 0.76),
     "o": (0.95, 0.98),
-    "p": (0.9, 0.9),
+    "p": (0.91, 0.92),
     "q": (0.98, 1.0),
     "r": (0.96, 1.0),
     "s": (0.98, 1.0),
@@ -112,23 +112,37 @@ def test_an_option_is_picked_by_its_letter_or_its_text(answer, right):
         ("Where was it signed?", "Bo", "It was ratified in Bo and signed in Karr."),
         ("Which drug was given first?", "Saxin", "Tervonil, followed by Saxin"),
         ("When does it leave?", "23:10", "It arrives at 23:10."),
+        ("How many ships were lost?", "14", "The storm of day 14 sank three."),
+        ("How many crates were lost?", "14", "See page 14."),
+        ("How many crates were lost?", "14", "3 on day 14"),
+        ("What was the turnover in 2019?", "4 million", "4 million in 2018, 5 million in 2019."),
+        ("Who is the director?", "Ada Quill", "Bo Maas (assistant: Ada Quill)"),
+        ("Who is the director?", "Ada Quill", "Formerly Ada Quill, now Bo Maas."),
+        ("When was the company founded?", "1891", "It was sold in 1891."),
+        ("他什么时候出生？", "1957年", "他死于1957年。"),
+        ("谁是导演？", "林若冰", "编剧是林若冰。"),
         ("Which team won?", "Norvik", "Norvik lost 1:3 to Sund."),
         ("Who won?", "Norvik", "Sund beat Norvik."),
         ("Who lent it?", "Ada Quill", "The surveyor lent it to Ada Quill."),
         ("What was used for the roof?", "slate", "They used oak for the roof and slate for the floors."),
         ("What is the capital?", "Bo", "Bo is the largest city, but the capital is Karr."),
+        ("How old was he?", "64", "His wife was 64."),
         ("Who signed?", "Ada Quill", "The document does not say; Ada Quill only paid."),
         ("Which sample failed?", "B7", "B6 and B8 failed, while B7 passed."),
         ("What was it called before 1931?", "Rovers", "In 1931 it took the name Rovers."),
         ("What was it called before 1931?", "Rovers", "It was called Tidewater before 1931 and Rovers afterwards."),
+        ("What was it called?", "Harbour Rovers", "Tidewater Athletic. Harbour Rovers was its main rival."),
         ("What does it cost for residents?", "€85", "€140; the €85 rate is for those who live elsewhere."),
         ("Who found it?", "Ada Quill", "It was found by a student of Ada Quill."),
+        ("Who moved it?", "Ada Quill", "Ada Quill spoke against it; the mover was Bram Marrow."),
         ("Which towns?", "Corrie and Dunmuir", "It passes Corrie, Dunmuir and Fell."),
         ("Which towns?", "Corrie and Dunmuir", "Corrie"),
         ("Who signed?", "Ada Quill", "Ada Quill, no wait, Bram Marrow."),
         ("Who signed?", "Ada Quill", "~~Ada Quill~~ Bram Marrow"),
         ("Who signed?", "Ada Quill", "<think>Ada Quill came. She signed, so"),
         ("Who signed?", "not stated", "Ada Quill"),
+        ("Which address?", "desk@alm.example", "desk@alm.example.org"),
+        ("Which address?", "a@alm.example", "ba@alm.example"),
         ("What does it cost?", "2,800元", "28块石头"),
         ("Which house?", "10月18日", "18号楼"),
         ("How fast?", "65 km/h", "65 mph"),
@@ -161,6 +175,7 @@ def test_an_option_is_picked_by_its_letter_or_its_text(answer, right):
         ("Who owned the dog?", "the owner of the inn", "the inn of the owner"),
         ("What did he see?", "the dog bit the man", "the man bit the dog"),
         ("谁把钥匙交给了守塔人？", "林阿婆", "守塔人把钥匙交给了林阿婆。"),
+        ("谁交出了钥匙？", "林阿婆", "是老郑，他从林阿婆那里拿到钥匙。"),
     ],
 )
 def test_a_gold_that_is_said_of_something_else_does_not_count(question, gold, answer):
@@ -331,6 +346,11 @@ def test_a_sentence_may_say_more_of_each_part(golds, answer):
     assert all_of(answer, golds.split(" | ")).score == 1
 
 
+def test_only_one_is_not_all_of_them():
+    assert all_of("Only Linz, Graz being closed.", ["Linz", "Graz"]).score == 0
+    assert all_of("Only Linz, though Graz has a hall", ["Linz", "Graz"]).score == 0
+
+
 def test_a_name_that_is_also_a_no_is_a_name():
     assert score_answer("contains", "It was Dr. No.", ["Dr. No", "No"], "Who built it?").score == 1
 
@@ -365,6 +385,7 @@ def test_a_list_with_more_than_was_asked_for_is_not_all_of_it():
     assert all_of("Linz and Graz", ["Linz", "Graz"]).score == 1
     assert all_of("Linz, Graz and Salzburg", ["Linz", "Graz"]).score == 0
     assert all_of("Linz, but not Graz", ["Linz", "Graz"]).score == 0
+    assert all_of("Linz; Graz keeps its hall", ["Linz", "Graz"]).score == 0
     assert all_of("1. Linz 2. Graz", ["Linz", "Graz"]).score == 1
     assert all_of("They lost 2 in Linz, 3 in Graz.", ["Linz", "Graz"]).score == 1
     assert all_of("Linz lost its hall; Graz lost its pool", ["Linz", "Graz"]).score == 1

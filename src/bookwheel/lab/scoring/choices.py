@@ -69,6 +69,7 @@ _FORBIDS: Final = re.compile(
 _EXCEPTION: Final = re.compile(r",? but not\b.*", re.IGNORECASE | re.DOTALL)
 _SAYS: Final = re.compile(r"\b(yes|no)\b(?=\W*$|\s*[,.;:!\n\"”*])", re.IGNORECASE)
 _BOTH: Final = re.compile(r"\b(?:both|the same|same)\b", re.IGNORECASE)
+_CONTRAST: Final = re.compile(r"\b(?:while|whereas|but)\b", re.IGNORECASE)
 _CLAUSE: Final = re.compile(r"[;\n；。]|(?<=[.!?])\s")
 _OPTIONS: Final = re.compile(
     r"(?:between|[,:，：]|\b(?:is|was|are|were|did|does|has)\b)\s*"
@@ -188,7 +189,8 @@ def _weigh_statement(text: str, question: str) -> bool | None:
     exception = _EXCEPTION.search(decisive)
     if exception and _find_asked(decisive[: exception.start()]) == _find_asked(question):
         decisive = decisive[: exception.start()]
-    if _DENIED.search(decisive) or (_FORBIDS.search(decisive) and not _FORBIDS.search(question)):
+    is_split = _BOTH.search(question) and _CONTRAST.search(text) and not _BOTH.search(text)
+    if is_split or _DENIED.search(decisive) or (_FORBIDS.search(decisive) and not _FORBIDS.search(question)):
         return False
     if has_opposite(words(decisive), words(question)):
         return False

@@ -8,8 +8,7 @@ An answer is clauses. Each claims those words of the question that it repeats, a
 A clause with nothing new beside the gold is the answer ("10:30", "It is at 10:30"). Else the gold counts unless
 another clause of its sentence claims all that the clauses with the gold claim, and more, and offers something of the
 gold's kind: a number of the same unit, a name with the verb of a question for a "who", or what "and" or "but" sets
-beside it. A number that opens the answer needs no claim. A further sentence goes on about the answer, and takes nothing
-back.
+beside it. A further sentence goes on about the answer, and takes nothing back.
 """
 
 import re
@@ -18,9 +17,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from bookwheel.lab.scoring.selection import DIGIT, LONGEST, find_units, is_statement
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import ARTICLES, BREAK, find_words, match_words, split_clauses, words
-from bookwheel.text.quantities import UNITS
 from bookwheel.text.sentences import list_sentences
 
 _OPENERS: Final = lexicon.words(
@@ -43,15 +42,10 @@ _REMARKS: Final = (
 _MEASURES: Final = frozenset(map(lexicon.stem, lexicon.words("many much long old name responsible charge")))
 # "李敏负责会场，王强负责接待。": two clauses, and the gold in the first.
 _ASKS_WHO, _PAIR = "谁", 2
-_STATEMENT: Final = 6
-# Characters of an answer that are weighed.
-_LONGEST: Final = 4000
 _HAN_JOINTS: Final = frozenset("和与及、")
 _WHERE: Final = lexicon.POSITIONS | lexicon.DIRECTIONS
-_QUANTITY: Final = UNITS | lexicon.MONTHS
 _BESIDE: Final = lexicon.words("and but while whereas")
 _CAPITAL: Final = re.compile(r"\b[A-ZÀ-Þ]\w+")
-_DIGIT: Final = re.compile(f"[0-9{''.join({*lexicon.CJK_DIGITS} - {'一'})}]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +65,9 @@ class _Clause:
 
 def answers_otherwise(answer: str, gold: str, question: str) -> bool:
     """Return whether another clause claims more of the question than those in which the gold stands."""
-    answer, part, asked = answer[:_LONGEST], words(gold), words(question)
-    # A statement is explained by other clauses, and has no rivals.
-    if len(part) >= _STATEMENT:
+    answer, part, asked = answer[:LONGEST], words(gold), words(question)
+    # A statement or a reason is explained by other clauses, and has no rivals.
+    if is_statement(gold) or "why" in asked:
         return False
     clauses = _read_clauses(answer, part, question)
     own = [one for one in clauses if one.has_gold]
@@ -84,11 +78,8 @@ def answers_otherwise(answer: str, gold: str, question: str) -> bool:
     # A clause that begins with a verb has no subject of its own.
     rivals = [one for one in clauses if not (one.has_gold or lexicon.is_verb(one.row[0])) and one.sentence in sentences]
     if _has_number(part):
-        unit = _find_units(part)
-        rivals = [one for one in rivals if _find_units(one.row) & unit]
-        # "31 March (the invoice is of 30 April)"
-        if rivals[:1] == clauses[:1] and all(word in _QUANTITY or _DIGIT.search(word) for word in rivals[0].row):
-            return True
+        unit = find_units(part)
+        rivals = [one for one in rivals if find_units(one.row) & unit]
     elif _is_name(gold):
         # Who did it is said with the verb, the first word that a question for a "who" holds.
         said = [lexicon.stem(word) for word in asked if _find_content([word]) - _MEASURES]
@@ -103,14 +94,7 @@ def answers_otherwise(answer: str, gold: str, question: str) -> bool:
 
 
 def _has_number(row: Sequence[str]) -> bool:
-    return any(map(_DIGIT.search, row))
-
-
-def _find_units(row: Sequence[str]) -> set[str]:
-    """Return the units of the numbers in a row of tokens; days and years are of one, a count is of none."""
-    bare = "date" if lexicon.MONTHS & {*row} else ""
-    numbers = [(word, unit) for word, unit in zip(row, [*row[1:], ""], strict=True) if _DIGIT.search(word)]
-    return {unit if unit in UNITS else "date" if re.fullmatch(r"\d{4}", word) else bare for word, unit in numbers}
+    return any(map(DIGIT.search, row))
 
 
 def _is_name(gold: str) -> bool:

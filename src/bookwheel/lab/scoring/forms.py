@@ -6,6 +6,7 @@ Presque Isle County           Presque Isle, where the question asks for a county
 天启五年（1625年）            天启五年, 1625年
 from around 1520              1520
 his aunt                      aunt
+American                      United States, US, USA
 PX-77-L                       PX77L
 an allergy to flour           flour allergy
 under the floor by the stove  beneath the floor next to the stove: the words that say something, in their order
@@ -23,6 +24,18 @@ from bookwheel.text.normalization import ARTICLES, contains_words, words
 from bookwheel.text.numbers import parse_chinese_numbers
 from bookwheel.text.sentences import list_sentences
 
+_NATION_GROUPS: Final = (
+    *("american|united states|us|usa|america", "british|united kingdom|uk|britain|great britain", "english|england"),
+    *("scottish|scotland", "welsh|wales", "irish|ireland", "french|france", "german|germany", "italian|italy"),
+    *("spanish|spain", "portuguese|portugal", "dutch|netherlands", "belgian|belgium", "swiss|switzerland"),
+    *("austrian|austria", "polish|poland", "czech|czech republic|czechia", "hungarian|hungary", "russian|russia"),
+    *("ukrainian|ukraine", "swedish|sweden", "norwegian|norway", "danish|denmark", "finnish|finland"),
+    *("icelandic|iceland", "greek|greece", "turkish|turkey", "israeli|israel", "egyptian|egypt", "indian|india"),
+    *("pakistani|pakistan", "chinese|china", "japanese|japan", "korean|korea", "australian|australia"),
+    *("canadian|canada", "mexican|mexico", "brazilian|brazil", "argentine|argentinian|argentina", "chilean|chile"),
+    *("nigerian|nigeria", "south african|south africa"),
+)
+_NATIONS: Final = {name: group.partition("|")[0] for group in _NATION_GROUPS for name in group.split("|")}
 _OWNED: Final = re.compile(r"^(?:his|her|their|its)\s+", re.IGNORECASE)
 _ABOUT: Final = re.compile(
     r"^(?:(?:from|around|about|circa|ca?\.|approximately|roughly|some|the|in|on|at|to|by)\s+)+(?=\S)", re.IGNORECASE
@@ -156,6 +169,9 @@ def _make_forms(gold: str, question: str) -> Iterator[str]:
     if re.fullmatch(r"\d{3,4}年", gold):
         yield gold[:-1]
     yield from _write_number(words(bare))
+    nation = _NATIONS.get(gold.casefold())
+    if nation and re.search(r"\b(?:nationality|country|nation)\b", question, re.IGNORECASE):
+        yield from (name for name, group in _NATIONS.items() if group == nation)
     asked = set(words(question))
     parts = gold.removeprefix("The ").removeprefix("the ").split()
     # The kind is the question's word, or says no more than that there is a company.

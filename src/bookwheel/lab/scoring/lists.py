@@ -2,7 +2,8 @@
 
     asked which towns, gold Linz and Graz
     "1. Graz 2. Linz"                        all of them
-    "Linz, Graz and Bo", "Linz"              one too many, one too few
+    "Linz, Graz and Bo", "Only Linz"         one too many, one too few
+    "Linz; Graz keeps its hall"              says it of some only
 
 A gold may stand in another form (`bookwheel.lab.scoring.forms`), and stays whole where it has a separator in it.
 """
@@ -11,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from bookwheel.lab.scoring.commitment import asserts_any
+from bookwheel.lab.scoring.commitment import asserts_any, mentions
 from bookwheel.lab.scoring.forms import list_forms
 from bookwheel.lab.scoring.score import NOTHING, Score
 from bookwheel.text import lexicon
@@ -24,6 +25,7 @@ _SEPARATOR: Final = re.compile(
     r"[\n;；、，|]|(?<!\d),|,(?!\d{3}(?!\d))|(?<=\d),\s|\s(?:and|or|&|plus)\s|以及|还有|\s[-–—/]\s|(?<=[^\W\d_])[.。](?:\s|$)"
 )
 _CHINESE_AND: Final = re.compile("(?<=[\u4e00-\u9fff\ue000-\uf8ff])[和及与](?=[\u4e00-\u9fff\ue000-\uf8ff])")
+_ONLY: Final = re.compile(r"^\W*(?:only|just)\b[^.;,\n]*", re.IGNORECASE)
 _BULLET: Final = re.compile(r"^\s*(?:[-*•·]|\(?\d{1,2}[.):]|\d{1,2}\.\s)\s*")
 # The names of the columns, and the line below them.
 _HEADER: Final = re.compile(r"^\|.*\|\s*\n\|[-| :]+\|\s*$", re.MULTILINE)
@@ -35,6 +37,8 @@ _TAIL: Final = re.compile(
 )
 _PLAIN: Final = re.compile("[a-z]{4,}(?<!ss|cs|us|is)")
 _NO_ITEM: Final = lexicon.words("nothing nobody none not no else others rest so similar later afterwards")
+_CLAUSES: Final = re.compile(r"[;；。]|\.\s|\b(?:but|while|whereas)\b")
+_TWO: Final = 2
 # An item without a gold that has so many words more than the longest gold is a sentence, and no item.
 _MOST_EXTRA: Final = 3
 
@@ -53,9 +57,25 @@ def all_of(answer: str, golds: Sequence[str]) -> Score:
     share = share_of(answer, golds)
     reason = share.reason
     is_whole = share.score == 1
-    if is_whole and len(golds) > 1 and (extra := _find_extra(answer, golds)):
-        is_whole, reason = False, f'{reason}, and names "{extra}" too'
+    if is_whole and len(golds) > 1:
+        if _lists_some(answer, golds):
+            is_whole, reason = False, f"{reason}, and says it of some only"
+        elif extra := _find_extra(answer, golds):
+            is_whole, reason = False, f'{reason}, and names "{extra}" too'
     return Score(score=float(is_whole), reason=reason, parts=share.parts)
+
+
+def _lists_some(answer: str, golds: Sequence[str]) -> bool:
+    """Return whether a clause lists some of the golds, and another says something of the others."""
+    only = _ONLY.search(answer)
+    if only and sum(mentions(only[0], gold) for gold in golds) == 1:
+        return True
+    clauses = [(one, [gold for gold in golds if mentions(one, gold)]) for one in _CLAUSES.split(answer)]
+    clauses = [(one, named) for one, named in clauses if named]
+    if len(clauses) < _TWO:
+        return False
+    extra = [len(words(one)) - sum(len(words(gold)) for gold in named) for one, named in clauses]
+    return extra[0] <= 1 and extra[-1] >= _TWO and not any(set(clauses[0][1]) & set(named) for _, named in clauses[1:])
 
 
 def _find_extra(answer: str, golds: Sequence[str]) -> str:

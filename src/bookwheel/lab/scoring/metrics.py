@@ -32,6 +32,7 @@ from bookwheel.lab.scoring.forms import find_other_form
 from bookwheel.lab.scoring.lists import all_of, find_listed, set_f1, share_of
 from bookwheel.lab.scoring.relevance import shares_with_rival
 from bookwheel.lab.scoring.score import NOTHING, Metric, QuestionMetric, Score
+from bookwheel.lab.scoring.selection import settles_on_other
 from bookwheel.lab.scoring.visual import VISUAL, slidevqa_em, slidevqa_f1
 from bookwheel.plugins import list_names, require_plugin
 from bookwheel.text.normalization import (
@@ -75,12 +76,17 @@ def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
         golds = others
     if golds and all(_NOT_STATED.fullmatch(simplify(gold).strip().casefold()) for gold in golds):
         return unanswerable(answer, golds)
+    addresses = {one.casefold() for one in _ADDRESS.findall(answer)}
+    # "a@alm.example" does not stand in "a@alm.example.org".
+    longer = {one for one in {gold.strip().casefold() for gold in golds} - addresses if _ADDRESS.fullmatch(one)}
+    longer = {one for one in longer if any(one in other for other in addresses)}
+    golds = [gold for gold in golds if gold.strip().casefold() not in longer]
     gold = asserts_any(answer, golds, question=question) or find_other_form(answer, golds, question)
     named = next((one for one in golds if mentions(answer, one)), None)
     if named is None and (listed := find_listed(answer, golds)):
         return Score(score=1.0, reason=f'holds "{listed}"')
     if gold is not None and not shares_with_rival(answer, gold, question):
-        is_settled = answers_otherwise(answer, gold, question)
+        is_settled = settles_on_other(answer, golds, gold, question) or answers_otherwise(answer, gold, question)
         if is_settled or not declines(simplify(answer[:_OPENING])):
             reason = f'names "{gold}" and settles on another' if is_settled else f'holds "{gold}"'
             return Score(score=float(not is_settled), reason=reason)
@@ -95,6 +101,7 @@ _NOT_STATED: Final = re.compile(
     r"the \w+ (?:does not|doesn't) (?:say|state|mention)(?: (?:it|this|that))?\.?|unanswerable|"
     r"(?:文中|文章)?(?:没有|未)(?:提到|提及|说明)。?"
 )
+_ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+")
 
 
 def choice(answer: str, golds: Sequence[str], question: str = "") -> Score:

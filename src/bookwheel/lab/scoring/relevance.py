@@ -4,8 +4,10 @@
 asked where it set out from  "from Tromsø to Bergen": Bergen is the other end
 asked for the monthly rent   "3,200 a year"
 asked who won                "Voss came second", "Voss and Maas shared the prize"
-asked who is the director    "Ada Quill was until 2019"
+asked who is the director    "Ada Quill was until 2019", "the former director Ada Quill"
 asked what was given first   "Saxin, followed by Tervonil"
+asked how many were lost     "the storm of day 14"
+asked for 2019               "4 million in 2018"
 asked when it leaves         "it arrives at 23:10"
 """
 
@@ -49,6 +51,10 @@ _LOWER: Final = lexicon.words("must should need needs needed required minimum mi
 _UPPER: Final = lexicon.words("may can allowed maximum max most limit")
 _ABOVE: Final = lexicon.words("over above exceed exceeding more")
 _BELOW: Final = lexicon.words("under below less fewer")
+_PLACES: Final = lexicon.words("day page chapter section table figure plate line paragraph step part article clause no")
+_FORMER: Final = lexicon.words("former formerly previous previously")
+_LATER: Final = lexicon.words("then afterwards later")
+_YEAR: Final = re.compile(r"1[5-9]\d\d|20\d\d")
 # "It was the work of Ada" names her; "by a student of Ada" does not.
 _WORKS: Final = lexicon.words(
     "work idea name brainchild invention hand hands person case leadership command direction guidance supervision "
@@ -60,6 +66,8 @@ _ROLES: Final = lexicon.words("to in at for under against opposite alongside bes
 _COPULAS: Final = lexicon.words("is was are were")
 _LOSES: Final = lexicon.words("lost loses lose beaten defeated")
 _BEATS: Final = lexicon.words("beat beats defeated")
+_KIN: Final = lexicon.words("wife husband son daughter father mother brother sister uncle aunt")
+_CALLED: Final = lexicon.words("named called christened titled")
 _Pairs = tuple[tuple[frozenset[str], frozenset[str]], ...]
 
 
@@ -80,11 +88,21 @@ _OPPOSITES: Final = _oppose(
     *("highest|lowest", "largest biggest|smallest", "oldest eldest|youngest", "longest|shortest", "earliest|latest"),
     "most|least fewest",
 )
+_EVENTS: Final = tuple(
+    frozenset(map(lexicon.stem, group.split()))
+    for group in (
+        *("build construct erect complete finish", "found establish form create start begin incorporate"),
+        *("open inaugurate launch", "publish release issue come launch premiere air appear", "begin start"),
+        *("end close finish expire dissolve abolish disband cease", "die death kill", "born birth birthday"),
+        *("marry wed", "retire resign leave", "sign", "buy purchase acquire", "sell", "pay settle", "announce"),
+        *("restore renovate", "file submit apply", "approve"),
+    )
+)
 WAYS: Final = _oppose(
     *("to|from", "with|without", "before|after", "over|under", "above|below", "into|out", "for|against"),
     *("inside|outside", "up|down", "more|less", "his|her"),
 )
-_PLURAL: Final = re.compile(
+PLURAL: Final = re.compile(
     r"\b(?:who|which|what)\b[^?]*?\b(?:are|were|both|all(?!-)|names)\b|\b(?:two|three|four)\b|哪些|哪几", re.IGNORECASE
 )
 
@@ -101,11 +119,14 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
         or bool(_WINS & set(asked) and (set(after[:2]) & _LOSES or set(before[-1:]) & _BEATS))
         or has_opposite(clause, asked)
         or _is_other_role(before, asked)
+        or (is_number and _has_other_event(clause, asked))
+        or _has_other_year(row, start, end, clause, asked)
         or _has_other_period(row, asked)
         or _has_other_rank(clause, asked)
+        or (before[-1:] in (["after"], ["before"]) and not ({*before[-1:], "or"} & set(asked) or _CALLED & set(before)))
         or _is_other_end(before, clause, asked, is_number=is_number)
-        or bool(set(asked) & _PRESENT and "until" in after[:5])
-        or (is_number and _is_bound(before, asked))
+        or bool(set(asked) & _PRESENT and (_FORMER & set(before) or "until" in after[:5]))
+        or (is_number and (_is_bound(before, asked) or _is_of_another(before, asked)))
     )
 
 
@@ -135,6 +156,22 @@ def _is_other_role(before: Sequence[str], asked: Sequence[str]) -> bool:
     return bool(before) and before[-1] in _ROLES - free and not {"whom", "where"} & set(asked)
 
 
+def _has_other_event(clause: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether the clause speaks of another event than the question: built, where asked when it was automated."""
+    stems = [{lexicon.stem(word) for word in row} for row in (asked, clause)]
+    wanted, given = ({at for at, group in enumerate(_EVENTS) if group & row} for row in stems)
+    if not given or given & wanted or not {"when", "year", "date"} & set(asked):
+        return False
+    shared = lexicon.find_content(clause) & lexicon.find_content(asked)
+    return bool(wanted) or not any(map(str.isalpha, shared))
+
+
+def _has_other_year(row: Sequence[str], start: int, end: int, clause: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether the clause speaks of another year than the one that the question is about."""
+    wanted, given = ({word for word in words if _YEAR.fullmatch(word)} for words in (asked, clause))
+    return bool(wanted and given) and not wanted & given and not _YEAR.fullmatch("".join(row[start:end]))
+
+
 def _is_later(before: list[str], after: list[str], asked: Sequence[str]) -> bool:
     """Return whether the gold comes after another, where the first is asked for; or after the year it held before."""
     if "before" in asked:
@@ -142,7 +179,7 @@ def _is_later(before: list[str], after: list[str], asked: Sequence[str]) -> bool
         return bool(set(after[:1]) & _AFTERWARDS) or any(
             word in _SINCE and year in years for word, year in pairwise(before)
         )
-    is_behind = after[:1] == ["followed"] or before[-2:] == ["followed", "by"] or "then" in before[:2]
+    is_behind = after[:1] == ["followed"] or before[-2:] == ["followed", "by"] or bool(_LATER & {*before[:2]})
     return bool({"first", "earliest"} & set(asked)) and is_behind
 
 
@@ -158,6 +195,12 @@ def _is_bound(before: Sequence[str], asked: Sequence[str]) -> bool:
     if set(before[-1:]) & _BOUND_WORDS and before[-1] not in asked:
         return True
     return pair in _BOUNDS and before[-3:-2] != ["no"] and pair not in set(pairwise(asked))
+
+
+def _is_of_another(before: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether a number is that of a page or a day, or somebody's kin's: "page 14", "his wife was 64"."""
+    is_kins = _KIN & set(before) - set(asked) and {"his", "her", "their"} & set(before)
+    return bool({*before[-1:]} & _PLACES - set(asked)) or bool(is_kins)
 
 
 def _has_other_period(row: Sequence[str], asked: Sequence[str]) -> bool:
@@ -187,7 +230,7 @@ def _is_other_end(before: Sequence[str], clause: Sequence[str], asked: Sequence[
 
 def shares_with_rival(answer: str, gold: str, question: str) -> bool:
     """Return whether a name is given together with another one where one is asked for: "Voss and Maas"."""
-    if not gold[:1].isupper() or _PLURAL.search(question):
+    if not gold[:1].isupper() or PLURAL.search(question):
         return False
     name = r"\s+".join(map(re.escape, gold.split()))
     for match in re.finditer(rf"(?:\b([A-Z]\w+),?\s+(?:and|&)\s+)?\b{name}\b(?:\s+(?:and|&)\s+([A-Z]\w+))?", answer):

@@ -169,9 +169,10 @@ class Library:
         wanted, owner = await self._restrict(key, which), self.owner(key)
 
         def load() -> list[str]:
+            dump = self.summaries.begin()
             found = {row_id(row): row for row in self.journal.list_rows(**wanted)}
             labels = self.journal.shelf.load_labels(owner, LabelKind.READING, [*found])
-            return [self.summaries.dump(row, labels.get(id_)) for id_, row in found.items()]
+            return [dump(row, labels.get(id_)) for id_, row in found.items()]
 
         return await asyncio.to_thread(load)
 

@@ -41,6 +41,15 @@ def test_no_request_made_from_the_description_breaks_the_server(up) -> None:
     assert {200, 201} & {status for path, status in seen if path == "/readings"}
 
 
+def test_generated_clients_find_the_names_that_they_know() -> None:
+    names = {"CollectionJson", "LabelJson", "NewestJson", "ShelfJson", "ShelvedDocumentJson", "SynthesisSentenceJson"}
+    schemas = build_openapi()["components"]["schemas"]
+    assert {schemas[name]["title"] for name in (*names, "WrittenSentence")} == {*names, "WrittenSentence"}
+    assert not {"CollectionCount", "Label", "NewestQuestion", "ShelfCounts", "ShelvedDocument"} & {*schemas}
+    for order in ("ReportShape", "MatrixShape"):
+        assert "the same again returns how far it is" in schemas[order]["description"]
+
+
 def strict(document: dict) -> dict:
     """The document with every object closed, so that a key which no schema names is an error."""
     document = deepcopy(document)

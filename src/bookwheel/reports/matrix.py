@@ -27,7 +27,12 @@ if TYPE_CHECKING:
     from bookwheel.session import Session, WayRequest
 
 
-SentenceJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(WrittenSentence)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynthesisSentenceJson(WrittenSentence):
+    """A sentence with the numbers of the rows that it rests on, and the nearest passage of theirs."""
+
+
+SentenceJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(SynthesisSentenceJson)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

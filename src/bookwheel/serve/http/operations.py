@@ -16,7 +16,7 @@ from pkgutil import resolve_name
 from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
 from pydantic import TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic.json_schema import CoreRef, DefsRef, GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
@@ -134,6 +134,16 @@ def describe_operations(groups: Sequence[type]) -> dict[str, Any]:
     }
 
 
+_PUBLISHED: Final = {
+    "CollectionCount": "CollectionJson",
+    "Label": "LabelJson",
+    "NewestQuestion": "NewestJson",
+    "ShelfCounts": "ShelfJson",
+    "ShelvedDocument": "ShelvedDocumentJson",
+}
+"""Names by which generated clients know classes of ours. They stay as they are, whatever the classes are called."""
+
+
 class _AnswerSchemas(GenerateJsonSchema):
     """Dataclasses of answers have all of their fields; of a plan, a request gives some.
 
@@ -142,11 +152,19 @@ class _AnswerSchemas(GenerateJsonSchema):
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         found = super().dataclass_schema(schema)
+        found["title"] = _PUBLISHED.get(found["title"], found["title"])
         for property_ in found["properties"].values():
             property_.pop("default", None)
         if schema["cls"] not in _PARTS_OF_PLANS:
             found["required"] = list(found["properties"])
         return found
+
+    def get_defs_ref(self, core_mode_ref: tuple[CoreRef, JsonSchemaMode]) -> DefsRef:
+        """Return the name of a class, of "package.module.Label:94187", among the components."""
+        ref, mode = core_mode_ref
+        path, _, number = ref.partition(":")
+        module, _, name = path.rpartition(".")
+        return super().get_defs_ref((CoreRef(f"{module}.{_PUBLISHED.get(name, name)}:{number}"), mode))
 
 
 def _find_error(one: Operation) -> Any:

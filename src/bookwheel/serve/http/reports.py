@@ -46,7 +46,7 @@ class OutlineShape(WrittenShape):
 
 
 class OrderShape(WrittenShape):
-    """What is made of documents; the same again returns how far it is."""
+    """What is made of documents."""
 
     documents: Annotated[list[str], Field(min_length=1, max_length=_MOST_DOCUMENTS)]
     """The SHA-256 of each."""
@@ -57,7 +57,7 @@ class OrderShape(WrittenShape):
 
 
 class ReportShape(OutlineShape, OrderShape):
-    """A report to make."""
+    """A report to make; the same again returns how far it is."""
 
     outline: Question
     """As `POST /outlines` proposes it, in Markdown: a line `## TITLE`, and below it "every …: column, column"."""
@@ -87,7 +87,7 @@ class ReportProgressJson(OrderProgressJson):
 
 
 class MatrixShape(OrderShape):
-    """A table of documents by questions to make."""
+    """A table of documents by questions to make; the same again returns how far it is."""
 
     questions: Annotated[list[Question], Field(min_length=1, max_length=_MOST_QUESTIONS)]
     title: Annotated[str, Field(max_length=500)] = ""

@@ -280,9 +280,10 @@ class Session:
         """Return the budget of what goes on: the prices hold, and the limits were for the old run."""
         return renew_budget(self.configuration.apply_prices(old, self.address), limits)
 
-    def require_journal(self) -> Journal:
+    def require_journal(self, what: str = "a document or a reading") -> Journal:
+        """Return the journal that is to keep something, or has it; InputError where there is none."""
         if self.journal is None:
-            raise InputError("this session has no journal to keep anything in")
+            raise InputError(f"this session has no journal for {what}; open the session with one")
         return self.journal
 
 

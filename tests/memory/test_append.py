@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -110,6 +111,14 @@ async def test_what_waits_is_read_without_a_new_text(make_session, begin):
 async def test_a_way_that_does_not_go_on_is_refused(session, way):
     with pytest.raises(InputError):
         await begin_memory(session, "ada", "Ada", session.model.plan, way=way)
+
+
+async def test_a_session_without_a_journal_says_which_memory_it_cannot_have(session):
+    bare = replace(session, journal=None)
+    with pytest.raises(InputError, match="no journal for memory 'ada'; open the session with one"):
+        await begin_memory(bare, "ada", "Ada", session.model.plan)
+    with pytest.raises(InputError, match="no journal for memory 'ada'"):
+        open_memory(bare, "ada")
 
 
 async def test_edits_go_on_from_the_newest_memory_too(make_session, begin):

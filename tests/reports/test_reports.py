@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,8 @@ from bookwheel.reports.checking import SourceLine, check_sentences
 from bookwheel.reports.matrix import match_readings
 from bookwheel.reports.outline import parse_outline
 from bookwheel.reports.output import format_html, format_markdown, list_blocks
-from bookwheel.reports.report import ReportState
+from bookwheel.reports.report import ReportState, write_report
+from bookwheel.session import Session
 from bookwheel.tables.api import edit_table
 from bookwheel.types import Chunk, Conversation, DocumentInfo, Memory, Plan, Reading, Reply, Status, Step
 
@@ -239,3 +241,10 @@ def test_of_readings_the_newest_that_has_an_answer_without_gaps_is_taken() -> No
     assert match_readings([stopped, partly, whole, older], "m", "")["Who?"] is whole
     assert match_readings([stopped, partly], "m", "")["Who?"] is partly
     assert match_readings([stopped], "m", "")["Who?"] is stopped
+
+
+def test_a_report_of_readings_that_are_looked_up_says_that_there_is_no_journal() -> None:
+    session = Session(model=make_report_model())
+    state = ReportState(brief="x", outline=parse_outline(OUTLINE), readings={"one": ["reading"]})
+    with pytest.raises(InputError, match="no journal for the readings of a report"):
+        asyncio.run(write_report(session, state, ["one"], session.model.plan))

@@ -149,12 +149,12 @@ async def begin_memory(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         owner=owner,
     )
-    return session.require_journal().memories.begin(record)
+    return session.require_journal(f"memory {name!r}").memories.begin(record)
 
 
 def open_memory(session: Session, name: str, *, owner: str = "", budget: Budget | None = None) -> OpenMemory:
     """Open a memory with the session's model, under a budget that counts from zero."""
-    tables = session.require_journal().memories
+    tables = session.require_journal(f"memory {name!r}").memories
     record = tables.find(name, owner)
     return OpenMemory(
         tables=tables,

@@ -74,7 +74,7 @@ async def read_matrix(
 
 async def _read_on(session: Session, document: str, questions: Sequence[str], way: str) -> dict[str, Reading]:
     """Return the readings of a document that were begun for these questions, read to their ends."""
-    journal = session.require_journal()
+    journal = session.require_journal("the readings of a table")
     listed = await asyncio.to_thread(partial(journal.readings, document=document))
     # With their steps, for those tell of gaps.
     mine = [journal.reading(one.id) for one in listed if one.question in questions]

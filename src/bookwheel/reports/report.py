@@ -194,7 +194,7 @@ async def make_report(session: Session, documents: Sequence[Document], state: Re
 
 def _find_reading(session: Session, id_: str) -> Reading | None:
     try:
-        return session.require_journal().reading(id_)
+        return session.require_journal("the readings of a report").reading(id_)
     except NotKept:  # It was forgotten, so it is read again.
         return None
 
@@ -236,7 +236,7 @@ async def write_report(session: Session, state: ReportState, documents: Sequence
 
 
 def _load_tables(session: Session, ids: Sequence[str]) -> list[Table]:
-    journal = session.require_journal()
+    journal = session.require_journal("the readings of a report")
     return [load_rows(journal, journal.reading(id_)) for id_ in ids]
 
 

@@ -73,7 +73,7 @@ class MatrixOrder:
         return _digest("matrix", self.spec.model, self.spec.way, *self.questions, "", *self.documents)
 
     async def write(self, session: Session, readings: dict[str, list[str]]) -> Matrix:
-        journal = session.require_journal()
+        journal = session.require_journal("the readings of a table")
         load = lambda: [tuple(journal.reading(id_) for id_ in readings[sha]) for sha in self.documents]  # noqa: E731
         return await write_matrix(session, await asyncio.to_thread(load), self.questions, self.spec.plan)
 

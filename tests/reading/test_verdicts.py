@@ -14,8 +14,11 @@ from bookwheel.models.patience import Patience
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan, VerdictMode
 from bookwheel.reading.runner import judge_again, new_reading, run_reading
+from bookwheel.reading.verdicts import show_passages
 from bookwheel.reading.ways.registry import estimate_cost
 from bookwheel.types import DocumentInfo, Status
+from bookwheel.verdict.judge import examine
+from bookwheel.verdict.sources import PlacedParts
 
 TEXT = "The keeper of the lamp is Ada Quill. Her deputy winds the clock. Rain fell for weeks."
 ANSWER = "Ada Quill looks after the lamp."
@@ -90,6 +93,20 @@ def test_the_model_sees_what_a_passage_stands_under():
     asyncio.run(run_reading(reading, TextDocument(text), model))
     (asked,) = (one for one in shown if "everything that" in one)
     assert "Lot 14: the sand … Price to the public not above £3.50 a day." in asked
+
+
+@pytest.mark.parametrize("filling", ["", "Rain fell. " * 200, "4.16 The stables of the old farm\n" * 90])
+def test_a_passage_is_shown_from_whole_lines_and_words(filling):
+    text = f"{filling}Cricket nets need a net of 12 metres. Nobody spoke.\n"
+    shown = show_passages(find_one("Nets need 12 metres.", text), TextDocument(text))
+    assert "Cricket nets need a net of 12 metres." in shown
+    lines, words = text.splitlines(), text.split()
+    assert all(piece in lines or set(piece.split()) <= set(words) for piece in shown.split(" … "))
+
+
+def find_one(answer, text):
+    (finding,) = examine(answer, "What do cricket nets need?", PlacedParts(TextDocument(text)))
+    return finding
 
 
 def test_only_what_bears_an_answer_out_is_its_evidence():

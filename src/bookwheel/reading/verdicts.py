@@ -166,9 +166,13 @@ def _widen(passage: LocatedSentence, document: SupportsSlice) -> str:
     from bookwheel.reading.ways.passages import find_windows
 
     first = max(0, passage.start - _BEFORE)
-    around = find_windows(document.slice(first, passage.end + _AFTER))
-    within = [one.shown for one in around if one.start <= passage.start - first and passage.end - first <= one.end]
-    return within[len(within) // 2] if within else passage.text
+    around = document.slice(first, passage.end + _AFTER)
+    # A line that the cut goes through would pass for a heading.
+    cut = around.find("\n", 0, passage.start - first) + 1 if first else 0
+    start, end = passage.start - first - cut, passage.end - first - cut
+    windows = [one for one in find_windows(around[cut:]) if one.start <= start and end <= one.end]
+    whole = [one.shown for one in windows if one.start or cut or not first]
+    return whole[len(whole) // 2] if whole else passage.text
 
 
 def list_judge_calls(given: CostInputs) -> list[CallCost]:

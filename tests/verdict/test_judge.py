@@ -214,6 +214,25 @@ def test_a_fact_is_cited_first_at_the_step_that_brought_it_into_the_memory():
         assert evidence[claim.evidence[0]].step == 2
 
 
+def test_a_row_of_the_memory_is_cited_by_whole_lines():
+    text = (
+        "## People\n\n| day | bench | volunteer | phone |\n|---|---|---|---|\n| Saturday | bicycles | Tomas Ruiz | 0555 117 |\n"
+        "| Saturday | sewing | Adaeze Obi | 0555 140 |\n\nJonas Feld repairs clocks.\n"
+    )
+    line = "People … | day | bench | volunteer | phone | … | Saturday | sewing | Adaeze Obi | 0555 140 |"
+    before, after = Memory(text="", tokens=0, limit=99), Memory(text=line, tokens=30, limit=99)
+    step = Step(
+        chunk=Chunk(index=0, start=0, end=len(text), text=text, tokens=99),
+        before=before,
+        after=after,
+        conversation=Conversation(messages=(), reply=Reply(text=line)),
+    )
+    evidence, (claim,) = judge("0555 140", "What is Adaeze Obi's phone number?", text, [step])
+    quotes = [evidence[at].quote for at in claim.evidence]
+    assert "| Saturday | sewing | Adaeze Obi | 0555 140 |" in quotes
+    assert all(quote in text.splitlines() for quote in quotes)
+
+
 def test_evidence_names_its_step_and_its_own_page():
     class Pages:
         name, length = "book", len(MILL)

@@ -229,13 +229,15 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
         is_whole = bool(passages) and parse(passages[0].text).tokens == said.tokens
         if is_whole or (finding.features["verbatim"] and len(said.terms) >= _LEAST_SENTENCE):
             return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(text, passages[:1]))
-        return replace(claim, verdict=Verdict.SUPPORTED, evidence=evidence.add(text, finding.bearing), score=score)
+        return replace(
+            claim, verdict=Verdict.SUPPORTED, evidence=evidence.add(text, finding.bearing, passages), score=score
+        )
     if (step := evidence.find_step_by_hand(text)) is not None:
         return replace(claim, verdict=Verdict.BY_HAND, step=step)
     if judgment.is_denied and passages:
         claim = replace(claim, verdict=Verdict.CONTRADICTED, against=evidence.add(text, passages[:1]), score=score)
     elif finding.features["in all"] >= _LEAST_MATCH and passages:
-        kept = evidence.add(text, finding.bearing)
+        kept = evidence.add(text, finding.bearing, passages)
         claim = replace(claim, verdict=Verdict.PARTLY, evidence=kept, unsaid=finding.unsaid, score=score)
     return claim
 

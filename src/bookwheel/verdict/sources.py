@@ -84,14 +84,21 @@ class EvidenceList:
             found = find_origins(steps, parts.document)
             self._origins = [(one, one.quote) for one in found if one.quote and not one.by_hand]
 
-    def add(self, text: str, passages: Iterable[LocatedSentence]) -> tuple[int, ...]:
-        """Return the numbers of the passages for a sentence; what the memory took it from stands first."""
+    def add(
+        self, text: str, passages: Iterable[LocatedSentence], near: Iterable[LocatedSentence] = ()
+    ) -> tuple[int, ...]:
+        """Return the numbers of the passages for a sentence; what the memory took it from stands first.
+
+        That is a sentence of the document where one of the passages, or of those `near`, is there.
+        """
         passages = list(passages)
         numbers = [self._number(one.text, one.start, one.end) for one in passages]
         if quote := self._find_origin(text):
-            at = next((at for at, one in enumerate(passages) if one.start < quote.end and one.end > quote.start), None)
-            first = self._number(quote.quote, quote.start, quote.end, quote.step) if at is None else numbers[at]
-            numbers.insert(0, first)
+            whole = (one for one in (*passages, *near) if one.start < quote.end and one.end > quote.start)
+            if one := next(whole, None):
+                numbers.insert(0, self._number(one.text, one.start, one.end))
+            else:
+                numbers.insert(0, self._number(quote.quote, quote.start, quote.end, quote.step))
         return tuple(dict.fromkeys(numbers))
 
     def find_step_by_hand(self, text: str) -> int | None:

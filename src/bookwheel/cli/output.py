@@ -156,7 +156,6 @@ def print_verdict(console: Terminal, reading: Reading) -> None:
     """Print each sentence of the answer with its verdict and the passages that it rests on."""
     from bookwheel.claims import Verdict, choose_sign
     from bookwheel.plan import VerdictMode
-    from bookwheel.reading.prompts import prompts_for
     from bookwheel.views.verdicts import describe_claim, describe_verdict
 
     if reading.verdict is None:
@@ -175,10 +174,17 @@ def print_verdict(console: Terminal, reading: Reading) -> None:
             _print_quote(console, reading.evidence[number])
         if claim.verdict is Verdict.ABSENT and (nearest := _find_nearest(reading)):
             console.print(StyledLine(f"    nearest to it: “{sanitize(nearest)}”", style="italic"))
-    is_by_words = reading.plan.verdict == VerdictMode.QUOTES and not prompts_for(reading.plan, reading.question).quotes
-    if is_by_words and any(claim.verdict in (Verdict.PARTLY, Verdict.NOT_FOUND) for claim in reading.claims):
+    is_open = any(claim.verdict in (Verdict.PARTLY, Verdict.NOT_FOUND) for claim in reading.claims)
+    if is_open and reading.plan.verdict == VerdictMode.QUOTES and not _only_quotes(reading):
         advice = f"judged by words alone: bookwheel show {reading.id[:8]} --judge lets the model judge"
         console.print(StyledLine(advice, style="dim"))
+
+
+def _only_quotes(reading: Reading) -> bool:
+    # Prompt sets are files, which `show` of a proved answer does not wait for.
+    from bookwheel.reading.prompts import prompts_for
+
+    return prompts_for(reading.plan, reading.question).quotes
 
 
 def _find_nearest(reading: Reading) -> str:

@@ -1,7 +1,6 @@
 """An answer is called found only where the document says it, and every passage shown speaks for it."""
 
 import asyncio
-import textwrap
 from dataclasses import replace
 
 import pytest
@@ -16,7 +15,6 @@ from bookwheel.plan import Plan
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.types import Chunk, Conversation, DocumentInfo, Memory, Part, Reply, Status, Step
 from bookwheel.verdict.judge import examine, judge_answer, split_answer
-from bookwheel.verdict.search import is_wrapped
 from bookwheel.verdict.sources import PlacedParts
 
 MILL = (
@@ -383,47 +381,6 @@ def test_a_count_of_something_in_each_is_none_of_what_it_is_in():
 def test_one_of_two_that_the_question_names_may_answer_it(answer):
     assert sum_up_fits(judge(answer, "Who sold the apples, Ada Quill or Bo Reed?")[1]) is not Fit.NO
     assert sum_up_fits(judge(answer, f"To whom did {answer} sell the apples?")[1]) is Fit.NO
-
-
-def test_a_sentence_that_was_cut_to_a_width_is_shown_whole():
-    text = (
-        "The engineer looked at the press for an hour.\n\n"
-        "He found that one of the rubber bands round\nthe head of a driving rod had shrunk so that\n"
-        "it no longer filled the socket along which\nit worked. Nobody spoke.\n"
-    )
-    evidence, (claim,) = judge("A rubber band had shrunk and no longer filled its socket.", "What was wrong?", text)
-    assert evidence[claim.evidence[0]].quote.startswith("He found that")
-    assert evidence[claim.evidence[0]].quote.endswith("it worked.")
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ["sshd[101]: accepted key of ada for the root", "sshd[102]: rejected key of bob for the root", "sshd[103]: x"],
-        ["drwxr-xr-x 2 root 4096 a folder of the first", "drwxr-xr-x 2 root 4096 a folder of the other", "total"],
-        ["two eggs, beaten", "one cup of milk", "half a cup of oil", "pinch of salt"],
-        ["host: alpha01", "port: 8080000", "user: bookman"],
-        ["the keeper was paid in silver by the old lord", "the deputy was paid in copper by the new lord", "the end"],
-        ["李白生于701年，", "杜甫生于712年，", "王维生于701年，"],
-    ],
-)
-def test_what_is_no_prose_is_not_read_across_its_lines(lines):
-    assert not is_wrapped(lines)
-
-
-@pytest.mark.parametrize("width", [40, 46, 52, 58])
-def test_prose_is_known_at_any_width(width):
-    prose = (
-        "The keeper of the lamp wrote every evening of what he had seen from the gallery and of the ships that had "
-        "passed the point since noon, so that whoever came after him would know what the weather had been"
-    )
-    assert is_wrapped(textwrap.wrap(prose, width))
-
-
-def test_lines_of_a_list_stay_apart():
-    text = "Ada Quill: 12 pears\nBo Reed: 7 apples\nCy Marsh: 9 plums\nDot Lane: 4 quinces\n"
-    evidence, (claim,) = judge("Bo Reed brought 7 apples.", "Who brought apples?", text)
-    assert evidence[claim.evidence[0]].quote == "Bo Reed: 7 apples"
 
 
 def test_what_an_answer_lists_with_semicolons_is_judged_piece_by_piece():

@@ -1,0 +1,54 @@
+"""Sentences are found whole in prose that was cut to a width, and lines of lists and logs apart."""
+
+import textwrap
+
+import pytest
+
+from bookwheel.documents.opening import TextDocument
+from bookwheel.verdict.judge import judge_answer
+from bookwheel.verdict.search import is_wrapped
+
+
+def judge(answer, question, text):
+    return judge_answer(answer, question, (), TextDocument(text))
+
+
+def test_a_sentence_that_was_cut_to_a_width_is_shown_whole():
+    text = (
+        "The engineer looked at the press for an hour.\n\n"
+        "He found that one of the rubber bands round\nthe head of a driving rod had shrunk so that\n"
+        "it no longer filled the socket along which\nit worked. Nobody spoke.\n"
+    )
+    evidence, (claim,) = judge("A rubber band had shrunk and no longer filled its socket.", "What was wrong?", text)
+    assert evidence[claim.evidence[0]].quote.startswith("He found that")
+    assert evidence[claim.evidence[0]].quote.endswith("it worked.")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["sshd[101]: accepted key of ada for the root", "sshd[102]: rejected key of bob for the root", "sshd[103]: x"],
+        ["drwxr-xr-x 2 root 4096 a folder of the first", "drwxr-xr-x 2 root 4096 a folder of the other", "total"],
+        ["two eggs, beaten", "one cup of milk", "half a cup of oil", "pinch of salt"],
+        ["host: alpha01", "port: 8080000", "user: bookman"],
+        ["the keeper was paid in silver by the old lord", "the deputy was paid in copper by the new lord", "the end"],
+        ["李白生于701年，", "杜甫生于712年，", "王维生于701年，"],
+    ],
+)
+def test_what_is_no_prose_is_not_read_across_its_lines(lines):
+    assert not is_wrapped(lines)
+
+
+@pytest.mark.parametrize("width", [40, 46, 52, 58])
+def test_prose_is_known_at_any_width(width):
+    prose = (
+        "The keeper of the lamp wrote every evening of what he had seen from the gallery and of the ships that had "
+        "passed the point since noon, so that whoever came after him would know what the weather had been"
+    )
+    assert is_wrapped(textwrap.wrap(prose, width))
+
+
+def test_lines_of_a_list_stay_apart():
+    text = "Ada Quill: 12 pears\nBo Reed: 7 apples\nCy Marsh: 9 plums\nDot Lane: 4 quinces\n"
+    evidence, (claim,) = judge("Bo Reed brought 7 apples.", "Who brought apples?", text)
+    assert evidence[claim.evidence[0]].quote == "Bo Reed: 7 apples"

@@ -255,6 +255,14 @@ def test_show_lets_a_model_judge_an_answer_that_is_there(run, book: Path, ask) -
     assert run("show", "last", "--json").json == judged.json
 
 
+def test_a_reading_that_another_process_holds_is_not_judged(run, book: Path, ask) -> None:
+    asked = ask("--json").json
+    with Journal(journal_path()) as journal, journal.claim(asked["reading"]):
+        judged = run("show", "last", "--judge")
+    assert judged.code != 0
+    assert "another process" in judged.err
+
+
 def test_show_measures_what_the_memories_are_worth(run, book: Path, ask) -> None:
     asked = ask("--json").json
     shown = run("show", "last", "--worth")

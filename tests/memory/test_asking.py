@@ -10,7 +10,7 @@ from bookwheel.claims import Fit, Verdict
 from bookwheel.journal.memory_rows import MemoryText
 from bookwheel.memory import asking
 from bookwheel.memory.append import append
-from bookwheel.memory.asking import ask
+from bookwheel.memory.asking import MemoryAnswer, ask
 from bookwheel.memory.editing import edit
 from bookwheel.memory.forgetting import forget
 from bookwheel.memory.opened import begin_memory, open_memory
@@ -346,3 +346,24 @@ def test_only_the_title_of_a_mail_is_left_out():
         "From: Oslo\nTo: Bergen\nSubject: trains\nOne leaves at 9.",
     ):
         assert cut(other) == other
+
+
+NOT_FOUND, PARTLY, QUOTED = Verdict.NOT_FOUND, Verdict.PARTLY, Verdict.QUOTED
+
+
+@pytest.mark.parametrize(
+    ("noted", "found", "is_noted"),
+    [
+        ((NOT_FOUND, Fit.YES), (NOT_FOUND, Fit.YES), True),
+        ((PARTLY, Fit.YES), (NOT_FOUND, Fit.YES), True),
+        ((NOT_FOUND, Fit.YES), (PARTLY, Fit.YES), False),
+        ((PARTLY, Fit.NO), (PARTLY, Fit.DOUBTFUL), False),
+        ((QUOTED, Fit.YES), (QUOTED, Fit.YES), False),
+    ],
+)
+def test_notes_go_before_passages_only_where_they_are_as_sure_and_answer_as_well(noted, found, is_noted):
+    def answer(text, verdict, answers, origin):
+        return MemoryAnswer(question="?", answer=text, origin=origin, version=1, verdict=verdict, answers=answers)
+
+    own, theirs = answer("In 1963.", *noted, "memory"), answer("In 1961.", *found, "texts")
+    assert asking._knows_more(own, theirs) is is_noted

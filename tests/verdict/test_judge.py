@@ -381,29 +381,3 @@ def test_a_count_of_something_in_each_is_none_of_what_it_is_in():
 def test_one_of_two_that_the_question_names_may_answer_it(answer):
     assert sum_up_fits(judge(answer, "Who sold the apples, Ada Quill or Bo Reed?")[1]) is not Fit.NO
     assert sum_up_fits(judge(answer, f"To whom did {answer} sell the apples?")[1]) is Fit.NO
-
-
-def test_what_an_answer_lists_with_semicolons_is_judged_piece_by_piece():
-    answer = "Built in 1588 (for monks; of Este); Ada Quill sold 40 apples; 12 crates came by sea."
-    assert split_answer(answer) == [
-        "Built in 1588 (for monks; of Este);",
-        "Ada Quill sold 40 apples;",
-        "12 crates came by sea.",
-    ]
-    _, claims = judge(answer)
-    assert claims[1].verdict in BORNE_OUT
-    assert claims[2].verdict not in BORNE_OUT
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        'He said "come in to the warm room; sit down at the old table" and left.',
-        "The fees are: a) a deposit that is refundable (see the fourth section; the last page).",
-        "Run `make the first target; make the second target now` twice.",
-        "AT&amp; Tide pays the fee of the harbour board each year.",
-        "The tenant keeps the lamp lit; the board pays.",
-    ],
-)
-def test_a_semicolon_that_parts_no_statements_stays(answer):
-    assert split_answer(answer) == [answer]

@@ -30,6 +30,7 @@ def test_a_sentence_that_was_cut_to_a_width_is_shown_whole():
         ["sshd[101]: accepted key of ada for the root", "sshd[102]: rejected key of bob for the root", "sshd[103]: x"],
         ["drwxr-xr-x 2 root 4096 a folder of the first", "drwxr-xr-x 2 root 4096 a folder of the other", "total"],
         ["two eggs, beaten", "one cup of milk", "half a cup of oil", "pinch of salt"],
+        ["bread and tea for the", "old and the ill in the", "hall and the inn"],
         ["host: alpha01", "port: 8080000", "user: bookman"],
         ["the keeper was paid in silver by the old lord", "the deputy was paid in copper by the new lord", "the end"],
         ["李白生于701年，", "杜甫生于712年，", "王维生于701年，"],

@@ -270,7 +270,9 @@ def _split_listed(sentence: str) -> list[str]:
     pieces, depth = [""], 0
     for piece in _SEMICOLONS.split(sentence):
         pieces[-1] += piece
-        depth = max(0, depth + sum(map(piece.count, "([{（“«")) - sum(map(piece.count, ")]}）”»")))
+        for sign in piece:
+            # The bracket of "a)" closes none.
+            depth += (sign in "([{（“«") - (sign in ")]}）”»" and depth > 0)
         is_inside = depth or any(pieces[-1].count(mark) % 2 for mark in '"`')
         if piece.endswith(";") and not is_inside and not _ENTITY.search(piece):
             pieces.append("")

@@ -29,7 +29,7 @@ def test_what_an_answer_lists_with_semicolons_is_judged_piece_by_piece():
         'He said "come in to the warm room; sit down at the old table" and left.',
         "The fees are: a) a deposit that is refundable (see the fourth section; the last page).",
         "Run `make the first target; make the second target now` twice.",
-        "AT&amp; Tide pays the harbour fee each year and Salt&amp; Sons pay the harbour rent each year.",
+        "The board of the harbour at Holm&amp; Tide pays the fee, and the old firm of Salt&amp; Sons pays the rent of the hall.",
         "The tenant keeps the lamp lit; the keeper writes the log; the board pays.",
         "The tenant keeps the lamp lit all night; the keeper writes the log every evening.",
     ],

@@ -9,6 +9,7 @@ from bookwheel import read as read_file
 from bookwheel.claims import Fit, Sign, Verdict
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BadReply, BudgetReached, InputError, ModelError
+from bookwheel.flags import Flag
 from bookwheel.journal import Journal
 from bookwheel.models.patience import Patience
 from bookwheel.models.scripted import ScriptedModel
@@ -200,6 +201,13 @@ def test_a_kept_answer_can_be_judged_by_a_model_later(kept):
     assert stored.claims == judged.claims
     assert (stored.sign, stored.plan.verdict, stored.answer) == (Sign.GREEN, VerdictMode.MODEL, reading.answer)
     assert stored.usage.calls == reading.usage.calls + 2
+
+
+def test_a_judge_knows_better_than_who_copied_an_answer_and_was_not_sure(kept):
+    journal, reading = kept
+    unsure = replace(reading, answer=replace(reading.answer, flags=(Flag.UNSURE,)))
+    judged = judge_later(journal, unsure, {"supports": "Yes", "denies": "No", "responds": "Yes"})
+    assert judged.sign is Sign.GREEN
 
 
 def test_a_judge_that_says_nothing_leaves_the_verdicts_as_they_were(kept):

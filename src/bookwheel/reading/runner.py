@@ -276,7 +276,8 @@ class _Run:
             values = self.answer.text, self._reading.question, self.steps, document
             plan = self._reading.plan
             self.evidence, self.claims = await judge(*values, plan=plan, model=model, is_strict=is_strict)
-            if Flag.UNSURE in self.answer.flags:
+            # Who copied it was not sure; a model that was asked about it later knows better.
+            if Flag.UNSURE in self.answer.flags and not is_strict:
                 self.claims = doubt(self.claims)
             elif Flag.LOOKED_UP in self.answer.flags:
                 self.claims = assure(self.claims)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from bookwheel.errors import PromptError
 from bookwheel.plan import Layout, Plan
 from bookwheel.reading.prompts import Prompts, language_of, prompts_for
+from bookwheel.text.remarks import declines
 from bookwheel.types import Chunk, Memory
 
 TAGS = re.compile(r"</?(?:question|memory|section)>")
@@ -67,6 +68,17 @@ def test_the_answer_turn_sees_question_and_memory_only() -> None:
     assert "Ada Quill" in message.content
     assert "<section>" not in message.content
     assert "\\boxed{}" in message.content
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_prompt_for_an_answer_says_what_to_write_where_the_document_does_not_tell(language: str) -> None:
+    """From what a model knows, and to better an answer that is there, nothing is said."""
+    prompts = prompts_for(Plan(language=language), QUESTION)
+    templates = {"answer": prompts.answer_template, **prompts.baselines}
+    asked = {name for name, words in templates.items() if "\\boxed{}" in words}
+    told = {name for name, words in templates.items() if f"\\boxed{{{prompts.not_found}}}" in words}
+    assert asked - told == {"closed-book", "refine"}
+    assert declines(prompts.not_found)
 
 
 def test_braces_reach_the_model_unescaped() -> None:

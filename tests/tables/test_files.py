@@ -99,6 +99,16 @@ def test_the_old_table_stays_until_the_new_one_is_whole(tmp_path):
     with pytest.raises(TypeError):
         write_table(path, [{(1, 2): "no key of JSON"}])
     assert json.loads(path.read_text()) == {"a": 1}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_table_behind_a_link_is_replaced_and_the_link_stays(tmp_path):
+    (tmp_path / "shared").mkdir()
+    file, link = tmp_path / "shared" / "t.jsonl", tmp_path / "t.jsonl"
+    link.symlink_to(file)
+    write_table(link, [{"a": 1}])
+    assert link.is_symlink()
+    assert json.loads(file.read_text()) == {"a": 1}
 
 
 def test_a_line_separator_inside_a_text_ends_no_json_line(tmp_path):

@@ -23,6 +23,7 @@ from bookwheel.reports.checking import SourceLine, WrittenSentence, write_senten
 from bookwheel.reports.outline import Outline, check_writer, parse_outline
 from bookwheel.session import Session, WayRequest
 from bookwheel.tables.build import load_rows
+from bookwheel.tables.files import replace_whole
 from bookwheel.tables.table import Table
 from bookwheel.tables.way import NAME
 from bookwheel.types import Document, Reading, Status, find_gaps
@@ -105,11 +106,10 @@ class ReportState:
     def save(self) -> None:
         """Write the file: after a kill, too, it is whole and names every reading that has begun."""
         if self.file:
-            draft = self.file.with_name(f"{self.file.name}.draft")
             values = {"version": _VERSION, "brief": self.brief, "outline": self.outline.to_markdown()}
             text = json.dumps({**values, "readings": self.readings}, ensure_ascii=False, indent=1)
-            draft.write_text(text, encoding="utf-8")
-            draft.replace(self.file)
+            with replace_whole(self.file) as draft:
+                draft.write_text(text, encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path) -> ReportState:

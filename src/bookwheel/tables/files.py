@@ -9,7 +9,8 @@ import csv
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,16 +65,29 @@ def read_table(path: Path) -> list[Row]:
 
 
 def write_table(path: Path, rows: Sequence[Row], columns: Sequence[str] = ()) -> None:
-    """Write the rows, with these columns and every other that any of them has.
-
-    The old file stays until the new one is whole.
-    """
+    """Write the rows, with these columns and every other that any of them has."""
     kind = check_target(path)
     columns = list(dict.fromkeys((*columns, *(name for row in rows for name in row))))
-    new = path.with_name(f"{path.name}.new")
-    with explain_failure(path, "written"):
+    with explain_failure(path, "written"), replace_whole(path) as new:
         _WRITERS[kind](new, rows, columns)
-        new.replace(path)
+
+
+@contextmanager
+def replace_whole(path: Path) -> Iterator[Path]:
+    """Give the path of a draft that takes this name when it is whole; after an error nothing of it is left.
+
+    A link stays, and leads to the new file. A pipe or a device, which no file may replace, is written to as it is.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    path = path.resolve()
+    draft = path.with_name(f"{path.name}.unfinished")
+    try:
+        yield draft
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _read_csv(path: Path) -> list[Row]:

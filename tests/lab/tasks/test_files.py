@@ -1,9 +1,9 @@
 """Samples as JSON Lines."""
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -156,16 +156,30 @@ def test_a_file_that_is_not_there_or_not_text_is_said_so(tmp_path):
         list(read_samples(tmp_path / "raw.jsonl"))
 
 
-def test_a_disk_that_is_full_at_the_end_leaves_no_half_file(tmp_path, monkeypatch):
-    path = tmp_path / "s.jsonl"
-    writing = SampleWriter(path)
-    file = writing._file
-
-    def refuse() -> None:
-        file.close()
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(writing, "_file", SimpleNamespace(close=refuse))
+def test_a_disk_that_is_full_at_the_end_leaves_no_half_file(tmp_path):
+    writing = SampleWriter(tmp_path / "s.jsonl")
+    writing.write("held back")
+    os.close(writing._file.fileno())
     with pytest.raises(InputError, match=r"s\.jsonl cannot be written"), writing:
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_only_a_file_needs_force_and_what_is_none_is_written_through(tmp_path):
+    sample = Sample(id="s", task="t", question="q", golds=("a",), document=SampleDocument("s", ["d"]), metric="f1")
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    reading_end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert write_samples([sample], pipe) == 1
+    assert os.read(reading_end, 1 << 16).decode() == to_line(sample)
+    os.close(reading_end)
+    assert pipe.is_fifo()
+    (tmp_path / "real").mkdir()
+    file, link = tmp_path / "real" / "s.jsonl", tmp_path / "link.jsonl"
+    link.symlink_to(file)
+    write_samples([sample], link)
+    with pytest.raises(InputError, match="--force"):
+        write_samples([], link)
+    write_samples([], link, force=True)
+    assert link.is_symlink()
+    assert file.read_text() == ""

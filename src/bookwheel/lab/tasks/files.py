@@ -8,9 +8,10 @@ A file of ours round-trips. A file by hand needs three fields a line and may lea
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from types import TracebackType
 from typing import Annotated, Any, Final, Self
 
 from bookwheel.bounds import Ge
@@ -30,19 +31,21 @@ from bookwheel.lab.tasks.data_dir import BrokenRecord, read_records
 from bookwheel.lab.tasks.imports import adapt_record
 from bookwheel.lab.tasks.published import PublishedSpecs
 from bookwheel.schema import parse
+from bookwheel.tables.files import replace_whole
 
 
 class FileWriter:
     """A file that takes its name when all of it is written; after an error nothing of it is left."""
 
     def __init__(self, path: Path, *, force: bool = False) -> None:
-        if path.exists() and not force:
+        if path.is_file() and not force:
             raise InputError(f"{path} is there already; choose another --out or replace it with --force")
         self._path = path
-        self._unfinished = path.with_name(f"{path.name}.unfinished")
+        self._closing = ExitStack()
         with explain_failure(self._path, "written"):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._unfinished.open("w", encoding="utf-8", newline="\n")
+            draft = self._closing.enter_context(replace_whole(path))
+            self._file = self._closing.enter_context(draft.open("w", encoding="utf-8", newline="\n"))
 
     def write(self, text: str) -> None:
         with explain_failure(self._path, "written"):
@@ -51,15 +54,12 @@ class FileWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        try:
-            with explain_failure(self._path, "written"):
-                # What a full disk refuses may show only here.
-                self._file.close()
-                if kind is None:
-                    self._unfinished.replace(self._path)
-        finally:
-            self._unfinished.unlink(missing_ok=True)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # What a full disk refuses may show only here.
+        with explain_failure(self._path, "written"):
+            self._closing.__exit__(kind, error, trace)
 
 
 class SampleWriter(FileWriter):

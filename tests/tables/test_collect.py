@@ -64,6 +64,25 @@ def test_an_invented_row_is_asked_for_again_and_then_marked(tmp_path: Path) -> N
     assert "1 of 3 rows are unproven" in table.list_notes()[0]
 
 
+def test_a_row_that_is_not_proven_is_asked_for_alone_with_what_is_wrong_in_it(tmp_path: Path) -> None:
+    asked = []
+
+    def mend(messages) -> str:
+        asked.append(messages[-1].content)
+        if len(messages) == 1:
+            said = json.loads(extract(messages))
+            said["rows"][0] |= {"amount": "1,000 crowns", "quote": "Tenant 0 is to pay"}
+            return json.dumps({**said, "memory": "Tenant 0 (the first)"})
+        return json.dumps({"rows": json.loads(extract(messages[:1]))["rows"][:1]})
+
+    table = collect(TextDocument(write_document(2)), SENTENCE, model=make_model(mend), journal=tmp_path / "j.sqlite")
+    assert [(row.cells[1], row.is_proven) for row in table.rows] == [("101 crowns", True), ("100 crowns", True)]
+    assert table.reading.steps[-1].after.text == "Tenant 0 (the first)"
+    (line,) = [line for line in asked[-1].splitlines() if line.startswith("- ")]
+    assert 'of "amount", neither the section nor the memory has 1,000; the words of "quote" do not stand' in line
+    assert "Tenant 1" not in asked[-1]
+
+
 def test_a_wrong_number_beside_a_true_quote_is_unproven(tmp_path: Path) -> None:
     def distort(messages) -> str:
         return extract(messages[:1]).replace('"100 crowns"', '"1,000 crowns"')

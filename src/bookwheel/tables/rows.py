@@ -61,6 +61,15 @@ class WrittenRow:
     """One for each column."""
     quote: str
 
+    def to_json(self, columns: Sequence[Column]) -> str:
+        return json.dumps(self.to_object(columns), ensure_ascii=False)
+
+    def to_object(self, columns: Sequence[Column]) -> dict[str, str]:
+        """Return the row as a model writes it."""
+        names = (*(column.name for column in columns), QUOTE)
+        pairs = zip(names, (*self.cells, self.quote), strict=True)
+        return {name: cell for name, cell in pairs if cell is not None}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedRow:
@@ -69,10 +78,22 @@ class PlacedRow:
     row: WrittenRow
     span: tuple[int, int] | None
     """Characters of the section; None where the quote does not stand there."""
-    missing: tuple[str, ...] = ()
-    """Numbers and names of its values that neither the section nor the memory has."""
+    absent: tuple[tuple[str, ...], ...] = ()
+    """For each value, its numbers and names that neither the section nor the memory has."""
     is_seen: bool = False
     """It is not proven, and its quote is the mark of a picture that the model was shown."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """All of them."""
+        return tuple(word for words in self.absent for word in words)
+
+    def list_faults(self, columns: Sequence[Column]) -> list[str]:
+        """Return what keeps the row from being proven, for the model that wrote it."""
+        quote = [] if self.span else [f'the words of "{QUOTE}" do not stand in the section side by side']
+        absent = zip(columns, self.absent, strict=True)
+        named = [(column.name, ", ".join(words)) for column, words in absent if words]
+        return [*(f'of "{name}", neither the section nor the memory has {words}' for name, words in named), *quote]
 
     @property
     def is_proven(self) -> bool:
@@ -91,9 +112,7 @@ class SectionRows:
 
     def to_json(self, columns: Sequence[Column]) -> str:
         """Return the reply that says the same; `from_json` reads it again."""
-        names = [column.name for column in columns]
-        pairs = (zip((*names, QUOTE), (*row.cells, row.quote), strict=True) for row in self.rows)
-        rows = [{name: cell for name, cell in row if cell is not None} for row in pairs]
+        rows = [row.to_object(columns) for row in self.rows]
         seen = {"seen": self.seen} if self.seen else {}
         return json.dumps({"rows": rows, "memory": self.memory, **seen}, ensure_ascii=False)
 
@@ -218,9 +237,9 @@ def place_rows(said: SectionRows, section: str, memory: str) -> list[PlacedRow]:
             # A mark is no words that bear anything out.
             start = section.find(f"[{labels[0]}]") if label else -1
             span = (start, start + len(labels[0]) + 2) if start >= 0 else None
-        missing = tuple(word for value in row.cells if value for word in place.find_missing(value))
-        is_seen = bool(label) and (span is None or bool(missing) or not MARK.sub("", row.quote).strip())
-        placed.append(PlacedRow(row=row, span=span, missing=missing, is_seen=is_seen))
+        absent = tuple(place.find_missing(value) if value else () for value in row.cells)
+        is_seen = bool(label) and (span is None or any(absent) or not MARK.sub("", row.quote).strip())
+        placed.append(PlacedRow(row=row, span=span, absent=absent, is_seen=is_seen))
     return placed
 
 

@@ -51,9 +51,9 @@ _LEAST_SENTENCE: Final = 6
 """Tokens of a sentence, mostly more."""
 _AGAIN: Final = "That is not what was asked for: {fault}. Reply with the corrected JSON object alone."
 _UNPROVEN: Final = (
-    "These rows have no quote that stands in the section word for word, or values that stand neither there nor in the "
-    "memory: {rows}. Reply with the whole JSON object again, with verbatim quotes; leave a row out if the section does "
-    "not say it."
+    "These rows cannot be taken as they are:\n{rows}\nReply with a JSON object of these rows alone, mended: names and "
+    "numbers as they stand there, and verbatim quotes. Leave a row out if the section does not say it. Your other rows "
+    "and the memory are kept."
 )
 
 
@@ -289,10 +289,11 @@ class _ChunkReader:
             else:
                 is_second, said = said is not None, _keep_proven(said, better, section, memory)
                 placed = place_rows(said, section, memory)
-                unproven = [one.row for one in placed if not (one.is_proven or one.is_seen)]
+                unproven = [one for one in placed if not (one.is_proven or one.is_seen)]
                 if is_second or not unproven:
                     break
-                advice = _UNPROVEN.format(rows=SectionRows(rows=tuple(unproven)).to_json(columns))
+                faults = (f"- {one.row.to_json(columns)}: {'; '.join(one.list_faults(columns))}" for one in unproven)
+                advice = _UNPROVEN.format(rows="\n".join(faults))
             messages = talk.go_on(advice)
         assert first is not None
         return first, said
@@ -304,12 +305,13 @@ class _ChunkReader:
 
 
 def _keep_proven(old: SectionRows | None, new: SectionRows, section: str, memory: str) -> SectionRows:
-    """Return the newer reply, with the proven rows of the older one that it left out."""
+    """Return the newer reply, with the proven rows and the memory of the older one that it left out."""
     if old is None:
         return new
     kept = [placed.row for placed in place_rows(old, section, memory) if placed.is_proven or placed.is_seen]
     known = {row.cells for row in new.rows}
-    return replace(new, rows=(*(row for row in kept if row.cells not in known), *new.rows))
+    rows = (*(row for row in kept if row.cells not in known), *new.rows)
+    return replace(new, rows=rows, memory=new.memory or old.memory)
 
 
 def _find_middle(text: str) -> int:

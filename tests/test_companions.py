@@ -5,13 +5,21 @@ import json
 
 import pytest
 
-from bookwheel.companions import Calibration, UserCompanions, accompany, load_calibration, store_calibration
+from bookwheel.companions import (
+    Calibration,
+    UserCompanions,
+    VerdictCalibration,
+    accompany,
+    load_calibration,
+    store_calibration,
+)
 from bookwheel.errors import InputError
 from bookwheel.models.accompanied import find_companions, find_gate
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
-from bookwheel.plan import Budget, GatePlan, Plan, Scorer
+from bookwheel.plan import Budget, GatePlan, Plan, Scorer, VerdictMode
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.runner import new_reading
+from bookwheel.reading.verdicts import choose_judge
 from bookwheel.types import DocumentInfo
 
 
@@ -70,6 +78,41 @@ def test_a_reading_keeps_the_gate_that_it_began_with(tmp_path, monkeypatch):
     store_calibration(calibration(), path)
     assert new_reading(info, "Who?", bare, Plan(), "gated").plan.gate == GatePlan(threshold=0.8)
     assert new_reading(info, "Who?", bare, Plan(), "edits").plan.gate is None
+
+
+def verdicts(recall, by_words):
+    return VerdictCalibration(
+        model="m",
+        threshold=0.7,
+        precision=0.97,
+        recall=recall,
+        auc=0.9,
+        answers=9,
+        command="bookwheel calibrate --verdict",
+        recall_by_words=by_words,
+    )
+
+
+@pytest.mark.parametrize(("recall", "by_words", "judges"), [(0.9, 0.3, True), (0.2, 0.3, False), (0.3, 0.3, False)])
+def test_a_model_that_was_measured_to_judge_better_than_words_judges_by_default(
+    tmp_path, monkeypatch, recall, by_words, judges
+):
+    path = tmp_path / "calibrations.json"
+    monkeypatch.setenv("BOOKWHEEL_CALIBRATIONS", str(path))
+    model = accompany(ScriptedModel(keyword_reader, name="m"))
+    assert choose_judge("Who?", model, Plan()) is None
+    store_calibration(verdicts(recall, by_words), path)
+    judge = choose_judge("Who?", model, Plan())
+    assert (judge.threshold if judge else None) == (0.7 if judges else None)
+    assert choose_judge("Who?", model, Plan(verdict=VerdictMode.QUOTES)) is None
+    assert choose_judge("Who?", model, Plan(verdict=VerdictMode.MODEL)).threshold == 0.7
+
+
+def test_a_damaged_file_of_calibrations_leaves_the_verdict_to_the_words(tmp_path, monkeypatch):
+    path = tmp_path / "calibrations.json"
+    monkeypatch.setenv("BOOKWHEEL_CALIBRATIONS", str(path))
+    path.write_text("{")
+    assert choose_judge("Who?", accompany(ScriptedModel(keyword_reader, name="m")), Plan()) is None
 
 
 def test_the_judge_of_a_cascade_may_be_an_endpoint_of_the_settings(tmp_path, monkeypatch):

@@ -73,9 +73,15 @@ class VerdictCalibration:
     auc: Annotated[float, Ge(0), Le(1)]
     answers: Annotated[int, Ge(1)]
     command: str
+    recall_by_words: Annotated[float, Ge(0), Le(1)] = 1.0
+    """The recall of the measure by words on the same answers; where it was not measured, the words stay the judge."""
 
     def __post_init__(self) -> None:
         check_bounds(self)
+
+    @property
+    def beats_words(self) -> bool:
+        return self.recall > self.recall_by_words
 
 
 def calibration_path() -> Path:
@@ -138,6 +144,14 @@ class UserCompanions(Companions):
     def find_verdict_threshold(self, name: str) -> float | None:
         calibration = load_verdict_calibration(name)
         return calibration.threshold if calibration else None
+
+    def is_good_judge(self, name: str) -> bool:
+        try:
+            calibration = load_verdict_calibration(name)
+        except InputError:
+            # Of a damaged file nobody asked for anything: the words judge, as where nothing was measured.
+            return False
+        return calibration is not None and calibration.beats_words
 
     def find_judge(self) -> ModelAddress:
         """Return the way to the judge that BOOKWHEEL_JUDGE names as `--model` would, or to the built-in model."""

@@ -118,6 +118,8 @@ class Scorer(StrEnum):
 class VerdictMode(StrEnum):
     """Who judges an answer when it is there."""
 
+    AUTO = "auto"
+    """The model that reads, where it was measured to judge better than the words do; otherwise the words."""
     OFF = "off"
     """Nobody."""
     QUOTES = "quotes"
@@ -193,8 +195,9 @@ class Plan:
     """Only gated ways need it; None takes the model's calibration."""
     rank: Rank = Rank.WORDS
     """Order of the way `ranked`: by `words`, or by `embeddings` of the endpoint."""
-    verdict: VerdictMode = VerdictMode.QUOTES
-    """Who judges the answer: nobody (`off`), a measure of its words (`quotes`), or the model that reads (`model`)."""
+    verdict: VerdictMode = VerdictMode.AUTO
+    """Who judges the answer: nobody (`off`), a measure of its words (`quotes`), the model that reads (`model`), or the
+    better of both, as `calibrate --verdict` found (`auto`; the measure where nothing was)."""
     token_scale: Scale | None = None
     """Real tokens per estimated token, where an endpoint's tokenizer is unknown; None until its first reply."""
 

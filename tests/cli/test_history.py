@@ -250,7 +250,7 @@ def test_show_lets_a_model_judge_an_answer_that_is_there(run, book: Path, ask) -
     asked = ask("--json").json
     judged = run("show", "last", "--judge", "--json")
     assert judged.code == 0, judged.err
-    assert (asked["plan"]["verdict"], judged.json["plan"]["verdict"]) == ("quotes", "model")
+    assert (asked["plan"]["verdict"], judged.json["plan"]["verdict"]) == ("auto", "model")
     assert judged.json["usage"]["calls"] >= asked["usage"]["calls"]
     assert run("show", "last", "--json").json == judged.json
 

@@ -175,7 +175,7 @@ def print_verdict(console: Terminal, reading: Reading) -> None:
         if claim.verdict is Verdict.ABSENT and (nearest := _find_nearest(reading)):
             console.print(StyledLine(f"    nearest to it: “{sanitize(nearest)}”", style="italic"))
     is_open = any(claim.verdict in (Verdict.PARTLY, Verdict.NOT_FOUND) for claim in reading.claims)
-    if is_open and reading.plan.verdict == VerdictMode.QUOTES and not _only_quotes(reading):
+    if is_open and reading.plan.verdict in (VerdictMode.AUTO, VerdictMode.QUOTES) and not _only_quotes(reading):
         advice = f"judged by words alone: bookwheel show {reading.id[:8]} --judge lets the model judge"
         console.print(StyledLine(advice, style="dim"))
 

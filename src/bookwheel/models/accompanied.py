@@ -31,6 +31,10 @@ class Companions:
         """Return the probability from which on the model of this name may be trusted that a sentence is borne out."""
         return None
 
+    def is_good_judge(self, _name: str) -> bool:
+        """Return whether the model of this name was measured to judge answers better than their words do."""
+        return False
+
     def has_judge(self) -> bool:
         """Return whether the judge's threshold is known."""
         return True

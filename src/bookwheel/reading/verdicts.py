@@ -1,6 +1,6 @@
 """The verdict on a reading's answer, by the plan: not at all, by measure, or by the model that reads.
 
-With `--verdict model`, for each sentence that is no quotation the model is shown the best passages and asked whether
+By a model, for each sentence that is no quotation the model is shown the best passages and asked whether
 they say it, where they do not, whether they say otherwise; and for each sentence whether it answers the question. A
 model with log-probabilities answers with one token, any other with a short reply. What it was not asked, or did not
 answer, is unchecked. A model that only quotes, as the built-in one, is left at the measure: its judgements add nothing
@@ -59,8 +59,7 @@ async def judge(
     """Return the evidence and the claims of an answer, as the plan wants it judged; `is_strict` raises what failed."""
     if plan.verdict == VerdictMode.OFF:
         return (), ()
-    by = choose_judge(question, model, plan) if plan.verdict == VerdictMode.MODEL else None
-    if by:
+    if by := choose_judge(question, model, plan):
         return await judge_by_model(answer, question, steps, document, by, is_strict=is_strict)
     if document.length is not None and document.length <= _SHORT_DOCUMENT:
         return judge_answer(answer, question, steps, document)
@@ -68,12 +67,18 @@ async def judge(
 
 
 def choose_judge(question: str, model: Model, plan: Plan) -> ModelJudge | None:
-    """Return the model as a judge; None for one that only quotes."""
+    """Return the model as a judge; None where the plan leaves it to the words, and for a model that only quotes."""
+    if plan.verdict not in (VerdictMode.AUTO, VerdictMode.MODEL):
+        return None
     prompts = prompts_for(plan, question)
     if prompts.quotes:
         return None
-    threshold = find_companions(model).find_verdict_threshold(model.name)
-    return ModelJudge(model=model, prompts=prompts, threshold=threshold or THRESHOLD)
+    companions = find_companions(model)
+    if plan.verdict == VerdictMode.AUTO and not companions.is_good_judge(model.name):
+        return None
+    return ModelJudge(
+        model=model, prompts=prompts, threshold=companions.find_verdict_threshold(model.name) or THRESHOLD
+    )
 
 
 async def judge_by_model(
@@ -177,7 +182,7 @@ def _widen(passage: LocatedSentence, document: SupportsSlice) -> str:
 
 def list_judge_calls(given: CostInputs) -> list[CallCost]:
     """Return the calls that judge an answer of at most so many tokens; an answer that quotes needs fewer."""
-    if given.plan.verdict != VerdictMode.MODEL or not choose_judge(given.question, given.model, given.plan):
+    if not choose_judge(given.question, given.model, given.plan):
         return []
     most = min(_MOST_JUDGED, max(1, given.plan.answer_tokens // _SENTENCE_TOKENS))
     return [

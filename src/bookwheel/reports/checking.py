@@ -16,7 +16,7 @@ from typing import Final
 from bookwheel.claims import BORNE_OUT, Verdict
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.base import Model
-from bookwheel.plan import Plan, VerdictMode
+from bookwheel.plan import Plan
 from bookwheel.reading.loop import converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.verdicts import ModelJudge, choose_judge
@@ -133,7 +133,7 @@ async def write_sentences(
 ) -> tuple[WrittenSentence, ...]:
     """Return the sentences that a model writes of a section, each checked against the rows that it names."""
     prompts, known = prompts_for(plan, brief), {one.number: one for one in sources}
-    judge = choose_judge(brief, model, plan) if plan.verdict == VerdictMode.MODEL else None
+    judge = choose_judge(brief, model, plan)
     written: list[WrittenSentence] = []
     for group in _group(sources, model, plan):
         lines = "\n".join(one.format() for one in group)

@@ -1,12 +1,22 @@
-"""Thresholds for a wanted recall."""
+"""Thresholds for a wanted recall, and for a wanted precision."""
+
+import asyncio
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.errors import InputError
-from bookwheel.lab.evaluation.calibration import find_threshold, make_calibration, measure_auc
-from bookwheel.plan import Scorer
+from bookwheel.lab.evaluation.calibration import (
+    choose_answers,
+    find_threshold,
+    make_calibration,
+    make_verdict_calibration,
+    measure_auc,
+    score_answers,
+)
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.plan import Plan, Scorer
 
 scores_and_labels = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1).filter(
     lambda pairs: any(label for _, label in pairs)
@@ -47,3 +57,18 @@ def test_a_calibration_says_what_its_threshold_lets_through():
         "m", Scorer.JUDGE, [0.9, 0.2, 0.8, 0.1], [True, False, True, False], recall=1.0, command="bookwheel calibrate"
     )
     assert (made.threshold, made.read, made.auc) == (0.8, 0.5, 1.0)
+
+
+@pytest.mark.parametrize(("is_true", "beats_words"), [(True, True), (False, False)])
+def test_a_judge_of_answers_is_measured_beside_the_words(is_true, beats_words):
+    answers = choose_answers(None)[:40]
+    right = [one.answer for one in answers if one.label == "supported"]
+    trusted = right if is_true else right[:1]
+
+    def judge(messages):
+        return "Yes" if any(f"\n{answer}\n" in messages[-1].content for answer in trusted) else "No"
+
+    scores = asyncio.run(score_answers(ScriptedModel(judge), Plan(), answers))
+    made = make_verdict_calibration("m", scores, answers, precision=0.9, command="bookwheel calibrate --verdict")
+    assert 0 < made.recall_by_words < 0.9
+    assert made.beats_words is beats_words

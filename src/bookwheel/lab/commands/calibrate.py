@@ -53,7 +53,7 @@ class CalibrationOptions:
     as_json: AsJson = False
     "Print one JSON object on standard output and nothing else."
     verdict: bool = False
-    "Measure the model as a judge of answers instead, for `--verdict model` of a reading."
+    "Measure the model as a judge of answers instead; if it is better than the words, it judges its answers."
     precision: Annotated[float, Gt(0), Le(1)] = 0.97
     "With --verdict, the share of the answers called supported that are to be."
     dry: bool = False
@@ -119,6 +119,8 @@ async def _calibrate_verdict(wanted: CalibrationOptions, model: Model, plan: Pla
     lines = [
         f"{made.model}: {made.answers} answers, AUC {made.auc:.3f}",
         f"supported >= {made.threshold:.4g}: precision {made.precision:.3f}, recall {made.recall:.3f}",
+        f"the measure of words: recall {made.recall_by_words:.3f}",
+        f"by default {made.model if made.beats_words else 'the measure of words'} judges the answers of its readings",
     ]
     return _keep(made, lines, wanted)
 

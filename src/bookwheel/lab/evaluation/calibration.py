@@ -27,7 +27,7 @@ from bookwheel.reading.verdicts import ModelJudge, show_passages
 from bookwheel.reading.ways.gates import HalvingScorer
 from bookwheel.text.chunks import split
 from bookwheel.types import Memory
-from bookwheel.verdict.judge import examine
+from bookwheel.verdict.judge import examine, weigh
 from bookwheel.verdict.sources import PlacedParts
 
 
@@ -161,6 +161,12 @@ def choose_answers(most: int | None) -> list[LabelledAnswer]:
     return [one for one in load_answers() if one.part != "sealed"][:most]
 
 
+def is_proved(one: LabelledAnswer) -> bool:
+    """Tell if the words of the passages bear a right answer out, as they are measured."""
+    findings = examine(one.answer, one.question, PlacedParts(TextDocument(one.snippet)))
+    return one.label == "supported" and all(finding.copy or weigh(finding).is_supported for finding in findings)
+
+
 def make_verdict_calibration(
     model: str, scores: Sequence[float | None], answers: Sequence[LabelledAnswer], *, precision: float, command: str
 ) -> VerdictCalibration:
@@ -185,6 +191,7 @@ def make_verdict_calibration(
         threshold=best[0],
         precision=best[1],
         recall=best[2] / total,
+        recall_by_words=sum(map(is_proved, answers)) / total,
         auc=measure_auc([score for score, _ in ranked], [is_right for _, is_right in ranked]),
         answers=len(ranked),
         command=command,

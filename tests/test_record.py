@@ -82,6 +82,7 @@ claims = st.builds(
     unsaid=st.lists(any_text, max_size=2).map(tuple),
     score=st.none() | st.floats(0, 1),
     answers=st.none() | st.sampled_from(Fit),
+    judge=st.none() | any_text,
 )
 readings = st.builds(
     Reading,

@@ -46,6 +46,10 @@ BORNE_OUT: Final = frozenset({Verdict.QUOTED, Verdict.SUPPORTED})
 """The verdicts of a sentence that the document says."""
 
 
+WORDS: Final = "words"
+"""The judge of a claim that no model was asked about."""
+
+
 class Fit(StrEnum):
     """Whether a sentence answers the question: another matter than whether it is true."""
 
@@ -119,6 +123,9 @@ class Claim:
     """The probability that the document says it, as measured or judged; None where it is quoted or judged in a word."""
     answers: Fit | None = None
     """Whether it answers the question; None where nothing was judged."""
+    judge: str | None = None
+    """Who judged it: `words`, where its words were compared with the document's and no model was asked, or the model's
+    name; None where nobody did, and in records of older versions."""
 
 
 def sum_up_verdicts(claims: Sequence[Claim]) -> Verdict | None:

@@ -103,8 +103,8 @@ def test_an_answer_that_is_not_in_the_document_comes_with_the_passage_nearest_to
 def test_each_sentence_of_an_answer_has_its_verdict(capsys) -> None:
     claims = (
         *READING.claims,
-        Claim(text="It costs 12 crowns.", verdict=Verdict.NOT_FOUND, missing=("12",)),
-        Claim(text="Odo signed it.", verdict=Verdict.BY_HAND, step=3, missing=("Odo",)),
+        Claim(text="It costs 12 crowns.", verdict=Verdict.NOT_FOUND, missing=("12",), judge="words"),
+        Claim(text="Odo signed it.", verdict=Verdict.BY_HAND, step=3, missing=("Odo",), judge="qwen"),
         Claim(text="Nobody says why.", verdict=Verdict.ABSENT),
     )
     print_answer(replace(READING, claims=claims), OutputOptions())
@@ -112,10 +112,10 @@ def test_each_sentence_of_an_answer_has_its_verdict(capsys) -> None:
         "borne out in part",
         "  The lease ends in May. word for word in the document",
         "    “The lease ends in May.”  lease.pdf · p. 4–5 · characters 1,000–1,022 · step 2",
-        "  It costs 12 crowns. not found in the document; nowhere in it: 12",
-        "  Odo signed it. written by hand at step 3",
+        "  It costs 12 crowns. not found in the document; nowhere in it: 12 · judged by words alone",
+        "  Odo signed it. written by hand at step 3 · judged by qwen",
         "  Nobody says why. not in the document, the model says",
-        f"judged by words alone: bookwheel show {READING.id[:8]} --judge lets the model judge",
+        f"a model judges it with: bookwheel show {READING.id[:8]} --judge",
     ]
 
 
@@ -132,6 +132,8 @@ def test_what_words_alone_do_not_prove_a_model_may_judge(prompts, verdict, is_to
     claim, plan = Claim(text="It costs 12 crowns.", verdict=verdict), replace(READING.plan, prompts=prompts)
     print_answer(replace(READING, plan=plan, claims=(claim,)), OutputOptions())
     assert ("--judge" in capsys.readouterr().err) is is_told
+    print_answer(replace(READING, plan=plan, claims=(replace(claim, judge="qwen"),)), OutputOptions())
+    assert "--judge" not in capsys.readouterr().err
 
 
 def test_a_reading_from_before_verdicts_shows_its_evidence_and_claims_nothing(capsys) -> None:

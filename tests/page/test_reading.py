@@ -257,6 +257,7 @@ def test_each_sentence_of_the_answer_has_its_verdict(page, expect):
     expect(page.locator(".claims > li")).to_have_count(len(told["claims"]))
     quotes = [len(claim["evidence"]) for claim in told["claims"]]
     assert [item.locator(".proof").count() for item in page.locator(".claims > li").all()] == quotes
+    expect(page.locator(".claims > li").first).to_contain_text("Judged by words alone.")
 
 
 def test_a_reload_in_mid_reading_loses_nothing(page, gate):

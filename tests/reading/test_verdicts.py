@@ -121,6 +121,19 @@ def test_only_what_bears_an_answer_out_is_its_evidence():
     assert [piece.quote for piece in ended.evidence] == ["A seat on the sand costs at most £3.50 a day."]
 
 
+def test_each_claim_says_who_judged_it():
+    answer = f"{ANSWER} The document does not say who pays her."
+    ended, _ = read({"supports": "Yes", "denies": "No", "responds": "Yes"}, answer=answer)
+    assert [(claim.verdict, claim.judge) for claim in ended.claims] == [
+        (Verdict.SUPPORTED, "scripted"),
+        (Verdict.ABSENT, "words"),
+    ]
+    measured, _ = read({}, plan=replace(PLAN, verdict=VerdictMode.QUOTES))
+    assert [claim.judge for claim in measured.claims] == ["words"]
+    failed, _ = read(dict.fromkeys(("supports", "denies", "responds"), ModelError("the server is gone")))
+    assert [claim.judge for claim in failed.claims] == [None]
+
+
 def test_a_true_answer_to_another_question_is_not_green():
     ended, _ = read({"supports": "Yes", "denies": "No", "responds": "No"})
     assert (ended.verdict, ended.answers, ended.sign) == (Verdict.SUPPORTED, Fit.NO, Sign.AMBER)

@@ -18,7 +18,7 @@ from bookwheel.cli.output import print_answer
 from bookwheel.schema import to_plain
 from bookwheel.views.html import render_fragment, render_page
 from bookwheel.views.markdown import render_markdown
-from bookwheel.views.verdicts import describe_claim
+from bookwheel.views.verdicts import describe_claim, describe_judge
 
 NOTE = "pages without text: 3 of a.pdf"
 
@@ -64,13 +64,13 @@ def test_the_verdict_is_the_same_at_every_door(serving, words, capsys) -> None:
     for door in (record, ended, *chats):
         assert [piece["quote"] for piece in door["evidence"]] == [piece.quote for piece in reading.evidence]
     assert (state["verdict"], state["answers"], state["sign"]) == ("quoted", reading.answers, reading.sign)
-    assert [(claim["text"], claim["verdict"]) for claim in entries if "verdict" in claim] == [
-        (claim["text"], claim["verdict"]) for claim in claims
+    assert [(claim["text"], claim["verdict"], claim["judge"]) for claim in entries if "verdict" in claim] == [
+        (claim["text"], claim["verdict"], "words") for claim in claims
     ]
     print_answer(reading, OutputOptions())
     printed = capsys.readouterr().err
     for door in (printed, render_page(reading), render_fragment(reading), render_markdown(reading)):
-        assert all(describe_claim(claim) in door for claim in reading.claims)
+        assert all(describe_claim(claim) in door and describe_judge(claim) in door for claim in reading.claims)
 
 
 @pytest.mark.slow

@@ -154,9 +154,9 @@ def _print_gaps(reading: Reading, output: OutputOptions) -> None:
 
 def print_verdict(console: Terminal, reading: Reading) -> None:
     """Print each sentence of the answer with its verdict and the passages that it rests on."""
-    from bookwheel.claims import Verdict, choose_sign
+    from bookwheel.claims import WORDS, Verdict, choose_sign
     from bookwheel.plan import VerdictMode
-    from bookwheel.views.verdicts import describe_claim, describe_verdict
+    from bookwheel.views.verdicts import describe_claim, describe_judge, describe_verdict
 
     if reading.verdict is None:
         for piece in reading.evidence:  # of an older reading, which has no verdict
@@ -169,14 +169,16 @@ def print_verdict(console: Terminal, reading: Reading) -> None:
     for claim in reading.claims:
         sentence = StyledLine(f"  {sanitize(claim.text)} " if has_several else "")
         style = _SIGN_STYLES[choose_sign(claim.verdict, claim.answers)]
-        console.print(sentence + StyledLine(sanitize(describe_claim(claim)), style=style))
+        judge = StyledLine(f" · {sanitize(describe_judge(claim))}" if claim.judge else "", style="dim")
+        console.print(sentence + StyledLine(sanitize(describe_claim(claim)), style=style) + judge)
         for number in (*claim.evidence, *claim.against):
             _print_quote(console, reading.evidence[number])
         if claim.verdict is Verdict.ABSENT and (nearest := _find_nearest(reading)):
             console.print(StyledLine(f"    nearest to it: “{sanitize(nearest)}”", style="italic"))
-    is_open = any(claim.verdict in (Verdict.PARTLY, Verdict.NOT_FOUND) for claim in reading.claims)
-    if is_open and reading.plan.verdict in (VerdictMode.AUTO, VerdictMode.QUOTES) and not _only_quotes(reading):
-        advice = f"judged by words alone: bookwheel show {reading.id[:8]} --judge lets the model judge"
+    by_words = [one.verdict for one in reading.claims if one.judge in (None, WORDS)]
+    is_open = reading.plan.verdict != VerdictMode.MODEL and not {Verdict.PARTLY, Verdict.NOT_FOUND}.isdisjoint(by_words)
+    if is_open and not _only_quotes(reading):
+        advice = f"a model judges it with: bookwheel show {reading.id[:8]} --judge"
         console.print(StyledLine(advice, style="dim"))
 
 

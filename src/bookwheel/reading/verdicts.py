@@ -137,7 +137,8 @@ class ModelJudge:
         fit = Fit.YES if fits >= THRESHOLD else Fit.DOUBTFUL if fits >= _DOUBTFUL else Fit.NO
         # A reply in words is as sure as it sounds, and no probability.
         score = supported if 0 < supported < 1 else None
-        return Judgment(score=score, is_supported=is_supported, is_denied=denied >= THRESHOLD, answers=fit)
+        is_denied, judge = denied >= THRESHOLD, self.model.name
+        return Judgment(score=score, is_supported=is_supported, is_denied=is_denied, answers=fit, judge=judge)
 
     async def ask_support(self, finding: Finding, question: str, section: str) -> float | None:
         """Return the probability that the passages say a sentence; None where the reply says nothing."""

@@ -29,7 +29,7 @@ from itertools import pairwise
 from math import exp
 from typing import Final
 
-from bookwheel.claims import Claim, Evidence, Fit, Verdict
+from bookwheel.claims import WORDS, Claim, Evidence, Fit, Verdict
 from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
 from bookwheel.text.remarks import says_absent
@@ -116,6 +116,8 @@ class Judgment:
     is_supported: bool
     is_denied: bool
     answers: Fit
+    judge: str = WORDS
+    """A model's name, where one was asked."""
 
 
 def judge_answer(
@@ -218,8 +220,15 @@ def write_claims(
 def _write_claim(finding: Finding, judgment: Judgment | None, evidence: EvidenceList) -> Claim:
     text = finding.text
     if finding.is_absent or judgment is None:
-        return Claim(text=text, verdict=Verdict.ABSENT if finding.is_absent else Verdict.UNCHECKED)
-    claim = Claim(text=text, verdict=Verdict.NOT_FOUND, missing=finding.missing, answers=judgment.answers)
+        absent = Claim(text=text, verdict=Verdict.ABSENT, judge=WORDS)
+        return absent if finding.is_absent else Claim(text=text, verdict=Verdict.UNCHECKED)
+    claim = Claim(
+        text=text,
+        verdict=Verdict.NOT_FOUND,
+        missing=finding.missing,
+        answers=judgment.answers,
+        judge=judgment.judge,
+    )
     score, passages = judgment.score if judgment.score is None else round(judgment.score, 4), finding.passages
     if finding.copy:
         origin = "" if is_citation(text) else text  # what names its place rests on nothing else

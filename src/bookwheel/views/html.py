@@ -20,6 +20,7 @@ from bookwheel.views.diff import ChangeKind, changed_share, diff_memories, mark_
 from bookwheel.views.verdicts import (
     describe_claim,
     describe_flags,
+    describe_judge,
     describe_pages,
     describe_span,
     describe_verdict,
@@ -163,7 +164,8 @@ def _render_verdict(reading: Reading, *, linked: bool) -> str:
         # An answer of one sentence stands above already.
         sentence = f"<bdi>{_escape(claim.text)}</bdi> " if len(reading.claims) > 1 else ""
         chip = f'<span class="chip {choose_sign(claim.verdict, claim.answers)}">{_escape(describe_claim(claim))}</span>'
-        shown.append(f'<p class="claim">{sentence}{chip}</p>\n')
+        judge = f' <span class="small">{_escape(describe_judge(claim))}</span>' if claim.judge else ""
+        shown.append(f'<p class="claim">{sentence}{chip}{judge}</p>\n')
         shown += (_render_quote(reading.evidence[at], linked=linked) for at in (*claim.evidence, *claim.against))
     return "".join(shown)
 

@@ -16,6 +16,7 @@ from bookwheel.views.diff import diff_memories, format_line
 from bookwheel.views.verdicts import (
     describe_claim,
     describe_flags,
+    describe_judge,
     describe_pages,
     describe_place,
     describe_verdict,
@@ -53,7 +54,8 @@ def _render_verdict(reading: Reading) -> Iterator[str]:
         return
     yield f"## The answer: {describe_verdict(reading.verdict, reading.answers)}"
     for claim in reading.claims:
-        yield f"{_inline(claim.text)} **{_inline(describe_claim(claim))}**"
+        judge = f" ({_inline(describe_judge(claim))})" if claim.judge else ""
+        yield f"{_inline(claim.text)} **{_inline(describe_claim(claim))}**{judge}"
         yield from (_render_evidence(reading.evidence[at]) for at in (*claim.evidence, *claim.against))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
-from bookwheel.claims import Claim, Evidence, Fit, Verdict
+from bookwheel.claims import WORDS, Claim, Evidence, Fit, Verdict
 from bookwheel.flags import Flag
 from bookwheel.types import Reading
 
@@ -67,6 +67,11 @@ def describe_claim(claim: Claim) -> str:
         FIT_WORDS[claim.answers] if claim.answers and claim.answers is not Fit.YES else "",
     )
     return "; ".join(filter(None, (words, *more)))
+
+
+def describe_judge(claim: Claim) -> str:
+    """Return in words who judged one sentence of an answer; empty where nobody did, or it is not known."""
+    return f"judged by {'words alone' if claim.judge == WORDS else claim.judge}" if claim.judge else ""
 
 
 def describe_verdict(verdict: Verdict, answers: Fit | None) -> str:

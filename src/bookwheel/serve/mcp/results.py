@@ -30,7 +30,14 @@ from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Reading, Status
 from bookwheel.verdict.provenance import find_origins
 from bookwheel.views.diff import ChangeKind, find_changes, format_line
-from bookwheel.views.verdicts import describe_claim, describe_flags, describe_place, describe_share, list_cautions
+from bookwheel.views.verdicts import (
+    describe_claim,
+    describe_flags,
+    describe_judge,
+    describe_place,
+    describe_share,
+    list_cautions,
+)
 
 Json: TypeAlias = dict[str, Any]
 Part: TypeAlias = Literal["changes", "origins", "claims", "evidence", "memory", "answer", "gaps", "notes"]
@@ -201,7 +208,8 @@ def list_entries(reading: Reading, document: StoredDocument, part: Part) -> list
         case "claims":
             for claim in reading.claims:
                 words = {"text": cut(claim.text), "verdict": str(claim.verdict), "explanation": describe_claim(claim)}
-                entries.append(drop_empty(words | {"missing": list(claim.missing), "step": claim.step}))
+                more = {"missing": list(claim.missing), "step": claim.step, "judge": cut(claim.judge or "")}
+                entries.append(drop_empty(words | more))
                 entries += [_quote(reading.evidence[at], short=True) for at in (*claim.evidence, *claim.against)]
         case "evidence":
             entries = [_quote(one, short=True) for one in reading.evidence]
@@ -283,7 +291,7 @@ def reading_text(reading: Reading) -> str:
         *([f"answer: {reading.answer.text}"] if reading.answer else []),
     ]
     for claim in reading.claims:
-        lines.append(f"  {claim.text}: {describe_claim(claim)}")
+        lines.append(f"  {claim.text}: {', '.join(filter(None, (describe_claim(claim), describe_judge(claim))))}")
         lines += [_quote_line(reading.evidence[number]) for number in claim.evidence]
     if not reading.claims:  # an older reading
         lines += map(_quote_line, reading.evidence)

@@ -78,11 +78,14 @@ export class Answer {
       "li",
       { dir: "auto" },
       named && h("p", { class: "sentence" }, readable(claim.text)),
-      h("p", { class: "small" }, claimChip(claim, signOf(claim), text), unsaid && ` ${unsaid}`, missing && ` ${missing}`),
+      h("p", { class: "small" }, claimChip(claim, signOf(claim), text), unsaid && ` ${unsaid}`, missing && ` ${missing}`, claim.judge && ` ${judgeOf(claim)}`),
       quotes(claim).map((at) => h("button", { class: "proof", type: "button", dir: "auto", onclick: () => this.proof(evidence[at]) }, readable(evidence[at].quote))),
     );
   }
 }
+
+// Who judged a sentence; readings of before do not say.
+const judgeOf = ({ judge }) => (judge === "words" ? t("judge.words") : t("judge.model", { name: judge }));
 
 // The passages that bear a sentence out, then those that say otherwise.
 const quotes = ({ evidence, against = [] }) => [evidence, against].flatMap((found) => found.toSorted((one, other) => one - other));

@@ -76,6 +76,8 @@ export default {
   "missed.carried": "Answered from the notes of an earlier question; the document was not read again.",
   "missed.share": "{share} of the document was not read.",
   "missed.rest": "{share} of the document was not read yet.",
+  "judge.words": "Judged by words alone.",
+  "judge.model": "Judged by {name}.",
   "trust.table": "A table",
   "trust.table.why": "Each row has a quote of its own; what is not proven is marked in it.",
   "table": "Table",

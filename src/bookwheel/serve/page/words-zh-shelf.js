@@ -76,6 +76,8 @@ export default {
   "missed.carried": "答案来自先前问题的笔记；没有重新读文档。",
   "missed.share": "文档有 {share} 没有读。",
   "missed.rest": "文档还有 {share} 没有读。",
+  "judge.words": "仅凭文字判定。",
+  "judge.model": "由 {name} 判定。",
   "trust.table": "表格",
   "trust.table.why": "每一行都附有原文；未能证实的已标出。",
   "table": "表格",

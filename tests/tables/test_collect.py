@@ -41,7 +41,7 @@ def test_what_a_word_stands_for_is_carried_by_the_memory(tmp_path: Path) -> None
 
 def test_a_reply_that_is_cut_off_loses_no_row(tmp_path: Path) -> None:
     text = "".join(f"Tenant {n} pays {n} crowns by 3 June 2027.\n" for n in range(60))
-    small = ScriptedModel(extract, plan=PLAN, window=500)
+    small = ScriptedModel(extract, plan=PLAN, window=560)
     table = collect(TextDocument(text), SENTENCE, model=small, journal=tmp_path / "j.sqlite")
     assert len(table.rows) == 60
     assert table.reading.usage.calls > len(table.reading.steps)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _MOST_SHOWN: Final = 30
 _MOST_IDS: Final = 8
-_FACTS_SHOWN: Final = ("quote", "proven", "contradicts", "by hand", "row")
+_FACTS_SHOWN: Final = ("quote", "proven", "contradicts", "later", "by hand", "row")
 
 
 @define_options("Table")
@@ -222,7 +222,7 @@ def _print_rows(table: ShownTable) -> None:
     columns = [column["name"] for column in table.facts["columns"]]
     names = [*columns, "quote", "row"]
     shown = list(table.list_records(0, _MOST_SHOWN))
-    quote, proven, contradicts, by_hand, row = (table.name_fact(name) for name in _FACTS_SHOWN)
+    quote, proven, contradicts, later, by_hand, row = (table.name_fact(name) for name in _FACTS_SHOWN)
     cells = [
         [
             *(one[name] or "" for name in columns),
@@ -230,6 +230,7 @@ def _print_rows(table: ShownTable) -> None:
             + describe_marks(
                 is_proven=one[proven],
                 contradicts=one[contradicts],
+                later=one[later],
                 is_by_hand=one[by_hand],
                 is_seen=bool(one.get("seen")),
             ),

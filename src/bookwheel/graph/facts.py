@@ -87,7 +87,7 @@ class GraphFact:
     """As the text writes it, as is `until`."""
     until: str = ""
     is_superseded: bool = False
-    """A later fact takes its place; `until` is then the later one's beginning, where the text says no end itself."""
+    """A later fact takes its place, or puts it right; `until` is the later one's beginning, if the text says no end."""
     is_proven: bool = True
     places: tuple[Place, ...] = ()
     row: str = ""
@@ -162,6 +162,7 @@ def _make_fact(row: TableRow, names: _Names) -> GraphFact:
         object=names.find(other),
         since=since,
         until=until,
+        is_superseded=row.is_corrected,
         is_proven=row.is_proven or row.is_by_hand,
         places=tuple(row.places),
         row=row.id,

@@ -23,7 +23,8 @@ from bookwheel.journal.kept_rows import KeptRows
 from bookwheel.picture import Picture
 from bookwheel.reading.pictures import PicturedDocument
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.tables.columns import Column, Kind, TableRequest
+from bookwheel.tables.columns import Column, TableRequest
+from bookwheel.tables.disagreeing import mark_disagreeing
 from bookwheel.tables.rows import PlacedRow, place_rows
 from bookwheel.tables.table import (
     MOST_SQL_ROWS,
@@ -42,8 +43,6 @@ _BEYOND: Final = 4000
 """Characters behind a section in which a row that begins in it may end, where no model saw the section alone."""
 _BEFORE: Final = 20_000
 """Characters above a quote in which the mark of its picture stands."""
-_LEAST_SHARED: Final = 2
-"""Other values that two rows must share, so that one number or date in which they differ is a contradiction."""
 
 
 @runtime_checkable
@@ -94,7 +93,7 @@ def build_table(
     if pictures := {one.label: one for one in listed}:
         for row in rows:
             row.places = [_place_in_picture(place, pictures, document) for place in row.places]
-    _mark_contradictions(rows, request.columns, check_key(request, key))
+    mark_disagreeing(rows, request.columns, check_key(request, key))
     waited = sum(_count_waiting(step, request) for step in reading.steps)
     return Table(reading=reading, request=request, rows=rows, key=tuple(key), waited=waited)
 
@@ -133,6 +132,7 @@ def _list_rows(steps: Iterable[Step], request: TableRequest, document: Document,
                 is_proven=placed.is_proven,
                 missing=placed.missing,
                 is_seen=placed.is_seen,
+                corrects=placed.row.corrects,
             )
 
 
@@ -175,31 +175,13 @@ def _join_rows(rows: Iterable[TableRow], columns: Sequence[Column]) -> list[Tabl
             row.id = blake2s("\x1f".join(values).encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
         else:
             spans = {(place.start, place.end) for place in same.places}
+            same.corrects = same.corrects or row.corrects
             same.places += [place for place in row.places if (place.start, place.end) not in spans]
             if row.is_proven and not same.is_proven:
                 same.is_proven, same.is_seen, same.missing = True, False, ()
             elif row.is_seen and not same.is_proven:
                 same.is_seen = True
     return list(known.values())
-
-
-def _mark_contradictions(rows: Sequence[TableRow], columns: Sequence[Column], key: Sequence[int]) -> None:
-    """Mark rows that agree in the key and differ elsewhere; without one, those that differ in one value alone."""
-    typed = [at for at, column in enumerate(columns) if column.kind is not Kind.TEXT]
-    keys = [key] if key else [[at for at in range(len(columns)) if at != left_out] for left_out in typed]
-    for chosen in keys:
-        groups: dict[tuple[str, ...], list[TableRow]] = {}
-        for row in rows:
-            name = tuple(columns[at].fold(row.cells[at]) for at in chosen)
-            if key or sum(map(bool, name)) >= _LEAST_SHARED:
-                groups.setdefault(name, []).append(row)
-        left = next((at for at in range(len(columns)) if at not in chosen), None)
-        for group in groups.values():
-            # A value that a row does not give contradicts nothing, and rows of one section are two things.
-            given = [row for row in group if key or (left is not None and row.cells[left])]
-            sections = {row.places[0].step for row in given}
-            for row in given if len(given) > 1 and (key or len(sections) == len(given)) else ():
-                row.contradicts = True
 
 
 def apply_edits(table: Table, edits: Mapping[str, tuple[str | None, ...] | None]) -> None:
@@ -214,13 +196,11 @@ def apply_edits(table: Table, edits: Mapping[str, tuple[str | None, ...] | None]
             row.cells, row.is_by_hand = cells, True
         kept.append(row)
     table.rows = kept
-    for row in kept:
-        row.contradicts = False
-    _mark_contradictions(kept, table.columns, check_key(table.request, table.key))
+    mark_disagreeing(kept, table.columns, check_key(table.request, table.key))
 
 
 _LEAST_KEPT: Final = 5_000
-_VERSION: Final = 2
+_VERSION: Final = 3
 """Raised when the same replies make other rows: what was kept before is then made anew."""
 
 

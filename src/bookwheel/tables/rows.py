@@ -30,6 +30,8 @@ from bookwheel.text.numbers import find_dates, list_amounts, list_days, read_amo
 _MOST_ROWS: Final = 2000
 _MOST_CHARACTERS: Final = 4000
 """Of one value."""
+_CORRECTS: Final = "corrects"
+"""The key under which a model says what its row puts right, unless a column is called so."""
 _QUOTES: Final = frozenset(
     {QUOTE, "quotation", "quotes", "sourcequote", "verbatimquote", "verbatim", "evidence", "citation", "sourcetext"}
     | {"原文", "引文", "引用", "原文引用", "依据", "出处"}
@@ -60,6 +62,8 @@ class WrittenRow:
     cells: tuple[str | None, ...]
     """One for each column."""
     quote: str
+    corrects: str = ""
+    """What was said before and is put right here."""
 
     def to_json(self, columns: Sequence[Column]) -> str:
         return json.dumps(self.to_object(columns), ensure_ascii=False)
@@ -68,7 +72,8 @@ class WrittenRow:
         """Return the row as a model writes it."""
         names = (*(column.name for column in columns), QUOTE)
         pairs = zip(names, (*self.cells, self.quote), strict=True)
-        return {name: cell for name, cell in pairs if cell is not None}
+        corrects = {_CORRECTS: self.corrects} if self.corrects else {}
+        return {**corrects, **{name: cell for name, cell in pairs if cell is not None}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +126,16 @@ class SectionRows:
         """Return what `to_json` wrote; UnreadableRowsError where it did not."""
         try:
             value = json.loads(text)
-            rows = [[row.get(name) for name in (*(column.name for column in columns), QUOTE)] for row in value["rows"]]
-            written = tuple(WrittenRow(cells=tuple(cells), quote=quote or "") for *cells, quote in rows)
-            return cls(rows=written, memory=value["memory"], seen=tuple(value.get("seen", ())))
+            names = [column.name for column in columns]
+            written = (
+                WrittenRow(
+                    cells=tuple(row.get(name) for name in names),
+                    quote=row.get(QUOTE) or "",
+                    corrects=_find_corrects(row, names),
+                )
+                for row in value["rows"]
+            )
+            return cls(rows=tuple(written), memory=value["memory"], seen=tuple(value.get("seen", ())))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UnreadableRowsError(str(error)) from error
 
@@ -196,7 +208,7 @@ def _match_keys(rows: Sequence[dict[str, Any]], columns: Sequence[Column], *, by
     if QUOTE not in keys:
         names |= {key: QUOTE for key in keys if key not in names and _fold_key(key) in _QUOTES}
     missing = [column.name for column in columns if column.name not in names.values()]
-    others = [key for key in keys if key not in names and key != QUOTE and _fold_key(key) not in _REMARKS]
+    others = [key for key in keys if key not in names and key != QUOTE and _fold_key(key) not in {*_REMARKS, _CORRECTS}]
     if missing and others and not by_order:
         raise UnreadableRowsError(f"the keys of a row are {', '.join(missing)}, and not {', '.join(others)}")
     if len(missing) == len(others):
@@ -210,7 +222,14 @@ def _parse_row(row: dict[str, Any], columns: Sequence[Column], names: dict[str, 
     return WrittenRow(
         cells=tuple(None if cell and cell.strip(" ()[].。").casefold() in _NOTHING else cell for cell in cells),
         quote=_to_text(given.get(QUOTE)) or "",
+        corrects=_find_corrects(given, [column.name for column in columns]),
     )
+
+
+def _find_corrects(row: dict[str, Any], names: Sequence[str]) -> str:
+    value = None if _CORRECTS in names else row.get(_CORRECTS)
+    words = _to_text(value or None) or ""
+    return "" if words.strip(" ()[].。").casefold() in _NOTHING else words
 
 
 def _to_text(value: Any) -> str | None:

@@ -30,7 +30,10 @@ from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Reading, find_gaps
 from bookwheel.views.verdicts import describe_unseen
 
-_FACTS: Final = (QUOTE, "source", "page", "start", "end", "places", "proven", "contradicts", "by hand", "row")
+_FACTS: Final = (
+    *(QUOTE, "source", "page", "start", "end", "places", "proven"),
+    *("contradicts", "later", "corrects", "by hand", "row"),
+)
 """What a record tells of a row besides its cells; `row` is the id by which it is edited."""
 _MOST_NAMED: Final = 5
 _OF_PICTURES: Final = ("picture", "box", "confidence", "seen")
@@ -69,10 +72,21 @@ class TableRow:
     missing: tuple[str, ...] = ()
     is_seen: bool = False
     """The model saw it in a picture, and no words bear it out."""
-    contradicts: bool = False
-    """Another row says something else of the same."""
+    corrects: str = ""
+    """What was said before and is put right here, in the words of the model that read it."""
+    others: tuple[str, ...] = ()
+    """The ids of rows that say otherwise of the same."""
+    later: str | None = None
+    """The last of them, where it stands further on than this row."""
+    is_corrected: bool = False
+    """A row further on says that it puts this one right."""
     is_by_hand: bool = False
     """A person changed its cells."""
+
+    @property
+    def contradicts(self) -> bool:
+        """Another row says something else of the same."""
+        return bool(self.others)
 
 
 class ColumnJson(TypedDict):
@@ -89,7 +103,8 @@ class TableJson(TypedDict):
     status: str
     columns: list[ColumnJson]
     rows: list[dict[str, str | int | float | bool | None]]
-    """By the names of the columns, then quote, source, page, start, end, places, proven, contradicts, by hand, row.
+    """By the names of the columns, then quote, source, page, start, end, places, proven, contradicts, later
+    (the id of a row further on that says otherwise), corrects (what it puts right, by the model), by hand, row.
 
     Of rows from pictures also picture, box, confidence and seen.
     """
@@ -160,7 +175,7 @@ class Table:
                     values.append(column.normalize(value))
             first = row.places[0]
             values += (first.quote, first.source, first.page, first.start, first.end, len(row.places))
-            values += (row.is_proven, row.contradicts, row.is_by_hand, row.id)
+            values += (row.is_proven, row.contradicts, row.later, row.corrects or None, row.is_by_hand, row.id)
             if self._has_pictures:
                 box = " ".join(f"{side:g}" for side in first.box) if first.box else None
                 values += (first.picture or None, box, first.confidence, row.is_seen)
@@ -213,13 +228,17 @@ class Table:
     def list_notes(self) -> list[str]:
         """Return what is to be known of the table before it is relied on."""
         whole, doubles = len(self.rows), sum(row.contradicts for row in self.rows)
+        later = sum(row.later is not None for row in self.rows)
+        lost = sum(bool(row.corrects) and not row.contradicts for row in self.rows)
         same = f"with the same {', '.join(self.key)}" if self.key else "in one number or date; --key tells rows apart"
         is_empty = not whole and self.reading.status == "answered" and not self.reading.gaps
         notes = [
             (is_empty, "no row of that kind was found"),
             (self.unproven, f"{self.unproven} of {whole} rows are unproven: the document's words do not bear them out"),
             (self.seen, f"{self.seen} of {whole} rows are seen in pictures, and not checked by words"),
-            (doubles, f"{doubles} rows contradict others {same}"),
+            (doubles, f"{doubles} rows contradict others {same}, or are put right by them"),
+            (later, f"of {later} a row further on says otherwise: the column 'later' names it"),
+            (lost, f"{lost} rows put right what stands in no other row: the column 'corrects' has the words"),
             (unseen := describe_unseen(self.reading), unseen),
             *self._list_unread(),
             *self._list_empty(),
@@ -314,16 +333,19 @@ def check_target(path: Path) -> None:
 def describe_row(row: TableRow) -> str:
     """Return a row's quote with what is to be known of it in brackets, where it is not proven and alone."""
     marks = {"contradicts": row.contradicts, "is_by_hand": row.is_by_hand, "is_seen": row.is_seen}
-    return row.places[0].quote + describe_marks(is_proven=row.is_proven, **marks)
+    return row.places[0].quote + describe_marks(is_proven=row.is_proven, later=row.later, **marks)
 
 
-def describe_marks(*, is_proven: bool, contradicts: bool, is_by_hand: bool, is_seen: bool = False) -> str:
+def describe_marks(
+    *, is_proven: bool, contradicts: bool, is_by_hand: bool, is_seen: bool = False, later: str | None = None
+) -> str:
     """Return the marks of a row in brackets."""
     marks = {
         "by hand": is_by_hand,
         "unproven": not (is_proven or is_by_hand or is_seen),
         "seen in a picture, not checked by words": is_seen and not is_by_hand,
-        "contradicts another": contradicts,
+        f"row {later} further on says otherwise": later is not None,
+        "contradicts another": contradicts and later is None,
     }
     named = [mark for mark, holds in marks.items() if holds]
     return f" ({', '.join(named)})" if named else ""

@@ -88,6 +88,7 @@ export default {
   "table.nowhere": "nowhere",
   "table.unproven.row": "not proven",
   "table.contradicts": "another row says otherwise",
+  "table.later": "a row further on says otherwise",
   "table.places": "{count} places",
   "table.change": "Change this row",
   "table.remove": "Remove this row",

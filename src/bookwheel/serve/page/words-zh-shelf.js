@@ -88,6 +88,7 @@ export default {
   "table.nowhere": "找不到",
   "table.unproven.row": "未证实",
   "table.contradicts": "另一行说法不同",
+  "table.later": "后面的一行说法不同",
   "table.places": "{count} 处",
   "table.change": "修改这一行",
   "table.remove": "删去这一行",

@@ -1,0 +1,117 @@
+"""What a later section puts right is set beside the row that it puts right, and says which comes later."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from table_model import FILLER, PLAN
+
+from bookwheel import TextDocument, collect
+from bookwheel.graph.facts import build_graph
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.tables.columns import TableRequest
+from bookwheel.tables.disagreeing import mark_disagreeing
+from bookwheel.tables.rows import SectionRows
+from bookwheel.tables.table import Place, Table, TableRow
+
+SENTENCE = "every order: what, who from, amount, date"
+TEXT = (
+    "Nails from Brown cost 287.50. Rope from Brown cost 40.00. Nails from Fell cost 12.00.\n"
+    + FILLER * 30
+    + "\nBrown sent the bill for nails: 278.50, they had it wrong.\n"
+)
+
+
+def read(messages) -> str:
+    section = messages[0].content.partition("<section>")[2]
+    rows = [
+        {"what": what, "who from": who, "amount": amount, "quote": found[0]}
+        for found in re.finditer(r"(\w+) from (\w+) cost ([\d.]+)\.", section)
+        for what, who, amount in [found.groups()]
+    ]
+    if "had it wrong" in section:
+        quote = "the bill for nails: 278.50, they had it wrong"
+        rows.append({"what": "nails", "who from": "Brown", "amount": "278.50", "quote": quote, "corrects": "287.50"})
+    return json.dumps({"rows": rows, "memory": ""})
+
+
+def make_table(tmp_path: Path) -> Table:
+    model = ScriptedModel(read, plan=PLAN, window=1400)
+    return collect(TextDocument(TEXT), SENTENCE, model=model, journal=tmp_path / "j.sqlite")
+
+
+def test_a_value_that_is_put_right_later_is_told_beside_the_new_one(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    old, *others, new = table.rows
+    assert (old.later, old.is_corrected, old.others) == (new.id, True, (new.id,))
+    assert (new.later, new.others, new.corrects) == (None, (old.id,), "287.50")
+    assert not any(row.contradicts for row in others)
+    assert table.query("select sum(amount_number) from rows where later is null")[1] == [(330.5,)]
+    assert f"row {new.id} further on says otherwise" in table.to_markdown()
+    assert any("1 a row further on says otherwise" in note for note in table.list_notes())
+
+
+def test_a_correction_of_what_is_in_no_row_is_counted(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    table.rows = table.rows[1:]
+    mark_disagreeing(table.rows, table.columns, [])
+    assert not any(row.contradicts for row in table.rows)
+    assert any("1 rows put right what stands in no other row" in note for note in table.list_notes())
+
+
+@pytest.mark.parametrize(
+    ("corrects", "cells", "expected"),
+    [
+        ("46", ("item 4", None, "64"), 0),  # named by the value that it had
+        ("as printed", ("item 4", "homes", "64"), 0),
+        ("120 guests", ("tent of item 8", None, "150"), 1),
+        ("something", ("item 9", "homes", "64"), None),  # the same of another thing
+        ("46", ("item 4", "homes", "46"), None),  # nothing differs
+        ("", ("item 4", None, "64"), None),  # it does not say that it puts anything right
+    ],
+)
+def test_a_correction_finds_the_row_that_it_is_most_like(corrects: str, cells, expected: int | None) -> None:
+    columns = TableRequest.parse("every item: name, what, number").columns
+    earlier = [("item 4", "homes", "46"), ("tent of item 8", "guests", "120"), ("item 5", "homes", "64")]
+    rows = [
+        TableRow(id=str(at), cells=one, places=[Place(quote="", start=0, end=0, step=at)], is_proven=True)
+        for at, one in enumerate([*earlier, cells])
+    ]
+    rows[-1].corrects = corrects
+    mark_disagreeing(rows, columns, [])
+    assert [at for at, row in enumerate(rows) if row.is_corrected] == ([] if expected is None else [expected])
+
+
+def test_what_a_row_puts_right_is_kept_with_it_unless_a_column_is_called_so() -> None:
+    columns = TableRequest.parse("every item: name, number").columns
+    reply = '{"rows": [{"name": "a", "number": "5", "quote": "a 5", "corrects": "4"}], "memory": ""}'
+    said = SectionRows.from_json(reply, columns)
+    assert said.rows[0].corrects == "4"
+    assert SectionRows.from_json(said.to_json(columns), columns) == said
+    columns = TableRequest.parse("every item: name, corrects").columns
+    assert (
+        SectionRows.from_json(reply, columns).rows[0]
+        == SectionRows.from_json(
+            '{"rows": [{"name": "a", "corrects": "4", "quote": "a 5"}], "memory": ""}', columns
+        ).rows[0]
+    )
+
+
+def test_a_fact_that_is_put_right_holds_no_longer(tmp_path: Path) -> None:
+    sentence = "every fact: subject, relation, object, since, until"
+
+    def tell(messages) -> str:
+        section = messages[0].content.partition("<section>")[2]
+        found = re.search(r"The mill has (\d+) homes( after all)?", section)
+        if not found:
+            return '{"rows": [], "memory": ""}'
+        row = {"subject": "The mill", "relation": "has", "object": f"{found[1]} homes", "quote": found[0]}
+        return json.dumps({"rows": [{**row, "corrects": "the homes"} if found[2] else row], "memory": ""})
+
+    text = f"The mill has 46 homes. {FILLER * 30}\nThe mill has 64 homes after all."
+    model = ScriptedModel(tell, plan=PLAN, window=1400)
+    graph = build_graph(collect(TextDocument(text), sentence, model=model, journal=tmp_path / "j.sqlite"))
+    assert [(fact.object, fact.is_superseded) for fact in graph.facts] == [("46 homes", True), ("64 homes", False)]

@@ -9,7 +9,7 @@ from graph_model import make_graph_model, write_facts
 from hypothesis import HealthCheck, Phase, given, settings
 from scanned_page import PICTURE, SHA256, Scan
 
-from bookwheel.models.scripted import keyword_likelihood
+from bookwheel.models.scripted import keyword_judge, keyword_likelihood
 from bookwheel.serve.app import build_openapi
 from bookwheel.serve.engine.settings import ServerSettings
 
@@ -104,7 +104,7 @@ def _errors(jsonschema, schema: dict, value: object) -> list:
 
 @pytest.mark.slow
 def test_every_answer_is_as_the_description_says(serving, gated, runs, words, tmp_path) -> None:
-    (text, question), model = words, gated(likelihood=keyword_likelihood)
+    (text, question), model = words, gated(likelihood=keyword_likelihood, judge=keyword_judge)
     with serving(model, settings=ServerSettings(runs_folder=runs)) as up, up.client() as client:
         ask = Described(client)
         document = ask("POST", "/documents", status=201, content=text.encode()).json()["document"]
@@ -114,11 +114,10 @@ def test_every_answer_is_as_the_description_says(serving, gated, runs, words, tm
         several = {"questions": [question, "Why?"], "document": document}
         for reading in ask("POST", "/readings", status=201, json=several).json()["readings"]:
             up.events(reading["reading"])
-        ask("GET", "/readings/{id}/events", id=id_)
-        ask("GET", "/readings/{id}", id=id_)
-        ask("GET", "/readings")
-        ask("GET", "/readings/{id}/origins", id=id_)
+        for path in ("/readings/{id}/events", "/readings/{id}", "/readings/{id}/origins", "/readings"):
+            ask("GET", path, id=id_)
         ask("POST", "/readings/{id}/worth", id=id_)
+        ask("POST", "/readings/{id}/judge", id=id_)
         _ask_shelf(ask, document)
         ask("GET", "/documents/{sha}", sha=document)
         ask("GET", "/documents/{sha}/find", sha=document, query="?text=pier")

@@ -34,7 +34,7 @@ from bookwheel.flags import Flag
 from bookwheel.models.accompanied import find_gate
 from bookwheel.models.base import Model, ModelWrapper, count_messages, find_wrapper
 from bookwheel.models.patience import Patience, PatientModel, Retry, persist
-from bookwheel.plan import Plan, VerdictMode
+from bookwheel.plan import Budget, Plan, VerdictMode
 from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.guards import is_empty
@@ -180,28 +180,45 @@ async def run_reading(
     return await run.conclude(document, patience or Patience())
 
 
+def can_judge(question: str, model: Model) -> bool:
+    """Return whether a model judges answers that are there; one that only quotes does not."""
+    return choose_judge(question, model, _plan_judging(model.plan, model)) is not None
+
+
+def _plan_judging(plan: Plan, model: Model) -> Plan:
+    # In the words that the judge is asked in, whoever read.
+    return replace(plan, verdict=VerdictMode.MODEL, prompts=model.plan.prompts)
+
+
 async def judge_again(
-    reading: Reading, document: Document, model: Model, journal: StepStore, patience: Patience | None = None
+    reading: Reading,
+    document: Document,
+    model: Model,
+    journal: StepStore,
+    patience: Patience | None = None,
+    *,
+    budget: Budget | None = None,
+    counted: Usage | None = None,
 ) -> Reading:
     """Let a model judge the answer of a reading that has ended, keep its verdicts, and return the reading with them.
 
-    The budget counts from zero. Raise InputError where there is nothing that this model can judge, BadReply where it
-    did not judge every sentence, or what failed: then the verdicts stay as they were, and the cost is kept.
+    The budget, the plan's or this one, counts from zero, or from `counted` as in `run_reading`. Raise InputError where
+    there is nothing that this model can judge, BadReply where it did not judge every sentence, or what failed: then the
+    verdicts stay as they were, and the cost is kept.
     """
     if reading.status is not Status.ANSWERED or not find_spec(reading.way).is_general:
         raise InputError(f"reading {reading.id[:8]} has no answer to judge: it is {reading.status}, by {reading.way}")
     if any(claim.verdict is Verdict.SEEN for claim in reading.claims):
         raise InputError(f"the answer of reading {reading.id[:8]} rests on pictures, which no judge of words is shown")
-    # In the words that the judge is asked in, whoever read.
-    asked = replace(reading, plan=replace(reading.plan, verdict=VerdictMode.MODEL, prompts=model.plan.prompts))
-    if choose_judge(asked.question, model, asked.plan) is None:
+    if not can_judge(reading.question, model):
         raise InputError(f"{model.name} only quotes and cannot judge: name one that writes with --base-url and --model")
-    run = _Run(asked, BudgetedModel(model, asked.plan.budget), journal, ignore_event)
+    asked = replace(reading, plan=_plan_judging(reading.plan, model))
+    run = _Run(asked, BudgetedModel(model, budget or reading.plan.budget, counted), journal, ignore_event)
     try:
         await run.judge(document, patience or Patience(), is_strict=True)
         if any(claim.verdict is Verdict.UNCHECKED for claim in run.claims):
             raise BadReply(f"{model.name} did not judge every sentence, so the verdicts stay as they were: try again")
-    except (ModelError, BudgetReached):
+    except (ModelError, BudgetReached, asyncio.CancelledError):
         await journal.end(replace(reading, usage=reading.usage + run.model.spent))
         raise
     ended, plan = await run.end(Status.ANSWERED), replace(reading.plan, verdict=VerdictMode.MODEL)

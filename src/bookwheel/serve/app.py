@@ -32,6 +32,7 @@ from bookwheel.models.embeddings import check_embeddings
 from bookwheel.packaged import PACKAGE
 from bookwheel.plan import Plan
 from bookwheel.plugins import list_plugins, load_plugin
+from bookwheel.reading.runner import can_judge
 from bookwheel.reading.ways.auto import find_default_way
 from bookwheel.reading.ways.registry import sort_ways
 from bookwheel.record import PlanJson
@@ -247,6 +248,8 @@ class ModelJson(TypedDict):
     """The ways of reading that it can read by as it is."""
     way: str
     """The one that is taken where a request names none."""
+    judges: bool
+    """It can judge an answer that is there."""
 
 
 class HealthJson(TypedDict):
@@ -292,6 +295,7 @@ class ServerRoutes:
             "abilities": None if abilities is None else sorted(abilities),
             "ways": list(ways.open),
             "way": find_default_way(model),
+            "judges": can_judge("", model),
         }
 
     @operation("POST", "/session", "Sign a browser in", status=204, body=SessionShape)

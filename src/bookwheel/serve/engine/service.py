@@ -3,23 +3,25 @@
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from bookwheel.configuration import names_chunks
-from bookwheel.errors import BookwheelError, JournalError, PlanError
+from bookwheel.errors import BookwheelError, InputError, JournalError, PlanError
 from bookwheel.journal import Journal, StoredDocument
 from bookwheel.models.base import Model
 from bookwheel.models.patience import Patience
 from bookwheel.plan import Budget, Plan
 from bookwheel.preset import load_preset_plan
 from bookwheel.reading.prompts import shipped_prompt_sets
+from bookwheel.reading.runner import can_judge, judge_again
 from bookwheel.reading.ways.registry import is_known
 from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing, SourceRequest, TokenQuota
 from bookwheel.serve.engine.documents import DocumentStore
-from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.errors import ApiError, hide_place
 from bookwheel.serve.engine.kept_responses import KeptResponses
 from bookwheel.serve.engine.library import Library
 from bookwheel.serve.engine.memories import ServedMemories
@@ -250,8 +252,42 @@ class Service(Library):
         """
         if reading.status is Status.ANSWERED or self.readings.get_running(reading.id):
             return reading
-        limits, counted = self.make_plan(reading.model, {"budget": budget}).budget, Usage()
-        if self.plans[reading.model].budget.has_limits:
+        limits, counted = self._renew_budget(reading, reading.model, budget)
+        reading = replace(reading, plan=replace(reading.plan, budget=limits))
+        return await self.continue_reading(reading, caller, counted)
+
+    async def judge(self, id_: str, name: str | None, budget: Mapping[str, Any], key: Key | None) -> Reading:
+        """Let a model judge the answer of a reading that has ended: the one of this name, or the first that can.
+
+        A model that read goes first. The limits are those of a reading that is continued.
+        """
+        self.queue.check_capacity()
+        await self.documents.check_disk()
+        with ExitStack() as held:
+            try:
+                held.enter_context(self.journal.claim(id_))
+            except JournalError as error:
+                raise ApiError(409, str(hide_place(error, self.journal.path)), kind="JournalError") from error
+            reading, document = await asyncio.to_thread(self.journal.reading, id_), await self.stored_opener(id_)()
+            name = self._choose_judge(reading, name)
+            limits, counted = self._renew_budget(reading, name, budget)
+            session = self.make_session(key, name)
+            work = judge_again(
+                reading, document, session.model, self.journal, session.patience, budget=limits, counted=counted
+            )
+            return await self.readings.loop.run(work)
+
+    def _choose_judge(self, reading: Reading, name: str | None) -> str:
+        names = (name,) if name else sorted(self.models, key=lambda one: one != reading.model)
+        judges = [one for one in names if can_judge(reading.question, self.readings.get_model(one))]
+        if not judges:
+            raise InputError(f"{', '.join(names)} only quotes and cannot judge: name a model that writes")
+        return judges[0]
+
+    def _renew_budget(self, reading: Reading, model: str, budget: Mapping[str, Any]) -> tuple[Budget, Usage]:
+        """Return the limits of another run for a reading, and what its runs before count against them."""
+        limits, counted = self.make_plan(model, {"budget": budget}).budget, Usage()
+        if self.plans[model].budget.has_limits:
             counted = reading.usage
             cost = limits.price(counted.prompt_tokens, counted.completion_tokens)
             limits = replace(
@@ -260,8 +296,7 @@ class Service(Library):
                 seconds=None if limits.seconds is None else limits.seconds + counted.seconds,
                 cost=None if limits.cost is None else limits.cost + cost,
             )
-        reading = replace(reading, plan=replace(reading.plan, budget=limits))
-        return await self.continue_reading(reading, caller, counted)
+        return _lower_limits(limits, self.plans[model].budget), counted
 
 
 def _lower_limits(budget: Budget, limits: Budget) -> Budget:

@@ -1,4 +1,4 @@
-"""The routes of readings: started, followed, interrupted, continued, edited, shown and deleted."""
+"""The routes of readings: started, followed, interrupted, continued, judged, edited, shown and deleted."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,6 +25,7 @@ from bookwheel.serve.http.answers import JsonResponse, stream_events
 from bookwheel.serve.http.operations import IDEMPOTENCY, Routes, operation
 from bookwheel.serve.http.requests import (
     ForkShape,
+    JudgeShape,
     LabelShape,
     ReadingShape,
     ResumeShape,
@@ -36,7 +37,7 @@ from bookwheel.serve.http.requests import (
     read_digits,
 )
 from bookwheel.session import can_answer
-from bookwheel.types import Memory, Reading
+from bookwheel.types import Memory, Reading, Status
 from bookwheel.verdict.provenance import LineOrigin, find_origins
 
 _MOST_READINGS: Final = 1000
@@ -149,6 +150,23 @@ class ReadingRoutes(Routes):
         document = await self._service.stored_opener(reading.id)()
         session = self._service.make_session(request.state.key, reading.model)
         return JsonResponse(to_plain(await measure_reading(reading, document, session.model)))
+
+    @operation(
+        "POST",
+        "/readings/{id}/judge",
+        "Let a model judge its answer",
+        ReadingJson,
+        body=JudgeShape,
+        needs_body=False,
+        query=_CHANGES,
+    )
+    async def judge_reading(self, request: Request) -> Response:
+        reading = await self._find_reading(request)
+        body = await parse_body(JudgeShape, request)
+        if reading.status is Status.READING:
+            raise ApiError(409, "the reading is under way: its answer can be judged when it is there", kind="under_way")
+        judged = await self._service.judge(reading.id, body.model, body.plan.budget, request.state.key)
+        return JsonResponse(await _to_json(request, judged))
 
     @operation(
         "GET",

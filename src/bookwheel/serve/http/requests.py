@@ -110,7 +110,7 @@ class ReadingShape(SourceShape):
 
 
 class BudgetOnly(Body):
-    """The only part of a plan that may change when a reading continues."""
+    """The only part of a plan that may change when a reading continues, or is judged."""
 
     budget: BudgetValues = {}
 
@@ -118,6 +118,14 @@ class BudgetOnly(Body):
 class ResumeShape(Body):
     """The new budget of a reading that continues."""
 
+    plan: BudgetOnly = BudgetOnly()
+
+
+class JudgeShape(Body):
+    """Who judges an answer, and the budget of that."""
+
+    model: str | None = None
+    """By default the one that read, if it can judge; else the first one that can."""
     plan: BudgetOnly = BudgetOnly()
 
 

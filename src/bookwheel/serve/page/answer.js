@@ -43,6 +43,12 @@ export class Answer {
     refill(this.claims, claims.map((claim) => this.#claim(claim, claims.length > 1, evidence)));
   }
 
+  // Open what is said of each sentence, and go there.
+  explain() {
+    this.why.open = true;
+    this.why.firstElementChild.focus();
+  }
+
   // The answer sentence by sentence; a reading from before verdicts has its passages at the end.
   #marked({ answer, claims = [], evidence = [] }) {
     let at = 0;
@@ -78,7 +84,7 @@ export class Answer {
       "li",
       { dir: "auto" },
       named && h("p", { class: "sentence" }, readable(claim.text)),
-      h("p", { class: "small" }, claimChip(claim, signOf(claim), text), unsaid && ` ${unsaid}`, missing && ` ${missing}`, claim.judge && ` ${judgeOf(claim)}`),
+      h("p", { class: "small" }, claimChip(claim, signOf(claim), text), unsaid && ` ${unsaid}`, missing && ` ${missing}`, claim.judge && ` · ${judgeOf(claim)}`),
       quotes(claim).map((at) => h("button", { class: "proof", type: "button", dir: "auto", onclick: () => this.proof(evidence[at]) }, readable(evidence[at].quote))),
     );
   }

@@ -11,6 +11,7 @@ import { copy, eachFrame, h, later, refill } from "./dom.js";
 import { MemoryEditor } from "./editor.js";
 import { Facts, lengthOf } from "./facts.js";
 import { FindBar } from "./find.js";
+import { Judging } from "./judging.js";
 import { pressKey } from "./keys.js";
 import { explain } from "./refusals.js";
 import { advantageMark } from "./marks.js";
@@ -37,6 +38,7 @@ export class ReadingView {
     this.opened = performance.now();
     this.spent = reading.usage.seconds;
     this.answer = new Answer((found) => this.#hold(found, t("source.proof")));
+    this.judging = shelf === service.own ? new Judging((told) => void (this.#apply(told), this.answer.explain())) : null;
     this.cards = new Cards((found) => this.#hold(found, t("source.proof")));
     this.facts = new Facts(shelf === service.own ? () => this.#collect() : null);
     this.ribbon = new Ribbon({ trace: this.trace, length: reading.document.length, proofs: () => this.reading.evidence ?? [], move: (at) => this.go(at) });
@@ -75,7 +77,7 @@ export class ReadingView {
     this.timeline = h("section", { class: "timeline", "aria-label": t("timeline") }, h("div", {}, this.ribbon.node, this.axis.node), this.transport.node);
     this.columns = h("div", { class: this.table ? "columns with-table" : "columns" }, this.table?.node ?? this.memory.node, this.source.node);
     const top = h("div", { class: "eyebrow" }, this.answer.chips, this.facts.line, this.modes.node, this.acts, this.facts.node);
-    this.headline = h("div", { class: "headline" }, top, this.facts.bar, this.line, h("div", { class: "said-so" }, this.answer.node, this.facts.missed, this.cards.node, this.modes.found));
+    this.headline = h("div", { class: "headline" }, top, this.facts.bar, this.line, h("div", { class: "said-so" }, this.answer.node, this.judging?.node, this.facts.missed, this.cards.node, this.modes.found));
     return h("article", { class: "sheet" }, this.headline, this.timeline, this.columns, this.calls.node);
   }
 
@@ -264,6 +266,7 @@ export class ReadingView {
     const step = this.trace.steps[at];
     const reads = this.reading.status === "reading";
     this.answer.draw(this.reading, this.reading.error && explain(this.reading.error));
+    this.judging?.draw(this.reading);
     this.cards.draw(this.reading, this.source);
     this.modes.draw(reads, this.trace, this.reading.document.length);
     this.table?.draw(this.trace.length, this.reading.status);

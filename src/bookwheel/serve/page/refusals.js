@@ -13,6 +13,7 @@ const SENTENCES = [
   [/no (?:document|reading) of that name/, "refused.gone"],
   [/^(\S+) is at .*not a public address/, "refused.private"],
   [/readings are under way/, "refused.busy"],
+  [/is being read by another process/, "refused.held"],
   [/no model '?(\S+?)'? here/, "refused.model"],
   [/new memory has (\d+) tokens and the plan gives it (\d+)/, "refused.memory"],
   [/window .*(?:too few|does not fit|too small)|too large for its window/i, "refused.window"],

@@ -50,6 +50,7 @@ export const reading = (id) => ask(`${at(id)}${CHANGES}`);
 export const origins = (id) => ask(`${at(id)}/origins`);
 export const worth = (id) => post(`${at(id)}/worth`);
 export const text = (document, start, end) => span(document, start, end);
+export const judge = (id, model) => post(`${at(id)}/judge${CHANGES}`, { model });
 export const cancel = (id) => post(`${at(id)}/cancel${CHANGES}`);
 export const resume = (id, budget) => post(`${at(id)}/resume${CHANGES}`, budget ? { plan: { budget } } : {});
 export const fork = (id, step, memory) => post(`${at(id)}/fork`, { step, memory });

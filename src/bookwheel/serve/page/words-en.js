@@ -336,6 +336,7 @@ export default {
   "refused.gone": "There is no such document or reading here.",
   "refused.private": "{one} is not a public address, and only those are fetched.",
   "refused.busy": "Too many readings are under way; try again in a moment.",
+  "refused.held": "It is being read or judged at the moment; try again when that is done.",
   "refused.model": "The model {one} does not read here any more.",
   "refused.memory": "The new memory has {one} tokens; it may have {two}.",
   "refused.window": "That does not fit the model's window: choose smaller sections or a smaller memory.",

@@ -336,6 +336,7 @@ export default {
   "refused.gone": "这里没有这份文档或这次阅读。",
   "refused.private": "{one} 不是公网地址；只取公网上的文档。",
   "refused.busy": "正在进行的阅读太多，请稍后再试。",
+  "refused.held": "正在阅读或判定中，完成后再试。",
   "refused.model": "模型 {one} 已不在这里。",
   "refused.memory": "新的记忆有 {one} 词元，最多 {two}。",
   "refused.window": "放不进模型的窗口：请把段落或记忆调小。",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 
 import pytest
@@ -168,6 +169,7 @@ def test_a_judging_model_decides_on_what_is_said_in_other_words(said: str | Exce
         "Both Ada Quill and Odo Farr owe money in that summer [1][2]. It snowed."
     )
     found, asked = write(text, said)
+    found = tuple(one for one in found if one.text != OTHER.quote)
     # Words of a row need no judge, and what names no row is left out whatever one says.
     assert (len(found), len(asked)) == (4, 2)
     assert all(PAYMENT.quote in one for one in asked)
@@ -184,5 +186,92 @@ def test_a_judging_model_decides_on_what_is_said_in_other_words(said: str | Exce
     ],
 )
 def test_no_judge_is_asked_about_a_row_a_figure_or_a_name_that_is_not_there(text: str) -> None:
-    (one,), asked = write(text, "Yes")
+    (one, *told), asked = write(text, "Yes")
     assert (one.is_kept, asked) == (False, [])
+    assert [row.text for row in told] == [PAYMENT.quote] * bool(one.numbers)
+
+
+def test_a_row_of_a_sentence_that_is_left_out_stands_in_its_own_words_unless_another_names_it() -> None:
+    lost = "Ada Quill never pays 12 crowns [1]. Odo Farr owes 99 crowns [2]."
+    found, _ = write(f"{lost} Ada Quill pays 12 crowns by 3 June 2027 [1].", "No")
+    assert [(one.text, one.numbers) for one in found if one.is_kept] == [
+        (OTHER.quote, (2,)),
+        ("Ada Quill pays 12 crowns by 3 June 2027.", (1,)),
+    ]
+    nameless = SourceLine(number=1, said="study: Harlow 2023; calls: none", quote="No calls were played", document="d")
+    assert nameless.tell().text == "Harlow 2023: “No calls were played”"
+
+
+def test_a_row_that_another_puts_right_is_not_told_alone_without_a_mark() -> None:
+    fee = SourceLine(number=1, said="fee: lot; amount: 180 crowns", quote="180 crowns for a lot", document="d")
+    now = SourceLine(
+        number=2, said="fee: lot; amount: 150 crowns", quote="the fee for a lot is 150 crowns", document="d"
+    )
+    known = {1: replace(fee, others=(2,)), 2: replace(now, others=(1,), corrects="180 crowns")}
+    alone, later, both = check_sentences(
+        "180 crowns for a lot [1]. The fee for a lot is 150 crowns [2]. "
+        "For a lot the fee is given first as 180 crowns and further on, by a correction, as 150 crowns [1][2].",
+        known,
+    )
+    assert (alone.is_marked, later.is_marked, both.is_marked) == (True, False, True)
+    assert "150 crowns" in alone.passage
+    assert not next(check_sentences("For a lot the fee is 180 crowns and not 160 crowns [1][2].", known)).is_kept
+    shown = "\n".join(one.format() for one in known.values())
+    assert "([2] says otherwise further on)" in shown
+    assert "(says otherwise than [1], which stands before it; puts right: 180 crowns)" in shown
+
+
+def test_what_a_document_cites_is_no_row_and_no_word_of_it() -> None:
+    cited = replace(PAYMENT, quote="Ada Quill pays [7] 12 crowns by 3 June 2027 [7, 8]")
+    assert re.findall(r"\[\d+\]", cited.format()) == ["[1]"]
+    assert check("Ada Quill pays 12 crowns by 3 June 2027 [1].", cited).verdict is Verdict.SUPPORTED
+
+
+def test_whom_a_row_is_about_may_be_named_before_its_words() -> None:
+    source = SourceLine(number=1, said="study: Harlow 2023", quote="boxes facing north were taken", document="d")
+    assert check("At Harlow, boxes facing north were taken [1].", source).verdict is Verdict.SUPPORTED
+    assert check("At Harlow, no boxes facing north were taken [1].", source).verdict is not Verdict.SUPPORTED
+
+
+def write_parts(rows: int, *, answer_tokens: int) -> tuple[tuple[WrittenSentence, ...], list[str]]:
+    """Return what is written of many rows by a model that says each of those that it is shown, and what it was asked."""
+    plan = Plan(chunk_tokens=120, memory_tokens=60, answer_tokens=answer_tokens, question_tokens=60)
+    sources = [
+        SourceLine(
+            number=n,
+            said=f"who: T{n}; amount: {n} crowns",
+            quote=f"T{n} pays {n} crowns",
+            document="d",
+            source=f"{n % 2}",
+        )
+        for n in range(1, rows + 1)
+    ]
+    asked: list[str] = []
+
+    def reply(messages) -> str:
+        asked.append(messages[-1].content)
+        shown = asked[-1].partition("<section>")[2].partition("</section>")[0]
+        return " ".join(f"T{n} pays {n} crowns [{n}]." for n in re.findall(r"^\[(\d+)\]", shown, re.MULTILINE))
+
+    model = ScriptedModel(reply, plan=plan, window=2048)
+    return asyncio.run(write_sentences("Dues", "What is due", sources, model, plan)), asked
+
+
+def test_a_section_of_many_rows_is_written_part_by_part_from_where_it_ends_so_far() -> None:
+    found, asked = write_parts(12, answer_tokens=300)
+    assert [one.numbers for one in found] == [(n,) for n in range(1, 13)]
+    assert len(asked) > 1
+    assert all("Write a part of one section" in one for one in asked)
+    ends = [one.partition("<memory>\n")[2].partition("\n</memory>")[0] for one in asked]
+    first = [re.findall(r"^\[(\d+)\]", one, re.MULTILINE)[0] for one in asked]
+    assert all(end.endswith(f"[{int(n) - 1}]") for end, n in zip(ends[1:], first[1:], strict=True))
+    assert "0:\n[2]" in asked[0]  # the name of its document
+    one, asked = write_parts(1, answer_tokens=300)
+    assert (len(one), "<memory>" in asked[0], "1:" in asked[0]) == (1, False, False)
+
+
+def test_a_reply_that_is_cut_off_is_asked_for_again_in_two_halves() -> None:
+    found, asked = write_parts(5, answer_tokens=25)
+    assert [one.numbers for one in found] == [(n,) for n in range(1, 6)]
+    assert all(one.is_kept for one in found)
+    assert len(asked) > 1

@@ -46,7 +46,7 @@ def make_report_model(*, invents: int = 0, outline: object = None, sql: str = ""
 
     def reply(messages) -> str:
         text = messages[0].content
-        if "Write one section of a report" in text:
+        if "section of a report. The brief" in text:
             return write(messages, invents=invents, numbers=numbers)
         if "A report will be written" in text:
             return json.dumps(

@@ -1,8 +1,12 @@
 """Check the sentences of a report against the rows that they name.
 
 A sentence stands in the report where it names a row and the row's own words bear it out (`verdict/statements.py`);
-other words than the row's are kept with a mark and the passage to compare, and all else is left out. With `--verdict
-model` the model judges what no row says in so many words: its yes keeps a sentence with a mark, its no leaves it out.
+other words than the row's are kept with a mark and the passage to compare, and all else is left out: of a row that no
+other sentence names, its own words then stand there. With `--verdict model` the model judges what no row says in so
+many words: its yes keeps a sentence with a mark, its no leaves it out.
+
+A section whose rows are too many for one request is written part by part, each from the rows that come next and the
+last sentences before it. A reply that was cut off is not used: its rows are written of in two halves.
 """
 
 from __future__ import annotations
@@ -20,8 +24,10 @@ from bookwheel.plan import Plan
 from bookwheel.reading.loop import converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.verdicts import ModelJudge, choose_judge
+from bookwheel.text.matching import Passage, find_missing_words, parse_words
 from bookwheel.text.sentences import list_sentences
-from bookwheel.verdict.statements import find_nearest, has_exact_words, judge_statement
+from bookwheel.types import Finish
+from bookwheel.verdict.statements import has_exact_words, judge_statement
 from bookwheel.views.verdicts import describe_pages
 
 _CITED: Final = re.compile(r"\s*[\[【]\s*(\d+(?:\s*[,，;、]\s*\d+)*)\s*[\]】]")
@@ -48,6 +54,16 @@ class SourceLine:
     """A person has changed the row: its values count, and no longer the words that it was found in."""
     is_seen: bool = False
     """The model saw it in a picture: its values count, and no words bear it out."""
+    others: tuple[int, ...] = ()
+    """The numbers of rows that say otherwise of the same; larger ones stand further on in the document."""
+    corrects: str = ""
+    """What was said before and is put right here."""
+
+    @property
+    def later(self) -> int | None:
+        """The last row that says otherwise, where it stands further on."""
+        last = max(self.others, default=0)
+        return last if last > self.number else None
 
     @property
     def words(self) -> str:
@@ -55,8 +71,26 @@ class SourceLine:
         return self.said if self.is_by_hand or self.is_seen else self.quote
 
     def format(self) -> str:
+        """Return the row as its writer is shown it. Numbers in brackets that its words have are none of rows."""
         quoted = "" if self.words is self.said else f': "{self.quote}"'
-        return f"[{self.number}] {self.said}{quoted}"
+        shown = _CITED.sub(r" (\1)", f"{self.said}{quoted}")
+        before = ", ".join(f"[{one}]" for one in self.others if one < self.number)
+        marks = [
+            f"says otherwise than {before}, which stands before it" if before else "",
+            f"puts right: {self.corrects}" if self.corrects else "",
+            f"[{self.later}] says otherwise further on" if self.later else "",
+        ]
+        marked = f" ({'; '.join(filter(None, marks))})" if any(marks) else ""
+        return f"[{self.number}] {shown}{marked}"
+
+    def tell(self) -> WrittenSentence:
+        """Return the row's own words as a sentence, with whom or what it is about where they do not name it."""
+        known = {*Passage(self.words).index_keys}
+        is_named = self.words is self.said or not find_missing_words(parse_words(self.named), known)
+        text = " ".join(self.words.split())
+        text = text if is_named else f"{self.named}: “{text}”"
+        verdict = Verdict.PARTLY if self.is_seen else Verdict.QUOTED
+        return WrittenSentence(text=text, numbers=(self.number,), verdict=verdict, passage=self.words)
 
     @property
     def named(self) -> str:
@@ -77,7 +111,7 @@ class WrittenSentence:
     verdict: Verdict
     """Partly: it says its sources in other words, or one was seen in a picture alone, and is marked."""
     passage: str = ""
-    """The words of the source that is nearest to it; empty where it names none."""
+    """The words of the sources that it names, and of what says otherwise further on; empty where it names none."""
 
     @property
     def is_kept(self) -> bool:
@@ -112,9 +146,12 @@ def check_sentences(text: str, sources: Mapping[int, SourceLine]) -> Iterator[Wr
         verdict = judge_statement(plain, mine)
         if len(known) < len(set(numbers)):  # It names a row that is not there, so nothing bears it out.
             verdict, known = Verdict.NOT_FOUND, ()
-        elif verdict in BORNE_OUT and any(one.is_seen for one in mine):
+        # What another row says otherwise further on is not told without it.
+        later = [one.later for one in mine if one.later and one.later not in known]
+        if verdict in BORNE_OUT and (later or any(one.is_seen for one in mine)):
             verdict = Verdict.PARTLY
-        yield WrittenSentence(text=plain, numbers=known, verdict=verdict, passage=find_nearest(plain, mine))
+        shown = dict.fromkeys(one.words for one in (*mine, *(sources[one] for one in later if one in sources)))
+        yield WrittenSentence(text=plain, numbers=known, verdict=verdict, passage="” … “".join(shown))
 
 
 def _split(text: str) -> Iterator[str]:
@@ -126,6 +163,8 @@ def _split(text: str) -> Iterator[str]:
 
 
 _TURN: Final = "report"
+_PART: Final = "report_part"
+"""What is asked where a section is written part by part."""
 
 
 async def write_sentences(
@@ -135,12 +174,22 @@ async def write_sentences(
     prompts, known = prompts_for(plan, brief), {one.number: one for one in sources}
     judge = choose_judge(brief, model, plan)
     written: list[WrittenSentence] = []
-    for group in _group(sources, model, plan):
-        lines = "\n".join(one.format() for one in group)
-        messages = prompts.turn(_TURN, question=f"{brief}\n{title}", section=lines)
-        said = await converse(messages, model, plan.answer_tokens, plan.sampling)
+    asked, groups = f"{brief}\n{title}", [*_group(sources, model, plan)]
+    turn = _TURN if len(groups) == 1 else _PART
+    while groups:
+        group = groups.pop(0)
+        said = await converse(
+            prompts.turn(turn, question=asked, memory=_find_end(written, model, plan), section=_format_lines(group)),
+            model,
+            plan.answer_tokens,
+            plan.sampling,
+        )
+        if said.reply.finish is Finish.LENGTH and len(group) > 1:
+            groups[:0], turn = (group[: len(group) // 2], group[len(group) // 2 :]), _PART
+            continue
         checked = check_sentences(said.reply.text, known)
-        written += await asyncio.gather(*(_ask(one, known, judge, f"{brief}\n{title}") for one in checked))
+        written += await asyncio.gather(*(_ask(one, known, judge, asked) for one in checked))
+    written = [*_tell_lost(written, known)]
     # The same sentence twice is one, with the sources of both.
     joined: dict[tuple[str, Verdict], WrittenSentence] = {}
     for one in written:
@@ -168,6 +217,39 @@ async def _ask(
     if said is None:
         return written
     return replace(written, verdict=Verdict.PARTLY if said >= judge.threshold else Verdict.NOT_FOUND)
+
+
+def _tell_lost(written: Sequence[WrittenSentence], sources: Mapping[int, SourceLine]) -> Iterator[WrittenSentence]:
+    """Yield the sentences, and behind one that is left out the words of its rows that no kept one names."""
+    told = {number for one in written if one.is_kept for number in one.numbers}
+    for one in written:
+        yield one
+        for number in one.numbers if not one.is_kept else ():
+            if number not in told:
+                told.add(number)
+                yield sources[number].tell()
+
+
+def _find_end(written: Sequence[WrittenSentence], model: Model, plan: Plan) -> str:
+    """Return the last sentences that are kept, as many as a memory has room for."""
+    end = ""
+    for one in reversed([one for one in written if one.is_kept]):
+        longer = f"{one.format()} {end}".strip()
+        if model.tokenizer.count(longer) > plan.memory_tokens:
+            break
+        end = longer
+    return end
+
+
+def _format_lines(sources: Sequence[SourceLine]) -> str:
+    """Return the rows as their writer is shown them, below the names of their documents where there are several."""
+    lines: list[str] = []
+    names = [one.source for one in sources]
+    for one, before in zip(sources, [None, *names], strict=False):
+        if len({*names}) > 1 and one.source and one.source != before:
+            lines.append(f"{one.source}:")
+        lines.append(one.format())
+    return "\n".join(lines)
 
 
 def _group(sources: Sequence[SourceLine], model: Model, plan: Plan) -> Iterator[list[SourceLine]]:

@@ -250,9 +250,10 @@ def _list_notes(table: Table) -> list[str]:
 def _list_lines(table: Table, first: int) -> list[SourceLine]:
     """Return the rows that the document bears out, or a picture shows, as numbered sources."""
     rows = [row for row in table.rows if row.is_proven or row.is_by_hand or row.is_seen]
+    numbers = {row.id: number for number, row in enumerate(rows, start=first)}
     return [
         SourceLine(
-            number=number,
+            number=numbers[row.id],
             said="; ".join(
                 f"{column.name}: {cell}" for column, cell in zip(table.columns, row.cells, strict=True) if cell
             ),
@@ -266,8 +267,10 @@ def _list_lines(table: Table, first: int) -> list[SourceLine]:
             reading=table.reading.id,
             is_by_hand=row.is_by_hand,
             is_seen=row.is_seen and not row.is_by_hand,
+            others=tuple(numbers[one] for one in row.others if one in numbers),
+            corrects=row.corrects,
         )
-        for number, row in enumerate(rows, start=first)
+        for row in rows
     ]
 
 
@@ -289,4 +292,9 @@ def _renumber(
         )
         for section in sections
     ]
-    return renumbered, [replace(lines[number - 1], number=new) for number, new in order.items()]
+    used = [
+        replace(one, number=new, others=tuple(order[other] for other in one.others if other in order))
+        for number, new in order.items()
+        for one in [lines[number - 1]]
+    ]
+    return renumbered, used

@@ -38,6 +38,8 @@ _LEAST_WORDS: Final = 4
 # Of its terms, the share that the row has of a sentence that is marked.
 _LEAST_SHARED: Final = 0.4
 _DEGREES: Final = (Verdict.QUOTED, Verdict.SUPPORTED, Verdict.PARTLY, Verdict.NOT_FOUND)
+# What a document cites is no word of it.
+_REFERENCE: Final = re.compile(r"\s*\[\d+(?:\s*[,–-]\s*\d+)*\]")
 _DUTY: Final = frozenset({"must", "shall"})
 _GLUE: Final = frozenset({"by", "on", "until", "in", "at", "for", "of", "due"})
 # What a source says under one of these is not said of itself.
@@ -59,10 +61,31 @@ class Source(Protocol):
     def named(self) -> str:
         """The first value of the row: whom or what it is about, where its words have another name."""
 
+    @property
+    def others(self) -> tuple[int, ...]:
+        """The rows that say otherwise of the same."""
+
+
+class _Joined:
+    """Rows that say otherwise of the same, as one."""
+
+    others = ()
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.said = "; ".join(one.said for one in sources)
+        self.words = " ".join(one.words for one in sources)
+        self.named = sources[0].named
+
 
 def judge_statement(sentence: str, sources: Sequence[Source]) -> Verdict:
-    """Return what the sources say to a sentence: to the whole, or to each of the statements that it joins."""
+    """Return what the sources say to a sentence: to the whole, or to each of the statements that it joins.
+
+    What it says of rows that say otherwise of the same, it may say of all of them; it is then marked.
+    """
     verdict = _judge_whole(sentence, sources)
+    pairs = [one for one in sources if one.others]
+    if verdict is Verdict.NOT_FOUND and len(pairs) > 1:
+        verdict = max(_judge_whole(sentence, [_Joined(pairs)]), Verdict.PARTLY, key=_DEGREES.index)
     for joint in (_AND, _LIST) if len(sources) > 1 else (_AND,):
         parts = joint.split(sentence)
         if len(parts) > 1 and all(len(parse_words(part)) >= _LEAST_WORDS for part in parts):
@@ -138,18 +161,24 @@ def _adds_clause(finding: Finding, source: Source) -> bool:
 
 
 def _has_own_words(sentence: str, source: Source) -> bool:
-    """Tell if a sentence has the words of a quote side by side, or all of them with their end first."""
-    mine = _list_stems(sentence)
+    """Tell if a sentence has the words of a quote side by side, or all of them with their end first.
+
+    Whom or what the row is about may be named around all of them: "At Harlow, boxes were taken."
+    """
+    mine, named = _list_stems(sentence), {*_list_stems(source.named), *_GLUE}
     for quote in (source.words, f"{source.named}: {source.words}"):
         theirs = _list_stems(quote)
         if _adds_duty(sentence, quote):
             return False
         if _is_run(mine, theirs) or (len(mine) == len(theirs) and _is_run(mine, [*theirs, *theirs])):
             return True
+        if theirs and _is_run(theirs, mine) and {*mine} - {*theirs} <= named:
+            return True
     return False
 
 
 def _list_stems(text: str) -> list[str]:
+    text = _REFERENCE.sub("", text)
     return [stem(token) for token in parse(spell_bounds(text)).tokens if token not in ARTICLES | _DUTY]
 
 
@@ -178,9 +207,3 @@ def _has_own_cells(mine: Sentence, source: Source) -> bool:
     ends = {sum(map(len, spelled[:count])) for count in range(1, len(spelled) + 1)}
     joined = [key for cell in spelled for key in cell]
     return len(wanted) in ends and joined[: len(wanted)] == wanted
-
-
-def find_nearest(sentence: str, sources: Sequence[Source]) -> str:
-    """Return the words of the source that has most of a statement's; empty where there is none."""
-    keys = parse(sentence).keys
-    return max((one.words for one in sources), key=lambda words: len(keys & parse(words).keys), default="")

@@ -52,6 +52,8 @@ def test_only_what_changed_is_read_for_a_question(run):
     assert reading["document"]["name"] == "old.md → new.md"
     assert reading["document"]["length"] < len(OLD) / 3
     assert "green" in reading["answer"]
+    assert {one["source"] for one in reading["evidence"]} <= {"old.md#line-47", "new.md#line-49"}
+    assert reading["plan"]["verdict"] == "model"  # by words, what was before says otherwise
 
 
 def test_the_same_words_twice(run):

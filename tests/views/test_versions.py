@@ -1,14 +1,17 @@
 """What changed between two versions of a document."""
 
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bookwheel.documents.opening import SourceDocument, open_document
 from bookwheel.errors import InputError
 from bookwheel.views import versions
-from bookwheel.views.versions import TextChangeKind, compare_texts, render_changes
+from bookwheel.views.changes import ChangesDocument
+from bookwheel.views.versions import TextChangeKind, compare_texts
 
 OLD = """# Lease
 
@@ -119,11 +122,94 @@ def test_a_change_in_a_long_document_is_found_and_too_many_changes_are_declined(
         compare_texts(old, "\n\n".join(reversed(lines)))
 
 
-def test_changes_become_a_text_that_can_be_asked():
-    text = render_changes(compare_texts(OLD, NEW), ("Before", "Now", "Added", "Removed", "Moved"))
-    assert text.startswith("## Lease › 1. Rent\n\nNow: The tenant pays 45 crowns")
-    assert "Before: The tenant pays 40 crowns" in text
+def open_versions(folder: Path, old: str, new: str) -> tuple[SourceDocument, SourceDocument]:
+    for name, text in (("old.md", old), ("new.md", new)):
+        (folder / name).write_text(text)
+    return open_document([folder / "old.md"]), open_document([folder / "new.md"])
+
+
+def test_changes_become_a_document_that_can_be_asked_and_names_the_lines_that_they_are_from(tmp_path):
+    document = ChangesDocument(compare_texts(OLD, NEW), *open_versions(tmp_path, OLD, NEW), "What changed?")
+    text = document.text
+    assert text.startswith(
+        "These are all changes from old.md to new.md. What is not among them stands in both alike.\n"
+    )
+    assert "\n## Lease › 1. Rent\n\nNow: The tenant pays 45 crowns" in text
     assert "Added: A late payment costs two crowns." in text
+    assert "".join(part.text for part in document.parts(9)) == text[9:]
+    for words, source in (("Before: The tenant pays 40", "old.md#line-5"), ("Added: A late", "new.md#line-10")):
+        start = text.index(words)
+        assert document.sources(start, start + 5) == (source,)
+    assert ChangesDocument([], *open_versions(tmp_path, OLD, NEW), "有什么变化？").text.startswith("以下是从")
+
+
+CLAUSES = """## 3. Shelves
+
+1.5 tonnes stand on the upper one.
+
+## 4. Charges
+
+4.1 The Customer pays 40 crowns a year.
+
+4.2 Parts are charged at cost.
+
+4.3 The rise is no more than the index.
+
+## 5. Insurance
+
+5.1 The Contractor holds insurance of two millions.
+
+## 6. End
+
+6.1 It ends in May, by notice or without.
+
+6.2 The courts of Este decide.
+"""
+LATER = """## 3. Shelves
+
+1.6 tonnes stand on the upper one.
+
+## 4. Data
+
+4.1 Data are kept secret.
+
+## 5. Charges
+
+5.1 The Customer pays 50 crowns a year.
+
+5.2 Parts are charged at cost.
+
+## 6. End
+
+6.1 It ends in May, by notice or without.
+
+6.2 The courts of Este decide.
+
+## 7. Insurance
+
+7.1 The Contractor holds insurance of two millions.
+"""
+
+
+def test_clauses_that_are_only_numbered_anew_are_no_changes_and_may_have_moved():
+    assert told(CLAUSES, LATER) == [
+        ("reworded", "3. Shelves", "[-1.5-]{+1.6+} tonnes stand on the upper one."),
+        ("added", "4. Data", "4.1 Data are kept secret."),
+        ("reworded", "5. Charges", "[-4.1-]{+5.1+} The Customer pays [-40-]{+50+} crowns a year."),
+        ("removed", "5. Charges", "4.3 The rise is no more than the index."),
+        ("moved", "7. Insurance", "[-5.1-]{+7.1+} The Contractor holds insurance of two millions."),
+    ]
+
+
+def test_a_compound_and_an_address_are_one_word():
+    old = "It runs for twenty-four months, by hand, at -18 degrees."
+    assert told(old, "It runs for thirty-six months, by hand or by a@b.example, at -21 degrees.") == [
+        (
+            "reworded",
+            "",
+            "It runs for [-twenty-four-]{+thirty-six+} months, by hand{+ or by a@b.example+}, at [--18-]{+-21+} degrees.",
+        )
+    ]
 
 
 def test_a_section_that_came_or_went_is_one_change():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.cli.ask import begin_readings, open_sources
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
     from bookwheel.documents.opening import SourceDocument
     from bookwheel.views.versions import TextChange, VersionPart
 
-_WORDS: Final = {
-    "en": ("Before", "Now", "Added", "Removed", "Moved"),
-    "zh": ("原为", "现为", "新增", "删除", "移动"),
-}
 _STYLES: Final = {"added": "green", "removed": "red", "reworded": "yellow", "moved": "cyan"}
 _MARKS: Final = {"added": "+", "removed": "-", "reworded": "~", "moved": ">"}
 _VERSIONS: Final = 2
@@ -53,24 +50,29 @@ async def compare(*words: str, options: ReadingOptions = ReadingOptions()) -> in
         return 0
     if not changes:
         raise InputError(f"{old.name} and {new.name} have the same words: nothing changed that could be asked about")
-    return await _ask(question, changes, f"{old.name} → {new.name}", options)
+    return await _ask(question, changes, old, new, options)
 
 
-async def _ask(question: str, changes: Sequence[TextChange], name: str, options: ReadingOptions) -> int:
+async def _ask(
+    question: str, changes: Sequence[TextChange], old: SourceDocument, new: SourceDocument, options: ReadingOptions
+) -> int:
     from bookwheel.cli.runner import read_to_end
-    from bookwheel.documents.opening import TextDocument
-    from bookwheel.reading.prompts import language_of
+    from bookwheel.plan import VerdictMode
+    from bookwheel.reading.prompts import prompts_for
     from bookwheel.session import WayRequest
-    from bookwheel.views.versions import render_changes
+    from bookwheel.views.changes import ChangesDocument
 
     settings, output = load_configuration(), options.output
     request = WayRequest.from_settings(options.way, options.given, settings)
-    words = _WORDS[language_of(question)]
-    document = TextDocument(render_changes(changes, words), name=name)
+    document = ChangesDocument(changes, old, new, question)
     with output.open_journal() as journal:
         async with options.models.open_session(journal) as session:
             stored = await session.keep(document)
-            prepared = await session.prepare(stored, [question], session.build_plan(options.given), request)
+            plan = session.build_plan(options.given)
+            # What was before says otherwise than what is now, and a measure by words cannot tell which is asked about.
+            if plan.verdict is VerdictMode.AUTO and not prompts_for(plan, question).quotes:
+                plan = replace(plan, verdict=VerdictMode.MODEL)
+            prepared = await session.prepare(stored, [question], plan, request)
             await begin_readings(session, prepared, output, only_estimate=False)
             return await read_to_end(session, prepared, output)
 

@@ -1,6 +1,7 @@
 r"""The difference between two versions of a document: which of its parts are new, gone, reworded or moved. Pure.
 
-Parts are those of `text.structure`: paragraphs, clauses, items, rows, turns. Blanks and broken lines say nothing.
+Parts are those of `text.structure`: paragraphs, clauses, items, rows, turns. Blanks, broken lines and the number of a
+clause that goes on from another's say nothing.
 
 >>> old, new = "## Rent\n\nAda pays 4 crowns.\n", "## Rent\n\nAda pays 5 crowns.\n"
 >>> [(change.kind.value, change.words) for change in compare_texts(old, new)]
@@ -12,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -27,6 +28,8 @@ _SHORTEST_MOVED: Final = 20
 _NUMBER: Final = re.compile(
     r"^(?:(?:§\s*)?\d{1,3}(?:\.\d{1,3})*[.)、]?|第[一二三四五六七八九十百\d]+[条款章节]|[IVXLC]+\.)\s+"
 )
+# The number of a clause: alone it needs a mark behind it, for "18 crowns" has none.
+_CLAUSE: Final = re.compile(r"(?:§\s*)?(?:(\d{1,3}(?:\.\d{1,3})+)[.)、]?|\(?(\d{1,3})[.)、]|\(?([a-z])[.)])\s+(?=\S)")
 
 
 class TextChangeKind(StrEnum):
@@ -48,6 +51,13 @@ class VersionPart:
     heading: str
     is_title: bool = False
     """A heading, without its number: that a section is numbered anew is no change."""
+    number: str = ""
+    """The number of a clause, which the text begins with: that it is numbered anew is no change."""
+
+    @property
+    def words(self) -> str:
+        """The text without its number, which is what is compared."""
+        return self.text.removeprefix(self.number).lstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +68,7 @@ class TextChange:
     old: VersionPart | None
     new: VersionPart | None
     words: str = ""
-    """Of a reworded part: `[-gone-]` and `{+new+}` words."""
+    """Of a reworded part, and a moved one with another number: `[-gone-]` and `{+new+}` words."""
 
     @property
     def heading(self) -> str:
@@ -71,9 +81,12 @@ def compare_texts(old: str, new: str) -> list[TextChange]:
     """Return the changes from one version to the next, in the new one's order. Raise InputError for too many parts."""
     before, after = _list_passages(old), _list_passages(new)
     shorter = min(len(before), len(after))
-    head = next((at for at in range(shorter) if before[at].text != after[at].text), shorter)
+    headings = {_strip_numbers(one.heading): one.heading for one in reversed(after)}
+    # What is gone stands under the heading that its section has now.
+    before = [replace(one, heading=headings.get(_strip_numbers(one.heading), one.heading)) for one in before]
+    head = next((at for at in range(shorter) if before[at].words != after[at].words), shorter)
     rest = shorter - head
-    tail = next((at for at in range(rest) if before[-1 - at].text != after[-1 - at].text), rest)
+    tail = next((at for at in range(rest) if before[-1 - at].words != after[-1 - at].words), rest)
     before, after = before[head : len(before) - tail], after[head : len(after) - tail]
     if max(len(before), len(after)) > _MOST_PARTS:
         raise InputError(
@@ -101,7 +114,33 @@ def _list_passages(text: str) -> list[VersionPart]:
             line = _NUMBER.sub("", line.strip("#*= ")) or line
         if line:
             passages.append(VersionPart(start=start, end=end, text=line, heading=heading, is_title=is_title))
-    return passages
+    return _find_numbers(passages)
+
+
+def _find_numbers(parts: Sequence[VersionPart]) -> list[VersionPart]:
+    """Return the parts with the numbers of those whose number goes on from another's, or from that of its heading."""
+    read = [None if part.is_title else _CLAUSE.match(part.text) for part in parts]
+    numbers = [_read_number(found) if found else None for found in read]
+    known = set(numbers)
+
+    def goes_on(part: VersionPart, number: tuple[int, ...]) -> bool:
+        above = _CLAUSE.match(part.heading.rpartition(" › ")[2])
+        is_below = above is not None and number == (*_read_number(above), 1)
+        return is_below or not known.isdisjoint(((*number[:-1], number[-1] + 1), (*number[:-1], number[-1] - 1)))
+
+    return [
+        replace(part, number=found[0].strip()) if found and number and goes_on(part, number) else part
+        for part, found, number in zip(parts, read, numbers, strict=True)
+    ]
+
+
+def _read_number(found: re.Match[str]) -> tuple[int, ...]:
+    digits = found[1] or found[2]
+    return tuple(map(int, digits.split("."))) if digits else (-1, ord(found[3]))
+
+
+def _strip_numbers(heading: str) -> str:
+    return " › ".join(_NUMBER.sub("", title) or title for title in heading.split(" › "))
 
 
 def _list_titles(text: str, start: int, end: int) -> dict[tuple[int, int], str]:
@@ -114,7 +153,7 @@ def _list_titles(text: str, start: int, end: int) -> dict[tuple[int, int], str]:
 
 def _align(before: Sequence[VersionPart], after: Sequence[VersionPart]) -> Iterator[TextChange]:
     old, new = iter(before), iter(after)
-    for change in diff_memories(*("\n".join(one.text for one in passages) for passages in (before, after))):
+    for change in diff_memories(*("\n".join(one.words for one in passages) for passages in (before, after))):
         if change.kind is ChangeKind.NEW:
             yield TextChange(kind=TextChangeKind.ADDED, old=None, new=next(new))
         elif change.kind is ChangeKind.GONE:
@@ -122,7 +161,15 @@ def _align(before: Sequence[VersionPart], after: Sequence[VersionPart]) -> Itera
         else:
             was, is_ = next(old), next(new)
             if change.kind is ChangeKind.REWORDED:
-                yield TextChange(kind=TextChangeKind.REWORDED, old=was, new=is_, words=mark_words(change))
+                words = f"{_mark_numbers(was, is_)}{mark_words(change)}"
+                yield TextChange(kind=TextChangeKind.REWORDED, old=was, new=is_, words=words)
+
+
+def _mark_numbers(old: VersionPart, new: VersionPart) -> str:
+    if old.number == new.number:
+        return f"{new.number} ".lstrip()
+    gone, added = f"[-{old.number}-]" if old.number else "", f"{{+{new.number}+}}" if new.number else ""
+    return f"{gone}{added} "
 
 
 def _mark_moved(changes: list[TextChange]) -> list[TextChange]:
@@ -130,16 +177,17 @@ def _mark_moved(changes: list[TextChange]) -> list[TextChange]:
     removed: dict[str, list[VersionPart]] = {}
     for change in changes:
         is_gone = change.kind is TextChangeKind.REMOVED
-        if is_gone and (old := change.old) and (old.is_title or len(old.text) >= _SHORTEST_MOVED):
-            removed.setdefault(old.text, []).append(old)
+        if is_gone and (old := change.old) and (old.is_title or len(old.words) >= _SHORTEST_MOVED):
+            removed.setdefault(old.words, []).append(old)
     gone: Counter[VersionPart] = Counter()
     joined: list[TextChange] = []
     for change in changes:
-        if change.kind is TextChangeKind.ADDED and change.new and (there := removed.get(change.new.text)):
-            old = there.pop(0)
+        if change.kind is TextChangeKind.ADDED and change.new and (there := removed.get(change.new.words)):
+            old, new = there.pop(0), change.new
             gone[old] += 1
+            words = f"{_mark_numbers(old, new)}{new.words}" if old.number != new.number else ""
             # What stands below a heading tells by itself that it has moved.
-            joined += [] if old.is_title else [TextChange(kind=TextChangeKind.MOVED, old=old, new=change.new)]
+            joined += [] if old.is_title else [TextChange(kind=TextChangeKind.MOVED, old=old, new=new, words=words)]
         else:
             joined.append(change)
     return [one for one in joined if not (one.kind is TextChangeKind.REMOVED and one.old and gone[one.old])]
@@ -154,24 +202,3 @@ def _drop_titles(changes: Sequence[TextChange]) -> list[TextChange]:
 def _is_title(change: TextChange) -> bool:
     part = change.new or change.old
     return part is not None and part.is_title and change.kind in {TextChangeKind.ADDED, TextChangeKind.REMOVED}
-
-
-def render_changes(changes: Sequence[TextChange], words: tuple[str, str, str, str, str]) -> str:
-    """Return the changes as a text that can be read and asked: sections with what is and what was.
-
-    `words` stand for before, after, added, removed and moved, in the reader's language.
-    """
-    before, after, added, removed, moved = words
-    lines: list[str] = []
-    heading = None
-    for change in changes:
-        if change.heading != heading:
-            heading = change.heading
-            lines += ["", f"## {heading}", ""] if heading else [""]
-        old, new = (passage.text if passage else "" for passage in (change.old, change.new))
-        if change.kind is TextChangeKind.REWORDED:
-            lines += [f"{after}: {new}", f"{before}: {old}", ""]
-        else:
-            names = {TextChangeKind.ADDED: added, TextChangeKind.REMOVED: removed, TextChangeKind.MOVED: moved}
-            lines += [f"{names[change.kind]}: {new or old}", ""]
-    return "\n".join(lines).strip() + "\n"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -17,7 +18,7 @@ from bookwheel.bounds import Ge, Gt, Le
 from bookwheel.configuration import Connection, load_configuration
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError
-from bookwheel.models.accompanied import AccompaniedModel, Companions
+from bookwheel.models.accompanied import AccompaniedModel, Companions, VerdictCalibration
 from bookwheel.models.base import EMBEDDINGS_VARIABLE, Model
 from bookwheel.models.embeddings import ServerEmbedder
 from bookwheel.models.endpoint import Endpoint
@@ -58,30 +59,6 @@ class Calibration:
     @property
     def gate(self) -> GatePlan:
         return GatePlan(scorer=self.scorer, threshold=self.threshold)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerdictCalibration:
-    """What one model's judgements of answers were measured to be worth."""
-
-    model: str
-    threshold: Annotated[float, Ge(0), Le(1)]
-    """The probability from which on a sentence is called supported."""
-    precision: Annotated[float, Ge(0), Le(1)]
-    """The share of the answers called supported that are, on these answers."""
-    recall: Annotated[float, Ge(0), Le(1)]
-    auc: Annotated[float, Ge(0), Le(1)]
-    answers: Annotated[int, Ge(1)]
-    command: str
-    recall_by_words: Annotated[float, Ge(0), Le(1)] = 1.0
-    """The recall of the measure by words on the same answers; where it was not measured, the words stay the judge."""
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
-
-    @property
-    def beats_words(self) -> bool:
-        return self.recall > self.recall_by_words
 
 
 def calibration_path() -> Path:
@@ -137,21 +114,22 @@ def accompany(model: Model) -> Model:
 class UserCompanions(Companions):
     """The companions that settings files and environment name."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._verdicts: dict[str, VerdictCalibration] = {}
+
     def find_gate(self, name: str) -> GatePlan | None:
         calibration = load_calibration(name)
         return calibration.gate if calibration else None
 
-    def find_verdict_threshold(self, name: str) -> float | None:
-        calibration = load_verdict_calibration(name)
-        return calibration.threshold if calibration else None
+    def find_verdicts(self, name: str) -> VerdictCalibration | None:
+        return load_verdict_calibration(name) or self._verdicts.get(name)
 
-    def is_good_judge(self, name: str) -> bool:
-        try:
-            calibration = load_verdict_calibration(name)
-        except InputError:
-            # Of a damaged file nobody asked for anything: the words judge, as where nothing was measured.
-            return False
-        return calibration is not None and calibration.beats_words
+    def keep_verdicts(self, made: VerdictCalibration) -> None:
+        self._verdicts[made.model] = made
+        # Where nothing can be written, it is known until the end of the session.
+        with suppress(OSError):
+            store_calibration(made)
 
     def find_judge(self) -> ModelAddress:
         """Return the way to the judge that BOOKWHEEL_JUDGE names as `--model` would, or to the built-in model."""

@@ -257,7 +257,7 @@ def test_each_sentence_of_the_answer_has_its_verdict(page, expect):
     told = page.evaluate("async () => (await fetch(`/readings/${location.hash.split(/[/?]/)[2]}`)).json()")
     assert (told["verdict"], told["sign"]) == ("quoted", "amber")
     page.locator(".why summary").click()
-    expect(page.locator(".eyebrow .trust")).to_contain_text("In the document; may not answer")
+    expect(page.locator(".eyebrow .trust")).to_contain_text("In the document; see if it answers")
     expect(page.locator(".claims > li")).to_have_count(len(told["claims"]))
     quotes = [len(claim["evidence"]) for claim in told["claims"]]
     assert [item.locator(".proof").count() for item in page.locator(".claims > li").all()] == quotes

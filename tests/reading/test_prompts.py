@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from bookwheel.errors import PromptError
 from bookwheel.plan import Layout, Plan
-from bookwheel.reading.prompts import Prompts, language_of, prompts_for
+from bookwheel.reading.prompts import Prompts, prompts_for
+from bookwheel.text.language import language_of
 from bookwheel.text.remarks import declines
 from bookwheel.types import Chunk, Memory
 

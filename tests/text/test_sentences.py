@@ -111,3 +111,8 @@ def test_the_lines_of_a_log_are_sentences() -> None:
     )
     spans = [text[start:end].strip() for start, end in split_sentences(text)]
     assert [one[-4:] for one in spans] == ["open", "shut", "ajar", "ines"]
+
+
+def test_an_initial_goes_on_to_the_next_word_and_not_behind_a_blank_line() -> None:
+    assert list_sentences("Ask Jonas O. Quill about it.") == ["Ask Jonas O. Quill about it."]
+    assert list_sentences("Ask Jonas O.\n\n[10:02] I did not sign.") == ["Ask Jonas O.", "[10:02] I did not sign."]

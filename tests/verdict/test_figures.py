@@ -130,3 +130,9 @@ def test_another_number_in_brackets_or_of_another_size_is_not_borne_out(text, an
 def test_what_is_counted_may_be_a_unit(question, text, answer):
     _, claims = judge_answer(answer, question, (), TextDocument(text))
     assert sum_up_fits(claims) is not Fit.NO
+
+
+def test_an_amount_of_money_answers_how_much_in_chinese() -> None:
+    text = TextDocument("餐饮商户每平方米每月补贴四十五元，海风咖啡每月补贴2700元。")
+    _, claims = judge_answer("2700元", "海风咖啡每月能拿到多少补贴？", (), text)
+    assert sum_up_fits(claims) is not Fit.NO

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import bookwheel.serve
-from bookwheel.claims import Verdict
-from bookwheel.views.verdicts import VERDICT_WORDS, describe_pages
+from bookwheel.claims import Fit, Verdict
+from bookwheel.views.verdicts import VERDICT_WORDS, describe_pages, describe_verdict
 
 PAGE = Path(bookwheel.serve.__file__).parent / "page"
 
@@ -26,3 +26,16 @@ def test_the_page_tells_a_verdict_in_the_same_words(verdict: Verdict) -> None:
     english, chinese = ((PAGE / f"words-{language}.js").read_text(encoding="utf-8") for language in ("en", "zh"))
     assert f'"verdict.{verdict}": "{VERDICT_WORDS[verdict]}"' in english
     assert f'"verdict.{verdict}": ' in chinese
+
+
+@pytest.mark.parametrize(
+    ("verdict", "answers", "doubt"),
+    [
+        (Verdict.SUPPORTED, Fit.DOUBTFUL, "see whether it answers the question"),
+        (Verdict.PARTLY, Fit.DOUBTFUL, ""),
+        (Verdict.PARTLY, Fit.NO, "may not answer the question"),
+        (Verdict.ABSENT, Fit.NO, ""),
+    ],
+)
+def test_a_slight_doubt_is_told_where_nothing_else_keeps_a_sentence_from_being_green(verdict, answers, doubt) -> None:
+    assert describe_verdict(verdict, answers) == "; ".join(filter(None, (VERDICT_WORDS[verdict], doubt)))

@@ -176,8 +176,8 @@ def print_verdict(console: Terminal, reading: Reading) -> None:
         if claim.verdict is Verdict.ABSENT and (nearest := _find_nearest(reading)):
             console.print(StyledLine(f"    nearest to it: “{sanitize(nearest)}”", style="italic"))
     by_words = [one.verdict for one in reading.claims if one.judge in (None, WORDS)]
-    is_open = reading.plan.verdict != VerdictMode.MODEL and not {Verdict.PARTLY, Verdict.NOT_FOUND}.isdisjoint(by_words)
-    if is_open and not _only_quotes(reading):
+    is_open = not {Verdict.PARTLY, Verdict.NOT_FOUND, Verdict.UNCHECKED}.isdisjoint(by_words)
+    if is_open and reading.plan.verdict != VerdictMode.MODEL and not _only_quotes(reading):
         advice = f"a model judges it with: bookwheel show {reading.id[:8]} --judge"
         console.print(StyledLine(advice, style="dim"))
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.memory.speakers import TURN, find_time, find_turn, keep_spans, list_speakers
 from bookwheel.picture import Box, Picture
 from bookwheel.plan import DESCRIBED
-from bookwheel.reading.prompts import language_of
 from bookwheel.text.kinds import find_kind, shows_kind
+from bookwheel.text.language import language_of
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Part
 from bookwheel.views.verdicts import describe_pages

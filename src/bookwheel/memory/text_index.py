@@ -25,8 +25,9 @@ from bookwheel.memory.editing import list_written
 from bookwheel.memory.files import split_line
 from bookwheel.memory.passages import MemoryPassage, cut_passages, format_header, leave_out_repeated, only_asks
 from bookwheel.memory.speakers import list_days
-from bookwheel.reading.prompts import language_of, prompts_for
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.document_index import name_index, pack_blocks, unpack_blocks
+from bookwheel.text.language import language_of
 from bookwheel.text.ranking import PackedWords, QuestionWords, WordIndex, find_stems
 
 if TYPE_CHECKING:

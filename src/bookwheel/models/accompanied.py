@@ -7,11 +7,14 @@ settings files or the environment. Which companions a user has is found by `book
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
 
+from bookwheel.bounds import Ge, Le
 from bookwheel.errors import InputError
 from bookwheel.models.base import Embeddings, Model, ModelWrapper, find_wrapper
 from bookwheel.models.registry import open_model
+from bookwheel.schema import check_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,20 +23,52 @@ if TYPE_CHECKING:
     from bookwheel.plan import GatePlan, Plan
 
 
+# A model that calls more wrong answers right than this is no judge.
+_LEAST_PRECISION: Final = 0.88
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictCalibration:
+    """What one model's judgements of answers were measured to be worth."""
+
+    model: str
+    threshold: Annotated[float, Ge(0), Le(1)]
+    """The probability from which on a sentence is called supported."""
+    precision: Annotated[float, Ge(0), Le(1)]
+    """The share of the answers called supported that are, on these answers."""
+    recall: Annotated[float, Ge(0), Le(1)]
+    answers: Annotated[int, Ge(1)]
+    command: str
+    auc: Annotated[float, Ge(0), Le(1)] | None = None
+    """None where it was asked about few answers, after its first reading."""
+    recall_by_words: Annotated[float, Ge(0), Le(1)] = 1.0
+    """The recall of the measure by words on the same answers; where it was not measured, the words stay the judge."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+    @property
+    def beats_words(self) -> bool:
+        return self.precision >= _LEAST_PRECISION and self.recall > self.recall_by_words
+
+
 class Companions:
     """The companions of a model that was opened without any: the built-in model as a judge, and nothing else."""
+
+    def __init__(self) -> None:
+        self.on_trial: set[str] = set()
+        """The models that are being asked what their verdicts are worth."""
 
     def find_gate(self, _name: str) -> GatePlan | None:
         """Return the threshold that was measured for the model of this name."""
         return None
 
-    def find_verdict_threshold(self, _name: str) -> float | None:
-        """Return the probability from which on the model of this name may be trusted that a sentence is borne out."""
+    def find_verdicts(self, _name: str) -> VerdictCalibration | None:
+        """Return what the verdicts of the model of this name were measured to be worth."""
         return None
 
-    def is_good_judge(self, _name: str) -> bool:
-        """Return whether the model of this name was measured to judge answers better than their words do."""
-        return False
+    def keep_verdicts(self, made: VerdictCalibration) -> None:
+        """Keep what a model's verdicts are worth, where that has a place."""
 
     def has_judge(self) -> bool:
         """Return whether the judge's threshold is known."""
@@ -68,6 +103,12 @@ def find_companions(model: Model) -> Companions:
     """Return the companions of a model, however it is wrapped."""
     accompanied = find_wrapper(model, AccompaniedModel)
     return accompanied.companions if accompanied else Companions()
+
+
+def find_endpoint(model: Model) -> object:
+    """Return where a model is asked, however it is wrapped; None for one in this process."""
+    accompanied = find_wrapper(model, AccompaniedModel)
+    return accompanied.endpoint if accompanied else None
 
 
 def find_known_gate(model: Model, plan: Plan) -> GatePlan | None:

@@ -19,12 +19,11 @@ from bookwheel.errors import PromptError
 from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
 from bookwheel.plan import Layout, Plan
+from bookwheel.text.language import language_of
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Chunk, Memory, Message
 
 _PLACE: Final = compile_late(r"\{(question|memory|section)\}")
-_HAN: Final = compile_late("[\u4e00-\u9fff\u3400-\u4dbf]")
-_LETTER: Final = compile_late(r"[^\W\d_]")
 _PROMPTS_FOLDER: Final = PACKAGE / "prompts"
 
 
@@ -166,12 +165,6 @@ def prompts_for(plan: Plan, question: str) -> Prompts:
 def shipped_prompt_sets() -> frozenset[str]:
     """Return the names of the prompt sets that come with bookwheel."""
     return frozenset(path.name.split(".")[0] for path in _PROMPTS_FOLDER.glob("*.toml"))
-
-
-def language_of(text: str) -> str:
-    """Return `zh` when at least three in ten letters are Chinese characters, else `en`."""
-    letters = len(_LETTER.findall(text))
-    return "zh" if letters and len(_HAN.findall(text)) >= 0.3 * letters else "en"
 
 
 @cache

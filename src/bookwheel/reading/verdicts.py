@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from bookwheel.claims import Claim, Evidence, Fit
-from bookwheel.errors import BudgetReached, ModelError
-from bookwheel.models.accompanied import find_companions
+from bookwheel.errors import BudgetReached, InputError, ModelError
+from bookwheel.models.accompanied import VerdictCalibration, find_companions, find_endpoint
 from bookwheel.models.base import Ability, JudgingModel, Model, find_abilities
 from bookwheel.plan import Plan, Sampling, VerdictMode
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.types import Document, Step
 from bookwheel.verdict.judge import Finding, Judgment, examine, judge_answer, weigh, write_claims
+from bookwheel.verdict.probes import Probe, load_probes
 from bookwheel.verdict.provenance import SupportsSlice
 from bookwheel.verdict.search import LocatedSentence
 from bookwheel.verdict.sources import PlacedParts, SupportsParts
@@ -39,6 +41,9 @@ _SHORT_DOCUMENT: Final = 1 << 18
 # Characters before and behind a passage in which its heading, the header of its row and its neighbours are looked for.
 _BEFORE: Final = 2000
 _AFTER: Final = 400
+# Of all right answers the measure bears out so many (lab/2026-11-29-large-model.md): a judge has to do better.
+_RECALL_BY_WORDS: Final = 0.34
+_TRIED_AT_ONCE: Final = 8
 # Sentences of an answer that a model is asked about; those behind them are measured. An answer can run on for ever.
 _MOST_JUDGED: Final = 32
 # For an estimate: tokens of a sentence of an answer, at least, and of the passages that it is shown beside, at most.
@@ -59,7 +64,7 @@ async def judge(
     """Return the evidence and the claims of an answer, as the plan wants it judged; `is_strict` raises what failed."""
     if plan.verdict == VerdictMode.OFF:
         return (), ()
-    if by := choose_judge(question, model, plan):
+    if by := await settle_judge(question, model, plan):
         return await judge_by_model(answer, question, steps, document, by, is_strict=is_strict)
     if document.length is not None and document.length <= _SHORT_DOCUMENT:
         return judge_answer(answer, question, steps, document)
@@ -68,16 +73,73 @@ async def judge(
 
 def choose_judge(question: str, model: Model, plan: Plan) -> ModelJudge | None:
     """Return the model as a judge; None where the plan leaves it to the words, and for a model that only quotes."""
-    if plan.verdict not in (VerdictMode.AUTO, VerdictMode.MODEL):
+    is_auto = plan.verdict == VerdictMode.AUTO
+    if not (is_auto or plan.verdict == VerdictMode.MODEL) or prompts_for(plan, question).quotes:
         return None
-    prompts = prompts_for(plan, question)
-    if prompts.quotes:
+    try:
+        measured = find_companions(model).find_verdicts(model.name)
+    except InputError:
+        # Of a damaged file nobody asked for anything: the words judge, as where nothing was measured.
+        if is_auto:
+            return None
+        raise
+    if is_auto and not (measured and measured.beats_words):
         return None
+    return make_judge(question, model, plan, measured.threshold if measured else THRESHOLD)
+
+
+def make_judge(question: str, model: Model, plan: Plan, threshold: float = THRESHOLD) -> ModelJudge:
+    """Return the model as a judge in the language of a question."""
+    return ModelJudge(model=model, prompts=prompts_for(plan, question), threshold=threshold)
+
+
+async def settle_judge(question: str, model: Model, plan: Plan) -> ModelJudge | None:
+    """Return the model as a judge where it judges; one behind an endpoint is tried first, if nobody measured it."""
     companions = find_companions(model)
-    if plan.verdict == VerdictMode.AUTO and not companions.is_good_judge(model.name):
-        return None
-    return ModelJudge(
-        model=model, prompts=prompts, threshold=companions.find_verdict_threshold(model.name) or THRESHOLD
+    # Meanwhile the words judge the answers of other readings.
+    if can_be_tried(question, model, plan) and model.name not in companions.on_trial:
+        companions.on_trial.add(model.name)
+        try:
+            companions.keep_verdicts(await try_judge(model, plan))
+        except (ModelError, BudgetReached):
+            pass  # It is tried after another reading.
+        finally:
+            companions.on_trial.discard(model.name)
+    return choose_judge(question, model, plan)
+
+
+def can_be_tried(question: str, model: Model, plan: Plan) -> bool:
+    """Tell if the plan leaves open who judges, and nobody knows how well this model does."""
+    if plan.verdict != VerdictMode.AUTO or find_endpoint(model) is None or prompts_for(plan, question).quotes:
+        return False
+    with suppress(InputError):
+        return find_companions(model).find_verdicts(model.name) is None
+    return False
+
+
+async def try_judge(model: Model, plan: Plan) -> VerdictCalibration:
+    """Ask a model about the few answers whose verdicts are known, and return what its own are worth."""
+    places = asyncio.Semaphore(_TRIED_AT_ONCE)
+
+    async def is_taken(probe: Probe) -> bool:
+        """Return whether it says that the passages bear the answer out, and that it answers."""
+        judge, turn = make_judge(probe.question, model, plan), "supports" if probe.is_answering else "responds"
+        section = probe.section if probe.is_answering else ""
+        async with places:
+            said = await judge.ask(turn, section=section, memory=probe.answer, question=probe.question)
+        return said is not None and said >= THRESHOLD
+
+    probes = load_probes()
+    taken = await asyncio.gather(*map(is_taken, probes))
+    right = sum(one.is_right for one, is_in in zip(probes, taken, strict=True) if is_in)
+    return VerdictCalibration(
+        model=model.name,
+        threshold=THRESHOLD,
+        precision=right / sum(taken) if any(taken) else 0.0,
+        recall=right / sum(one.is_right for one in probes),
+        recall_by_words=_RECALL_BY_WORDS,
+        answers=len(probes),
+        command="tried after a reading",
     )
 
 
@@ -183,10 +245,19 @@ def _widen(passage: LocatedSentence, document: SupportsSlice) -> str:
 
 def list_judge_calls(given: CostInputs) -> list[CallCost]:
     """Return the calls that judge an answer of at most so many tokens; an answer that quotes needs fewer."""
-    if not choose_judge(given.question, given.model, given.plan):
+    is_tried = can_be_tried(given.question, given.model, given.plan)
+    if not is_tried and not choose_judge(given.question, given.model, given.plan):
         return []
     most = min(_MOST_JUDGED, max(1, given.plan.answer_tokens // _SENTENCE_TOKENS))
-    return [
+    probes = load_probes() if is_tried else ()
+    trial = CallCost(
+        least=0,
+        most=len(probes),
+        words=given.count_turn("supports"),
+        reply=_REPLY_TOKENS,
+        most_text=sum(given.model.tokenizer.count(f"{one.section}{one.answer}{one.question}") for one in probes),
+    )
+    return ([trial] if probes else []) + [
         CallCost(
             least=0,
             most=most,

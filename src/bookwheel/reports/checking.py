@@ -23,7 +23,7 @@ from bookwheel.models.base import Model
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import converse
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.verdicts import ModelJudge, choose_judge
+from bookwheel.reading.verdicts import ModelJudge, settle_judge
 from bookwheel.text.matching import Passage, find_missing_words, parse_words
 from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Finish
@@ -172,7 +172,7 @@ async def write_sentences(
 ) -> tuple[WrittenSentence, ...]:
     """Return the sentences that a model writes of a section, each checked against the rows that it names."""
     prompts, known = prompts_for(plan, brief), {one.number: one for one in sources}
-    judge = choose_judge(brief, model, plan)
+    judge = await settle_judge(brief, model, plan)
     written: list[WrittenSentence] = []
     asked, groups = f"{brief}\n{title}", [*_group(sources, model, plan)]
     turn = _TURN if len(groups) == 1 else _PART

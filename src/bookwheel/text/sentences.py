@@ -92,7 +92,8 @@ def _is_end(text: str, match: re.Match[str]) -> bool:
     words = text[max(0, at - _LONGEST_SHORT) : at].rsplit(None, 1)
     word = words[-1].lstrip("\"'“‘«([") if words else ""
     if word in _TITLES or _INITIAL.search(word):
-        return False
+        # What an initial shortens goes on, but not behind a blank line: "Ask Jonas O."
+        return text.count("\n", at, match.end()) > 1
     if (after.islower() or after.isdigit()) and (word.lower() in _SHORT or _DOTTED.fullmatch(word)):
         return False
     return not (word.isdigit() and _ITEM_NUMBER.search(text, max(0, at - _LONGEST_SHORT), at))

@@ -12,7 +12,7 @@ from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.comparatives import names_two
 from bookwheel.text.kinds import AnswerKind, find_kind, shows_kind
-from bookwheel.text.questions import Style, asks_reason, can_answer, find_counted_word, find_style
+from bookwheel.text.questions import COUNTS, Style, asks_reason, can_answer, find_counted_word, find_style
 from bookwheel.verdict.parsing import CAUSE, NOT, Sentence, Term, parse, share_terms
 
 _FIGURES: Final = frozenset(
@@ -125,6 +125,9 @@ def _is_money(passage: Sentence, number: Term) -> bool:
 
 def _lacks_counted(claim: Sentence, question: Sentence, passages: Sequence[Sentence]) -> bool:
     """Tell if a sentence has numbers, and none of them counts what the question counts, here or in its passages."""
+    # 多少 asks how much too, and an amount of money tells that.
+    if _MONEY & set(claim.tokens) and not COUNTS.search(question.text):
+        return False
     # A unit has one form behind every number: "litres" are "l".
     asked = parse(f"1 {find_counted_word(question.text)}")
     counted = {key for number in asked.numbers for key in asked.find_counted(number)}

@@ -32,6 +32,7 @@ from typing import Final
 from bookwheel.claims import WORDS, Claim, Evidence, Fit, Verdict
 from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
+from bookwheel.text.language import language_of
 from bookwheel.text.remarks import says_absent
 from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Step
@@ -40,7 +41,7 @@ from bookwheel.verdict.citations import find_cited, is_citation, split_citations
 from bookwheel.verdict.copies import find_copies
 from bookwheel.verdict.measure import Surroundings, contradicts, is_vetoed, list_foreign_clauses, measure
 from bookwheel.verdict.parsing import Sentence, parse
-from bookwheel.verdict.search import LocatedSentence, Query, make_query, search
+from bookwheel.verdict.search import LocatedSentence, Query, list_blocks, make_query, search
 from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
 
 _SEMICOLONS: Final = compile_late(r"(?<=;)(?=\s)")
@@ -126,7 +127,18 @@ def judge_answer(
     """Return the passages that the answer rests on, and its sentences with their verdicts, by measure."""
     parts = PlacedParts(document)
     findings = examine(answer, question, parts)
-    return write_claims([(finding, weigh(finding)) for finding in findings], steps, parts)
+    return write_claims([(finding, _weigh_words(finding, parts)) for finding in findings], steps, parts)
+
+
+def _weigh_words(finding: Finding, parts: PlacedParts) -> Judgment | None:
+    """Decide on a sentence by its words; None where the document is in another language."""
+    judgment, claim = weigh(finding), parse(finding.text)
+    # Names and figures are the same in every language.
+    words = {term.key for term in claim.terms if not term.is_number} - claim.names
+    if judgment.is_supported or finding.copy or not words:
+        return judgment
+    theirs = " ".join(one.text for one in finding.passages) or next(list_blocks(parts), (0, "", True))[1]
+    return judgment if language_of(finding.text) == language_of(theirs) else None
 
 
 def examine(answer: str, question: str, parts: PlacedParts) -> list[Finding]:
@@ -163,9 +175,14 @@ def _find(text: str, words: str, question: str, query: Query, copy: LocatedSente
         bearing=tuple(found[at] for at in _list_bearing(claim, around, chosen)),
         features=measure(claim, asked, passages, around),
         fit=measure_fit(claim, asked, passages),
-        missing=tuple(word for word in query.exact if not parse(word).keys.keys() & whole),
+        missing=tuple(word for word in query.exact if _is_missing(parse(word), whole, asked)),
         unsaid=_name_clauses(text, [at for at, one in enumerate(filter(None, claim.clauses)) if one in foreign]),
     )
+
+
+def _is_missing(word: Sentence, whole: set[str], asked: Sentence) -> bool:
+    """Tell if a name or a number stands in no passage; a number that the question brings need not stand there."""
+    return whole.isdisjoint(word.keys) and not (word.numbers and word.keys.keys() <= asked.keys.keys())
 
 
 def _list_bearing(claim: Sentence, around: Surroundings, chosen: Sequence[int]) -> list[int]:
@@ -221,7 +238,12 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
     text = finding.text
     if finding.is_absent or judgment is None:
         absent = Claim(text=text, verdict=Verdict.ABSENT, judge=WORDS)
-        return absent if finding.is_absent else Claim(text=text, verdict=Verdict.UNCHECKED)
+        # What the memory took it from can be looked at, judged or not.
+        return (
+            absent
+            if finding.is_absent
+            else Claim(text=text, verdict=Verdict.UNCHECKED, evidence=evidence.add(text, ()))
+        )
     claim = Claim(
         text=text,
         verdict=Verdict.NOT_FOUND,

@@ -22,7 +22,7 @@ from bookwheel.verdict.parsing import parse
 # Characters of a block. Larger blocks save little, and smaller ones cost a pass over the queries each.
 _BLOCK: Final = 1 << 16
 # Characters that a sentence may have on either side of the word searched for.
-_MOST_CONTEXT: Final = 320
+MOST_CONTEXT: Final = 320
 # Occurrences of a word that are looked at in one block, and characters around one by which the best are chosen.
 _MOST_PLACES: Final = 128
 _NEAR: Final = 160
@@ -90,7 +90,7 @@ def search(parts: Iterable[Part], queries: Sequence[Query]) -> None:
             block.fill(query)
 
 
-def list_blocks(parts: Iterable[Part], overlap: int = 2 * _MOST_CONTEXT) -> Iterator[tuple[int, str, bool]]:
+def list_blocks(parts: Iterable[Part], overlap: int = 2 * MOST_CONTEXT) -> Iterator[tuple[int, str, bool]]:
     """Yield the text in blocks that overlap, each with the character where it begins and if it is the last."""
     offset, pending, length = 0, list[str](), 0
     for part in parts:
@@ -152,6 +152,20 @@ def _goes_on(line: str, other: str) -> bool:
     return first[0].islower() and (is_loose or last.endswith(","))
 
 
+def find_sentence(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the sentence around a span, or its lines where they are of many short ones."""
+    before, after = max(0, start - MOST_CONTEXT), min(len(text), end + MOST_CONTEXT)
+    first = max(find_ends(text, before, start), default=before)
+    last = next(find_ends(text, end, after), after)
+    lines = [line for line in text[first:last].split("\n") if line.strip()]
+    is_short = len(lines) >= _LEAST_LINES and sum(map(len, lines)) < _SHORT_LINE * len(lines)
+    if is_short and not is_wrapped(lines):
+        first = max(first, text.rfind("\n", first, start) + 1)
+        last = stop if (stop := text.find("\n", end, last)) >= 0 else last
+    quote = text[first:last]
+    return first + len(quote) - len(quote.lstrip()), first + len(quote.rstrip())
+
+
 class _BlockWords:
     """The words that a block has, to be counted in thousands of places: nearly all have one spelling there."""
 
@@ -197,7 +211,7 @@ class _SearchedBlock:
             if len(spans) == _MOST_KEPT:
                 break
             if not any(start <= place < end for start, end in spans):
-                spans[self._expand(place)] = None
+                spans[find_sentence(self._text, place, place)] = None
         for start, end in spans:
             if start < end:
                 query.add(self._weigh(start, end, *words), self._locate(start, end))
@@ -214,19 +228,6 @@ class _SearchedBlock:
     def _weigh(self, start: int, end: int, mine: _BlockWords, asked: _BlockWords) -> float:
         text = self._lower[start:end]
         return mine.count(text) + 0.4 * asked.count(text)
-
-    def _expand(self, place: int) -> tuple[int, int]:
-        """Return the sentence around a place, or its line where that is one of many short ones."""
-        before, after = max(0, place - _MOST_CONTEXT), min(len(self._text), place + _MOST_CONTEXT)
-        first = max(find_ends(self._text, before, place), default=before)
-        last = next(find_ends(self._text, place, after), after)
-        lines = [line for line in self._text[first:last].split("\n") if line.strip()]
-        is_short = len(lines) >= _LEAST_LINES and sum(map(len, lines)) < _SHORT_LINE * len(lines)
-        if is_short and not is_wrapped(lines):
-            first = max(first, self._text.rfind("\n", first, place) + 1)
-            last = end if (end := self._text.find("\n", place, last)) >= 0 else last
-        quote = self._text[first:last]
-        return first + len(quote) - len(quote.lstrip()), first + len(quote.rstrip())
 
     def _locate(self, start: int, end: int) -> LocatedSentence:
         first, last = (self._offsets[start], self._offsets[end - 1] + 1) if self._offsets else (start, end)

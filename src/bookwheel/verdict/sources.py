@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from bookwheel.claims import Evidence
 from bookwheel.flags import Flag
@@ -16,9 +16,7 @@ from bookwheel.text.matching import find_missing_words, parse_words
 from bookwheel.types import Part, Step
 from bookwheel.verdict.parsing import parse, share_terms
 from bookwheel.verdict.provenance import LineOrigin, SupportsSlice, find_origins
-
-if TYPE_CHECKING:
-    from bookwheel.verdict.search import LocatedSentence
+from bookwheel.verdict.search import MOST_CONTEXT, LocatedSentence, find_sentence
 
 # Of a sentence's terms, those that a line of the memory must have to be what it rests on.
 _LEAST_SHARED: Final = 0.6
@@ -91,15 +89,22 @@ class EvidenceList:
 
         That is a sentence of the document where one of the passages, or of those `near`, is there.
         """
-        passages = list(passages)
-        numbers = [self._number(one.text, one.start, one.end) for one in passages]
-        if quote := self._find_origin(text):
-            whole = (one for one in (*passages, *near) if one.start < quote.end and one.end > quote.start)
-            if one := next(whole, None):
-                numbers.insert(0, self._number(one.text, one.start, one.end))
-            else:
-                numbers.insert(0, self._number(quote.quote, quote.start, quote.end, quote.step))
-        return tuple(dict.fromkeys(numbers))
+        passages, near = list(passages), list(near)
+        first = [self._number_origin(quote, (*passages, *near)) for quote in self._find_origins(text)]
+        return tuple(dict.fromkeys((*first, *(self._number(one.text, one.start, one.end) for one in passages))))
+
+    def _number_origin(self, quote: Evidence, passages: Iterable[LocatedSentence]) -> int:
+        for one in passages:
+            if one.start < quote.end and one.end > quote.start:
+                return self._number(one.text, one.start, one.end)
+        document = self._parts.document
+        if not isinstance(document, SupportsSlice):
+            return self._number(quote.quote, quote.start, quote.end, quote.step)
+        # A run of common words is a piece of a sentence.
+        first = max(0, quote.start - MOST_CONTEXT)
+        around = document.slice(first, quote.end + MOST_CONTEXT)
+        start, end = find_sentence(around, quote.start - first, quote.end - first)
+        return self._number(around[start:end], first + start, first + end, quote.step)
 
     def find_step_by_hand(self, text: str) -> int | None:
         """Return the step at which a line that says this was written by hand."""
@@ -111,12 +116,18 @@ class EvidenceList:
                 return step
         return None
 
-    def _find_origin(self, text: str) -> Evidence | None:
-        """Return where the line of the memory that has most of a sentence came from."""
-        keys = list(parse(text).keys)
-        shares = [(share_terms(keys, parse(origin.line).keys), quote) for origin, quote in self._origins]
-        share, quote = max(shares, key=lambda pair: pair[0], default=(0.0, None))
-        return quote if share >= _LEAST_SHARED else None
+    def _find_origins(self, text: str) -> list[Evidence]:
+        """Return where the lines of the memory came from that have most of a sentence, alone or together."""
+        keys, found = list(parse(text).keys), list[Evidence]()
+        lines = [(parse(origin.line).keys.keys(), quote) for origin, quote in self._origins]
+        left = set(keys)
+        while lines and left:
+            best, quote = max(lines, key=lambda pair: len(left & pair[0]))
+            if not left & best:
+                break
+            found.append(quote)
+            left -= best
+        return found if keys and 1 - len(left) / len(keys) >= _LEAST_SHARED else []
 
     def _number(self, quote: str, start: int, end: int, step: int | None = None) -> int:
         """Return the position of a passage in the evidence, where it is added if it is new."""

@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.documents.opening import TextDocument
-from bookwheel.reading.prompts import language_of
+from bookwheel.text.language import language_of
 from bookwheel.text.lines import find_lines, has_lines
 from bookwheel.types import Part
 from bookwheel.views.versions import TextChange, TextChangeKind, VersionPart

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
-from bookwheel.claims import WORDS, Claim, Evidence, Fit, Verdict
+from bookwheel.claims import BORNE_OUT, WORDS, Claim, Evidence, Fit, Verdict
 from bookwheel.flags import Flag
 from bookwheel.types import Reading
 
@@ -45,8 +45,8 @@ VERDICT_WORDS: Final[Mapping[Verdict, str]] = {
 }
 FIT_WORDS: Final[Mapping[Fit, str]] = {
     Fit.YES: "answers the question",
-    Fit.DOUBTFUL: "may not answer the question",
-    Fit.NO: "does not answer the question",
+    Fit.DOUBTFUL: "see whether it answers the question",
+    Fit.NO: "may not answer the question",
 }
 
 
@@ -64,7 +64,7 @@ def describe_claim(claim: Claim) -> str:
     more = (
         f"not borne out: {' … '.join(claim.unsaid)}" if claim.unsaid else "",
         f"nowhere in it: {missing}" if missing else "",
-        FIT_WORDS[claim.answers] if claim.answers and claim.answers is not Fit.YES else "",
+        _describe_fit(claim.verdict, claim.answers),
     )
     return "; ".join(filter(None, (words, *more)))
 
@@ -76,8 +76,13 @@ def describe_judge(claim: Claim) -> str:
 
 def describe_verdict(verdict: Verdict, answers: Fit | None) -> str:
     """Return the verdict on a whole answer in words, and whether it answers the question where it may not."""
-    doubt = FIT_WORDS[answers] if answers and answers is not Fit.YES and verdict is not Verdict.ABSENT else ""
-    return "; ".join(filter(None, (VERDICT_WORDS[verdict], doubt)))
+    return "; ".join(filter(None, (VERDICT_WORDS[verdict], _describe_fit(verdict, answers))))
+
+
+def _describe_fit(verdict: Verdict, answers: Fit | None) -> str:
+    """Return the doubt that a sentence answers; a slight one counts where nothing else keeps it from being green."""
+    is_told = answers is Fit.NO or (answers is Fit.DOUBTFUL and verdict in BORNE_OUT)
+    return FIT_WORDS[answers] if answers and is_told and verdict is not Verdict.ABSENT else ""
 
 
 def describe_place(piece: Evidence) -> str:

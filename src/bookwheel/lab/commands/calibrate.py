@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from bookwheel.bounds import Gt, Le
 from bookwheel.cli.options import AsJson, ModelOptions, PlanOptions, PositiveInt, define_options
-from bookwheel.companions import Calibration, VerdictCalibration, store_calibration
+from bookwheel.companions import Calibration, store_calibration
 from bookwheel.lab.evaluation.calibration import (
     ScoredChunk,
     choose_answers,
@@ -22,6 +22,7 @@ from bookwheel.lab.evaluation.calibration import (
     score_samples,
 )
 from bookwheel.lab.tasks import Sample, make_samples
+from bookwheel.models.accompanied import VerdictCalibration
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan
 

@@ -14,12 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import floor
 
-from bookwheel.companions import Calibration, VerdictCalibration
+from bookwheel.companions import Calibration
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.base import Sample
 from bookwheel.lab.tasks.memories import ideal_memories
 from bookwheel.lab.tasks.verdicts import LabelledAnswer, load_answers
+from bookwheel.models.accompanied import VerdictCalibration
 from bookwheel.models.base import Ability, Model, find_abilities, require_ability
 from bookwheel.plan import Plan, Scorer
 from bookwheel.reading.prompts import prompts_for

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import InputError
-from bookwheel.reading.prompts import language_of, prompts_for
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables.build import ShownTable, load_shown
 from bookwheel.tables.columns import names_columns
 from bookwheel.tables.proposal import complete_request
 from bookwheel.tables.questions import TableAnswer, ask_table, format_answer
 from bookwheel.tables.table import format_grid
 from bookwheel.tables.way import makes_table
+from bookwheel.text.language import language_of
 from bookwheel.types import Status, Usage
 
 if TYPE_CHECKING:

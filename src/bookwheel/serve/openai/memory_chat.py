@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from bookwheel.reading.prompts import language_of
 from bookwheel.serve.engine.access import Key
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.openai.completions import ChatResult, make_reply
 from bookwheel.serve.openai.requests import ChatShape, refuse_silence
+from bookwheel.text.language import language_of
 from bookwheel.types import Status, Usage
 
 if TYPE_CHECKING:

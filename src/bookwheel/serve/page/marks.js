@@ -45,7 +45,10 @@ export const advantageMark = (advantage) => h("span", { class: `chip ${advantage
 
 // How far the document bears out one sentence of an answer, and whether that answers the question.
 export const claimChip = ({ verdict, answers }, sign, text = t(`verdict.${verdict}`)) =>
-  h("span", { class: `status support ${sign}` }, [text, answers && answers !== "yes" && verdict !== "absent" && t(`answers.${answers}`)].filter(Boolean).join(" · "));
+  h("span", { class: `status support ${sign}` }, [text, hasDoubt(verdict, answers) && t(`answers.${answers}`)].filter(Boolean).join(" · "));
+
+// A slight doubt is told where nothing else keeps a sentence from being green.
+const hasDoubt = (verdict, answers) => (answers === "no" && verdict !== "absent") || (answers === "doubtful" && BORNE_OUT.includes(verdict));
 
 // The colour of one sentence; that of the whole answer comes with the reading.
 export const signOf = ({ verdict, answers }) =>

@@ -1,0 +1,130 @@
+"""A model behind an endpoint is asked once about answers whose verdicts are known, before it may judge its own."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from bookwheel.claims import WORDS, Verdict
+from bookwheel.companions import accompany, load_verdict_calibration
+from bookwheel.documents.opening import TextDocument
+from bookwheel.errors import Rejected
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.plan import Budget, Plan, VerdictMode
+from bookwheel.reading.runner import new_reading, run_reading
+from bookwheel.reading.ways.registry import estimate_cost
+from bookwheel.types import DocumentInfo, Status
+from bookwheel.verdict.probes import load_probes
+
+TEXT = "The keeper of the lamp is Ada Quill. Her deputy winds the clock. Rain fell for weeks."
+PLAN = Plan(question_tokens=40, chunk_tokens=900, memory_tokens=60, answer_tokens=60)
+PROBES = load_probes()
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    path = tmp_path / "calibrations.json"
+    monkeypatch.setenv("BOOKWHEEL_CALIBRATIONS", str(path))
+    return path
+
+
+class Reader:
+    """A model behind an endpoint whose answer keeps few of the text's words; `judge` is asked about the probes."""
+
+    def __init__(self, judge) -> None:
+        self.asked = 0
+        self._judge = judge
+        self.model = ScriptedModel(self.reply, name="reader")
+        self.model.endpoint = "http://reader/v1"
+
+    def reply(self, messages):
+        text = messages[-1].content
+        probe = next((one for one in PROBES if f"\n{one.answer}\n" in text), None)
+        if probe is None:
+            is_judged = any(words in text for words in ("everything that", "cannot be true", "or a part of it?"))
+            return "Yes" if is_judged else "Ada Quill sees to it."
+        self.asked += 1
+        return self._judge(probe)
+
+    def read(self, plan=PLAN):
+        model = accompany(self.model)
+        reading = new_reading(DocumentInfo(id="", name="lamp", length=len(TEXT)), "Who keeps the lamp?", model, plan)
+        return asyncio.run(run_reading(reading, TextDocument(TEXT), model))
+
+
+def tell(probe):
+    yes, no = ("Yes", "No") if probe.question.isascii() else ("是", "否")
+    return yes if probe.is_right else no
+
+
+def test_a_model_that_tells_right_from_wrong_judges_and_is_not_asked_again(file):
+    reader = Reader(tell)
+    ended = reader.read()
+    assert [claim.judge for claim in ended.claims] == ["reader"]
+    assert reader.asked == len(PROBES)
+    made = load_verdict_calibration("reader", file)
+    assert (made.precision, made.recall, made.beats_words) == (1.0, 1.0, True)
+    assert reader.read().claims[0].judge == "reader"
+    assert reader.asked == len(PROBES)
+
+
+@pytest.mark.parametrize("judge", [lambda _: "Yes", lambda _: "No", lambda _: "Perhaps"])
+def test_a_model_that_does_not_leaves_the_verdict_to_the_words(file, judge):
+    reader = Reader(judge)
+    assert {claim.judge for claim in reader.read().claims} == {WORDS}
+    assert {claim.judge for claim in reader.read().claims} == {WORDS}
+    assert reader.asked == len(PROBES)
+    assert not load_verdict_calibration("reader", file).beats_words
+
+
+def test_one_wrong_answer_may_be_taken_and_three_may_not(file):
+    wrong = [one for one in PROBES if not one.is_right]
+    assert Reader(lambda one: "Yes" if one is wrong[0] else tell(one)).read().claims[0].judge == "reader"
+    file.unlink()
+    assert Reader(lambda one: "Yes" if one in wrong[:3] else tell(one)).read().claims[0].judge == WORDS
+
+
+def test_a_trial_that_fails_costs_no_answer_and_is_held_again(file):
+    def refuse(_probe):
+        raise Rejected("too many requests")
+
+    reader = Reader(refuse)
+    ended = reader.read()
+    assert (ended.status, ended.claims[0].judge) == (Status.ANSWERED, WORDS)
+    assert not file.exists()
+    reader._judge = tell
+    assert reader.read().claims[0].judge == "reader"
+
+
+def test_a_trial_stays_within_the_budget(file):
+    limits = Budget(tokens=1500)
+    ended = Reader(tell).read(replace(PLAN, budget=limits))
+    assert ended.status is Status.ANSWERED
+    assert not file.exists()
+    assert ended.claims[0].verdict in (Verdict.PARTLY, Verdict.NOT_FOUND)
+
+
+@pytest.mark.parametrize("mode", [VerdictMode.QUOTES, VerdictMode.OFF])
+def test_nobody_is_tried_where_the_plan_says_who_judges(file, mode):
+    reader = Reader(tell)
+    reader.read(replace(PLAN, verdict=mode))
+    assert reader.asked == 0
+
+
+def test_a_damaged_file_of_calibrations_is_left_alone(file):
+    file.write_text("{")
+    reader = Reader(tell)
+    assert reader.read().claims[0].judge == WORDS
+    assert reader.asked == 0
+    assert file.read_text() == "{"
+
+
+def test_an_estimate_counts_the_trial_until_it_was_held(file):
+    reader = Reader(tell)
+
+    def calls():
+        return estimate_cost(TextDocument(TEXT), "Who?", accompany(reader.model), PLAN, "sequential").calls
+
+    before = calls()
+    reader.read()
+    assert before == calls() + len(PROBES)

@@ -35,6 +35,27 @@ def test_the_one_word_for_unchanged_is_understood(text: str) -> None:
     assert after(text) == (BEFORE, (Flag.UNCHANGED,))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "UNCHANGED. This section contains nothing about the call.",
+        f"**UNCHANGED** — the section speaks of {'the paint of the weir and ' * 8}nothing that the question asks for.",
+        "Unchanged (the section is about gulls).\n\nIt can be passed over.",
+    ],
+)
+def test_a_remark_behind_the_word_for_unchanged_wipes_nothing(text: str) -> None:
+    assert after(text) == (BEFORE, (Flag.UNCHANGED,))
+
+
+def test_notes_behind_the_word_for_unchanged_are_notes() -> None:
+    notes = f"{BEFORE.text}\nIt rained."
+    assert after(f"UNCHANGED.\n{notes}")[0].text == notes
+    blank = Memory.blank(BEFORE.limit)
+    reply = Reply(text="UNCHANGED:\nAda signed.\nIt rained.")
+    assert next_memory(blank, reply, WORDS, "UNCHANGED")[0].text == "Ada signed.\nIt rained."
+    assert after("Unchanged rents: 5 crowns a month.")[0].text == "Unchanged rents: 5 crowns a month."
+
+
 def test_the_chinese_word_for_unchanged_is_understood() -> None:
     assert after("不变。", unchanged="不变") == (BEFORE, (Flag.UNCHANGED,))
 

@@ -46,6 +46,8 @@ _LABEL: Final = compile_late(
 _EMPTY_BOX: Final = compile_late(r"\\boxed\s*\{\s*\}")
 # A quote may change a word or two ("was" for "is"); an invented sentence shares far fewer words with the text.
 _GROUNDED_SHARE: Final = 0.85
+# What ends the word for unchanged, where more follows.
+_AFTER_WORD: Final = r"(?:\s*[.。!！:：,，;；(（\n—–]|\s+-\s)"
 # A longer reply says something worth keeping, whatever it begins with.
 _LONGEST_REMARK: Final = 160
 
@@ -67,6 +69,7 @@ def next_memory(
     flags = [Flag.TRUNCATED] if reply.finish is Finish.LENGTH else []
     if cleaned:
         flags.append(Flag.CLEANED)
+    text = _drop_unchanged(text, unchanged, before.text)
     reason = Flag.FILTERED if reply.finish is Finish.FILTER else _reason_to_keep(text, unchanged)
     if reason:
         return before, (*flags, reason)
@@ -99,6 +102,20 @@ def _list_keys(text: str) -> set[str]:
 def is_empty(reply: str) -> bool:
     """Return True when a reply has no word besides what is cleaned away and an empty box."""
     return not re.search(r"\w", _EMPTY_BOX.sub("", clean(reply)[0]))
+
+
+def _drop_unchanged(text: str, unchanged: str, before: str) -> str:
+    """Return a reply that begins with the word for unchanged as the word alone, or as the notes behind it.
+
+    Behind the word models explain it. Only lines that the memory has, or the first notes of all, are notes.
+    """
+    word = unchanged and re.match(rf"[\"'*`]*{re.escape(unchanged)}[\"'*`]*{_AFTER_WORD}", text, re.IGNORECASE)
+    if not word:
+        return text
+    rest = text[word.end() :].strip()
+    lines = {line.strip() for line in rest.splitlines()}
+    has_notes = not lines.isdisjoint(map(str.strip, before.splitlines())) if before else "\n" in rest
+    return rest if has_notes else unchanged
 
 
 def _reason_to_keep(text: str, unchanged: str) -> Flag | None:

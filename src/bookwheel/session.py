@@ -25,7 +25,7 @@ from bookwheel.errors import InputError
 from bookwheel.models.base import Model
 from bookwheel.models.patience import Patience, persist
 from bookwheel.models.registry import ModelAddress
-from bookwheel.plan import SETTINGS, Budget, Plan, nest_settings, renew_budget
+from bookwheel.plan import SETTINGS, Budget, Plan, VerdictMode, nest_settings, renew_budget
 from bookwheel.preset import load_preset_plan
 from bookwheel.reading import runner
 from bookwheel.reading.estimate import CostEstimate
@@ -37,9 +37,17 @@ from bookwheel.reading.runner import Watch
 from bookwheel.reading.several import run_readings
 from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.ways.auto import choose_way, find_default_way
-from bookwheel.reading.ways.registry import GROUP, check_abilities, estimate_reading, is_known, list_ways, load_way
+from bookwheel.reading.ways.registry import (
+    GROUP,
+    check_abilities,
+    estimate_reading,
+    find_spec,
+    is_known,
+    list_ways,
+    load_way,
+)
 from bookwheel.schema import suggest
-from bookwheel.types import Document, DocumentInfo, Reading, Status, Usage, WayChoice
+from bookwheel.types import Answer, Document, DocumentInfo, Reading, Status, Step, Usage, WayChoice
 
 if TYPE_CHECKING:
     from bookwheel.journal import Journal, StoredDocument
@@ -134,7 +142,12 @@ async def make_reading(
 
 
 def find_way(reading: Reading, own: Way | None = None) -> Way:
-    """Return the way by which a stored reading goes on; InputError where it was a function that is not given."""
+    """Return the way by which a stored reading goes on; InputError where it was a function that is not given.
+
+    One that ended while its answer was judged goes on with that answer.
+    """
+    if reading.answer and _is_unjudged(reading):
+        return _repeat(reading.answer)
     if own is None and not is_known(reading.way):
         raise InputError(
             f"reading {reading.id[:8]} was made with the way {reading.way!r}, which is not registered here. Register "
@@ -142,6 +155,19 @@ def find_way(reading: Reading, own: Way | None = None) -> Way:
             f"bookwheel.resume({reading.id[:8]!r}, way=FUNCTION)"
         )
     return continue_way(reading.steps, own or load_way(reading.way))
+
+
+def _is_unjudged(reading: Reading) -> bool:
+    # Sections are read again for an answer that was judged; an empty one is asked for again.
+    is_judged = reading.claims or reading.plan.verdict == VerdictMode.OFF or not find_spec(reading.way).is_general
+    return bool(reading.answer and reading.answer.text) and not is_judged
+
+
+def _repeat(answer: Answer) -> Way:
+    async def yield_answer(*_: Any, **__: Any) -> AsyncGenerator[Step | Answer]:
+        yield answer
+
+    return yield_answer
 
 
 def can_answer(finished: Reading | None, question: str, plan: Plan) -> bool:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from bookwheel import resume
 from bookwheel.claims import Sign
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BrokenReading, Overloaded, PlanError, Refused
@@ -17,7 +18,7 @@ from bookwheel.flags import Flag
 from bookwheel.journal import Journal
 from bookwheel.models.patience import Patience
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
-from bookwheel.plan import Budget, Plan
+from bookwheel.plan import Budget, Plan, VerdictMode
 from bookwheel.reading import loop, runner
 from bookwheel.types import Answer, DocumentInfo, Message, Reading, Status, Step
 
@@ -235,3 +236,28 @@ def test_without_a_journal_the_reading_holds_everything(tmp_path: Path) -> None:
     reading = asyncio.run(runner.run_reading(runner.new_reading(info, QUESTION, model, PLAN), document, model))
     assert "".join(step.chunk.text for step in reading.steps) == TEXT
     assert all(conversation.messages for conversation in reading.conversations)
+
+
+def test_an_answer_is_durable_before_it_is_judged_and_is_not_asked_for_again(tmp_path: Path) -> None:
+    killed = ScriptedModel(lambda messages: die() if is_judging(messages) else "The harbour master is Miss Quill.")
+
+    def die() -> str:
+        found.append(kept(tmp_path))
+        raise KeyboardInterrupt
+
+    found: list[Reading] = []
+    plan = replace(PLAN, verdict=VerdictMode.MODEL)
+    with pytest.raises(KeyboardInterrupt):
+        read(tmp_path, killed, plan)
+    (asked,) = found
+    assert (asked.status, asked.answer.text) == (Status.READING, "The harbour master is Miss Quill.")
+    again = ScriptedModel(lambda messages: "Yes" if is_judging(messages) else "Another answer.")
+    ended = resume(asked.id, model=again, journal=tmp_path / "journal.sqlite")
+    assert (ended.status, ended.answer.text) == (Status.ANSWERED, asked.answer.text)
+    assert [claim.judge for claim in ended.claims] == ["scripted"]
+    assert ended.usage.calls == asked.usage.calls + again.calls
+    assert again.calls == 2
+
+
+def is_judging(messages: Sequence[Message]) -> bool:
+    return any(turn in messages[-1].content for turn in ("everything that", "cannot be true", "or a part of it?"))

@@ -312,7 +312,10 @@ class _Run:
                 if seeing := find_wrapper(self.model, SeeingModel):
                     complete = replace(complete, flags=(*complete.flags, *seeing.take_flags()))
                 if isinstance(complete, Answer):
-                    self.answer = complete
+                    self.answer, self.evidence, self.claims = complete, (), ()
+                    # The judge's calls are the next ones.
+                    if self._journal and complete.text:
+                        await self._journal.end(self._stand(Status.READING))
                 else:
                     is_planned_anew = not self.steps and await self._scale_tokens(event)
                     if self._journal:
@@ -351,7 +354,13 @@ class _Run:
 
     async def end(self, status: Status, error: BookwheelError | None = None) -> Reading:
         """Store and return the reading as it ended."""
-        ended = replace(
+        ended = self._stand(status, error)
+        if self._journal:
+            await self._journal.end(ended)
+        return ended
+
+    def _stand(self, status: Status, error: BookwheelError | None = None) -> Reading:
+        return replace(
             self._reading,
             steps=tuple(self.steps),
             answer=self.answer,
@@ -362,6 +371,3 @@ class _Run:
             error_kind=type(error).__name__ if error else "",
             usage=self._reading.usage + self.model.spent,
         )
-        if self._journal:
-            await self._journal.end(ended)
-        return ended

@@ -117,3 +117,20 @@ def test_what_has_no_answer_cannot_be_judged(serving):
         refused = client.post(f"/readings/{id_}/judge")
     assert refused.status_code == 400
     assert "no answer to judge" in refused.json()["error"]
+
+
+def test_an_answer_is_told_before_the_model_has_judged_it(serving, gated):
+    model = gated()
+    with serving(model) as up, up.client() as client:
+        first = up.events(up.begin()["reading"])
+        # As many steps and the answer again, and no judgement.
+        model.after(model.seen + len(first) - 1)
+        id_ = up.begin(plan={"verdict": "model"})["reading"]
+        kind, _, answer = up.events(id_, until=len(first) - 1)[-1]
+        meanwhile = client.get(f"/readings/{id_}").json()
+        model.after(10**9)
+        kinds = [kind for kind, _, _ in up.events(id_)]
+    assert kind == "answer"
+    assert (meanwhile["status"], meanwhile["answer"], meanwhile["verdict"]) == ("reading", answer["answer"], None)
+    assert kinds[-2:] == ["answer", "status"]
+    assert kinds.count("answer") == 1

@@ -94,7 +94,7 @@ async def rebuild_call(
 async def _replay(reading: Reading, number: int, document: Document, caught: _CatchingModel) -> bool:
     """Let the way make one event after the steps before `number`; return whether it is the stored one."""
     done = reading.steps[:number]
-    way = apply_schema(find_way(replace(reading, steps=done)), reading.plan)
+    way = apply_schema(find_way(replace(reading, steps=done, answer=None)), reading.plan)
     events = way(document, reading.question, ScaledModel(caught, reading.plan), reading.plan, done)
     try:
         async with aclosing(events):

@@ -202,12 +202,16 @@ async def _follow(
     running: RunningReading, number: int, *, is_live: bool
 ) -> AsyncGenerator[Step | Answer | Reading | Waiting | LiveCall]:
     shown: dict[type, Waiting | LiveCall] = {}
+    is_answered = False
     while True:
         # Both are read before the steps, so that a change during a `yield` is not missed.
         changed, is_done = running.changed, running.done.is_set()
         while number < len(running.steps):
             number += 1
             yield running.steps[number - 1]
+        if running.answer and not is_answered:
+            is_answered = True
+            yield running.answer
         if is_done:
             break
         for event in (running.waiting, running.call if is_live else None):
@@ -215,8 +219,6 @@ async def _follow(
                 shown[type(event)] = event
                 yield event
         await changed.wait()
-    if running.answer:
-        yield running.answer
     if running.result:
         # Of its steps, only the gaps are still unsaid.
         yield replace(running.result, steps=running.result.gaps)

@@ -10,7 +10,7 @@ const BORNE_OUT = ["quoted", "supported"];
 // reading without an answer says how it ended.
 export function trustBadge(reading) {
   const { status, sign } = reading;
-  if (status !== "answered") return h("span", { class: `status ${status}` }, t(`status.${status}`));
+  if (status !== "answered") return h("span", { class: `status ${status}` }, t(status === "reading" && reading.answer ? "status.judging" : `status.${status}`));
   const words = trustOf(reading);
   return h("span", { class: `status answered trust ${sign ?? "grey"}`, title: t(`trust.${words}.why`) }, h("span", { "aria-hidden": "true" }, words === "table" ? "▦ " : `${SIGNS[sign] ?? "?"} `), t(`trust.${words}`));
 }

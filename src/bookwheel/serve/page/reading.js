@@ -167,9 +167,9 @@ export class ReadingView {
     location.hash = service.own.place(begun.reading);
   }
 
-  // To put right what was noted, from where the answer is read.
+  // To put right what was noted, from where the answer is read; for this reading alone.
   #correct() {
-    this.modes.show("inspect"); // for this reading alone
+    this.modes.show("inspect");
     if (this.trace.length) this.editor.open();
   }
 
@@ -191,10 +191,8 @@ export class ReadingView {
         this.written = null;
         if (this.trace.add({ ...step, arrived: performance.now() })) this.draw();
       },
-      writing: (told) => {
-        this.written = told;
-        this.draw();
-      },
+      writing: (told) => void ((this.written = told), this.draw()),
+      answer: ({ answer }) => this.#apply({ answer }), // its verdict follows
       status: (told) => {
         refill(this.line);
         if (told.status !== this.reading.status) this.#whole();
@@ -268,7 +266,7 @@ export class ReadingView {
     this.answer.draw(this.reading, this.reading.error && explain(this.reading.error));
     this.judging?.draw(this.reading);
     this.cards.draw(this.reading, this.source);
-    this.modes.draw(reads, this.trace, this.reading.document.length);
+    this.modes.draw(reads && !this.reading.answer, this.trace, this.reading.document.length);
     this.table?.draw(this.trace.length, this.reading.status);
     this.facts.draw(this.reading, this.trace, this.elapsed);
     this.axis.draw(this.source.outline, this.reading.document.length);

@@ -154,9 +154,10 @@ export const start = (wanted) => {
 };
 
 // The browser reconnects by itself after the last event it has; a final status closes the stream.
-export function follow(id, { step, status, lost, waiting = () => {}, writing = () => {} }) {
+export function follow(id, { step, status, lost, answer = () => {}, waiting = () => {}, writing = () => {} }) {
   const source = new EventSource(`${at(id)}/events${CHANGES}&live=1`);
   source.addEventListener("step", (event) => step(JSON.parse(event.data)));
+  source.addEventListener("answer", (event) => answer(JSON.parse(event.data)));
   source.addEventListener("writing", (event) => writing(JSON.parse(event.data)));
   source.addEventListener("waiting", (event) => waiting(JSON.parse(event.data)));
   source.addEventListener("status", (event) => {

@@ -76,6 +76,7 @@ export default {
   "missed.carried": "Answered from the notes of an earlier question; the document was not read again.",
   "missed.share": "{share} of the document was not read.",
   "missed.rest": "{share} of the document was not read yet.",
+  "status.judging": "answered; being judged",
   "judge.ask": "Let {name} judge this",
   "judge.told": "The model is asked whether the document says each sentence, and whether that answers the question: a few short calls. Nothing is read again.",
   "judge.busy": "{name} judges…",

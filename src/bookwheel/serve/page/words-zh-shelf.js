@@ -76,6 +76,7 @@ export default {
   "missed.carried": "答案来自先前问题的笔记；没有重新读文档。",
   "missed.share": "文档有 {share} 没有读。",
   "missed.rest": "文档还有 {share} 没有读。",
+  "status.judging": "已回答，正在判定",
   "judge.ask": "让 {name} 判定",
   "judge.told": "逐句询问模型：文档是否这样说，是否回答了问题。只需几次简短调用，不重新阅读。",
   "judge.busy": "{name} 正在判定…",

@@ -19,6 +19,7 @@ from bookwheel.reading.verdicts import show_passages
 from bookwheel.reading.ways.registry import estimate_cost
 from bookwheel.types import DocumentInfo, Status
 from bookwheel.verdict.judge import examine
+from bookwheel.verdict.search import LocatedSentence
 from bookwheel.verdict.sources import PlacedParts
 
 TEXT = "The keeper of the lamp is Ada Quill. Her deputy winds the clock. Rain fell for weeks."
@@ -72,7 +73,7 @@ def test_the_model_is_shown_passages_in_the_documents_order():
         shown.append(messages[-1].content)
         return "A storm broke the pier at Holm." if find_turn(messages) == "read" else "Yes"
 
-    text = "The pier at Holm is old. Rain fell for weeks. A storm broke the pier."
+    text = f"The pier at Holm is old. Rain fell for weeks. A storm broke the pier. {'Nobody came. ' * 400}"
     reading = new_reading(
         DocumentInfo(id="", name="pier", length=len(text)), "What broke it?", model := ScriptedModel(reply), PLAN
     )
@@ -89,6 +90,7 @@ def test_the_model_sees_what_a_passage_stands_under():
         return "£3.50 a day" if find_turn(messages) == "read" else "Yes"
 
     text = "# Lot 9: the kiosk\n\nFifty seats.\n\n# Lot 14: the sand\n\nPrice to the public not above £3.50 a day. No dogs."
+    text += "\n\n# Lot 15: the pier\n\n" + "Nobody came. " * 400
     info = DocumentInfo(id="", name="lots", length=len(text))
     reading = new_reading(info, "What may a seat cost?", model := ScriptedModel(reply), PLAN)
     asyncio.run(run_reading(reading, TextDocument(text), model))
@@ -101,8 +103,56 @@ def test_what_a_cut_leaves_of_a_line_is_no_heading():
     # What a model is shown begins 2,000 characters before: three characters into the heading.
     filling = ("It rained. " * 200)[: 2003 - len(head) - 3] + ".\n\n"
     text = f"{head}{filling}{passage}"
-    shown = show_passages(find_one("Nets need 12 metres.", text), TextDocument(text))
+    shown = show_passages(find_one("Nets need 12 metres.", text), TextDocument(text), room=1000)
     assert shown == passage.strip()
+
+
+def test_a_short_document_is_shown_whole():
+    assert show_passages(find_one("Nets need 12 metres.", TEXT), TextDocument(TEXT)) == TEXT
+
+
+LEASE = f"""# 12 Term
+
+The lease ends on 30 June 2033. {"The tenant keeps the drains clear. " * 90}
+
+# Amendment
+
+In clause 12 the date of 30 June 2033 is replaced by 31 December 2032. {"Nothing else is changed. " * 120}
+"""
+
+
+def test_what_puts_a_sentence_right_is_shown_beside_it_and_makes_a_copy_contradicted():
+    answer = "The lease ends on 30 June 2033."
+    shown = show_passages(find_one(answer, LEASE), TextDocument(LEASE))
+    assert shown.index("The lease ends on 30 June 2033.") < shown.index("is replaced by 31 December 2032.")
+    ended, asked = read(
+        {"denies": "Yes", "responds": "Yes"}, answer=answer, text=LEASE, question="When does the lease end?"
+    )
+    assert asked == ["denies", "responds"]
+    assert (ended.verdict, ended.sign) == (Verdict.CONTRADICTED, Sign.RED)
+    (against,) = ended.claims[0].against
+    assert "is replaced by" in ended.evidence[against].quote
+
+
+def test_what_the_memory_was_taken_from_is_shown_though_the_answer_has_other_words():
+    text = (
+        f"Unit 3 has sixty square metres. {'It rained. ' * 250}Each metre earns 45 crowns a month. {'It blew. ' * 250}"
+    )
+    finding = find_one("2,700 crowns", text)
+    first = text.index("Unit 3")
+    origin = LocatedSentence(text[first : first + 31], first, first + 31)
+    assert "Unit 3 has sixty square metres." not in show_passages(finding, TextDocument(text))
+    assert "Unit 3 has sixty square metres." in show_passages(finding, TextDocument(text), [origin])
+
+
+@pytest.mark.parametrize(("said", "verdict"), [("Yes", Verdict.SUPPORTED), ("No", Verdict.PARTLY)])
+def test_a_bare_yes_is_judged_with_its_reason(said, verdict):
+    answer = "Yes. Ada Quill looks after the lamp."
+    ended, asked = read(
+        {"supports": said, "denies": "No", "responds": "Yes"}, answer=answer, question="Does Ada Quill keep the lamp?"
+    )
+    assert [(claim.text, claim.verdict) for claim in ended.claims] == [(answer, verdict)]
+    assert asked[0] == "supports"
 
 
 def find_one(answer, text):

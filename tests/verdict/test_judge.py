@@ -377,6 +377,19 @@ def test_a_count_of_something_in_each_is_none_of_what_it_is_in():
     assert two.answers is Fit.NO
 
 
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("Yes. Two taps are on each plot.", Verdict.PARTLY),
+        ("No. Each plot has two taps.", Verdict.PARTLY),
+        ("Yes. Each plot has two taps.", Verdict.SUPPORTED),
+    ],
+)
+def test_a_bare_yes_or_no_stands_with_its_reason_and_both_have_to_hold(answer, verdict):
+    (claim,) = judge(answer, "Has each plot two taps?", "Hens may be kept. Each plot has two taps.")[1]
+    assert (claim.text, claim.verdict) == (answer, verdict)
+
+
 @pytest.mark.parametrize("answer", ["Ada Quill", "Bo Reed"])
 def test_one_of_two_that_the_question_names_may_answer_it(answer):
     assert sum_up_fits(judge(answer, "Who sold the apples, Ada Quill or Bo Reed?")[1]) is not Fit.NO

@@ -27,7 +27,7 @@ from bookwheel.verdict.judge import Finding, Judgment, examine, judge_answer, we
 from bookwheel.verdict.probes import Probe, load_probes
 from bookwheel.verdict.provenance import SupportsSlice
 from bookwheel.verdict.search import LocatedSentence
-from bookwheel.verdict.sources import PlacedParts, SupportsParts
+from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
 
 THRESHOLD: Final = 0.5
 """The probability from which on a judgement is a yes, where the model was not calibrated."""
@@ -44,11 +44,15 @@ _AFTER: Final = 400
 # Of all right answers the measure bears out so many (lab/2026-11-29-large-model.md): a judge has to do better.
 _RECALL_BY_WORDS: Final = 0.34
 _TRIED_AT_ONCE: Final = 8
+# Bytes of the passages that a model is shown, no more than a section has; and how many the memory's lines came from.
+_MOST_SHOWN: Final = 5000
+_TOKEN_BYTES: Final = 3
+_MOST_ORIGINS: Final = 8
 # Sentences of an answer that a model is asked about; those behind them are measured. An answer can run on for ever.
 _MOST_JUDGED: Final = 32
 # For an estimate: tokens of a sentence of an answer, at least, and of the passages that it is shown beside, at most.
 _SENTENCE_TOKENS: Final = 8
-_PASSAGES_TOKENS: Final = 900
+_PASSAGES_TOKENS: Final = 1600
 
 
 async def judge(
@@ -90,7 +94,8 @@ def choose_judge(question: str, model: Model, plan: Plan) -> ModelJudge | None:
 
 def make_judge(question: str, model: Model, plan: Plan, threshold: float = THRESHOLD) -> ModelJudge:
     """Return the model as a judge in the language of a question."""
-    return ModelJudge(model=model, prompts=prompts_for(plan, question), threshold=threshold)
+    room = min(_MOST_SHOWN, _TOKEN_BYTES * plan.chunk_tokens)
+    return ModelJudge(model=model, prompts=prompts_for(plan, question), threshold=threshold, room=room)
 
 
 async def settle_judge(question: str, model: Model, plan: Plan) -> ModelJudge | None:
@@ -158,6 +163,7 @@ async def judge_by_model(
     """
     parts = PlacedParts(document)
     findings = await asyncio.to_thread(examine, answer, question, parts)
+    origins = await asyncio.to_thread(EvidenceList(steps, parts).list_origins, f"{answer} {question}")
     judged: list[tuple[Finding, Judgment | None]] = []
     has_failed, asked = False, 0
     for finding in findings:
@@ -167,7 +173,7 @@ async def judge_by_model(
         elif not has_failed:
             asked += 1
             try:
-                section = await asyncio.to_thread(show_passages, finding, document)
+                section = await asyncio.to_thread(show_passages, finding, document, origins, judge.room)
                 judgment = await judge.judge(finding, question, section)
             except (ModelError, BudgetReached):
                 if is_strict:
@@ -184,6 +190,8 @@ class ModelJudge:
     model: Model
     prompts: Prompts
     threshold: float = THRESHOLD
+    room: int = _MOST_SHOWN
+    """Bytes of passages beside a sentence."""
 
     async def judge(self, finding: Finding, question: str, section: str) -> Judgment | None:
         """Return what the model says to a sentence beside passages; None where its reply says nothing."""
@@ -191,7 +199,9 @@ class ModelJudge:
         if supported is None:
             return None
         is_supported, denied = supported >= self.threshold, 0.0
-        if section and not is_supported and finding.features["in all"] >= _LEAST_DENIED:
+        # What is copied word for word may be put right elsewhere.
+        is_open = finding.copy or (not is_supported and finding.features["in all"] >= _LEAST_DENIED)
+        if section and is_open:
             denied = await self.ask("denies", section=section, memory=finding.text, question=question) or 0.0
         fits = await self.ask("responds", section="", memory=finding.text, question=question)
         if fits is None:
@@ -219,14 +229,31 @@ class ModelJudge:
         return 1.0 if word.startswith(yes.casefold()) else 0.0 if word.startswith(no.casefold()) else None
 
 
-def show_passages(finding: Finding, document: SupportsParts) -> str:
-    """Return the passages of a sentence as a model is shown them, in the document's order.
+def show_passages(
+    finding: Finding, document: SupportsParts, origins: Sequence[LocatedSentence] = (), room: int = _MOST_SHOWN
+) -> str:
+    """Return the passages of a sentence as a model is shown them, in the document's order; a short document whole.
 
-    A line alone seldom says what it is about: it comes with its heading, its header and the sentences beside it.
+    Those that have most of it come with what the memory took its lines from, and with others that have its words, of
+    which one may say otherwise. A line alone seldom says what it is about: it comes with its heading, its header and
+    the sentences beside it. `room` is in bytes, which count tokens alike in every language.
     """
-    passages = sorted(finding.passages, key=lambda passage: passage.start)
-    shown = [_widen(one, document) if isinstance(document, SupportsSlice) else one.text for one in passages]
-    return "\n\n".join(dict.fromkeys(shown))
+    length = getattr(document, "length", None)
+    if isinstance(document, SupportsSlice) and length is not None and length <= room:
+        whole = document.slice(0, length)
+        if _measure(whole) <= room:
+            return whole
+    shown = dict[LocatedSentence, str]()
+    for one in (*finding.passages, *origins[:_MOST_ORIGINS], *finding.near):
+        text = _widen(one, document) if isinstance(document, SupportsSlice) else one.text
+        if one not in shown and text not in shown.values() and (not shown or _measure(text) <= room):
+            shown[one] = text
+            room -= _measure(text)
+    return "\n\n".join(shown[one] for one in sorted(shown, key=lambda passage: passage.start))
+
+
+def _measure(text: str) -> int:
+    return len(text.encode(errors="replace"))
 
 
 def _widen(passage: LocatedSentence, document: SupportsSlice) -> str:

@@ -99,6 +99,8 @@ class Finding:
     """The few passages that have most of it and of the question together, the best first."""
     bearing: tuple[LocatedSentence, ...]
     """Those of them that have something of the sentence itself which the ones before have not."""
+    near: tuple[LocatedSentence, ...]
+    """What else has words of it, the best first: a later one may say otherwise."""
     features: Mapping[str, float]
     """How far they bear it out."""
     fit: Mapping[str, float]
@@ -106,6 +108,8 @@ class Finding:
     missing: tuple[str, ...]
     unsaid: tuple[str, ...]
     """Its clauses that have next to nothing of the passages."""
+    choice: Finding | None = None
+    """The bare "Yes." or "No." before it, whose reason it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +157,20 @@ def examine(answer: str, question: str, parts: PlacedParts) -> list[Finding]:
     # A sentence that an answer repeats is looked for once.
     queries = {piece: make_query(words, question) for piece, words in said.items()}
     search(parts, list(queries.values()))
-    return [_find(pieces[at], said[pieces[at]], question, queries[pieces[at]], copies.get(at)) for at in judged]
+    found = [_find(pieces[at], said[pieces[at]], question, queries[pieces[at]], copies.get(at)) for at in judged]
+    return _join_choices(found)
+
+
+def _join_choices(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings, where a bare "Yes." or "No." stands with the sentence that gives its reason."""
+    joined: list[Finding] = []
+    for finding in findings:
+        last = joined[-1] if joined else None
+        if last and _CHOICE.fullmatch(last.text) and not finding.is_absent:
+            joined[-1] = replace(finding, text=f"{last.text.strip()} {finding.text}", copy=None, choice=last)
+        else:
+            joined.append(finding)
+    return joined
 
 
 def _find(text: str, words: str, question: str, query: Query, copy: LocatedSentence | None) -> Finding:
@@ -173,6 +190,7 @@ def _find(text: str, words: str, question: str, query: Query, copy: LocatedSente
         is_absent=copy is None and says_absent(text),
         passages=tuple(found[at] for at in chosen),
         bearing=tuple(found[at] for at in _list_bearing(claim, around, chosen)),
+        near=tuple(one for _, one in query.found),
         features=measure(claim, asked, passages, around),
         fit=measure_fit(claim, asked, passages),
         missing=tuple(word for word in query.exact if _is_missing(parse(word), whole, asked)),
@@ -212,7 +230,9 @@ def weigh(finding: Finding) -> Judgment:
     )
     return Judgment(
         score=score,
-        is_supported=score >= supported.threshold and not is_vetoed(finding.features),
+        is_supported=score >= supported.threshold
+        and not is_vetoed(finding.features)
+        and (finding.choice is None or weigh(finding.choice).is_supported),
         is_denied=is_denied,
         answers=Fit.NO if is_misfit(finding.fit) else _choose_fit(fit, answers),
     )
@@ -252,10 +272,12 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
         judge=judgment.judge,
     )
     score, passages = judgment.score if judgment.score is None else round(judgment.score, 4), finding.passages
-    if finding.copy:
+    # A model may know what puts a sentence right that stands there word for word.
+    is_put_right = judgment.is_denied and judgment.judge != WORDS
+    if finding.copy and not is_put_right:
         origin = "" if is_citation(text) else text  # what names its place rests on nothing else
         return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(origin, [finding.copy]), missing=())
-    if judgment.is_supported:
+    if judgment.is_supported and not is_put_right:
         said = parse(text)
         is_whole = bool(passages) and parse(passages[0].text).tokens == said.tokens
         if is_whole or (finding.features["verbatim"] and len(said.terms) >= _LEAST_SENTENCE):
@@ -265,8 +287,9 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
         )
     if (step := evidence.find_step_by_hand(text)) is not None:
         return replace(claim, verdict=Verdict.BY_HAND, step=step)
-    if judgment.is_denied and passages:
-        claim = replace(claim, verdict=Verdict.CONTRADICTED, against=evidence.add(text, passages[:1]), score=score)
+    others = [one for one in (*passages, *finding.near) if not finding.copy or one.start != finding.copy.start]
+    if judgment.is_denied and others:
+        claim = replace(claim, verdict=Verdict.CONTRADICTED, against=evidence.number(others[:1]), score=score)
     elif finding.features["in all"] >= _LEAST_MATCH and passages:
         kept = evidence.add(text, finding.bearing, passages)
         claim = replace(claim, verdict=Verdict.PARTLY, evidence=kept, unsaid=finding.unsaid, score=score)

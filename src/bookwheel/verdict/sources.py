@@ -91,20 +91,24 @@ class EvidenceList:
         """
         passages, near = list(passages), list(near)
         first = [self._number_origin(quote, (*passages, *near)) for quote in self._find_origins(text)]
-        return tuple(dict.fromkeys((*first, *(self._number(one.text, one.start, one.end) for one in passages))))
+        return tuple(dict.fromkeys((*first, *self.number(passages))))
+
+    def number(self, passages: Iterable[LocatedSentence]) -> tuple[int, ...]:
+        """Return the numbers of passages, whatever the memory took them for."""
+        return tuple(self._number(one.text, one.start, one.end) for one in passages)
 
     def _number_origin(self, quote: Evidence, passages: Iterable[LocatedSentence]) -> int:
         for one in passages:
             if one.start < quote.end and one.end > quote.start:
                 return self._number(one.text, one.start, one.end)
-        document = self._parts.document
-        if not isinstance(document, SupportsSlice):
-            return self._number(quote.quote, quote.start, quote.end, quote.step)
-        # A run of common words is a piece of a sentence.
-        first = max(0, quote.start - MOST_CONTEXT)
-        around = document.slice(first, quote.end + MOST_CONTEXT)
-        start, end = find_sentence(around, quote.start - first, quote.end - first)
-        return self._number(around[start:end], first + start, first + end, quote.step)
+        whole = _widen(quote, self._parts.document)
+        return self._number(whole.text, whole.start, whole.end, quote.step)
+
+    def list_origins(self, text: str) -> list[LocatedSentence]:
+        """Return where the lines of the memory came from, those first that have most of a text."""
+        keys = list(parse(text).keys)
+        ranked = sorted(self._origins, key=lambda pair: -share_terms(keys, parse(pair[0].line).keys))
+        return [_widen(quote, self._parts.document) for _, quote in ranked]
 
     def find_step_by_hand(self, text: str) -> int | None:
         """Return the step at which a line that says this was written by hand."""
@@ -142,6 +146,16 @@ class EvidenceList:
         piece = Evidence(quote=quote, start=start, end=end, step=step, pages=pages, sources=sources, lines=lines)
         self.pieces.append(piece)
         return len(self.pieces) - 1
+
+
+def _widen(quote: Evidence, document: SupportsParts) -> LocatedSentence:
+    """Return the sentence that a run of common words is a piece of."""
+    if not isinstance(document, SupportsSlice):
+        return LocatedSentence(quote.quote, quote.start, quote.end)
+    first = max(0, quote.start - MOST_CONTEXT)
+    around = document.slice(first, quote.end + MOST_CONTEXT)
+    start, end = find_sentence(around, quote.start - first, quote.end - first)
+    return LocatedSentence(around[start:end], first + start, first + end)
 
 
 def _lines_by_hand(steps: Sequence[Step]) -> Iterator[tuple[int, str]]:

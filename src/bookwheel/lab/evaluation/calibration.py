@@ -24,7 +24,7 @@ from bookwheel.models.accompanied import VerdictCalibration
 from bookwheel.models.base import Ability, Model, find_abilities, require_ability
 from bookwheel.plan import Plan, Scorer
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.verdicts import ModelJudge, show_passages
+from bookwheel.reading.verdicts import make_judge, show_passages
 from bookwheel.reading.ways.gates import HalvingScorer
 from bookwheel.text.chunks import split
 from bookwheel.types import Memory
@@ -139,14 +139,14 @@ async def score_answers(
 
     async def score(one: LabelledAnswer) -> float | None:
         nonlocal scored
-        judge = ModelJudge(model=model, prompts=prompts_for(plan, one.question))
+        judge = make_judge(one.question, model, plan)
         document = TextDocument(one.snippet)
         findings = await asyncio.to_thread(examine, one.answer, one.question, PlacedParts(document))
         async with places:
             judged = [
                 1.0
                 if finding.copy
-                else await judge.ask_support(finding, one.question, show_passages(finding, document))
+                else await judge.ask_support(finding, one.question, show_passages(finding, document, room=judge.room))
                 for finding in findings
             ]
         scored += 1

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from value_notes import note_values
 
 from bookwheel.claims import Fit, Verdict
 from bookwheel.journal.memory_rows import MemoryText
@@ -34,6 +36,32 @@ QUOTING = Plan(prompts="small", chunk_tokens=200, memory_tokens=120, answer_toke
 VET = "When's the vet coming for the vaccinations?"
 
 pytestmark = pytest.mark.anyio
+
+
+async def test_a_model_is_told_of_which_day_it_is_asked(make_session, begin):
+    asked = []
+
+    def reply(messages):
+        asked.append(messages[-1].content)
+        return note_values(messages)
+
+    opened = await begin(make_session(reply))
+    await append(opened, "room = 12", source="mail-1", at="2026-01-01")
+    await ask(opened, "room?", as_of="2031-05-03")
+    assert "room?\n(It is 2031-05-03.)\n" in asked[-1]
+    assert (await ask(opened, "room?")).question == "room?"
+    assert f"(It is {datetime.now().astimezone().date()}.)" in asked[-1]
+
+
+async def test_of_a_small_memory_all_passages_are_shown_as_far_as_there_is_room(session, begin):
+    opened = await begin(session)
+    await append(opened, "room = 12", source="mail-1", at="2026-01-01")
+    await append(opened, "desk = 9", source="mail-2", at="2026-01-02")
+    found = rank_passages(opened, "room?", opened.newest(), None)
+    assert [one.words for one in found] == ["room = 12", "desk = 9"]
+    await append(opened, f"shelf = oak{' and oak' * 50}", source="mail-3", at="2026-01-03")
+    found = rank_passages(opened, "room?", opened.newest(), None)
+    assert [one.words for one in found] == ["room = 12"]  # there is no room for the newest one
 
 
 async def test_the_memory_answers_what_it_knows(session, begin):

@@ -78,6 +78,26 @@ def test_a_memory_reads_mails_by_date_and_forgets_them_together(folder) -> None:
     assert memory.text == ""
 
 
+MINUTES = {"2026-01-12-minutes.md": 140, "20260413_minutes.md": 150, "2026-13-45.md": 1, "rules.md": 2}
+
+
+def test_files_of_a_folder_are_texts_of_their_own_of_the_day_that_their_names_have(tmp_path) -> None:
+    for name, fee in MINUTES.items():
+        (tmp_path / name).write_text(f"The fee of the club is {fee}.\n")
+    (tmp_path / "chat.txt").write_text("2026-02-15 09:12 - Ada: The fee is 145.\n2026-02-15 09:13 - Bo: So it is.\n")
+    found = split(open_document([tmp_path]), "club")
+    assert [(one.source, one.at) for one in found] == [
+        ("club/2026-01-12-minutes.md", "2026-01-12"),
+        ("club/chat.txt", "2026-02-15 09:13"),
+        ("club/20260413_minutes.md", "2026-04-13"),
+        ("club/2026-13-45.md", None),
+        ("club/rules.md", None),
+    ]
+    assert [
+        one.at for one in split(open_document([tmp_path / "2026-01-12-minutes.md"]), "m/2026-01-12-minutes.md")
+    ] == ["2026-01-12"]
+
+
 CHAT = """03.06.26, 09:12 - Mira: The regatta starts at 10:30.
 04.06.26, 18:10 - Tomasz: The marina fee was 240 euros.
 15.06.26, 08:01 - Mira: The regatta starts at 11:15.

@@ -250,15 +250,15 @@ class MemoryTables:
         rows = self._fetch("memory_versions", "kept, changes", condition, memory, _NEVER if until is None else until)
         return [(kept, tuple((old, new) for old, new in from_json(changes))) for kept, changes in rows]
 
-    def find_known(self, memory: int, instant: str) -> int:
-        """Return the newest version before the first one that knows anything from after an instant (UTC)."""
+    def find_known(self, memory: int, instant: str) -> int | None:
+        """Return the newest version before the first one that knows anything from after an instant; None for all."""
         later = (
             "SELECT min(version) FROM memory_versions LEFT JOIN memory_texts "
             "ON memory_texts.memory = memory_versions.memory AND memory_texts.number = memory_versions.text "
             "WHERE memory_versions.memory = ?1 AND julianday(coalesce(at, kept)) > julianday(?2)"
         )
         (first,) = self._reader.fetch_one(later, (memory, instant))
-        return _NEVER if first is None else first - 1
+        return None if first is None else first - 1
 
     def count_tokens_today(self, memory: int) -> int:
         query = (

@@ -55,6 +55,7 @@ from bookwheel.text.remarks import is_absence
 from bookwheel.types import DocumentInfo, Status, Usage
 from bookwheel.verdict.judge import judge_answer
 
+_DAYS: Final = {"en": "(It is {day}.)", "zh": "（今天是{day}。）"}
 _EMPTY: Final = "The memory is empty."
 _UNKNOWN: Final = "Nothing was known then."
 # A Chinese thing of one sign that is somebody's, as in 景行的船叫什么, and not the first sign of a longer word.
@@ -112,6 +113,7 @@ async def ask(
         passages = leave_out_titles(leave_out_others(passages, question), question)
     document = PassageDocument(passages, has_headers=not prompts.quotes, pictures=tables.pictures(record.number))
     spent = opened.model.spent
+    asked = question if prompts.quotes else _say_day(question, prompts, until)
     answer: MemoryAnswer | None = None
     noted: MemoryAnswer | None = None
     # Passages that were quoted for the brief say nothing about a question.
@@ -121,7 +123,7 @@ async def ask(
         noted, is_borne_out = await _ask_memory(opened, question, version, until)
         answer = noted if is_borne_out else None
     if answer is None and document.length:
-        answer = await _ask_texts(opened, question, version, document)
+        answer = await _ask_texts(opened, question, asked, version, document)
         if has_notes and answer.status is Status.ANSWERED:
             if not is_first:
                 noted, _ = await _ask_memory(opened, question, version, until)
@@ -140,6 +142,12 @@ async def ask(
     if is_kept and as_of is None and answer.status is Status.ANSWERED:
         await keep_answer(opened, answer)
     return answer
+
+
+def _say_day(question: str, prompts: Prompts, until: datetime | None) -> str:
+    """Return the question with the day that it is asked of: whether a date is past or to come hangs on it."""
+    day = (until or datetime.now(UTC)).astimezone().date()
+    return f"{question}\n{_DAYS[prompts.language].format(day=day)}"
 
 
 def _knows_more(noted: MemoryAnswer, found: MemoryAnswer) -> bool:
@@ -195,7 +203,7 @@ async def _ask_memory(
     prompts = prompts_for(plan, question)
     loop.check(question, opened.session.model, plan, prompts)
     reader = await asyncio.to_thread(see, opened, opened.reader, memory.text)
-    said = await loop.answer(question, memory, reader, plan, prompts)
+    said = await loop.answer(_say_day(question, prompts, until), memory, reader, plan, prompts)
     seeing = find_wrapper(reader, SeeingModel)
     marks = [picture.mark for picture in seeing.seen] if seeing else []
     if Flag.NO_ANSWER in said.flags or is_absence(said.text.casefold()):
@@ -215,13 +223,13 @@ async def _ask_memory(
 
 
 async def _ask_texts(
-    opened: OpenMemory, question: str, version: MemoryVersion, document: PassageDocument
+    opened: OpenMemory, question: str, asked: str, version: MemoryVersion, document: PassageDocument
 ) -> MemoryAnswer:
-    """Put the question to the passages, as to any document."""
+    """Put the question to the passages, as to any document; what is asked may have the day with it."""
     model, plan = opened.session.model, _plan_questions(opened)
-    choice = await settle_way(WayRequest(), document, question, model, plan)
+    choice = await settle_way(WayRequest(), document, asked, model, plan)
     info = DocumentInfo(id="", name=document.name, length=document.length)
-    reading = new_reading(info, question, model, plan, choice.way)
+    reading = new_reading(info, asked, model, plan, choice.way)
     ended = await run_reading(
         reading, document, opened.model, way=load_way(choice.way), patience=opened.session.patience
     )

@@ -2,6 +2,7 @@
 
     inbox.mbox       a text for each message: inbox.mbox#1 of 2 March, inbox.mbox#2 of 3 March
     chat.txt         a text for each day of talk, or for some quiet ones, of which each turn keeps its own time
+    minutes          a text for each file of the folder: minutes/2026-01-12.md of the day that its name has
     notes.txt        one text, of the time at which it arrived
 
 So a question as of a day knows no later message, the newest value is the one that was said last, and of an export that
@@ -10,9 +11,10 @@ has grown only what is new is read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Final
 
 from bookwheel.memory.pieces import read_time
@@ -20,6 +22,7 @@ from bookwheel.types import Part
 
 # Characters of a text of talk: a day that has less goes together with the next.
 _LEAST: Final = 500
+_DAY_IN_NAME: Final = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +74,13 @@ class _EntryParts:
         self.length += len(part.text)
         self.at = part.at or self.at
 
+    def find_file(self, document: str) -> str:
+        """Return the file of a folder that it is from; empty where the document is a file."""
+        file = self.pieces[-1].source.partition("#")[0]
+        return "" if file in {document, "-"} or "://" in file else file
+
     def goes_on(self, part: Part) -> bool:
-        if part.entry != self.entry or (self.at and _is_header(part.text)):
+        if part.entry != self.entry or _is_header(part.text):
             return False
         if part.entry or not (part.at and self.at):
             return True
@@ -84,12 +92,21 @@ def split_file(file: NewFile, at: datetime | str | None = None) -> list[DatedTex
     """Return the texts of a file in the order of their times; with a time given, it is one text of that time."""
     if at is not None:
         return [DatedText(content=tuple(file.parts), source=file.named, at=at)]
-    texts = [
-        DatedText(content=tuple(run.pieces), source=_name(file.named, file.name, run.entry), at=run.at or None)
-        for run in _list_runs(file.parts)
-        if any(part.text.strip() for part in run.pieces)
-    ]
+    texts = list[DatedText]()
+    for run in _list_runs(file.parts):
+        if any(part.text.strip() for part in run.pieces):
+            source = _name(file.named, file.name, run.entry or run.find_file(file.name))
+            texts.append(DatedText(content=tuple(run.pieces), source=source, at=run.at or _find_day(source)))
     return order_texts(texts)
+
+
+def _find_day(source: str) -> str | None:
+    """Return the one day that the name of a file has."""
+    days = {f"{year}-{month}-{day}" for year, _, month, day in _DAY_IN_NAME.findall(source.rpartition("/")[2])}
+    try:
+        return date.fromisoformat(*days).isoformat() if len(days) == 1 else None
+    except ValueError:
+        return None
 
 
 def skip_parts(parts: Sequence[Part], start: int) -> list[Part]:

@@ -224,6 +224,8 @@ def _parse(at: str) -> datetime:
     return datetime.fromisoformat(at).astimezone(UTC)
 
 
+# With as many passages in all, those without a word of the question fill the room that is left.
+_FEW: Final = 400
 # Who quotes weighs the best few windows of any number of chunks; to a small model Chinese is three times the tokens.
 _ROOM: Final = {"en": 1, "zh": 3}
 
@@ -237,7 +239,10 @@ def keep_index(opened: OpenMemory) -> None:
 def rank_passages(
     opened: OpenMemory, question: str, version: MemoryVersion, until: datetime | None
 ) -> list[MemoryPassage]:
-    """Return the passages with the rarest words of the question that fit a chunk; without any, the newest ones."""
+    """Return the passages with the rarest words of the question that fit a chunk; without any, the newest ones.
+
+    Of a small memory, a model that reads is shown the others too, as far as there is room.
+    """
     tables, memory, plan = opened.tables, opened.record.number, opened.record.plan
     asked, is_quoted = QuestionWords(question), prompts_for(plan, opened.record.about).quotes
     written = [(one, asked.find(one.words)) for one in _list_written(opened, version)]
@@ -245,21 +250,26 @@ def rank_passages(
     held = [*(place.held for place in places), *(words for _, words in written)]
     ranked = asked.rank(held, total + len(written))
     ranked = [at for at in ranked if held[at]] or ranked
+    found = [places[at] if at < len(places) else written[at - len(places)][0] for at in ranked]
+    if not is_quoted and total <= _FEW:
+        everything, _ = opened.index.find(tables, memory, QuestionWords(""), until, is_quoted=is_quoted)
+        known = {(place.text, place.start) for place in places}
+        found += [place for place in everything if (place.text, place.start) not in known]
     chosen, room = list[MemoryPassage](), plan.chunk_tokens * (_ROOM[language_of(question)] if is_quoted else 1)
-    for at in ranked:
-        if at < len(places):
-            place = places[at]
-            text = replace(tables.find_text(memory, place.text), at=place.at)
-            words = tables.load_text(memory, place.text)[place.start : place.end]
-            passage = MemoryPassage(text=text, start=place.start, words=words)
-        else:
-            passage = written[at - len(places)][0]
+    for one in found:
+        passage = one if isinstance(one, MemoryPassage) else _load_passage(tables, memory, one)
         header = "" if is_quoted else format_header(passage.text)
         room -= opened.session.model.tokenizer.count(header + passage.words) + 2
         if room < 0 and chosen:
             break
         chosen.append(passage)
     return leave_out_repeated(chosen)
+
+
+def _load_passage(tables: MemoryTables, memory: int, place: FoundPlace) -> MemoryPassage:
+    text = replace(tables.find_text(memory, place.text), at=place.at)
+    words = tables.load_text(memory, place.text)[place.start : place.end]
+    return MemoryPassage(text=text, start=place.start, words=words)
 
 
 def _list_written(opened: OpenMemory, version: MemoryVersion) -> list[MemoryPassage]:

@@ -134,6 +134,18 @@ def test_sql_counts_what_the_rows_say(tmp_path: Path) -> None:
     assert (names[0], rows) == ("n", [(10, 1045.0, "2027-06-10")])
 
 
+def test_a_column_of_bare_numbers_has_them_as_numbers_whatever_its_name(tmp_path: Path) -> None:
+    def read(_messages: object) -> str:
+        yields = {"rye": "9.7", "bare": "9.2", "mixture": "10.6"}
+        rows = [{"strip": strip, "maize yield in t/ha": t, "quote": f"{strip} {t}"} for strip, t in yields.items()]
+        return json.dumps({"rows": rows, "memory": ""})
+
+    document, journal = TextDocument("rye 9.7\nbare 9.2\nmixture 10.6\n"), tmp_path / "j.sqlite"
+    table = collect(document, "every strip: strip, maize yield in t/ha", model=ScriptedModel(read), journal=journal)
+    assert [column["kind"] for column in table.describe()["columns"]] == ["text", "number"]
+    assert table.query("select max(maize_yield_in_t_ha_number) from rows")[1] == [(10.6,)]
+
+
 @pytest.mark.parametrize(
     "sql", ["drop table rows", "select nothing from rows", "attach 'x' as y", "pragma user_version"]
 )

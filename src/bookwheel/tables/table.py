@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -24,7 +24,7 @@ from bookwheel.journal.kept_rows import run_query
 from bookwheel.picture import Box
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables import files
-from bookwheel.tables.columns import QUOTE, Column, Kind, TableRequest
+from bookwheel.tables.columns import NUMBER, QUOTE, Column, Kind, TableRequest
 from bookwheel.text.sanitize import escape_markdown
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Reading, find_gaps
@@ -139,6 +139,16 @@ class Table:
     def columns(self) -> tuple[Column, ...]:
         return self.request.columns
 
+    @cached_property
+    def _typed_columns(self) -> tuple[Column, ...]:
+        """The columns, with those of which every cell is a bare number, though the name does not say so."""
+        return tuple(self._type(at, column) for at, column in enumerate(self.columns))
+
+    def _type(self, at: int, column: Column) -> Column:
+        cells = [cell for row in self.rows if (cell := row.cells[at])]
+        is_number = bool(cells) and column.kind is Kind.TEXT and all(map(NUMBER.fullmatch, cells))
+        return replace(column, kind=Kind.NUMBER) if is_number else column
+
     @property
     def unproven(self) -> int:
         """How many rows neither the document's words nor its pictures bear out, without those that a person wrote."""
@@ -153,7 +163,7 @@ class Table:
     def fields(self) -> list[str]:
         """The names in files and SQL: each column, the number or date of those that have one, and facts of the row."""
         names = []
-        for column in self.columns:
+        for column in self._typed_columns:
             names.append(column.name)
             if column.kind is not Kind.TEXT:
                 names.append(f"{column.name} ({column.kind})")
@@ -169,7 +179,7 @@ class Table:
         """Yield each row as one flat record."""
         for row in self.rows:
             values: list[Any] = []
-            for column, value in zip(self.columns, row.cells, strict=True):
+            for column, value in zip(self._typed_columns, row.cells, strict=True):
                 values.append(value)
                 if column.kind is not Kind.TEXT:
                     values.append(column.normalize(value))
@@ -209,7 +219,7 @@ class Table:
         return {
             "reading": self.reading.id,
             "status": str(self.reading.status),
-            "columns": [{"name": column.name, "kind": str(column.kind)} for column in self.columns],
+            "columns": [{"name": column.name, "kind": str(column.kind)} for column in self._typed_columns],
             "rows": [],
             "count": len(self.rows),
             "unproven": self.unproven,

@@ -207,7 +207,8 @@ def test_neither_the_document_nor_the_prompts_are_in_the_record():
         ([Verdict.PARTLY, Verdict.ABSENT], Verdict.PARTLY),
         ([Verdict.QUOTED, Verdict.BY_HAND], Verdict.PARTLY),
         ([Verdict.BY_HAND, Verdict.NOT_FOUND], Verdict.BY_HAND),
-        ([Verdict.ABSENT, Verdict.NOT_FOUND], Verdict.NOT_FOUND),
+        ([Verdict.ABSENT, Verdict.NOT_FOUND], Verdict.ABSENT),
+        ([Verdict.NOT_FOUND, Verdict.ABSENT], Verdict.NOT_FOUND),
     ],
 )
 def test_an_answer_is_as_well_borne_out_as_its_sentences(verdicts, whole):

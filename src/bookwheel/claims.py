@@ -135,6 +135,9 @@ def sum_up_verdicts(claims: Sequence[Claim]) -> Verdict | None:
         return next(iter(verdicts), None)
     if verdicts <= BORNE_OUT:
         return Verdict.SUPPORTED
+    # "It does not say. It names a dishwasher, but no washing machine."
+    if claims[0].verdict is Verdict.ABSENT and verdicts.isdisjoint((*BORNE_OUT, Verdict.CONTRADICTED)):
+        return Verdict.ABSENT
     for whole in (Verdict.CONTRADICTED, Verdict.UNCHECKED):
         if whole in verdicts:
             return whole

@@ -44,7 +44,7 @@ def test_it_is_read_with_the_plan_of_the_laptop_and_judgements():
     assert (header[TYPE_FIELD], header[WAY_FIELD]) == (ADAPTER_TYPE, "quotes")
     plan, laptop = load_header_plan(header, READER), load_preset_plan("laptop")
     assert plan.judgement_weight > 0 == laptop.judgement_weight
-    assert replace(plan, judgement_weight=0.0, least_gain=0.55) == laptop
+    assert replace(plan, judgement_weight=0.0, least_gain=0.55, verdict=laptop.verdict) == laptop
     assert TrainConfig.load("reader").plan == plan
 
 

@@ -116,3 +116,8 @@ def test_the_lines_of_a_log_are_sentences() -> None:
 def test_an_initial_goes_on_to_the_next_word_and_not_behind_a_blank_line() -> None:
     assert list_sentences("Ask Jonas O. Quill about it.") == ["Ask Jonas O. Quill about it."]
     assert list_sentences("Ask Jonas O.\n\n[10:02] I did not sign.") == ["Ask Jonas O.", "[10:02] I did not sign."]
+
+
+def test_the_number_of_a_day_before_its_month_ends_no_sentence() -> None:
+    text = "Ab dem 1. April 2027 (Nachtrag Nr. 1). Vorher am 30. Juni. Dann Ruhe."
+    assert list_sentences(text) == ["Ab dem 1. April 2027 (Nachtrag Nr. 1).", "Vorher am 30. Juni.", "Dann Ruhe."]

@@ -136,3 +136,11 @@ def test_an_amount_of_money_answers_how_much_in_chinese() -> None:
     text = TextDocument("餐饮商户每平方米每月补贴四十五元，海风咖啡每月补贴2700元。")
     _, claims = judge_answer("2700元", "海风咖啡每月能拿到多少补贴？", (), text)
     assert sum_up_fits(claims) is not Fit.NO
+
+
+def test_the_day_of_a_date_is_no_count() -> None:
+    rows = TextDocument("id,date,what,status\nW-044,2026-05-11,crane,done\nW-045,2026-05-12,pump,open\n")
+    _, counted = judge_answer("11", "How many crane orders are done?", (), rows)
+    assert sum_up_verdicts(counted) not in BORNE_OUT
+    _, dated = judge_answer("11", "On which day of May was the crane repaired?", (), rows)
+    assert sum_up_verdicts(dated) in BORNE_OUT

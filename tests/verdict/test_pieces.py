@@ -45,3 +45,9 @@ def test_brackets_that_were_never_opened_hide_none_that_were():
         "c) the keeper of the lamp pays the third fee.",
     )
     assert split_answer(" ".join(pieces)) == list(pieces)
+
+
+def test_the_names_of_a_tables_columns_are_no_sentence():
+    table = "| Who | Sum |\n|---|---:|\n| Ada | 12 |\n| Bo | 14 |"
+    assert split_answer(table) == ["| Ada | 12 |", "| Bo | 14 |"]
+    assert split_answer("Ada -- Bo\n---\nDone.") == ["Ada -- Bo", "---", "Done."]

@@ -65,6 +65,9 @@ _ABSENCE: Final = compile_late(
     | (?:unanswerable|unknown|unspecified|unstated|n/a|none|no\ answer)\s*[.!]?$
     | (?:文中|文章|文本|文档|原文|资料|记忆|书中|里面)?(?:中|里|内)?(?:并|都|均|也|完全)?
         (?:没有|没|未|无)(?:任何|明确|直接)?(?:提到|提及|说明|说|写|给出|记载|交代|回答|相关|答案|信息)
+    | (?:记忆|文章|文本|文档|原文|资料|材料|书|文)(?:中|里|内)(?:并|都|均|也)?(?:没有|未见|无)(?!人|谁|任何人)
+    | \b(?:documents?|texts?|sections?|notes|passages?)\s(?:has|have|contains?|lists?|names?|gives?|mentions?|shows?)\s
+        (?:no|none|nothing)\b
     | (?:无法|不能)(?:从\w{0,8})?(?:回答|确定|得知|判断|知道)|不知道|未知|不得而知|不在(?:文中|文档)
     """,
     re.VERBOSE,
@@ -73,7 +76,7 @@ _ABSENCE: Final = compile_late(
 _ABOUT_DOCUMENT: Final = compile_late(
     r"\b(?:documents?|text|book|passages?|sections?|memory|notes?|information|details?|answer\w*|mention\w*|evidence|"
     r"records?|context|source|know|determined?|tell|say|find|found|indication|unanswerable)\b"
-    r"|文中|文章|文本|文档|原文|资料|记忆|书中|答案|信息|提到|提及|回答|确定|得知|不知道|未知"
+    r"|文[中里内]|书里|材料|文章|文本|文档|原文|资料|记忆|书中|答案|信息|提到|提及|回答|确定|得知|不知道|未知"
 )
 _SHORTEST_DENIAL: Final = 4
 _CLAUSE: Final = compile_late(r"[.!。！;,，；()（）]")
@@ -179,7 +182,8 @@ def is_absence(text: str) -> bool:
 
 def says_absent(sentence: str) -> bool:
     """Return whether a sentence of an answer says that the document does not have the answer."""
-    text = sentence.strip().casefold().replace("’", "'")
+    # What is told before a semicolon is an answer, whatever the rest leaves open.
+    text = re.split("[;；]", sentence, maxsplit=1)[0].strip().casefold().replace("’", "'")
     return is_absence(text) and (len(text.split()) <= _SHORTEST_DENIAL or bool(_ABOUT_DOCUMENT.search(text)))
 
 

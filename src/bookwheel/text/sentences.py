@@ -35,13 +35,17 @@ _TITLES: Final = words(
 # After these a sentence can end, but not before a small letter or a number ("No. 5", "est. 1871", "6 p.m. and").
 _SHORT: Final = words(
     "al apr art aug bros ca ch co corp dec dept ed eds est etc excl feb fig figs govt inc incl jan jr ltd max min no "
-    "nos nov oct op p pp resp sec sept sr vol vols"
+    "nos nov nr oct op p pp resp sec sept sr vol vols"
 )
 # The letter before the dot of "J. Quill" or "U.S. Navy".
 _INITIAL: Final = compile_late(r"(?<![^\W_])[A-ZÀ-ÖØ-Þ]\Z|[\u2e80-\uffef][A-Z]\Z")
 _DOTTED: Final = compile_late(r"(?:[^\W\d_]\.)+[^\W\d_]")
 # "1." at the beginning of a line is the number of an item.
 _ITEM_NUMBER: Final = compile_late(r"^[ \t]*\(?\d{1,3}\Z", re.MULTILINE)
+# Behind the number of a day: "am 1. April".
+_ORDINAL_OF: Final = compile_late(
+    r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b"
+)
 # Characters of the longest word in these lists, with an opening quote or bracket.
 _LONGEST_SHORT: Final = 10
 # A match that begins before a limit may end this much behind it.
@@ -95,6 +99,8 @@ def _is_end(text: str, match: re.Match[str]) -> bool:
         # What an initial shortens goes on, but not behind a blank line: "Ask Jonas O."
         return text.count("\n", at, match.end()) > 1
     if (after.islower() or after.isdigit()) and (word.lower() in _SHORT or _DOTTED.fullmatch(word)):
+        return False
+    if word.isdigit() and _ORDINAL_OF.match(text, match.end()):
         return False
     return not (word.isdigit() and _ITEM_NUMBER.search(text, max(0, at - _LONGEST_SHORT), at))
 

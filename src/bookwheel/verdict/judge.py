@@ -47,6 +47,7 @@ from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
 _SEMICOLONS: Final = compile_late(r"(?<=;)(?=\s)")
 _ENTITY: Final = compile_late(r"&#?\w+;$")
 _BULLETS: Final = compile_late(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")
+_TABLE_RULE: Final = compile_late(r"\s*\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?\s*)?")
 _CHOICE: Final = compile_late(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)
 _NO: Final = compile_late(r"\s*(?:no|不|否)", re.IGNORECASE)
 # Terms of a sentence that says something by itself.
@@ -307,12 +308,18 @@ def split_answer(answer: str) -> list[str]:
         return values
     sentences: list[str] = []
     for piece, is_cited in split_citations(answer):
-        for line in [] if is_cited else piece.splitlines():
+        for line in [] if is_cited else _drop_headers(piece.splitlines()):
             bullets = _BULLETS.match(line)
             for sentence in list_sentences(line[bullets.end() :] if bullets else line):
                 sentences += _split_listed(sentence)
         sentences += [piece] if is_cited else []
     return sentences
+
+
+def _drop_headers(lines: Sequence[str]) -> list[str]:
+    """Return the lines without the names of a table's columns, and without the rule under them."""
+    rules = {at for at, line in enumerate(lines) if _TABLE_RULE.fullmatch(line)}
+    return [line for at, line in enumerate(lines) if at not in rules and at + 1 not in rules]
 
 
 def _split_listed(sentence: str) -> list[str]:

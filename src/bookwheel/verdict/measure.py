@@ -13,7 +13,9 @@ from math import log
 from typing import Final
 
 from bookwheel.patterns import compile_late
+from bookwheel.text import lexicon
 from bookwheel.text.quantities import same_quantity
+from bookwheel.text.questions import COUNTS
 from bookwheel.verdict.parsing import (
     BOUNDS,
     CAUSE,
@@ -41,6 +43,7 @@ _EMBEDDING: Final = frozenset({"of", "by", "with", "for", "from", "to", "的"})
 # How much more of the question another sentence must have to be the better place for a short answer.
 _LED: Final = -0.5
 # What no weight makes up for: other names and numbers, words out of a larger phrase, a better place for a short answer.
+_MONTHS: Final = frozenset(lexicon.MONTH_NAMES)
 _VETOES: Final = ("foreign number", "foreign names", "other counted", "embedded", "short led")
 # What makes a sentence that is otherwise well matched say something else than the passage.
 _MISMATCHES: Final = ("opposite", "not lost", "only lost", "other bound", "other unit", "unless", "must can", "yes")
@@ -244,13 +247,14 @@ def _share_asked_clause(own: frozenset[str], question: Sentence, around: Surroun
 
 def _compare_numbers(claim: Sentence, question: Sentence, passages: Sequence[Sentence]) -> dict[str, float]:
     theirs = [(passage, number) for passage in passages for number in passage.numbers]
-    faults = Counter[str]()
+    faults, is_count = Counter[str](), COUNTS.search(question.text) is not None
     for number in claim.numbers:
         mine = claim.find_unit(number)
         found = [
             (passage, other)
             for passage, other in theirs
-            if other.key == number.key or same_quantity(number.key, mine, other.key, passage.find_unit(other))
+            if (other.key == number.key or same_quantity(number.key, mine, other.key, passage.find_unit(other)))
+            and not (is_count and _is_dated(passage, other) and not _is_dated(claim, number))
         ]
         if not found:
             if number.key not in question.keys:
@@ -276,6 +280,11 @@ def _compare_numbers(claim: Sentence, question: Sentence, passages: Sequence[Sen
         "other bound": float(faults["bound"] > 0),
         "other counted": float(faults["counted"] > 0),
     }
+
+
+def _is_dated(sentence: Sentence, number: Term) -> bool:
+    """Tell if a number is of a date: nobody counts eleven orders with 11 May."""
+    return not _MONTHS.isdisjoint(sentence.tokens[max(0, number.at - 1) : number.at + 2])
 
 
 def _find_bounds(sentence: Sentence, number: Term) -> set[str]:

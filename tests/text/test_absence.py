@@ -1,0 +1,37 @@
+"""A sentence that says that the document does not tell is known as one, and one that answers beside it is not."""
+
+import pytest
+
+from bookwheel.claims import Verdict, sum_up_verdicts
+from bookwheel.documents.opening import TextDocument
+from bookwheel.text.remarks import says_absent
+from bookwheel.verdict.judge import judge_answer
+
+MINUTES = TextDocument("Ada Quill bought a dishwasher in May. Bo Reed paid for it. The kitchen is closed on Sundays.")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_absent"),
+    [
+        ("The minutes' text has no auditor.", True),
+        ("记忆中没有商户总数。", True),
+        ("文中没有人知道。", False),
+        ("The default was 5 until it was lowered to 3; the text does not say why.", False),
+        ("The text does not say why; it only names the date.", True),
+        ("Ada was not given the key.", False),
+    ],
+)
+def test_what_is_told_before_a_semicolon_is_an_answer(sentence, is_absent):
+    assert says_absent(sentence) is is_absent
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("The text does not say. It names a dishwasher, but no washing machine and no payer for one.", Verdict.ABSENT),
+        ("The text does not say. Ada Quill bought a dishwasher in May.", Verdict.PARTLY),
+    ],
+)
+def test_an_answer_that_begins_with_it_is_absent_unless_the_rest_is_borne_out(answer, verdict):
+    _, claims = judge_answer(answer, "Who paid for the washing machine?", (), MINUTES)
+    assert sum_up_verdicts(claims) is verdict

@@ -20,7 +20,7 @@ from bookwheel.documents.damage import import_extra
 from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing
 from bookwheel.documents.readers.pdf_calls import calls, find_address
 from bookwheel.documents.readers.pdf_figures import place_figures, set_figures_aside, set_notes_aside
-from bookwheel.documents.readers.pdf_layout import Fragment, TextLine, arrange, mark_headings
+from bookwheel.documents.readers.pdf_layout import Fragment, LineGaps, TextLine, arrange, mark_headings
 from bookwheel.documents.readers.pdf_sheet import Sheet
 from bookwheel.documents.readers.pdf_things import has_unseen_words
 from bookwheel.documents.readers.pdf_words import Hyphens, find_doubts, read_fragments
@@ -90,9 +90,10 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
     if words:
         warnings.add("running titles and page numbers left out (--everything keeps them)", f"{name} ({words} words)")
     outline = _read_outline(document)
+    gaps = LineGaps(pages)
     hyphens = Hyphens(f.text for page in pages for f in page)
     bodies = [
-        hyphens.join(mark_headings(_lay_out(fragments, height, figures), outline.get(number, ()), hyphens))
+        hyphens.join(mark_headings(_lay_out(fragments, height, figures, gaps), outline.get(number, ()), hyphens))
         for number, (fragments, height, (figures, _)) in enumerate(zip(pages, heights, beside, strict=True), 1)
     ]
     for at in range(len(bodies) - 1):
@@ -113,11 +114,13 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
             warnings.add(f"pages of {name} {doubt}", str(place))
 
 
-def _lay_out(fragments: Sequence[Fragment], height: float, figures: Sequence[Fragment]) -> list[TextLine]:
+def _lay_out(
+    fragments: Sequence[Fragment], height: float, figures: Sequence[Fragment], gaps: LineGaps
+) -> list[TextLine]:
     """Return the lines of a page: its text with the figures at their captions, then its footnotes."""
     body, notes = set_notes_aside(fragments, height)
     below = [replace(line, begins_paragraph=line.begins_paragraph or not at) for at, line in enumerate(arrange(notes))]
-    return [*place_figures(arrange(body), figures, body), *below]
+    return [*place_figures(arrange(body, gaps), figures, body), *below]
 
 
 class _PageReader:

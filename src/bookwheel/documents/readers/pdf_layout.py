@@ -12,7 +12,7 @@ import re
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -36,8 +36,16 @@ _STOP_SHARE: Final = 1 / 6
 _MOST_CELL_LINES: Final = 12
 # Line heights: how far a line may begin left of the block above it, by its indent.
 _INDENT: Final = 4.0
-# Line heights between two lines that separate paragraphs.
+# Line heights between two lines that separate paragraphs, where those of the text do not stand as far apart.
 _PARAGRAPH_GAP: Final = 0.75
+# In a text that is spaced more widely, lines of prose run on over a gap: of so many as wide at least, by line heights.
+_SAME_GAP: Final = 0.12
+_SAME_SIZE: Final = 0.9
+_LEAST_PAIRS: Final = 3
+_RUN_ON_SHARE: Final = 1 / 3
+# Ends a sentence, with the marks that may close it.
+_SENTENCE_STOP: Final = re.compile(r"[.!?:;…。！？：；؟۔।]\W{0,3}$")
+_RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,13 @@ class Fragment:
     @property
     def height(self) -> float:
         return self.top - self.bottom
+
+    def is_long(self, length: int = _PROSE_LENGTH) -> bool:
+        # A wide letter takes the place of two.
+        return len(self.text) + len(_WIDE.findall(self.text)) >= length
+
+    def has_size_of(self, other: Fragment) -> bool:
+        return min(self.height, other.height) > _SAME_SIZE * max(self.height, other.height)
 
     def is_level(self, other: Fragment) -> bool:
         return min(self.top, other.top) - max(self.bottom, other.bottom) > 0.5 * min(self.height, other.height)
@@ -105,7 +120,64 @@ class _Block:
         )
 
 
-def arrange(fragments: Sequence[Fragment]) -> list[TextLine]:
+class LineGaps:
+    """How far apart lines of one paragraph stand, where that is as far as paragraphs do elsewhere: double spacing."""
+
+    def __init__(self, pages: Iterable[Sequence[Fragment]]) -> None:
+        # A title or an item of a list is short.
+        pairs = [
+            (_measure_gap(above, below), above, below, page)
+            for page in pages
+            for above, below in pairwise(page)
+            if above.bottom - below.top >= _PARAGRAPH_GAP * below.height
+            and above.is_long()
+            and below.is_long()
+            and above.has_size_of(below)
+        ]
+        found = sorted((gap, _runs_on(above, below, page)) for gap, above, below, page in pairs)
+        self._gaps = [gap for gap, _ in found]
+        self._running = list(accumulate((runs for _, runs in found), initial=0))
+
+    def join(self, above: Fragment, below: Fragment, others: Iterable[Fragment]) -> bool:
+        """Return whether a paragraph goes on with the line below, among others of the column."""
+        if not above.has_size_of(below):
+            return False
+        gap = _measure_gap(above, below)
+        first, end = bisect(self._gaps, gap - _SAME_GAP), bisect(self._gaps, gap + _SAME_GAP)
+        if self._running[end] - self._running[first] < max(_LEAST_PAIRS, _RUN_ON_SHARE * (end - first)):
+            return False
+        is_amid = below.text[:1].islower() and not _ends(above)
+        is_indented = _ends(above) and below.left - above.left > 0.5 * below.height
+        return is_amid or (above.is_long() and not is_indented and not _has_room(above, below, others))
+
+
+def _runs_on(above: Fragment, below: Fragment, page: Sequence[Fragment]) -> bool:
+    is_amid = below.text[:1].isalpha() and not below.text[:1].isupper() and not _ends(above)
+    return is_amid and not _has_room(above, below, page)
+
+
+def _has_room(above: Fragment, below: Fragment, others: Iterable[Fragment]) -> bool:
+    """Return whether the first word of the line below could stand at the end of the one above: it begins anew there."""
+    column = [above, *(f for f in others if f.left < above.left + above.height and f.right > above.left)]
+    letters = 1 if _WIDE.match(below.text) else len(below.text.split(" ", 1)[0]) + 1
+    # Letters have not all one width, and amid a sentence a wide word is likelier than a new paragraph.
+    needed = (1.0 if _ends(above) else 1.5) * letters * (below.right - below.left) / max(1, len(below.text))
+    if _RIGHT_TO_LEFT.match(above.text):
+        return above.left - min(f.left for f in column) > needed
+    return max(f.right for f in column) - above.right > needed
+
+
+def _measure_gap(above: Fragment, below: Fragment) -> float:
+    return (above.bottom - below.top) / max(min(above.height, below.height), 1.0)
+
+
+def _ends(fragment: Fragment) -> bool:
+    return bool(_SENTENCE_STOP.search(fragment.text))
+
+
+def arrange(fragments: Sequence[Fragment], gaps: LineGaps | None = None) -> list[TextLine]:
+    """Return the lines of a page. The gaps of lines are those of its document, or its own."""
+    gaps = gaps or LineGaps([fragments])
     groups = list(_split_runs(_split_blocks(_unweave(list(fragments))), _are_neighbours))
     lines: list[TextLine] = []
     last: _Block | None = None
@@ -122,8 +194,10 @@ def arrange(fragments: Sequence[Fragment]) -> list[TextLine]:
             # Wide gaps between lines begin paragraphs.
             below = [fragment for block in group for fragment in block.fragments]
             above = last.fragments[-1] if last else below[0]
-            pairs = pairwise([above, *below])
-            lines += [TextLine(b.text, a is not b and not _is_close(a, b) and not _goes_on(a, b)) for a, b in pairs]
+            lines += [
+                TextLine(b.text, not (a is b or _is_close(a, b) or _goes_on(a, b) or gaps.join(a, b, below)))
+                for a, b in pairwise([above, *below])
+            ]
         else:
             begins = last is None or not (at and len(groups[at - 1]) == len(group))
             lines += [TextLine(" | ".join(row), begins and not number) for number, row in enumerate(rows)]
@@ -186,12 +260,7 @@ def _is_prose(fragments: Sequence[Fragment], columns: int = 2) -> bool:
     """Return True if most lines fill the column's width with words, and some of them have a sentence's stops."""
     width = max(f.right for f in fragments) - min(f.left for f in fragments)
     length = _PROSE_LENGTH // columns
-    # A wide letter takes the place of two.
-    full = [
-        f
-        for f in fragments
-        if len(f.text) + len(_WIDE.findall(f.text)) >= length and f.right - f.left >= _PROSE_FILL * width
-    ]
+    full = [f for f in fragments if f.is_long(length) and f.right - f.left >= _PROSE_FILL * width]
     stops = [f for f in fragments if _STOP.search(f.text)]
     return len(full) >= _PROSE_SHARE * len(fragments) and len(stops) >= _STOP_SHARE * len(fragments)
 

@@ -162,9 +162,16 @@ class Chunk:
     end: int
     text: str
     tokens: int
-    """Counted by the model's own tokenizer, as the prompt shows the text."""
+    """Counted by the model's own tokenizer, as the prompt shows it."""
     sources: tuple[str, ...] = ()
     pages: tuple[int, ...] = ()
+    lead: str = ""
+    """Lines that tell what it begins in: a file, headings, a definition, a table. No part of the document."""
+
+    @property
+    def shown(self) -> str:
+        """Its text as prompts show it."""
+        return self.lead + self.text
 
     @classmethod
     def empty(cls, place: int = 0) -> Self:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import PlanError, QuestionError
 from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Layout, Plan
 from bookwheel.reading.loop import read
-from bookwheel.types import Answer, Finish, Message, Part, Reply, Step
+from bookwheel.types import Answer, Document, Finish, Message, Part, Reply, Step
 
 PLAN = Plan(chunk_tokens=50, memory_tokens=30, answer_tokens=20)
 QUESTION = "Who is the harbour master of Skarholm?"
@@ -29,6 +31,9 @@ class Text:
     def parts(self, start: int = 0):
         yield Part(text=self.text[start:], source="text")
 
+    def slice(self, start: int, end: int) -> str:
+        return self.text[start:end]
+
 
 LONG = Text(
     "Gulls circle over the pier all day. " * 60 + "The harbour master of Skarholm is Ada Quill. " + "Rain fell. " * 200
@@ -36,7 +41,7 @@ LONG = Text(
 
 
 def events(
-    model: ScriptedModel, text: Text = LONG, plan: Plan = PLAN, done: Sequence[Step] = ()
+    model: ScriptedModel, text: Document = LONG, plan: Plan = PLAN, done: Sequence[Step] = ()
 ) -> list[Step | Answer]:
     async def collect() -> list[Step | Answer]:
         return [event async for event in read(text, QUESTION, model, plan, done)]
@@ -142,3 +147,13 @@ def test_a_plan_beyond_the_window_is_refused_and_says_by_how_much() -> None:
         asyncio.run(anext(read(LONG, QUESTION, model, Plan())))
     assert "4096" in str(caught.value)
     assert model.calls == 0
+
+
+def test_a_section_is_shown_below_what_it_begins_in() -> None:
+    text = "# The lighthouse\n\n## Oil\n\n" + "Eleven barrels of oil came in spring. " * 9 + "\n\nMarta counted them."
+    plan = replace(PLAN, chunk_tokens=80)
+    document = TextDocument(text, name="a.md")
+    _, second, _ = events(ScriptedModel(keyword_reader), document, plan)
+    assert isinstance(second, Step)
+    assert second.chunk.text == "Marta counted them."
+    assert "# The lighthouse\n## Oil\n[…]\nMarta counted them.\n</section>" in second.conversation.messages[-1].content

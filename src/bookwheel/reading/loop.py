@@ -56,7 +56,7 @@ async def update(question: str, memory: Memory, chunk: Chunk, model: Model, plan
     """One step: question, memory and chunk in; the next memory out."""
     messages = prompts.update(question, memory, chunk, plan.layout)
     said = await converse(messages, model, plan.memory_tokens, plan.sampling)
-    shown = f"{memory.text}\n{chunk.text}\n{question}" if prompts.quotes else None
+    shown = f"{memory.text}\n{chunk.shown}\n{question}" if prompts.quotes else None
     after, flags = next_memory(memory, said.reply, model.tokenizer, prompts.unchanged, shown)
     return Step(chunk=chunk, before=memory, after=after, conversation=said, flags=flags)
 

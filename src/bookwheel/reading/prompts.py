@@ -60,7 +60,7 @@ class Prompts:
         # The words of the template and the question come on top.
         tokens = memory.tokens + chunk.tokens
         template = self._layout(layout)
-        return self._messages(template, question=question, memory=memory.text, section=chunk.text, tokens=tokens)
+        return self._messages(template, question=question, memory=memory.text, section=chunk.shown, tokens=tokens)
 
     def answer(self, question: str, memory: Memory) -> tuple[Message, ...]:
         """Return the messages of the last conversation: question and memory, no document."""

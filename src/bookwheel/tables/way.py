@@ -214,7 +214,7 @@ class Collector:
         """Read one chunk, in as many calls as it takes."""
         if self.waiting:
             before = self.waiting.recall(before, chunk.text)
-        reader = _ChunkReader(collector=self)
+        reader = _ChunkReader(collector=self, lead=chunk.lead)
         said, first = await reader.read(chunk.text, before.text)
         text = said.memory or before.text
         if self.waiting:
@@ -233,6 +233,7 @@ class _ChunkReader:
     """Reads one chunk, and adds up what that costs."""
 
     collector: Collector
+    lead: str = ""
     usage: Usage = field(default_factory=Usage)
     flags: list[Flag] = field(default_factory=list)
 
@@ -240,7 +241,7 @@ class _ChunkReader:
         """Return what a section holds, and the first conversation about it."""
         plan, model = self.collector.plan, self.collector.model
         question = self.collector.request.to_prompt()
-        messages = self.collector.prompts.turn(NAME, question=question, memory=memory, section=section)
+        messages = self.collector.prompts.turn(NAME, question=question, memory=memory, section=f"{self.lead}{section}")
         if (words := self.collector.prompts.turns.get("picture_rows")) and self._list_shown(section, memory):
             messages = (*messages[:-1], replace(messages[-1], content=f"{messages[-1].content} {words}", tokens=None))
         first, said = await self._ask(messages, section, memory)

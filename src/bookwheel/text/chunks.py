@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Final, Self
 
 from bookwheel.background import let_leave
 from bookwheel.patterns import compile_late
+from bookwheel.text.leads import Leads
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.text.tokens import SEAM, EstimatingTokenizer, Tokenizer, scan_text
 from bookwheel.types import Chunk, Document, Part
@@ -27,20 +29,28 @@ _AHEAD: Final = 9
 _MOST_PER_TOKEN: Final = 64
 # The places to end a chunk, best first, and the share of the budget that it must fill for that.
 _BREAKS: Final = (
-    (compile_late(r"\n[ \t]*\r?\n\s*"), 0.8),
+    (compile_late(r"\n[ \t]*\r?\n(?:\s*\n)?"), 0.8),
     (compile_late(r"\n"), 0.88),
     (compile_late(r"[.!?…][\"'”’)\]]*\s+|[。！？；][”’」』）]*"), 0.88),
     (compile_late(r"\s+"), 0.9),
 )
+# A lead takes at most this part of a chunk.
+_LEAD_SHARE: Final = 8
 # A smaller chunk is cut sooner than a thread is woken.
 _LEAST_IN_THREAD: Final = 512
 # Characters that modify the one before them, so no chunk may begin with one.
 _COMBINING: Final = compile_late("[\u0300-\u036f\u200c\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
 
 
-def split(document: Document, tokenizer: Tokenizer, limit: int, *, start: int = 0, index: int = 0) -> Iterator[Chunk]:
-    """Yield the chunks from character `start` on, numbered from `index`, each of at most `limit` tokens."""
+def split(
+    document: Document, tokenizer: Tokenizer, limit: int, *, start: int = 0, index: int = 0, leads: bool = False
+) -> Iterator[Chunk]:
+    """Yield the chunks from character `start` on, numbered from `index`, each of at most `limit` tokens.
+
+    With `leads`, each says within its limit what it begins in.
+    """
     window = _Window(document.parts(start), start)
+    finder = Leads(document) if leads else None
     reach = limit * _CHARACTERS_PER_TOKEN
     while window.text(1):
         view = _view_budget(window, tokenizer, limit, reach)
@@ -49,16 +59,40 @@ def split(document: Document, tokenizer: Tokenizer, limit: int, *, start: int = 
             # The next chunk is probably about as long. How much is looked at then does not change where it ends.
             reach = view.fit * _AHEAD // 8 + SEAM
         sources, pages = window.sources_and_pages(cut)
+        taken = window.start, view.text[:cut], sources[0]
+        lead, cost = _find_lead(finder, tokenizer, limit, taken) if finder else ("", 0)
+        if tokens + cost > limit:
+            view.narrow(limit - cost)
+            cut, tokens = _find_cut(view, limit - cost)
+            sources, pages = window.sources_and_pages(cut)
         yield Chunk(
             index=index,
             start=window.start,
             end=window.start + cut,
             text=window.take(cut),
-            tokens=tokens,
+            tokens=tokens + cost,
             sources=sources,
             pages=pages,
+            lead=lead,
         )
         index += 1
+
+
+def _find_lead(leads: Leads, tokenizer: Tokenizer, limit: int, taken: tuple[int, str, str]) -> tuple[str, int]:
+    """Return the lead of a text (its place, itself, its source) and its tokens; none where it takes too much room."""
+    lead = leads.find(*taken)
+    tokens = tokenizer.count(escape_markup(lead)) if lead else 0
+    return (lead, tokens) if tokens * _LEAD_SHARE <= limit else ("", 0)
+
+
+def fill_in(chunk: Chunk, document: Document, tokenizer: Tokenizer, limit: int) -> Chunk:
+    """Return a chunk that was kept without its text with that, and with its lead where there is room."""
+    text = document.slice(chunk.start, chunk.end)
+    source = chunk.sources[0] if chunk.sources else ""
+    lead, cost = _find_lead(Leads(document), tokenizer, limit, (chunk.start, text, source))
+    if chunk.tokens + cost > limit:
+        lead, cost = "", 0
+    return replace(chunk, text=text, lead=lead, tokens=chunk.tokens + cost)
 
 
 def _view_budget(window: _Window, tokenizer: Tokenizer, limit: int, reach: int) -> _PromptView:
@@ -93,9 +127,15 @@ class _PromptView:
         self._escaped = escape_markup(text)
         self._scanned = scan_text(tokenizer, self._escaped)
         self.is_local = self._scanned.is_local
+        self.fit = self._fit(limit)
+
+    def _fit(self, limit: int) -> int:
         # Escaping can only shorten a text, so that so many characters of it fit, or a few more.
         fit = self._scanned.fit(limit)
-        self.fit = len(text) if fit >= len(self._escaped) else max(1, fit)
+        return len(self.text) if fit >= len(self._escaped) else max(1, fit)
+
+    def narrow(self, limit: int) -> None:
+        self.fit = self._fit(limit)
 
     def count(self, cut: int) -> int:
         """Return the tokens of the first `cut` characters."""
@@ -165,8 +205,8 @@ class _Window:
 def split_ahead(
     document: Document, tokenizer: Tokenizer, limit: int, *, start: int = 0, index: int = 0
 ) -> AsyncIterator[Chunk]:
-    """Yield the chunks of `split`. While one is read, the next is cut."""
-    chunks = split(document, tokenizer, limit, start=start, index=index)
+    """Yield the chunks of `split` with their leads. While one is read, the next is cut."""
+    chunks = split(document, tokenizer, limit, start=start, index=index, leads=True)
     return _Ahead(chunks, in_thread=limit >= _LEAST_IN_THREAD and not isinstance(tokenizer, EstimatingTokenizer))
 
 

@@ -91,9 +91,11 @@ _COUNT: Final = (
     rf"(?:\d{{1,3}}|[ivxlcdm]{{1,8}}|the \w+|first|last|{'|'.join(SMALL_NUMBERS[1:20])}|"
     r"(?:twenty|thirty|forty|fifty)(?:[- ]\w+)?)"
 )
-_CHAPTER: Final = re.compile(
-    rf"\s*(?:(?:chapter|book|part|volume|section|appendix|act|scene|letter) {_COUNT}(?:$|\s*$|[.:,—–-].*)|"
-    r"第[一二三四五六七八九十百零〇\d]+[章回卷节部篇](?:\s|$|[\u4e00-\u9fff])|[ivxlcdm]{1,7}\.?\s*$)",
+CHAPTER: Final = re.compile(
+    rf"\s*(?:(?:chapter|book|part|volume|section|act|scene|letter) {_COUNT}(?:$|\s*$|[.:,—–-].*)|"
+    rf"(?:appendix|annex|schedule|exhibit) (?:{_COUNT}|[a-z])(?:\s*$|\s*[.:,—–-].*)|"
+    r"(?:第[一二三四五六七八九十百零〇\d]+[章回卷节部篇]|附[件录表][一二三四五六七八九十\d]+)"
+    r"(?:\s|$|[:：\u4e00-\u9fff])|[ivxlcdm]{1,7}\.?\s*$)",
     re.IGNORECASE,
 )
 _LOUD: Final = re.compile(r"\s*(?=.*[A-Z]{3})[^a-z]+$")
@@ -192,7 +194,7 @@ def list_headings(text: str, most: int = 2000) -> list[Heading]:
         is_fenced ^= bool(_FENCE.match(line.text))
         if not is_fenced and (match := _HASHES.match(line.text)):
             found.append(Heading(start=line.start, level=len(match[1]), title=match[2].strip(" *#")))
-    for test in () if found else (_CHAPTER, _LOUD):
+    for test in () if found else (CHAPTER, _LOUD):
         titles = (line for line in lines if len(line.text) <= _LONGEST_HEADING and test.match(line.text))
         found = [Heading(start=line.start, level=1, title=line.text.strip()) for line in titles]
         if found:

@@ -67,7 +67,7 @@ async def _refine_step(question: str, before: Memory, chunk: Chunk, model: Model
     """Rewrite the answer so far with one chunk more."""
     prompts = prompts_for(plan, question)
     template = "refine" if chunk.index else first
-    messages = prompts.baseline(template, question=question, memory=before.text, section=chunk.text)
+    messages = prompts.baseline(template, question=question, memory=before.text, section=chunk.shown)
     conversation = await converse(messages, model, plan.memory_tokens, plan.sampling)
     after, flags = next_memory(before, conversation.reply, model.tokenizer, prompts.unchanged)
     return Step(chunk=chunk, before=before, after=after, conversation=conversation, flags=flags)
@@ -149,7 +149,7 @@ async def _take_notes(question: str, chunk: Chunk, model: Model, plan: Plan) -> 
     """Note what one chunk says about the question."""
     prompts = prompts_for(plan, question)
     conversation = await converse(
-        prompts.baseline("map", question=question, section=chunk.text, tokens=chunk.tokens),
+        prompts.baseline("map", question=question, section=chunk.shown, tokens=chunk.tokens),
         model,
         plan.memory_tokens,
         plan.sampling,

@@ -60,9 +60,9 @@ class ChunkScorer:
     async def score(self, memory: Memory, chunk: Chunk) -> Decision:
         """Return how much the chunk is worth reading."""
         if self._scorer is Scorer.JUDGE:
-            asked = {"question": self._question, "memory": memory.text, "section": chunk.text}
+            asked = {"question": self._question, "memory": memory.text, "section": chunk.shown}
             return await decide(self._model, self._prompts, "judge", **asked)
-        after = await score_question(self._model, self._prompts, self._question, chunk.text)
+        after = await score_question(self._model, self._prompts, self._question, chunk.shown)
         usage = after.usage
         if self._alone is None:
             alone = await score_question(self._model, self._prompts, self._question, "")

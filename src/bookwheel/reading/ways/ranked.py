@@ -38,7 +38,7 @@ from bookwheel.reading.ways.compose import ComposedWay, add_usage, build_idle_st
 from bookwheel.reading.ways.document_index import cut_chunks, index_chunks
 from bookwheel.reading.ways.gates import decide
 from bookwheel.reading.ways.spec import Course, Decision, Exit, Leave, ReadingContext, Write
-from bookwheel.text.chunks import split
+from bookwheel.text.chunks import fill_in, split
 from bookwheel.text.matching import parse_words
 from bookwheel.text.questions import asks_for_all
 from bookwheel.text.ranking import list_words
@@ -135,9 +135,8 @@ async def read_by_rank(
             return
         place = min(unread) if in_order else index.find_best(unread, memory.text)
         unread.remove(place)
-        chunk = index.chunks[place]
-        text = context.document.slice(chunk.start, chunk.end)
-        step = add_usage(await gated(context, memory, replace(chunk, text=text)), verdict.usage if verdict else None)
+        chunk = fill_in(index.chunks[place], context.document, context.model.tokenizer, context.plan.chunk_tokens)
+        step = add_usage(await gated(context, memory, chunk), verdict.usage if verdict else None)
         steps.append(step.without_texts())
         yield step
         memory = step.after

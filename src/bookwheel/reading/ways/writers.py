@@ -141,7 +141,7 @@ def split_lines(memory: str) -> list[str]:
 
 async def write_edits(context: ReadingContext, memory: Memory, chunk: Chunk) -> Step:
     """Ask for changes and apply them; ask for the whole memory when they come to nothing."""
-    conversation = await _ask(context, "edits", memory, memory.limit, chunk.text)
+    conversation = await _ask(context, "edits", memory, memory.limit, chunk.shown)
     if conversation is None:
         return await rewrite_after_all(context, memory, chunk)
     step, usage = _apply_reply(context, memory, chunk, conversation), conversation.reply.usage
@@ -189,7 +189,7 @@ def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversa
     if conversation.reply.finish is Finish.LENGTH and edits:
         edits.pop()  # Its text ends where the limit was.
     if prompts.quotes:
-        shown = f"{memory.text}\n{chunk.text}\n{context.question}"
+        shown = f"{memory.text}\n{chunk.shown}\n{context.question}"
         grounded = [edit for edit in edits if not edit.text or is_grounded(edit.text, shown)]
         flags = (*flags, Flag.UNFOUNDED) if len(grounded) < len(edits) else flags
         edits = grounded
@@ -260,11 +260,11 @@ async def write_head(context: ReadingContext, memory: Memory, chunk: Chunk) -> S
     shown = join_parts(parts, prompts.language)
     if part_tokens(memory.limit) <= _HEADING_TOKENS:
         return await rewrite_after_all(context, memory, chunk)
-    messages = prompts.turn("heads", question=context.question, memory=shown, section=chunk.text)
+    messages = prompts.turn("heads", question=context.question, memory=shown, section=chunk.shown)
     limit = reply_limit(memory.limit)
     conversation = await converse(messages, context.model, limit, context.plan.sampling)
     blank = Memory.blank(limit)
-    quotes = f"{memory.text}\n{chunk.text}\n{context.question}" if prompts.quotes else None
+    quotes = f"{memory.text}\n{chunk.shown}\n{context.question}" if prompts.quotes else None
     reply, flags = next_memory(blank, conversation.reply, tokenizer, prompts.unchanged, quotes)
     if reply is blank:
         return Step(chunk=chunk, before=memory, after=memory, conversation=conversation, flags=flags)

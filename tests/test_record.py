@@ -13,7 +13,7 @@ from bookwheel.claims import Claim, Evidence, Fit, Sign, Verdict
 from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
-from bookwheel.reading.loop import read
+from bookwheel.reading.loop import conclude, read
 from bookwheel.record import (
     outcome_to_json,
     reading_from_json,
@@ -113,6 +113,9 @@ class Sheet:
 
     def parts(self, start: int = 0):
         yield Part(text=self.text[start:], source=self.name)
+
+    def slice(self, start: int, end: int) -> str:
+        return self.text[start:end]
 
 
 def scripted_reading() -> Reading:
@@ -260,3 +263,11 @@ def test_a_memory_before_is_told_only_where_it_is_not_the_one_before():
     strange = replace(reading.steps[1], before=Memory(text="another sheet", tokens=2, limit=60))
     values = reading_to_json(replace(reading, steps=(reading.steps[0], strange)))
     assert values["steps"][1]["before"] == "another sheet"
+
+
+def test_what_a_reply_says_beside_its_box_is_kept_as_its_working():
+    reading = replace(scripted_reading(), answer=None)
+    said = Conversation(messages=(), reply=Reply(text="<think>Hm.</think>85 × 48 = 4,080\n\n\\boxed{4{,}080}"))
+    values = summary_to_json(replace(reading, answer=conclude(said)))
+    assert (values["answer"], values["working"]) == ("4,080", "85 × 48 = 4,080")
+    assert "working" not in summary_to_json(reading)

@@ -155,6 +155,8 @@ class ListedReadingJson(TypedDict):
     answer: str | None
     passage: NotRequired[str]
     """The document's own words that a short answer is taken from; not there where the answer is no such one."""
+    working: NotRequired[str]
+    """What the reply says beside the answer, such as how a number was worked out; not there where it says no more."""
     value: NotRequired[Any]
     """The answer as the value that the plan's JSON Schema asks for; not there without one."""
     answer_turn: AnswerTurnJson | None
@@ -258,6 +260,8 @@ def summary_to_json(reading: Reading) -> ListedReadingJson:
     }
     if (value := reading.value) is not None:
         values["value"] = value
+    if reading.answer and (working := _find_working(reading.answer)):
+        values["working"] = working
     if reading.answer and reading.answer.passage:
         values["passage"] = reading.answer.passage
     if reading.error_kind:
@@ -302,6 +306,14 @@ def step_to_json(step: Step, previous: Memory, *, changes: bool = False) -> Step
 def findings_to_json(step: Step) -> FindingsJson:
     """Return what a step found beside its score: the keys of a step's record that most steps do not have."""
     return cast("FindingsJson", {name: to_plain(found) for name in FINDINGS if (found := getattr(step, name))})
+
+
+def _find_working(answer: Answer) -> str:
+    if "boxed" not in answer.conversation.reply.text:
+        return ""
+    from bookwheel.reading.loop import find_working  # which a list of readings seldom waits for
+
+    return find_working(answer)
 
 
 def _answer_turn_to_json(answer: Answer) -> AnswerTurnJson:

@@ -165,7 +165,7 @@ class Chunk:
     """Counted by the model's own tokenizer, as the prompt shows it."""
     sources: tuple[str, ...] = ()
     pages: tuple[int, ...] = ()
-    lead: str = ""
+    lead: str = field(default="", compare=False)
     """Lines that tell what it begins in: a file, headings, a definition, a table. No part of the document."""
 
     @property

@@ -36,6 +36,9 @@ class Sheets:
                 yield replace(part, text=part.text[start:])
             start = max(0, start - len(part.text))
 
+    def slice(self, start, end):
+        return self.text[start:end]
+
 
 MILL = Sheets(
     Part(text="The mill was built in 1588. " * 40, source="a.pdf", page=1),

@@ -138,6 +138,9 @@ def test_a_whole_document_is_read_through_the_endpoint(llama):
         def parts(self, start=0):
             yield Part(text=text[start:], source="log")
 
+        def slice(self, start, end):
+            return text[start:end]
+
     plan = Plan(
         question_tokens=64, chunk_tokens=80, memory_tokens=12, answer_tokens=12, sampling=Sampling(temperature=0)
     )

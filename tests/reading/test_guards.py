@@ -305,3 +305,21 @@ def test_what_was_shown_is_taken_apart_once_for_all_lines(monkeypatch: pytest.Mo
     shown = "".join(f"Wheel {n} is red, they say. " for n in range(9))
     after, _ = next_memory(Memory.blank(200), reply, WordTokenizer(), "", shown)
     assert (after.text, texts) == (reply.text, [shown])
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "\\boxed{UNCHANGED}",
+        "$\\boxed{\\text{UNCHANGED}}$.",
+        "**UNCHANGED**!",
+        "Sure! Here is what changes:\n\nUNCHANGED",
+        "The section says nothing new.\n\nUNCHANGED",
+    ],
+)
+def test_the_word_for_unchanged_is_known_in_a_box_and_below_an_opening(reply: str) -> None:
+    assert after(reply) == (BEFORE, (Flag.UNCHANGED,))
+
+
+def test_notes_above_the_word_for_unchanged_are_notes() -> None:
+    assert "Piet" in after("Piet pays 5 euros.\nUNCHANGED")[0].text

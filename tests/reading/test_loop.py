@@ -113,6 +113,7 @@ def _or_evade(messages: Sequence[Message], count: object, evasive: dict[int, str
 @pytest.mark.parametrize(
     ("reply", "text", "flags"),
     [
+        ("\\boxed{4{,}080\\text{ kr}}", "4,080 kr", ()),
         ("It is \\boxed{Ada} then \\boxed{Ada {Q} Quill}", "Ada {Q} Quill", ()),
         ("Ada Quill", "Ada Quill", ()),
         ("\\boxed{Ada}<|im_end|>", "Ada", (Flag.CLEANED,)),

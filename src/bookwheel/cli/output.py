@@ -116,11 +116,14 @@ def print_answer(reading: Reading, output: OutputOptions) -> int:
 
 
 def _print_text(answer: Answer, output: OutputOptions) -> None:
+    from bookwheel.reading.loop import find_working
     from bookwheel.views.verdicts import describe_flags
 
     if not output.quiet:
         print_note("\nanswer", style="bold green")
     print(sanitize(answer.text) or "(the model gave no answer)", flush=True)
+    if not output.quiet and (working := find_working(answer)):
+        print_note(working, style="dim")
     if answer.passage and not output.quiet:
         print_note(f"passage: {answer.passage}", style="dim")
     for flag in answer.flags:

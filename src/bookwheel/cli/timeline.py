@@ -11,6 +11,7 @@ from bookwheel.cli.output import format_step_title, format_usage, memory_diff, p
 from bookwheel.cli.terminal import StyledLine, Terminal
 from bookwheel.journal.files import journal_path
 from bookwheel.plugins import list_plugins, load_plugin
+from bookwheel.reading.loop import find_working
 from bookwheel.text.sanitize import sanitize
 from bookwheel.views.verdicts import describe_pages, describe_span
 
@@ -89,6 +90,8 @@ def print_end(console: Terminal, reading: Reading, tail: str = "") -> None:
         console.print(StyledLine("\nanswer", style="bold green") + StyledLine(tail, style="magenta"))
     console.print(StyledLine(sanitize(reading.answer.text) if reading.answer else f"\n{sanitize(reading.error)}"))
     if reading.answer:
+        if working := find_working(reading.answer):
+            console.print(StyledLine(sanitize(working), style="dim"))
         print_verdict(console, reading)
     console.print(StyledLine(format_usage(reading), style="dim"))
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.flags import Flag
 from bookwheel.patterns import compile_late
+from bookwheel.text.boxes import find_box
 from bookwheel.text.matching import Passage, find_missing_words, parse_words, word_overlap
 from bookwheel.text.remarks import is_refusal, is_remark
 from bookwheel.text.sanitize import TAGS
@@ -122,7 +123,7 @@ def _reason_to_keep(text: str, unchanged: str) -> Flag | None:
     """Return why the old memory stays, or None when the reply holds notes."""
     if not text or not re.search(r"\w", text):
         return Flag.KEPT_EMPTY
-    if unchanged and text.strip("\"'.。*` \n").casefold() == unchanged.casefold():
+    if unchanged and _says(text, unchanged):
         return Flag.UNCHANGED
     if len(text) <= _LONGEST_REMARK and "\n" not in text:
         if is_refusal(text):
@@ -130,6 +131,16 @@ def _reason_to_keep(text: str, unchanged: str) -> Flag | None:
         if is_remark(text):
             return Flag.KEPT_COMMENT
     return None
+
+
+def _says(text: str, word: str) -> bool:
+    """Return whether a reply is one word, which may be dressed, in a box, or stand below a line that introduces it."""
+    *above, last = filter(None, map(str.strip, text.splitlines()))
+    boxed = find_box(last)
+    bare = (last if boxed is None else boxed).strip("\"'.。!！*_`# ")
+    intro = " ".join(above)
+    is_intro = len(intro) <= _LONGEST_REMARK and (not intro or intro.endswith((":", "：", "!")) or is_remark(intro))
+    return bare.casefold() == word.casefold() and is_intro
 
 
 def trim(text: str, limit: int, tokenizer: Tokenizer) -> tuple[str, int, bool]:

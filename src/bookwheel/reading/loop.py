@@ -12,19 +12,17 @@ nothing of journals, budgets or rewards. Other ways of reading are other functio
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 from bookwheel.errors import QuestionError
 from bookwheel.flags import Flag
 from bookwheel.models.base import Model, count_messages
-from bookwheel.patterns import compile_late
 from bookwheel.plan import Plan, Sampling
 from bookwheel.reading.guards import clean, next_memory
 from bookwheel.reading.prompts import Prompts, prompts_for
+from bookwheel.text.boxes import find_around, find_box
 from bookwheel.text.chunks import split_ahead
 from bookwheel.types import Answer, Chunk, Conversation, Document, Finish, Memory, Message, Step
-
-_BOX: Final = compile_late(r"\\boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 
 
 class Way(Protocol):
@@ -69,8 +67,8 @@ async def answer(question: str, memory: Memory, model: Model, plan: Plan, prompt
 def conclude(said: Conversation) -> Answer:
     """Return the answer that the last conversation gave."""
     text, cleaned = clean(said.reply.text)
-    boxes = _BOX.findall(text)
-    final = boxes[-1].strip() if boxes else text
+    boxed = find_box(text)
+    final = text if boxed is None else boxed
     flags = (
         *((Flag.TRUNCATED,) if said.reply.finish is Finish.LENGTH else ()),
         *((Flag.FILTERED,) if said.reply.finish is Finish.FILTER else ()),
@@ -78,6 +76,11 @@ def conclude(said: Conversation) -> Answer:
         *(() if final else (Flag.NO_ANSWER,)),
     )
     return Answer(text=final, conversation=said, flags=flags)
+
+
+def find_working(answer: Answer) -> str:
+    """Return what the last reply says beside its box, such as how a number was worked out."""
+    return find_around(clean(answer.conversation.reply.text)[0])
 
 
 async def converse(messages: Sequence[Message], model: Model, limit: int, sampling: Sampling) -> Conversation:

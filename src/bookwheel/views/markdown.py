@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bookwheel.claims import Evidence
+from bookwheel.reading.loop import find_working
 from bookwheel.text.sanitize import escape_markdown, sanitize
 from bookwheel.types import Reading, Step
 from bookwheel.views.diff import diff_memories, format_line
@@ -33,6 +34,7 @@ def render_markdown(reading: Reading, origins: Sequence[LineOrigin] = ()) -> str
     blocks = [
         f"# {_inline(reading.question)}",
         _quote(reading.answer.text) if reading.answer else f"*{reading.status}: {_inline(reading.error)}*",
+        "\n\n".join(map(_inline, filter(None, find_working(reading.answer).splitlines()))) if reading.answer else "",
         (
             f"{_inline(reading.document.name)} · {_inline(reading.model)} · {reading.way} · {reading.created} · "
             f"{usage.calls} calls · {usage.tokens:,} tokens{cost} · reading `{reading.id}`"

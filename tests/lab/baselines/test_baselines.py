@@ -193,8 +193,9 @@ def test_refine_shows_the_only_chunk_as_the_whole_text():
     assert "beginning of a long document" not in heard[0]
 
 
-def test_refine_keeps_the_answer_so_far_when_the_last_section_adds_nothing():
-    replies = iter(["\\boxed{vermilion}", *["UNCHANGED"] * 99])
+@pytest.mark.parametrize("nothing", ["UNCHANGED", "\\boxed{UNCHANGED}", "Here it is:\n**UNCHANGED**."])
+def test_refine_keeps_the_answer_so_far_when_the_last_section_adds_nothing(nothing):
+    replies = iter(["\\boxed{vermilion}", *[nothing] * 99])
     model = ScriptedModel(lambda _: next(replies), window=900)
     answer = events("refine", pages(30), model)[-1]
     assert answer.text == "vermilion"

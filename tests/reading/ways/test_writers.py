@@ -55,6 +55,14 @@ def test_the_number_that_a_line_is_shown_with_is_no_part_of_it(reply: str, lines
     assert write(reply).splitlines() == [known[line] if isinstance(line, int) else line for line in lines]
 
 
+@pytest.mark.parametrize("form", ["1. ADD: {}", "**ADD:** {}", "**ADD**: {}", "- ADD: {}", "2) `ADD`: {}", "add: {}"])
+def test_a_change_may_be_numbered_or_dressed(form: str) -> None:
+    assert write(form.format("Rain.")).splitlines()[-1] == "Rain."
+    assert (
+        write(form.replace("ADD", "REPLACE 1").replace("add", "replace 1").format("Rain.")).splitlines()[0] == "Rain."
+    )
+
+
 @given(WORDS)
 def test_whatever_is_added_is_the_last_line(words: list[str]) -> None:
     note = f"Note {' '.join(words)}"

@@ -33,8 +33,8 @@ from bookwheel.text.tokens import Tokenizer
 from bookwheel.types import Chunk, Conversation, Finish, Memory, Step, Usage
 
 _EDIT: Final = re.compile(
-    r"\s*(?:[-*•]\s+)?(?P<verb>ADD|REPLACE|DROP|添加|替换|删除)\s*(?:LINE\s*|第)?(?P<line>\d{1,4})?\s*行?\s*"
-    r"(?:[:：.]\s*(?P<text>.*))?\s*",
+    r"\s*(?:[-*•]\s+|\d{1,3}[.)、]\s*)?[*_`]{0,2}(?P<verb>ADD|REPLACE|DROP|添加|替换|删除)\s*(?:LINE\s*|第)?(?P<line>\d{1,4})?"
+    r"\s*行?\s*[*_`]{0,2}(?:[:：.][*_`]{0,2}\s*(?P<text>.*))?\s*",
     re.IGNORECASE,
 )
 # The number that a line is shown with; "9. März 1912" is a day, in any language.

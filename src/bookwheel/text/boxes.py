@@ -1,0 +1,96 @@
+r"""The answer that a reply puts inside \boxed{}, in plain text, and what it says around it.
+
+Models that were trained on mathematics write the box's content as LaTeX: `\text{3 times}`, `14\%`, `4{,}536`.
+
+>>> find_box(r"85 × 48 is \boxed{\text{about 4{,}080 euros}}")
+'about 4,080 euros'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from bookwheel.patterns import compile_late
+from bookwheel.text.lexicon import words
+
+_OPENS: Final = compile_late(r"\\(?:boxed|fbox)\s*\{")
+_BRACE: Final = compile_late(r"\\.|[{}]")
+# Commands whose braces hold plain words, and those of two arguments.
+_STYLES: Final = words(
+    "text textbf textit textrm texttt textsf textnormal mathrm mathbf mathit mathsf mathtt mbox operatorname emph "
+    "underline bm boldsymbol"
+)
+_STYLED: Final = compile_late(r"\\([a-z]+)\s*(?=\{)")
+_FRACTION: Final = compile_late(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+_SIGNS: Final = {
+    "times": "×", "cdot": "·", "div": "÷", "pm": "±", "approx": "≈", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥",
+    "ne": "≠", "neq": "≠", "to": "→", "rightarrow": "→", "euro": "€", "texteuro": "€", "pounds": "£",
+    "degree": "°", "circ": "°", "dots": "…", "ldots": "…", "quad": " ", "qquad": " ", "left": "", "right": "",
+    "displaystyle": "", "textendash": "–", "textemdash": "—",
+}  # fmt: skip
+# What looks like a part of a path is none.
+_SIGN: Final = compile_late(rf"(?<![A-Za-z:\\])\\({'|'.join(_SIGNS)})(?![A-Za-z\\])")
+_SPACE: Final = compile_late(r"\\[,;:! ]|(?<=\w)~(?=\w)")
+_ESCAPED: Final = compile_late(r"\\([$%&#_{}])")
+_GROUP: Final = compile_late(r"\{([,.'])\}")
+_BREAK: Final = compile_late(r"[ \t]*\\\\(?:\s+|$)")
+_BLANKS: Final = compile_late(r"(?<=\S) {2,}")
+_MATHS: Final = compile_late(r"\\[()]|\A\$([^$]+)\$\Z")
+
+
+def list_boxes(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield where each closed box begins and ends, and its content as it stands."""
+    at = 0
+    while found := _OPENS.search(text, at):
+        end = _find_close(text, found.end())
+        if end is None:
+            at = found.end()
+        else:
+            yield found.start(), end + 1, text[found.end() : end]
+            at = end + 1
+
+
+def _find_close(text: str, start: int) -> int | None:
+    """Return where the brace closes that was opened before `start`."""
+    depth = 1
+    for brace in _BRACE.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if not depth:
+            return brace.start()
+    return None
+
+
+def find_box(text: str) -> str | None:
+    """Return the content of the last box as plain text; None where there is no box."""
+    boxes = list(list_boxes(text))
+    return to_plain(boxes[-1][2]) if boxes else None
+
+
+def find_around(text: str) -> str:
+    """Return what a reply says beside its last box, such as how a number was worked out; empty without a box."""
+    boxes = list(list_boxes(text))
+    if not boxes:
+        return ""
+    start, end, _ = boxes[-1]
+    around = text[:start].rstrip().rstrip("$*").rstrip(), text[end:].lstrip("$*.。 \n")
+    return "\n".join(filter(None, map(str.strip, around)))
+
+
+def to_plain(latex: str) -> str:
+    """Return the words of a box's content, without the commands that only dress them."""
+    text = _MATHS.sub(r"\1", _undress(latex.strip()))
+    text = _GROUP.sub(r"\1", _FRACTION.sub(r"\1/\2", text))
+    text = _SPACE.sub(" ", _SIGN.sub(lambda found: _SIGNS[found[1]], _BREAK.sub("\n", text)))
+    return _BLANKS.sub(" ", _ESCAPED.sub(r"\1", text)).strip()
+
+
+def _undress(text: str) -> str:
+    """Return a text without the commands of style, whose braces hold plain words."""
+    at = 0
+    while found := _STYLED.search(text, at):
+        end = _find_close(text, found.end() + 1) if found[1] in _STYLES else None
+        at = found.start() if end is not None else found.end()
+        if end is not None:
+            text = f"{text[: found.start()]}{text[found.end() + 1 : end]}{text[end + 1 :]}"
+    return text

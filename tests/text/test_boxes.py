@@ -1,0 +1,51 @@
+r"""The answer in \boxed{} is plain text, and what stands around it is not lost."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bookwheel.text.boxes import find_around, find_box, to_plain
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (
+            r"\text{8 times in production; 3 by default (5 before 3.2.0)}",
+            "8 times in production; 3 by default (5 before 3.2.0)",
+        ),
+        (r"210{,}000 \text{ euros}", "210,000 euros"),
+        (r"739{,}000\text{ euros; back: }14{,}780\text{ euros}", "739,000 euros; back: 14,780 euros"),
+        (r"\textbf{\text{40\% cover}}", "40% cover"),
+        (r"\mathrm{Ada}~Quill", "Ada Quill"),
+        (r"\$4{,}200", "$4,200"),
+        (r"$600 \times 1{,}150$", "600 × 1,150"),
+        (r"\(85 \cdot 48 = 4080\)", "85 · 48 = 4080"),
+        (r"\frac{1}{10} of the Fee", "1/10 of the Fee"),
+        (r"Ada \\ Piet", "Ada\nPiet"),
+        (r"19\,350\ \text{kr}", "19 350 kr"),
+        ("about 5 $ a day, or $6", "about 5 $ a day, or $6"),
+        (r"C:\to\text.txt", r"C:\to\text.txt"),
+        ("~/.config/a_b {x} and snake_case", "~/.config/a_b {x} and snake_case"),
+        ('{"name": "Ada", "fee": 3}', '{"name": "Ada", "fee": 3}'),
+    ],
+)
+def test_the_answer_in_a_box_is_plain_text(written, meant):
+    assert find_box(f"So it is \\boxed{{{written}}}.") == meant
+
+
+def test_the_last_box_counts_and_braces_may_be_nested():
+    assert find_box(r"\boxed{a} or \boxed{\text{b {c {d}} e}}") == "b {c {d}} e"
+    assert find_box(r"\boxed{a} and \boxed{b") == "a"
+    assert find_box("Ada Quill") is None
+
+
+def test_what_stands_around_the_box_is_kept():
+    reply = "85 × 48 = 4,080\n12 × 38 = 456\n\nTotal: $\\boxed{4{,}536}$."
+    assert find_around(reply) == "85 × 48 = 4,080\n12 × 38 = 456\n\nTotal:"
+    assert find_around(r"\boxed{4}") == find_around("4") == ""
+
+
+@given(st.text(alphabet="ab{}.,5%"))
+def test_a_text_without_commands_stays_as_it_is(text):
+    assert to_plain(text).replace("{,}", ",") == text.replace("{,}", ",").replace("{.}", ".").strip()

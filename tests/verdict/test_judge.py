@@ -191,6 +191,8 @@ def test_what_was_written_by_hand_is_said_to_be_and_rests_on_no_passage():
     assert verdict_of("The plan was signed by Odo Farr.", steps=steps) is Verdict.BY_HAND
     assert verdict_of("The plan was signed by Ada Quill.", steps=steps) not in {*BORNE_OUT, Verdict.BY_HAND}
     assert verdict_of("The mill stands by the river.", steps=steps) in BORNE_OUT, "the document says so as well"
+    longer = "Rain fell on the valley for weeks, and the plan was in the end signed by Odo Farr."
+    assert verdict_of(longer, steps=steps) is Verdict.BY_HAND, "who has it that the document has not"
 
 
 def test_a_fact_is_cited_first_at_the_step_that_brought_it_into_the_memory():

@@ -286,7 +286,7 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
         return replace(
             claim, verdict=Verdict.SUPPORTED, evidence=evidence.add(text, finding.bearing, passages), score=score
         )
-    if (step := evidence.find_step_by_hand(text)) is not None:
+    if (step := evidence.find_step_by_hand(text, finding.missing)) is not None:
         return replace(claim, verdict=Verdict.BY_HAND, step=step)
     others = [one for one in (*passages, *finding.near) if not finding.copy or one.start != finding.copy.start]
     if judgment.is_denied and others:

@@ -110,13 +110,17 @@ class EvidenceList:
         ranked = sorted(self._origins, key=lambda pair: -share_terms(keys, parse(pair[0].line).keys))
         return [_widen(quote, self._parts.document) for _, quote in ranked]
 
-    def find_step_by_hand(self, text: str) -> int | None:
-        """Return the step at which a line that says this was written by hand."""
-        words, keys = parse_words(text), list(parse(text).keys)
+    def find_step_by_hand(self, text: str, missing: Sequence[str]) -> int | None:
+        """Return the step at which a line was written by hand that says this, or has what the document has nowhere.
+
+        That are the names and numbers of it in `missing`.
+        """
+        words, keys, lost = parse_words(text), list(parse(text).keys), parse_words(" ".join(missing))
         for step, line in self._by_hand:
             held = set(parse(line).keys)
             there = {word.index_key for word in parse_words(line)}
-            if share_terms(keys, held) >= _LEAST_SHARED and not find_missing_words(words, there):
+            says_all = share_terms(keys, held) >= _LEAST_SHARED and not find_missing_words(words, there)
+            if says_all or (lost and not find_missing_words(lost, there)):
                 return step
         return None
 

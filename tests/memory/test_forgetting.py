@@ -38,6 +38,15 @@ async def test_the_words_stand_nowhere_in_the_file(session, begin, journal):
     assert count_bytes(journal.path, "wombat") == 0
 
 
+async def test_a_line_that_a_correction_brought_the_words_into_is_again_what_it_was(session, begin):
+    opened = await begin(session)
+    await append(opened, "fee = 19200, agreed in May", source="mail-1")
+    await edit(opened, "19200", "19350")
+    await append(opened, "room = 12", source="mail-2")
+    await forget(opened, text="19350")
+    assert opened.newest().memory.text == "fee = 19200, agreed in May\nroom = 12"
+
+
 async def test_a_fact_that_another_source_says_too_stays(session, begin):
     opened = await begin(session)
     for number in (1, 2, 3):

@@ -71,6 +71,15 @@ def test_the_answer_turn_sees_question_and_memory_only() -> None:
     assert "\\boxed{}" in message.content
 
 
+@pytest.mark.parametrize(("language", "words"), [("en", "in 610 words at most"), ("zh", "不超过820字")])
+@pytest.mark.parametrize("layout", Layout)
+def test_an_update_says_for_how_many_words_there_is_room(language: str, words: str, layout: Layout) -> None:
+    prompts, blank = prompts_for(Plan(language=language), QUESTION), Memory.blank(1024)
+    (message,) = prompts.update(QUESTION, blank, chunk("{room}"), layout)
+    assert words in message.content
+    assert "{room}" in message.content.partition("<section>")[2]  # what a document says is no part of the prompt
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_prompt_for_an_answer_says_what_to_write_where_the_document_does_not_tell(language: str) -> None:
     """From what a model knows, and to better an answer that is there, nothing is said."""

@@ -225,7 +225,11 @@ class _Replay:
             changes = [pair for pair in changes if any(pair)]
             is_told = all(one in self.told for one in _list_said(old, was))
             if is_told and _drop_lines(was.memory.text, phrase) == before.memory.text:
-                text = _drop_lines(old.memory.text, phrase)
+                # A line that a correction brought the words into is again what it was.
+                lines = was.memory.text.splitlines()
+                restored = {new: one for one, new in old.changes if _holds(phrase, new) and one in lines}
+                text = "\n".join(restored.get(line, line) for line in old.memory.text.split("\n"))
+                text = _drop_lines(text, phrase)
             else:
                 text, changes = apply_changes(before.memory.text, changes, self.told)
             text = trim(text, before.memory.limit, opened.session.model.tokenizer)[0]

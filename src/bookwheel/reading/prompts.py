@@ -2,7 +2,8 @@
 
 A prompt set is a TOML file with an update template for each layout and an answer template. Templates name
 `{question}`, `{memory}` and `{section}`; each is filled once, from text that was shielded, so nothing inside a
-document, a memory or a question is ever taken for a part of the prompt.
+document, a memory or a question is ever taken for a part of the prompt. An update may name `{room}`: how many words a
+memory has room for, which a model is not told by the limit of its reply.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from bookwheel.text.language import language_of
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Chunk, Memory, Message
 
-_PLACE: Final = compile_late(r"\{(question|memory|section)\}")
+_PLACE: Final = compile_late(r"\{(question|memory|section|room)\}")
 _PROMPTS_FOLDER: Final = PACKAGE / "prompts"
+# Words that a token is, or signs; on the low side, for a memory that is too long is cut.
+_WORDS_A_TOKEN: Final = {"en": 0.6, "zh": 0.8}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +62,14 @@ class Prompts:
         """Return the messages that turn a memory and a chunk into the next memory."""
         # The words of the template and the question come on top.
         tokens = memory.tokens + chunk.tokens
-        template = self._layout(layout)
-        return self._messages(template, question=question, memory=memory.text, section=chunk.shown, tokens=tokens)
+        return self._messages(
+            self._layout(layout),
+            question=question,
+            memory=memory.text,
+            section=chunk.shown,
+            tokens=tokens,
+            limit=memory.limit,
+        )
 
     def answer(self, question: str, memory: Memory) -> tuple[Message, ...]:
         """Return the messages of the last conversation: question and memory, no document."""
@@ -103,9 +112,11 @@ class Prompts:
         return template
 
     def _messages(
-        self, template: str, *, question: str, memory: str, section: str, tokens: int | None = None
+        self, template: str, *, question: str, memory: str, section: str, tokens: int | None = None, limit: int = 9999
     ) -> tuple[Message, ...]:
+        words = int(limit * _WORDS_A_TOKEN.get(self.language, _WORDS_A_TOKEN["en"]))
         parts = {
+            "room": str(round(words, min(0, 2 - len(str(words))))),
             "question": escape_markup(question.strip()),
             "memory": escape_markup(memory) or self.blank,
             "section": escape_markup(section),

@@ -50,7 +50,7 @@ _DIGITS: Final = compile_late(r"\d+(?:\.\d+)?")
 _DAY: Final = compile_late(r"(\d{1,2})(?:st|nd|rd|th)?")
 _ISO: Final = compile_late(r"(\d{4})")
 _AMOUNT: Final = compile_late(
-    r"(?<![\w.,])(?P<sign>[-−])?\s?(?P<whole>\d[\d.,'’\u00a0]*(?! ?/)(?!\d))?\s*"
+    r"(?<![\w.,])(?:(?P<sign>[-−])(?:[$£€¥](?=\s?\d))?)?\s?(?P<whole>\d[\d.,'’\u00a0]*(?! ?/)(?!\d))?\s*"
     r"(?:(?P<over>\d+)/(?P<under>\d+))?(?![\d/])"
 )
 _SCALES: Final = {
@@ -108,6 +108,7 @@ _SPELLED: Final = compile_late(
 _SPELLED_WORD: Final = compile_late(r"[a-z]+")
 _FIRST_OF_MONTH: Final = compile_late(rf"\b(?:first|second)\b(?=\s+(?:of\s+)?{_MONTH})", re.IGNORECASE)
 _AFTER_HAN: Final = compile_late(r"(?<=[\u2e80-\u9fff])(?=\d)")
+_COUNTED: Final = (*_MEASURES, "人", "名", "次")
 _NO_NUMBER: Final = frozenset({"万一", "千万", "百万", "十万", "万千", "一一", "万万", "千百", "百十"})
 
 
@@ -138,7 +139,13 @@ def parse_chinese_numbers(text: str) -> str:
     """Replace numbers in Chinese signs by digits, wherever they stand in the text."""
     text = _FINANCIAL.sub(lambda found: found[0].translate(_PLAIN_SIGNS), text)
     text = _CHINESE_SHARE.sub(_write_share, text)
-    return _CHINESE.sub(lambda match: match[0] if match[0] in _NO_NUMBER else parse_cjk_number(match[0]), text)
+
+    def write(found: re.Match[str]) -> str:
+        # A word, but where it counts something: 十万火急, 十万元.
+        is_word = found[0] in _NO_NUMBER and not text.startswith(_COUNTED, found.end())
+        return found[0] if is_word else parse_cjk_number(found[0])
+
+    return _CHINESE.sub(write, text)
 
 
 def _write_share(found: re.Match[str]) -> str:
@@ -248,6 +255,8 @@ def read_amount(text: str) -> float | None:
     [12.0, 1.5, 0.75, 1234.5, -1234.5, 320.0]
     >>> [read_amount(text) for text in ("twelve thousand five hundred pounds", "壹万贰仟元整", "共两箱", "1.2万")]
     [12500.0, 12000.0, 2.0, 12000.0]
+    >>> [read_amount(text) for text in ("-£280", "十万元", "百万人", "十万火急")]
+    [-280.0, 100000.0, 1000000.0, None]
     >>> [read_amount(text) for text in ("2–3", "2 × 45", "some")]
     [None, None, None]
     """

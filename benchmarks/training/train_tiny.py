@@ -2,6 +2,8 @@
 
     python benchmarks/training/train_tiny.py --seed 0 --out runs/tiny --far 64
     python benchmarks/training/train_tiny.py --seed 0 --out runs/tiny --layout section-first --policies warm trained
+    python benchmarks/training/train_tiny.py --seed 0 --out runs/next --layout question-section --policies warm trained
+        --start runs/tiny/warm-0 --warm-steps 200 --until 0 --steps 300
 
     warm         the warm start alone
     trained      warm start, then reinforcement learning as the preset says
@@ -61,10 +63,15 @@ def miscredited(groups: Sequence[Group], size: int) -> list[Row]:
     return rows_with_blocks
 
 
-def warm_up(config: TrainConfig, folder: Path) -> None:
-    """Make the warm start in a folder, or go on with one that was killed; one that is done stays as it is."""
+def warm_up(config: TrainConfig, folder: Path, start: Path | None = None) -> None:
+    """Make the warm start in a folder, or go on with one that was killed; one that is done stays as it is.
+
+    A new one begins with the best weights of the run in `start`.
+    """
     if not (folder / "done").exists():
         trainer = build_trainer(replace(config, steps=0), folder)
+        if start:
+            load_best(trainer.policy, start)
         trainer.train(resume=(folder / "checkpoints").exists())
         (folder / "done").touch()
 
@@ -103,21 +110,25 @@ def main() -> None:
     parser.add_argument("--layout", type=Layout, help="instead of the preset's")
     parser.add_argument("--count", type=int, help="samples, instead of the preset's")
     parser.add_argument("--warm-steps", type=int, help="of the warm start at most, instead of the preset's")
+    parser.add_argument("--until", type=float, help="accuracy that ends the warm start, instead of the preset's")
+    parser.add_argument("--steps", type=int, help="of reinforcement learning, instead of the preset's")
+    parser.add_argument("--start", type=Path, help="a run whose best weights the warm start begins with, not new ones")
     parser.add_argument("--policies", nargs="+", choices=POLICIES, default=POLICIES, help="warm is always made")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     config = replace(TrainConfig.load("tiny-cpu"), seed=given.seed, keep_rollouts=0)
     config = replace(config, plan=replace(config.plan, layout=given.layout or config.plan.layout))
     config = replace(config, task=replace(config.task, count=given.count or config.task.count))
-    warm_start = replace(config.warm_start, steps=given.warm_steps or config.warm_start.steps)
-    config = replace(config, warm_start=warm_start)
+    until = config.warm_start.until if given.until is None else given.until
+    warm_start = replace(config.warm_start, steps=given.warm_steps or config.warm_start.steps, until=until)
+    config = replace(config, warm_start=warm_start, steps=given.steps or config.steps)
     chunks = config.task.tokens // config.plan.chunk_tokens
     began, folders, told = time.perf_counter(), {}, {}
     for name in (name for name in POLICIES if name in {"warm", *given.policies}):
         folders[name] = folder = given.out / f"{name}-{given.seed}"
         processor = time.process_time()
         if name == "warm":
-            warm_up(config, folder)
+            warm_up(config, folder, given.start)
             policy = build_policy(config)
         else:
             # A run that was killed goes on from its last checkpoint.

@@ -315,11 +315,48 @@ def test_what_was_shown_is_taken_apart_once_for_all_lines(monkeypatch: pytest.Mo
         "**UNCHANGED**!",
         "Sure! Here is what changes:\n\nUNCHANGED",
         "The section says nothing new.\n\nUNCHANGED",
+        "UNCHANGED – the section has nothing on the price of the boat.",
+        "UNCHANGED. Jonas only speaks of his dentist.",
     ],
 )
 def test_the_word_for_unchanged_is_known_in_a_box_and_below_an_opening(reply: str) -> None:
     assert after(reply) == (BEFORE, (Flag.UNCHANGED,))
 
 
-def test_notes_above_the_word_for_unchanged_are_notes() -> None:
-    assert "Piet" in after("Piet pays 5 euros.\nUNCHANGED")[0].text
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I don't see any relevant information in this section.",
+        "This section does not contribute anything to the question. UNCHANGED",
+        "Memory: unchanged",
+        "No new information; keep the old memory.",
+        "The section is about the weather and says nothing of the question.",
+        "本节没有涉及商户总数的内容,记忆保持不变。",
+    ],
+)
+def test_a_reply_that_speaks_of_the_section_wipes_nothing(reply: str) -> None:
+    memory, flags = after(reply)
+    assert memory == BEFORE
+    assert Flag.KEPT_COMMENT in flags
+
+
+def test_the_chinese_word_for_unchanged_may_have_a_reason_behind_it() -> None:
+    assert after("不变(本节没有商户总数的新线索)", unchanged="不变") == (BEFORE, (Flag.UNCHANGED,))
+    assert after("不变的是租金500元", unchanged="不变")[0].text == "不变的是租金500元"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The section confirms that 500 euros were sent in May; otherwise the memory remains unchanged.",
+        "Piet pays 5 euros.\nUNCHANGED",
+    ],
+)
+def test_what_a_remark_tells_is_written_below_the_old_memory(reply: str) -> None:
+    memory, _ = after(reply)
+    assert memory.text == f"{BEFORE.text}\n{reply}"
+
+
+def test_a_memory_that_keeps_the_old_words_is_the_memory() -> None:
+    reply = "The lease ends in 2031. The section adds that the rent is 900."
+    assert after(reply) == (Memory(text=reply, tokens=WORDS.count(reply), limit=30), ())

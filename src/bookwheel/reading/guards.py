@@ -1,8 +1,9 @@
 r"""Turn a reply into the next memory, and guard the notes that are there.
 
 The whole reply overwrites the memory, unless it holds no notes: an empty reply, a refusal, the word for "unchanged", or
-a remark that nothing is new. Then the old memory stays and a flag says why. Special tokens, prompt tags and reasoning
-blocks are removed, and a memory over its limit is cut at a line end.
+a remark that nothing is new. Then the old memory stays and a flag says why. A short reply that speaks of the section or
+the memory and has hardly a word of the old one is a remark, too; what it tells is written below the old memory.
+Special tokens, prompt tags and reasoning blocks are removed, and a memory over its limit is cut at a line end.
 
 Small models invent where a section says nothing. A prompt set that asks for quotes therefore admits only lines whose
 names and numbers, and nearly all other words, stand in what the model was shown.
@@ -49,6 +50,19 @@ _EMPTY_BOX: Final = compile_late(r"\\boxed\s*\{\s*\}")
 _GROUNDED_SHARE: Final = 0.85
 # What ends the word for unchanged, where more follows.
 _AFTER_WORD: Final = r"(?:\s*[.。!！:：,，;；(（\n—–]|\s+-\s)"
+# What only a reply about its task says: of a section it says what that does, of the memory that it is there.
+_ITSELF: Final = compile_late(
+    r"\b(?:this|the) (?:section|passage) (?:\w+ly )?(?:is about|deals|has|holds|contains?|says|states|tells|gives|adds|"
+    r"only|just|mentions|describes|speaks|confirms|repeats|does|did|offers|provides|brings)\b|"
+    r"\b(?:in|from|by) (?:this|the) section\b|"
+    r"\b(?:the|old|previous|existing|current|my) memory\b|\b(?:old|previous|existing|current) notes\b|\bunchanged\W*$|"
+    r"本[节段]|该[节段]|这一?[节段]|记忆|笔记",
+    re.IGNORECASE,
+)
+_NOTHING: Final = compile_late(r"\b(?:no|not|nothing|none|unchanged|same)\b|n't\b|没有|无|未|不", re.IGNORECASE)
+# The longest reply that can be such a remark, and the share of the old memory's words that a new one has at least.
+_LONGEST_COMMENT: Final = 400
+_KEPT_SHARE: Final = 0.25
 # A longer reply says something worth keeping, whatever it begins with.
 _LONGEST_REMARK: Final = 160
 
@@ -74,6 +88,11 @@ def next_memory(
     reason = Flag.FILTERED if reply.finish is Finish.FILTER else _reason_to_keep(text, unchanged)
     if reason:
         return before, (*flags, reason)
+    if before.text and _speaks_of_itself(text, before.text):
+        flags.append(Flag.KEPT_COMMENT)
+        if not _has_news(text, before.text, unchanged):
+            return before, tuple(flags)
+        text = f"{before.text}\n{text}"
     if shown is not None:
         grounded = "\n".join(line for line in text.splitlines() if is_grounded(line, shown))
         if grounded != text:
@@ -134,13 +153,28 @@ def _reason_to_keep(text: str, unchanged: str) -> Flag | None:
 
 
 def _says(text: str, word: str) -> bool:
-    """Return whether a reply is one word, which may be dressed, in a box, or stand below a line that introduces it."""
+    """Return whether a reply is one word, with a reason behind it, in a box, or below a line that introduces it."""
+    if re.match(rf"[\W_]*{re.escape(word)}(?![\w])", text):
+        return True
     *above, last = filter(None, map(str.strip, text.splitlines()))
     boxed = find_box(last)
     bare = (last if boxed is None else boxed).strip("\"'.。!！*_`# ")
     intro = " ".join(above)
     is_intro = len(intro) <= _LONGEST_REMARK and (not intro or intro.endswith((":", "：", "!")) or is_remark(intro))
     return bare.casefold() == word.casefold() and is_intro
+
+
+def _speaks_of_itself(text: str, before: str) -> bool:
+    """Return whether a reply speaks of section or memory, and is no memory: it has hardly a word of the old one."""
+    if len(text) > _LONGEST_COMMENT or not _ITSELF.search(text):
+        return False
+    return word_overlap(parse_words(before), _list_keys(text)) < _KEPT_SHARE
+
+
+def _has_news(text: str, before: str, unchanged: str) -> bool:
+    """Return whether a remark tells something too: a name or number that is new, or anything that is not denied."""
+    told = text.replace(unchanged, "") if unchanged else text
+    return bool(find_missing_words(parse_words(told), _list_keys(before))) or not _NOTHING.search(text)
 
 
 def trim(text: str, limit: int, tokenizer: Tokenizer) -> tuple[str, int, bool]:

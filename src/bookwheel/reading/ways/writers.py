@@ -181,8 +181,10 @@ def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversa
     """Return the step of a reply, whose memory may be too long, or None where the memory must be rewritten."""
     tokenizer, prompts = context.model.tokenizer, context.prompts
     # The guards of the loop clean the reply and find out whether it says anything at all.
-    reply, flags = next_memory(memory, conversation.reply, tokenizer, prompts.unchanged)
-    if reply is memory:
+    blank = Memory.blank(memory.limit)
+    is_list = bool(parse_edits(conversation.reply.text)[0])
+    reply, flags = next_memory(blank, conversation.reply, tokenizer, "" if is_list else prompts.unchanged)
+    if reply is blank:
         return Step(chunk=chunk, before=memory, after=memory, conversation=conversation, flags=flags)
     flags = tuple(flag for flag in flags if flag is not Flag.TRIMMED)
     edits, refused = parse_edits(reply.text)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bookwheel.batch import run as documents
-from bookwheel.models import registry
+from bookwheel.models import registry, scripted
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 
 FACTS = {"a.txt": "The rent of the pier is nine crowns.", "b.txt": "The rent of the mill is four crowns."}
@@ -46,6 +46,22 @@ def test_every_row_has_its_answer_or_its_reason(run, table):
     assert "none.txt" in rows[2]["error"]
     assert (result.code, result.out.strip()) == (5, str(out))
     assert "2 answered, 1 failed" in result.err
+
+
+def test_a_row_whose_sections_were_not_taken_in_says_so(run, table, monkeypatch):
+    def decline(messages):
+        text = messages[-1].content
+        return "" if "<section>" in text and "pier" in text.partition("<section>")[2] else keyword_reader(messages)
+
+    monkeypatch.setattr(scripted, "keyword_reader", decline)
+    (table.parent / "none.txt").write_text("It is a heron.")
+    result = run("batch", table, *PLAN)
+    first, *others = read(table.with_name("contracts.answers.csv"))
+    assert (first["status"], first["gaps"]) == ("answered", "1")
+    assert "not taken in whole: 1 of" in first["notes"]
+    assert f"bookwheel resume {first['reading'][:8]} --flagged" in first["notes"]
+    assert [row["gaps"] for row in others] == ["0", "0"]
+    assert result.code == 5
 
 
 @pytest.mark.slow

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from bookwheel.errors import InputError, explain_failure
-from bookwheel.types import Reading
-from bookwheel.views.verdicts import list_cautions
+from bookwheel.types import Reading, find_gaps
+from bookwheel.views.verdicts import describe_flags, list_cautions
 
 _WEB: Final = ("http://", "https://")
 DONE: Final = frozenset({"answered", "failed"})
@@ -52,7 +52,9 @@ class RowOutcome:
     error: str = ""
     """The reason, where there is no answer."""
     notes: str = ""
-    """What was left out of the document, and what the answer may lack."""
+    """What was left out of the document, which sections were not taken in, and what the answer may lack."""
+    gaps: int = 0
+    """Sections that were not taken in whole."""
     reading: str = ""
     """Its id in the journal."""
     tokens: int = 0
@@ -70,11 +72,19 @@ def make_outcome(reading: Reading) -> RowOutcome:
         quote=passage.quote if passage else "",
         page=passage.pages[0] if passage and passage.pages else None,
         error="" if is_answered else reading.error or "no answer",
-        notes="; ".join((*reading.document.notes, *(one.text for one in list_cautions(reading)))),
+        notes="; ".join((*reading.document.notes, *_list_gaps(reading), *(one.text for one in list_cautions(reading)))),
+        gaps=len(reading.gaps),
         reading=reading.id,
         tokens=reading.usage.tokens,
         cost=reading.cost,
     )
+
+
+def _list_gaps(reading: Reading) -> Iterator[str]:
+    if gaps := reading.gaps:
+        why = "; ".join(dict.fromkeys(words for step in gaps for words in describe_flags(step.flags)))
+        again = f"; bookwheel resume {reading.id[:8]} --flagged reads them again" if find_gaps(reading.steps) else ""
+        yield f"not taken in whole: {len(gaps)} of {len(reading.steps)} sections ({why}){again}"
 
 
 def make_rows(table: Sequence[dict[str, Any]], questions: Sequence[str], folder: Path, where: str) -> list[BatchRow]:

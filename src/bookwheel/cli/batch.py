@@ -70,8 +70,8 @@ async def batch(
     """Answer the questions of a table, or the same questions about every file of a folder, into a table.
 
     The output has the table's columns and, for each row, `status`, `answer`, `verdict`, `answers`, `quote`, `page`,
-    `error`, `notes`, `reading`, `tokens` and `cost`. A row that fails says why in `error`, and the others go on. The
-    same command again goes on with the rows that have no answer yet. The questions about one document are read
+    `error`, `notes`, `gaps`, `reading`, `tokens` and `cost`. A row that fails says why in `error`, and the others go
+    on. The same command again goes on with the rows that have no answer yet. The questions about one document are read
     together. Limits such as --max-cost hold for the whole batch.
 
     Parameters
@@ -230,4 +230,5 @@ def _print_summary(work: BatchRun, out: Path, output: OutputOptions) -> int:
     if count["failed"] == len(outcomes):
         return EXIT_CODES["failed"]
     unfinished = len(outcomes) - count["answered"] - count["failed"]
-    return EXIT_CODES["stopped"] if unfinished else INCOMPLETE if count["failed"] else 0
+    has_gaps = count["failed"] or any(outcome.gaps for outcome in outcomes)
+    return EXIT_CODES["stopped"] if unfinished else INCOMPLETE if has_gaps else 0

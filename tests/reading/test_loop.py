@@ -118,7 +118,13 @@ def _or_evade(messages: Sequence[Message], count: object, evasive: dict[int, str
         ("Ada Quill", "Ada Quill", ()),
         ("\\boxed{Ada}<|im_end|>", "Ada", (Flag.CLEANED,)),
         ("", "", (Flag.NO_ANSWER,)),
-        (Reply(text="\\boxed{Ada", finish=Finish.LENGTH), "\\boxed{Ada", (Flag.TRUNCATED,)),
+        (Reply(text="\\boxed{Ada", finish=Finish.LENGTH), "Ada", (Flag.TRUNCATED,)),
+        ("\\boxed{Two men and", "Two men and", (Flag.TRUNCATED,)),
+        ("On Friday, at 11:02.\n\n\\boxed{}", "On Friday, at 11:02.", ()),
+        ("**Answer:** the coaster", "the coaster", ()),
+        ("boxed{Ada}", "Ada", ()),
+        ("(\\boxed{hall}, \\boxed{27 May})", "hall, 27 May", ()),
+        ("\\boxed{7}\nNo, it is\n\\boxed{8}", "8", ()),
     ],
 )
 def test_the_last_box_is_the_answer(reply: str | Reply, text: str, flags: tuple[Flag, ...]) -> None:

@@ -31,18 +31,19 @@ from bookwheel.text.boxes import find_around, find_box, to_plain
     ],
 )
 def test_the_answer_in_a_box_is_plain_text(written, meant):
-    assert find_box(f"So it is \\boxed{{{written}}}.") == meant
+    assert find_box(f"So it is \\boxed{{{written}}}.") == (meant, False)
 
 
 def test_the_last_box_counts_and_braces_may_be_nested():
-    assert find_box(r"\boxed{a} or \boxed{\text{b {c {d}} e}}") == "b {c {d}} e"
-    assert find_box(r"\boxed{a} and \boxed{b") == "a"
-    assert find_box("Ada Quill") is None
+    assert find_box(r"\boxed{a} or \boxed{\text{b {c {d}} e}}") == ("b {c {d}} e", False)
+    assert find_box(r"\boxed{a} and \boxed{b") == ("a", False)
+    assert find_box("Ada Quill") == (None, False)
 
 
 def test_what_stands_around_the_box_is_kept():
     reply = "85 × 48 = 4,080\n12 × 38 = 456\n\nTotal: $\\boxed{4{,}536}$."
     assert find_around(reply) == "85 × 48 = 4,080\n12 × 38 = 456\n\nTotal:"
+    assert find_around(r"Both: (\boxed{4}, \boxed{5}).") == "Both:"
     assert find_around(r"\boxed{4}") == find_around("4") == ""
 
 

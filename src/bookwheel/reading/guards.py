@@ -157,7 +157,7 @@ def _says(text: str, word: str) -> bool:
     if re.match(rf"[\W_]*{re.escape(word)}(?![\w])", text):
         return True
     *above, last = filter(None, map(str.strip, text.splitlines()))
-    boxed = find_box(last)
+    boxed, _ = find_box(last)
     bare = (last if boxed is None else boxed).strip("\"'.。!！*_`# ")
     intro = " ".join(above)
     is_intro = len(intro) <= _LONGEST_REMARK and (not intro or intro.endswith((":", "：", "!")) or is_remark(intro))

@@ -11,18 +11,24 @@ nothing of journals, budgets or rewards. Other ways of reading are other functio
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from bookwheel.errors import QuestionError
 from bookwheel.flags import Flag
 from bookwheel.models.base import Model, count_messages
+from bookwheel.patterns import compile_late
 from bookwheel.plan import Plan, Sampling
 from bookwheel.reading.guards import clean, next_memory
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.text.boxes import find_around, find_box
 from bookwheel.text.chunks import split_ahead
 from bookwheel.types import Answer, Chunk, Conversation, Document, Finish, Memory, Message, Step
+
+_LABEL: Final = compile_late(
+    r"\A[*#_\s]*(?:(?:the |my )?(?:final )?answer|(?:最终)?答案)[*_]*\s*[:：][*_]*\s*", re.IGNORECASE
+)
 
 
 class Way(Protocol):
@@ -67,10 +73,10 @@ async def answer(question: str, memory: Memory, model: Model, plan: Plan, prompt
 def conclude(said: Conversation) -> Answer:
     """Return the answer that the last conversation gave."""
     text, cleaned = clean(said.reply.text)
-    boxed = find_box(text)
-    final = text if boxed is None else boxed
+    boxed, is_cut = find_box(text)
+    final = _LABEL.sub("", text) if boxed is None else boxed or find_around(text)
     flags = (
-        *((Flag.TRUNCATED,) if said.reply.finish is Finish.LENGTH else ()),
+        *((Flag.TRUNCATED,) if is_cut or said.reply.finish is Finish.LENGTH else ()),
         *((Flag.FILTERED,) if said.reply.finish is Finish.FILTER else ()),
         *((Flag.CLEANED,) if cleaned else ()),
         *(() if final else (Flag.NO_ANSWER,)),

@@ -3,18 +3,20 @@ r"""The answer that a reply puts inside \boxed{}, in plain text, and what it say
 Models that were trained on mathematics write the box's content as LaTeX: `\text{3 times}`, `14\%`, `4{,}536`.
 
 >>> find_box(r"85 × 48 is \boxed{\text{about 4{,}080 euros}}")
-'about 4,080 euros'
+('about 4,080 euros', False)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import words
 
-_OPENS: Final = compile_late(r"\\(?:boxed|fbox)\s*\{")
+_OPENS: Final = compile_late(r"(?:\\|(?<!\w))(?:boxed|fbox)\s*\{")
+# Between boxes that hold one answer together.
+_AND: Final = compile_late(r"[ $,;()、，；*]*(?:and|&|und|et|及|和|与)?[ $,;()、，；*]*")
 _BRACE: Final = compile_late(r"\\.|[{}]")
 # Commands whose braces hold plain words, and those of two arguments.
 _STYLES: Final = words(
@@ -61,10 +63,17 @@ def _find_close(text: str, start: int) -> int | None:
     return None
 
 
-def find_box(text: str) -> str | None:
-    """Return the content of the last box as plain text; None where there is no box."""
+def find_box(text: str) -> tuple[str | None, bool]:
+    """Return the content of the last box as plain text, None where there is none, and whether it was cut off.
+
+    Boxes beside each other hold one answer together.
+    """
     boxes = list(list_boxes(text))
-    return to_plain(boxes[-1][2]) if boxes else None
+    if not boxes:
+        cut = _OPENS.search(text)
+        return (to_plain(text[cut.end() :]), True) if cut else (None, False)
+    first = _find_first(text, boxes)
+    return ", ".join(filter(None, (to_plain(content) for *_, content in boxes[first:]))), False
 
 
 def find_around(text: str) -> str:
@@ -72,9 +81,17 @@ def find_around(text: str) -> str:
     boxes = list(list_boxes(text))
     if not boxes:
         return ""
-    start, end, _ = boxes[-1]
-    around = text[:start].rstrip().rstrip("$*").rstrip(), text[end:].lstrip("$*.。 \n")
+    start, end = boxes[_find_first(text, boxes)][0], boxes[-1][1]
+    around = text[:start].rstrip().rstrip("$*(").rstrip(), text[end:].lstrip("$*).。 \n")
     return "\n".join(filter(None, map(str.strip, around)))
+
+
+def _find_first(text: str, boxes: Sequence[tuple[int, int, str]]) -> int:
+    """Return which box is the first of those that stand beside the last one."""
+    first = len(boxes) - 1
+    while first and _AND.fullmatch(text, boxes[first - 1][1], boxes[first][0]):
+        first -= 1
+    return first
 
 
 def to_plain(latex: str) -> str:

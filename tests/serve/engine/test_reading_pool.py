@@ -91,6 +91,7 @@ def test_a_budget_stops_a_reading_and_a_new_one_lets_it_go_on(up) -> None:
     assert up.events(id_)[-1][2]["status"] == "stopped"
     with up.client() as client:
         client.post(f"/readings/{id_}/resume", json={"plan": {"budget": {"tokens": 100_000}}})
+        assert client.get(f"/readings/{id_}").json()["plan"]["budget"]["tokens"] == 100_000
     assert up.events(id_)[-1][2]["status"] == "answered"
 
 

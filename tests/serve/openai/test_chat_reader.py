@@ -103,8 +103,31 @@ def test_what_the_memory_cannot_answer_is_read_again_and_said_so(up, ai, words) 
     assert kept.usage.calls == steps + 1
 
 
+@pytest.mark.parametrize(
+    ("fields", "status", "words"),
+    [
+        ({"document": "file-abc"}, 404, "no file file-abc here: upload it"),
+        ({"way": "diagonal"}, 400, "diagonal"),
+        ({"plan": {"chunk": 3}}, 400, "chunk"),
+    ],
+)
+def test_a_wrong_field_of_a_chat_that_fits_is_named(ai, fields, status, words) -> None:
+    with pytest.raises(APIStatusError, match=words) as refused:
+        ask(ai, (USER, "Good morning!"), extra_body=fields)
+    assert refused.value.status_code == status
+
+
+def test_a_chat_that_its_budget_stops_is_told_in_words_of_http_how_it_goes_on(up, ai, words) -> None:
+    with pytest.raises(APIStatusError) as stopped:
+        ask(ai, (USER, "\n\n".join(words)), extra_body={"plan": {"budget": {"tokens": 1}}})
+    message = stopped.value.body["message"]
+    assert "the limit of 1. What was read is kept" in message
+    assert '{"plan": {"budget": {"tokens": NUMBER}}}' in message
+    assert "--" not in message
+
+
 @pytest.mark.slow
-def test_a_streamed_follow_up_says_first_what_it_begins_with(up, ai, words) -> None:
+def test_a_streamed_follow_up_names_the_memory_only_where_it_answers(up, ai, words) -> None:
     text, question = words
     asked = (USER, f"{text}\n\n{question}")
     first = ask(ai, asked)
@@ -112,8 +135,8 @@ def test_a_streamed_follow_up_says_first_what_it_begins_with(up, ai, words) -> N
         pieces = list(ask(ai, asked, (ASSISTANT, content(first)), (USER, newest), stream=True))
         deltas = [piece.choices[0].delta for piece in pieces if piece.choices]
         reasoning = [text for delta in deltas if (text := getattr(delta, "reasoning_content", None))]
-        assert reasoning[0].startswith("From the memory of reading")
-        assert len(reasoning) == (1 + len(up.journal.reading(first.reading).steps) if is_read else 1)
+        assert reasoning[0].startswith("From the memory of reading") is not is_read
+        assert len(reasoning) == (len(up.journal.reading(first.reading).steps) if is_read else 1)
         assert any("[1] 0–" in text and "read again" in text for text in reasoning) is is_read
 
 

@@ -289,6 +289,8 @@ class ReadingRunner:
             stored = await asyncio.to_thread(self.journal.reading, id_)
             running.reading = replace(stored, plan=request.reading.plan, status=Status.READING, error="", error_kind="")
             running.steps.extend(stored.steps)
+            # Its budget is this run's, also for a server that continues it after a restart.
+            await self.journal.set_plan(id_, request.reading.plan)
             await self.journal.end(running.reading)
         else:
             running.reading = reading = replace(request.reading, document=document.info)

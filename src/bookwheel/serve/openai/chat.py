@@ -16,6 +16,7 @@ from bookwheel.journal import StoredDocument
 from bookwheel.models.base import Model, unwrap
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.registry import load_spec
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.answers import JsonResponse
@@ -168,6 +169,7 @@ class OpenAIRoutes:
         name = chat.model.removeprefix(READING_PREFIX)
         chat = await store_attachments(self.service, request, chat)
         model, contents = self.service.readings.get_model(name), parse_messages(chat.messages)
+        self._check_fields(chat, name)
         has_document, key = chat.document is not None or bool(contents.files), request.state.key
         is_task = not has_document and is_chat_task(chat.messages)
         # A model that only quotes writes no titles; the chat's own words make one.
@@ -199,6 +201,12 @@ class OpenAIRoutes:
                 raise refuse("one document at a time: a picture beside the field document", "messages")
             contents, conversation = await store_pictures(self.service, request, contents, conversation)
         return await self._reader.answer(request, chat, contents, conversation, name)
+
+    def _check_fields(self, chat: ChatShape, name: str) -> None:
+        """Raise what is wrong with our own fields, also where the chat fits and nothing is read by them."""
+        self.service.make_plan(name, chat.plan)
+        if chat.way:
+            load_spec(chat.way)
 
     async def _answer_task(self, chat: ChatShape, model: Model, request: Request) -> ChatResult:
         """Answer what a client asks about the chat from its newest turns."""

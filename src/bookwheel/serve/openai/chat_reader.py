@@ -23,7 +23,7 @@ from bookwheel.reading.follow_up import count_carried, find_newest_turn
 from bookwheel.reading.loop import template_tokens
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.serve.engine.documents import shorten_name
-from bookwheel.serve.engine.errors import ApiError, not_found
+from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, RunningReading
 from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.engine.starting import start_or_find
@@ -33,9 +33,10 @@ from bookwheel.serve.openai.completions import (
     ChatResult,
     chunk_to_json,
     completion_id,
+    make_carried_chunk,
     make_chunks,
     make_completion,
-    make_first_chunks,
+    make_first_chunk,
     make_reply,
 )
 from bookwheel.serve.openai.conversation import USER, ChatContents, ChatParts, find_conversation
@@ -52,9 +53,10 @@ from bookwheel.tables.questions import TableAnswer
 from bookwheel.tables.way import makes_table
 from bookwheel.text.questions import asks_for_all
 from bookwheel.text.ranking import QuestionWords
-from bookwheel.types import Answer, Reading
+from bookwheel.types import Answer, Reading, Step
 
-_SHA_LENGTH: Final = 64
+# Of a file, here or of another server; any other document is the text itself.
+_ID: Final = re.compile(rf"{FILE_PREFIX}\S+|[0-9a-f]{{64}}")
 _TABLE: Final = re.compile(r"\s*(\d+ (?:rows?|行))\s*\n\s*\|")
 # Tokens that an answer has room for at least; a client that allows fewer gets the beginning of its own cut.
 _LEAST_ANSWER: Final = 8
@@ -157,7 +159,8 @@ class ChatReader:
                 return await self._service.get_document(sha, caller.key)
             except ApiError:
                 if text is None:
-                    raise not_found(f"file {sha[:80]}; upload it to /v1/files first") from None
+                    message = f"there is no file {FILE_PREFIX}{sha[:80]} here: upload it to /v1/files first"
+                    raise ApiError(404, message, kind="not_found") from None
             # Of a conversation, the first words say less than its question.
             name = shorten_name(conversation.question) if conversation.is_history else conversation.name
             return await self._service.documents.store_text(text, name, caller.key_name)
@@ -179,10 +182,14 @@ class ChatReader:
     async def _stream(
         self, reading: Reading, chat: ChatShape, notes: tuple[str, ...]
     ) -> AsyncGenerator[dict[str, Any]]:
-        for chunk in make_first_chunks(reading, chat):
-            yield chunk
+        yield make_first_chunk(reading, chat)
+        is_carried = count_carried(reading.steps) > 0
         async with aclosing(self._service.readings.stream(reading.id, count_carried(reading.steps))) as events:
             async for event in events:
+                # Whether the memory of before answers is known when it has answered.
+                if is_carried and isinstance(event, Answer):
+                    yield make_carried_chunk(reading, chat)
+                is_carried = is_carried and not isinstance(event, Step | Answer)
                 for chunk in make_chunks(event, reading, chat, notes):
                     yield chunk
                 if isinstance(event, Answer) and makes_table(reading.way):
@@ -195,8 +202,8 @@ def _find_text(chat: ChatShape, contents: ChatContents, conversation: ChatParts)
     if len(set(contents.files)) > 1 or (contents.files and chat.document is not None):
         raise refuse("one document at a time: name one file", "messages")
     text = conversation.document
-    if chat.document is not None and len(chat.document.removeprefix(FILE_PREFIX)) != _SHA_LENGTH:
-        text = chat.document  # not the id of a file, so it is the text itself
+    if chat.document is not None and not _ID.fullmatch(chat.document):
+        text = chat.document
     if text is not None:
         return text, hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     name = chat.document if chat.document is not None else contents.files[0]

@@ -1,6 +1,7 @@
 """Chat completions, whole or chunk by chunk: of a reading, or of a reply that needs none."""
 
 import json
+import re
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from bookwheel.serve.openai.requests import READING_KEYS, ChatShape, build_messa
 from bookwheel.types import Answer, Reading, Status, Step, Usage
 from bookwheel.views.verdicts import describe_share, list_cautions
 
+_OPTION = re.compile(r" \(--[^)]*\)")
 _READ_AGAIN = "The memory does not answer this, so the document is read again."
 
 
@@ -173,12 +175,15 @@ def completion_id(reading: Reading) -> str:
     return f"chatcmpl-{reading.id}"
 
 
-def make_first_chunks(reading: Reading, chat: ChatShape) -> Iterator[dict[str, Any]]:
-    """Yield the chunk that opens the stream of a reading, and one with the memory that it begins with."""
-    id_ = completion_id(reading)
-    yield chunk_to_json(id_, chat.model, {"role": "assistant", "content": ""}, reading=reading.id)
-    if count_carried(reading.steps):
-        yield chunk_to_json(id_, chat.model, {"reasoning_content": _format_carried(reading)})
+def make_first_chunk(reading: Reading, chat: ChatShape) -> dict[str, Any]:
+    """Return the chunk that opens the stream of a reading."""
+    delta = {"role": "assistant", "content": ""}
+    return chunk_to_json(completion_id(reading), chat.model, delta, reading=reading.id)
+
+
+def make_carried_chunk(reading: Reading, chat: ChatShape) -> dict[str, Any]:
+    """Return the chunk with the memory of an earlier reading, which answers."""
+    return chunk_to_json(completion_id(reading), chat.model, {"reasoning_content": _format_carried(reading)})
 
 
 def make_chunks(
@@ -279,12 +284,15 @@ def _format_step(step: Step, carried: int) -> str:
 def explain_no_answer(reading: Reading) -> BookwheelError:
     """Return the reason for which there is no answer, and the request that continues the reading."""
     advice = f" What was read is kept: POST /readings/{reading.id}/resume goes on."
+    # What names an option of the command line is no help here.
+    error = f"{_OPTION.sub('', reading.error).rstrip('. ')}."
     if reading.status is Status.STOPPED:
-        return BudgetReached(reading.error + advice)
+        limits = ' It has no limit unless its body gives one: {"plan": {"budget": {"tokens": NUMBER}}}.'
+        return BudgetReached(error + advice + limits)
     if reading.status is Status.CANCELLED:
         return ApiError(
             409, "the reading was interrupted." + advice, kind="cancelled", headers={"x-should-retry": "false"}
         )
     if reading.status is Status.READING:
         return ApiError(503, "the server is ending." + advice, kind="ending", headers={"x-should-retry": "false"})
-    return ModelError(reading.error + advice)
+    return ModelError(error + advice)

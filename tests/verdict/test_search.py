@@ -6,7 +6,7 @@ import pytest
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.verdict.judge import judge_answer
-from bookwheel.verdict.search import is_wrapped
+from bookwheel.verdict.search import find_sentence, is_wrapped
 
 
 def judge(answer, question, text):
@@ -53,3 +53,12 @@ def test_lines_of_a_list_stay_apart():
     text = "Ada Quill: 12 pears\nBo Reed: 7 apples\nCy Marsh: 9 plums\nDot Lane: 4 quinces\n"
     evidence, (claim,) = judge("Bo Reed brought 7 apples.", "Who brought apples?", text)
     assert evidence[claim.evidence[0]].quote == "Bo Reed: 7 apples"
+
+
+@pytest.mark.parametrize("filling", ["wordword ", "长长的句子"])
+def test_a_sentence_without_an_end_is_cut_between_two_words(filling):
+    text = f"{filling * 60}the lamp is lit {filling * 60}"
+    start, end = find_sentence(text, text.index("lamp"), text.index("lamp") + 4)
+    assert "the lamp is lit" in text[start:end]
+    if filling.endswith(" "):
+        assert set(text[start:end].split()) == {"wordword", "the", "lamp", "is", "lit"}

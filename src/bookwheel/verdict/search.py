@@ -155,8 +155,11 @@ def _goes_on(line: str, other: str) -> bool:
 def find_sentence(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the sentence around a span, or its lines where they are of many short ones."""
     before, after = max(0, start - MOST_CONTEXT), min(len(text), end + MOST_CONTEXT)
-    first = max(find_ends(text, before, start), default=before)
-    last = next(find_ends(text, end, after), after)
+    # What has no end nearby is cut between two words.
+    cut = next((at for at in range(before, start) if text[at].isspace()), before) if before else 0
+    first = max(find_ends(text, before, start), default=cut)
+    cut = next((at for at in range(after, end, -1) if text[at - 1].isspace()), after) if after < len(text) else after
+    last = next(find_ends(text, end, after), cut)
     lines = [line for line in text[first:last].split("\n") if line.strip()]
     is_short = len(lines) >= _LEAST_LINES and sum(map(len, lines)) < _SHORT_LINE * len(lines)
     if is_short and not is_wrapped(lines):

@@ -23,6 +23,8 @@ class Flag(StrEnum):
     """The reply was a refusal; the previous memory was kept."""
     KEPT_COMMENT = "kept-comment"
     """The reply only remarked that there was nothing new; the previous memory was kept."""
+    ADDED = "added"
+    """The reply spoke of the memory or the section and told something new, so that was added below the memory."""
     UNFOUNDED = "unfounded"
     """Lines that stand neither in the section nor in the notes were dropped; if none was left, the memory was kept."""
     FILTERED = "filtered"

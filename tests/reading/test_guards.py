@@ -30,7 +30,9 @@ def test_an_empty_reply_keeps_the_memory(text: str) -> None:
     assert Flag.KEPT_EMPTY in flags
 
 
-@pytest.mark.parametrize("text", ["UNCHANGED", "unchanged.", '"Unchanged"', "**UNCHANGED**", " UNCHANGED\n"])
+@pytest.mark.parametrize(
+    "text", ["UNCHANGED", "unchanged.", '"Unchanged"', "**UNCHANGED**", " UNCHANGED\n", "The memory remains unchanged."]
+)
 def test_the_one_word_for_unchanged_is_understood(text: str) -> None:
     assert after(text) == (BEFORE, (Flag.UNCHANGED,))
 
@@ -73,7 +75,6 @@ def test_the_chinese_word_for_unchanged_is_understood() -> None:
         "No change needed.",
         "No update needed",
         "No relevant information found.",
-        "The memory remains unchanged.",
         "No new information, the memory stays the same.",
         "N/A",
         "None.",
@@ -263,12 +264,10 @@ def test_a_line_is_admitted_when_nearly_all_of_its_words_were_shown(line: str, g
     assert is_grounded(line, MILL) is grounded
 
 
-def test_only_a_short_reply_can_be_a_remark() -> None:
-    clause = "No new information about the lease. "
-    short, long = (clause * 4).strip(), (clause * 5).strip()
-    assert len(short) < 160 < len(long)
-    assert after(short) == (BEFORE, (Flag.KEPT_COMMENT,))
-    assert after(long)[0].text.startswith(clause)
+def test_only_a_short_reply_can_be_a_refusal() -> None:
+    short, long = "I cannot say more.", "I cannot say more than that it was Ada." + " " * 160 + "Nor when."
+    assert after(short) == (BEFORE, (Flag.KEPT_REFUSAL,))
+    assert after(long)[0].text == long
 
 
 def test_quotes_that_are_admitted_stay_on_lines_of_their_own() -> None:
@@ -337,7 +336,7 @@ def test_the_word_for_unchanged_is_known_in_a_box_and_below_an_opening(reply: st
 def test_a_reply_that_speaks_of_the_section_wipes_nothing(reply: str) -> None:
     memory, flags = after(reply)
     assert memory == BEFORE
-    assert Flag.KEPT_COMMENT in flags
+    assert {Flag.KEPT_COMMENT, Flag.UNCHANGED} & set(flags)
 
 
 def test_the_chinese_word_for_unchanged_may_have_a_reason_behind_it() -> None:
@@ -346,15 +345,18 @@ def test_the_chinese_word_for_unchanged_may_have_a_reason_behind_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply",
+    ("reply", "told"),
     [
-        "The section confirms that 500 euros were sent in May; otherwise the memory remains unchanged.",
-        "Piet pays 5 euros.\nUNCHANGED",
+        (
+            "The section confirms that 500 euros were sent in May; otherwise the memory remains unchanged.",
+            "The section confirms that 500 euros were sent in May",
+        ),
+        ("Piet pays 5 euros.\nUNCHANGED", "Piet pays 5 euros."),
     ],
 )
-def test_what_a_remark_tells_is_written_below_the_old_memory(reply: str) -> None:
-    memory, _ = after(reply)
-    assert memory.text == f"{BEFORE.text}\n{reply}"
+def test_what_a_remark_tells_is_written_below_the_old_memory(reply: str, told: str) -> None:
+    memory, flags = after(reply)
+    assert (memory.text, flags) == (f"{BEFORE.text}\n{told}", (Flag.ADDED,))
 
 
 def test_a_memory_that_keeps_the_old_words_is_the_memory() -> None:

@@ -1,6 +1,4 @@
-"""Tell what answers nothing: a reply that refuses or only says that there was nothing new, an answer that declines.
-
-A remark must be one in every clause, so that "No new tenants are allowed after 2031" stays the fact that it is.
+"""Tell which answers decline: those that say that the document does not say.
 
 Whether an answer says that the document does not say is asked twice. A reader may stop, or ask again, only where one
 sentence is sure to say so (`is_absence`, `says_absent`). A whole answer is judged (`declines`) by its first sentence
@@ -16,38 +14,6 @@ from typing import Final
 from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import MONTHS
 
-_REFUSAL: Final = compile_late(
-    r"(?:i(?:'| a)?m sorry|sorry,|i apologi[sz]e|i can(?:not|'t)|i(?: am|'m) (?:unable|not able)|as an ai\b|"
-    r"抱歉|对不起|很抱歉|我无法|我不能|作为(?:一个)?(?:ai|人工智能))",
-    re.IGNORECASE,
-)
-_NEWS: Final = (
-    r"(?:new|relevant|relat\w+|additional|further|useful|changes?|updates?|information|facts?|details?|needed|"
-    r"to (?:add|note|update))"
-)
-_WHERE: Final = (
-    r"(?:\s+(?:here|found|given|present|provided|mentioned|"
-    r"(?:in|from|about|for|to|on|regarding|with)\b[^.\n]{0,90}))*"
-)
-_SUBJECT: Final = (
-    r"(?:(?:there (?:is|are|was|were)|i (?:see|found|find)|(?:this|the) (?:section|text|passage) \w+)\s+)?"
-)
-_REMARKS: Final = (
-    rf"{_SUBJECT}(?:no|nothing|not any|does not|doesn't|not)\b(?:\s+[\w'-]+){{0,6}}?\s+{_NEWS}(?:\s+{_NEWS})*{_WHERE}",
-    (
-        r"(?:the |my )?(?:old |previous |current )?(?:memory|notes?)\s+(?:(?:remains?|stays?|is|are)\s+)+"
-        r"(?:unchanged|the same|as (?:is|it is|they are))"
-    ),
-    rf"(?:unchanged|no change|same as (?:before|above)|nothing|n/?a|none){_WHERE}",
-    (
-        r"(?:本节|本段|这一?[节段])?(?:内容)?(?:中|里)?(?:并)?(?:没有|无|未)(?:任何)?"
-        r"(?:新|相关|需要|变化|更新|提供|提及|涉及)[^。\n]{0,20}"
-    ),
-    r"(?:旧|原有?)?(?:记忆|笔记)?(?:保持)?不变",
-    r"无需(?:更新|修改)[^。\n]{0,10}",
-    "无",
-)
-_REMARK: Final = compile_late("|".join(rf"\W*(?:{remark})\W*" for remark in _REMARKS), re.IGNORECASE)
 _ABSENCE: Final = compile_late(
     r"""
     (?:not|never|nowhere|n't)\s(?:\w+\s){0,2}?
@@ -79,7 +45,6 @@ _ABOUT_DOCUMENT: Final = compile_late(
     r"|文[中里内]|书里|材料|文章|文本|文档|原文|资料|记忆|书中|答案|信息|提到|提及|回答|确定|得知|不知道|未知"
 )
 _SHORTEST_DENIAL: Final = 4
-_CLAUSE: Final = compile_late(r"[.!。！;,，；()（）]")
 _SENTENCE_END: Final = compile_late(r"(?<=[.!?])\s+|[\n;；。！？]+")
 _ASKS: Final = compile_late(r"[?？]\s*$")
 _OPENING: Final = compile_late(
@@ -164,15 +129,6 @@ _HOLLOW: Final = compile_late(
     r"\b(?:not|no|nothing|never|n't|only|unclear|unknown|mention\w*|other|different|elsewhere|say|said|tell|told)\b"
 )
 _NAME: Final = compile_late(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-z]+\b|\d")
-
-
-def is_refusal(text: str) -> bool:
-    return bool(_REFUSAL.match(text))
-
-
-def is_remark(text: str) -> bool:
-    """Return whether every clause of the reply says that nothing is new."""
-    return all(_REMARK.fullmatch(clause) for clause in _CLAUSE.split(text) if clause.strip())
 
 
 def is_absence(text: str) -> bool:

@@ -228,6 +228,7 @@ FLAG_WORDS: Final[Mapping[str, str]] = {
     Flag.KEPT_EMPTY: "empty reply, memory kept",
     Flag.KEPT_REFUSAL: "refusal, memory kept",
     Flag.KEPT_COMMENT: "only a remark, memory kept",
+    Flag.ADDED: "added below the memory, which it would have replaced",
     Flag.FILTERED: "content filter, memory kept",
     Flag.EDITED: "edited by hand",
     Flag.CUT: "a part was left out",

@@ -69,14 +69,18 @@ async def _refine_step(question: str, before: Memory, chunk: Chunk, model: Model
     template = "refine" if chunk.index else first
     messages = prompts.baseline(template, question=question, memory=before.text, section=chunk.shown)
     conversation = await converse(messages, model, plan.memory_tokens, plan.sampling)
-    after, flags = next_memory(before, conversation.reply, model.tokenizer, prompts.unchanged)
+    read = {"question": question, "section": chunk.shown}
+    after, flags = next_memory(before, conversation.reply, model.tokenizer, prompts.unchanged, **read)
     return Step(chunk=chunk, before=before, after=after, conversation=conversation, flags=flags)
 
 
 def _to_answer(step: Step) -> Answer:
     """Return the last step as the answer; a step that changed nothing gives the answer so far."""
     conversation = step.conversation
-    answer = conclude(replace(conversation, reply=replace(conversation.reply, text=step.after.text)))
+    # "The text does not say" is no news for an answer that is there, and the answer where there is none yet.
+    is_first = not step.before.text and Flag.UNCHANGED not in step.flags
+    text = conversation.reply.text if is_first and not step.after.text else step.after.text
+    answer = conclude(replace(conversation, reply=replace(conversation.reply, text=text)))
     return replace(answer, conversation=conversation, flags=tuple(dict.fromkeys((*step.flags, *answer.flags))))
 
 
@@ -154,8 +158,8 @@ async def _take_notes(question: str, chunk: Chunk, model: Model, plan: Plan) -> 
         plan.memory_tokens,
         plan.sampling,
     )
-    blank = Memory.blank(plan.memory_tokens)
-    after, flags = next_memory(blank, conversation.reply, model.tokenizer, prompts.unchanged)
+    blank, read = Memory.blank(plan.memory_tokens), {"question": question, "section": chunk.shown}
+    after, flags = next_memory(blank, conversation.reply, model.tokenizer, prompts.unchanged, **read)
     return Step(chunk=chunk, before=blank, after=after, conversation=conversation, flags=flags)
 
 
@@ -166,7 +170,7 @@ async def _collapse(question: str, place: Chunk, group: _NoteGroup, model: Model
     conversation = await converse(messages, model, plan.memory_tokens, plan.sampling)
     text, tokens, trimmed = trim(group.notes.text, plan.memory_tokens, model.tokenizer)
     fallback = Memory(text=text, tokens=tokens, limit=plan.memory_tokens)
-    after, flags = next_memory(fallback, conversation.reply, model.tokenizer, prompts.unchanged)
+    after, flags = next_memory(fallback, conversation.reply, model.tokenizer, prompts.unchanged, question=question)
     if group.is_cut or (trimmed and after is fallback):
         flags = (*flags, Flag.TRIMMED)
     return Step(

@@ -24,8 +24,9 @@ from itertools import pairwise
 from typing import Final
 
 from bookwheel.flags import Flag
+from bookwheel.reading.asides import Scene
 from bookwheel.reading.estimate import CallCost, CostInputs
-from bookwheel.reading.guards import is_grounded, next_memory
+from bookwheel.reading.guards import KEPT, is_grounded, next_memory, sift
 from bookwheel.reading.loop import converse
 from bookwheel.reading.ways.compose import ComposedWay, add_usage, rewrite_after_all
 from bookwheel.reading.ways.spec import MemoryWriter, ReadingContext
@@ -33,8 +34,8 @@ from bookwheel.text.tokens import Tokenizer
 from bookwheel.types import Chunk, Conversation, Finish, Memory, Step, Usage
 
 _EDIT: Final = re.compile(
-    r"\s*(?:[-*•]\s+|\d{1,3}[.)、]\s*)?[*_`]{0,2}(?P<verb>ADD|REPLACE|DROP|添加|替换|删除)\s*(?:LINE\s*|第)?(?P<line>\d{1,4})?"
-    r"\s*行?\s*[*_`]{0,2}(?:[:：.][*_`]{0,2}\s*(?P<text>.*))?\s*",
+    r"\s*(?:(?:[-*•]|\d{1,3}[.)、])\s+)?(?P<bold>[*_`]*)(?P<verb>ADD|REPLACE|DROP|添加|替换|删除)"
+    r"\s*(?:LINE\s*|第)?(?P<line>\d{1,4})?\s*行?(?P<end>[*_`]*)\s*(?:[:：.](?P<close>[*_`]*)\s*(?P<text>.*))?\s*",
     re.IGNORECASE,
 )
 # The number that a line is shown with; "9. März 1912" is a day, in any language.
@@ -86,6 +87,9 @@ def _parse_edit(line: str) -> MemoryEdit | None:
         return None
     kind = _KINDS.get(found["verb"]) or EditKind(found["verb"].lower())
     number, text = int(found["line"] or 0), (found["text"] or "").strip()
+    # Where the whole change is in bold, the marks at its end close those before it.
+    if (bold := found["bold"]) and not found["end"] and not found["close"]:
+        text = text.removesuffix(bold)
     if (kind is not EditKind.ADD and not number) or (kind is EditKind.DROP) == bool(text):
         return None
     return MemoryEdit(kind=kind, line=0 if kind is EditKind.ADD else number, text=text)
@@ -180,14 +184,12 @@ def _make_room(context: ReadingContext, step: Step, reply: str) -> Step | None:
 def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversation: Conversation) -> Step | None:
     """Return the step of a reply, whose memory may be too long, or None where the memory must be rewritten."""
     tokenizer, prompts = context.model.tokenizer, context.prompts
-    # The guards of the loop clean the reply and find out whether it says anything at all.
-    blank = Memory.blank(memory.limit)
-    is_list = bool(parse_edits(conversation.reply.text)[0])
-    reply, flags = next_memory(blank, conversation.reply, tokenizer, "" if is_list else prompts.unchanged)
-    if reply is blank:
+    said, found, reason = sift(conversation.reply)
+    edits, refused = parse_edits(said)
+    if not edits and (reason := reason or _find_remark(context, memory, chunk, said)):
+        flags = (*found, reason)
         return Step(chunk=chunk, before=memory, after=memory, conversation=conversation, flags=flags)
-    flags = tuple(flag for flag in flags if flag is not Flag.TRIMMED)
-    edits, refused = parse_edits(reply.text)
+    flags = tuple(found)
     if conversation.reply.finish is Finish.LENGTH and edits:
         edits.pop()  # Its text ends where the limit was.
     if prompts.quotes:
@@ -204,6 +206,14 @@ def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversa
         flags = (*flags, Flag.REFUSED)
     after = memory if text == memory.text else Memory(text=text, tokens=tokens, limit=memory.limit)
     return Step(chunk=chunk, before=memory, after=after, conversation=conversation, flags=flags)
+
+
+def _find_remark(context: ReadingContext, memory: Memory, chunk: Chunk, reply: str) -> Flag | None:
+    """Return why a reply leaves the memory as it is, where it only speaks of the section or the memory."""
+    scene = Scene(
+        memory=memory.text, section=chunk.shown, question=context.question, unchanged=context.prompts.unchanged
+    )
+    return KEPT.get(scene.read(reply)[0])
 
 
 def split_parts(memory: str) -> list[str]:
@@ -265,25 +275,33 @@ async def write_head(context: ReadingContext, memory: Memory, chunk: Chunk) -> S
     messages = prompts.turn("heads", question=context.question, memory=shown, section=chunk.shown)
     limit = reply_limit(memory.limit)
     conversation = await converse(messages, context.model, limit, context.plan.sampling)
-    blank = Memory.blank(limit)
-    quotes = f"{memory.text}\n{chunk.shown}\n{context.question}" if prompts.quotes else None
-    reply, flags = next_memory(blank, conversation.reply, tokenizer, prompts.unchanged, quotes)
-    if reply is blank:
+    said, found, reason = sift(conversation.reply)
+    number, text = parse_part(said)
+    if number is None and (reason := reason or _find_remark(context, memory, chunk, said)):
+        flags = (*found, reason)
         return Step(chunk=chunk, before=memory, after=memory, conversation=conversation, flags=flags)
-    number, text = parse_part(reply.text)
     if number is not None:
-        parts[number] = text
+        part = Memory(text=parts[number], tokens=tokenizer.count(parts[number]), limit=part_tokens(memory.limit))
+        quotes = f"{memory.text}\n{chunk.shown}\n{context.question}" if prompts.quotes else None
+        told = replace(conversation.reply, text=text)
+        read = {"question": context.question, "section": chunk.shown}
+        written, flags = next_memory(part, told, tokenizer, prompts.unchanged, quotes, **read)
+        flags = tuple(dict.fromkeys((*found, *flags)))
+        parts[number] = written.text
         after = join_parts(parts, prompts.language)
         tokens = tokenizer.count(after)
-        if tokens <= memory.limit:
-            after_memory = Memory(text=after, tokens=tokens, limit=memory.limit)
+        if written is part or tokens <= memory.limit:
+            after_memory = memory if written is part else Memory(text=after, tokens=tokens, limit=memory.limit)
             return Step(chunk=chunk, before=memory, after=after_memory, conversation=conversation, flags=flags)
     return await rewrite_after_all(context, memory, chunk, conversation.reply.usage)
 
 
 def parse_part(reply: str) -> tuple[int | None, str]:
     """Return the index of the part that a reply rewrites, or None, and its new text."""
-    first, _, rest = reply.partition("\n")
+    lines = reply.splitlines()
+    # Words of politeness may come before the heading.
+    start = next((at for at, line in enumerate(lines) if _HEADING.fullmatch(line)), 0)
+    first, rest = (lines[start], "\n".join(lines[start + 1 :])) if lines else ("", "")
     heading = _HEADING.match(first)
     if not heading or not 1 <= int(heading[1]) <= PARTS:
         return None, ""

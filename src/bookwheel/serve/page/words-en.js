@@ -230,6 +230,7 @@ export default {
   "flag.kept-empty": "empty reply, memory kept",
   "flag.kept-refusal": "refusal, memory kept",
   "flag.kept-comment": "only a remark, memory kept",
+  "flag.added": "added below the memory, which it would have replaced",
   "flag.filtered": "content filter, memory kept",
   "flag.edited": "edited by hand",
   "flag.cut": "a part was left out",

@@ -230,6 +230,7 @@ export default {
   "flag.kept-empty": "回复为空，保留记忆",
   "flag.kept-refusal": "拒答，保留记忆",
   "flag.kept-comment": "只是评语，保留记忆",
+  "flag.added": "补在记忆之后，没有取代记忆",
   "flag.filtered": "内容过滤，保留记忆",
   "flag.edited": "人工修改",
   "flag.cut": "略去了一部分",

@@ -1,0 +1,216 @@
+"""Tell what a reply says of the reading itself from what it says of the document.
+
+A model is asked for a whole new memory, or for one word where a section adds nothing. It often says something else:
+"UNCHANGED, as the section has no price", "I see nothing of use in this section", "The fee is 40; otherwise the memory
+stays". Taken for a memory, each of these would wipe the one that is there. So a reply is taken apart:
+
+    no part speaks of the reading                             the reply is the memory
+    all do, and tell nothing of the document                  the memory stays
+    some do, and the rest restates the memory                 the reply is the memory
+    some do, and the rest restates next to nothing of it      the rest is added below the memory
+
+A part with a name or a number of the section that neither question nor memory has is never dropped. So in doubt a fact
+is written twice, and none is lost.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property
+from typing import Final
+
+from bookwheel.patterns import compile_late
+from bookwheel.text.matching import Passage, parse_words, word_overlap
+from bookwheel.text.sentences import list_sentences
+
+_REFUSAL: Final = compile_late(
+    r"(?:i(?:'| a)?m sorry|sorry,|i apologi[sz]e|i can(?:not|'t)|i(?: am|'m) (?:unable|not able)|as an ai\b|"
+    r"抱歉|对不起|很抱歉|我无法|我不能|作为(?:一个)?(?:ai|人工智能))",
+    re.IGNORECASE,
+)
+_NEWS: Final = (
+    r"(?:new|relevant|relat\w+|additional|further|useful|changes?|updates?|information|facts?|details?|needed|"
+    r"to (?:add|note|update))"
+)
+_WHERE: Final = (
+    r"(?:\s+(?:here|found|given|present|provided|mentioned|"
+    r"(?:in|from|about|for|to|on|regarding|with)\b[^.\n]{0,90}))*"
+)
+_SUBJECT: Final = (
+    r"(?:(?:there (?:is|are|was|were)|i (?:see|found|find)|(?:this|the) (?:section|text|passage) \w+)\s+)?"
+)
+_REMARKS: Final = (
+    rf"{_SUBJECT}(?:no|nothing|not any|does not|doesn't|not)\b(?:\s+[\w'-]+){{0,6}}?\s+{_NEWS}(?:\s+{_NEWS})*{_WHERE}",
+    (
+        r"(?:the |my )?(?:old |previous |current )?(?:memory|notes?)\s+(?:(?:remains?|stays?|is|are)\s+)+"
+        r"(?:unchanged|the same|as (?:is|it is|they are))"
+    ),
+    rf"(?:unchanged|no change|same as (?:before|above)|nothing|n/?a|none){_WHERE}",
+    (
+        r"(?:本节|本段|这一?[节段])?(?:内容)?(?:中|里)?(?:并)?(?:没有|无|未)(?:任何)?"
+        r"(?:新|相关|需要|变化|更新|提供|提及|涉及)[^。\n]{0,20}"
+    ),
+    r"(?:旧|原有?)?(?:记忆|笔记)?(?:保持)?不变",
+    r"无需(?:更新|修改)[^。\n]{0,10}",
+    "无",
+)
+_REMARK: Final = compile_late("|".join(rf"\W*(?:{remark})\W*" for remark in _REMARKS), re.IGNORECASE)
+_CLAUSE: Final = compile_late(r"[.!。！;,，；()（）]")
+_MEMORY: Final = r"(?:memory|memories|notes|gedächtnis|notizen|mémoire|memoria|appunti)"
+_SECTION: Final = r"(?:section|passage|excerpt|chunk|segment|text|abschnitt|sección|sezione|sectie)"
+# Words for the section, the memory and all the rest, as one who reads speaks of them; "the section manager" does not.
+_SPEAKS: Final = compile_late(
+    rf"\b(?:this|current|present|provided|given|latest|dieser|diesem|cette|esta|questa|deze)\s(?:new\s|\w+\s)?{_SECTION}\b"
+    rf"|\b(?:the|der|dem|la)\s{_SECTION}(?:\s(?:\w+ly|also|only|just|itself))?"
+    r"(?:\s*$|\s?[^\w\s]|\s(?:\w+s|\w+n['’]t|did|had|enthält|nennt)\b)"
+    rf"|\bmemory\b|\b(?:the|my|old|existing|current|previous|these|alle?|die|les|las|le)\s{_MEMORY}\b"
+    r"|\b(?:everything|nothing|anything|all)\selse\b|\bthe rest\b|\bno (?:other )?changes?\b"
+    r"|[本该此](?:节|段|章节|部分)|这一?[节段]|记忆|笔记|其余|其他",
+    re.IGNORECASE,
+)
+_DENIES: Final = compile_late(
+    r"\b(?:not?|none|nothing|never|neither|nor|without|lacks?|irrelevant|unrelated|kein\w*|nichts?|rien|aucune?|pas|ninguna?|nada|"
+    r"niente|nessuna?|geen|niets)\b|n['’]t\b|(?:[节段]|部分)(?:内容|中|里|也|并|均|都|仍|还)*(?:没有?|未|无|不)|无关",
+    re.IGNORECASE,
+)
+# "The section says Ada did not sign", "… states that no fee is due": what is denied is a fact of the document.
+_TELLS: Final = compile_late(
+    r"(?<!not )(?<!n['’]t )\b"
+    r"(?:say|state|confirm|note|report|explain|show|tell|add|rule|stipulate|provide|reveal|repeat)(?:s|ed)\s"
+    r"(?!not?\b|nothing\b|neither\b|none\b|any)|\bsaid\s(?!not)|\bthat no\b"
+    r"|\bno\s(?:\w+\s){1,4}?(?:is|are|was|were|may|can|shall|will|must)\s"
+    r"(?!named|given|mentioned|stated|said|specified|recorded|listed|found|provided|relevant|related)",
+    re.IGNORECASE,
+)
+_CUT: Final = compile_late(
+    r"[;；]|[,，]?\s*"
+    r"(?:\b(?P<but>but|however|except(?: that)?|apart from|otherwise|save that)\b|(?P<zh>但是?|不过|然而|除了|另外))"
+)
+_SIGNS: Final = " \t\n\"'“”‘’`*_#.。,，:：-–—>()（）[]"
+# A reply that says that the memory stays must restate nearly all of it to be taken for the whole.
+_RESTATED: Final = 0.3
+_RESTATED_WHOLE: Final = 0.7
+_ENOUGH_WORDS: Final = 3
+_ENOUGH_TOLD: Final = 2
+
+
+class Stance(Enum):
+    """What a reply is to the memory before it."""
+
+    REWRITE = auto()
+    ADDITION = auto()
+    REMARK = auto()
+    UNCHANGED = auto()
+    """A remark with the very word for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """What the model was shown when it replied."""
+
+    memory: str = ""
+    section: str = ""
+    question: str = ""
+    unchanged: str = ""
+    """The word that it was to write where nothing is new."""
+
+    @cached_property
+    def _known(self) -> set[str]:
+        return Passage(f"{self.memory}\n{self.question}").index_keys
+
+    @cached_property
+    def _section_keys(self) -> set[str]:
+        return Passage(self.section).index_keys
+
+    def read(self, reply: str) -> tuple[Stance, str]:
+        """Return what the reply is to the memory, and its text without what speaks of the reading alone.
+
+        >>> scene = Scene(memory="Ada paid 40.", section="The pump broke on 9 May.", unchanged="UNCHANGED")
+        >>> scene.read("UNCHANGED - this section is about a pump.")
+        (<Stance.UNCHANGED: 4>, '')
+        >>> scene.read("The section says that the pump broke on 9 May; the rest stays.")
+        (<Stance.ADDITION: 2>, 'The section says that the pump broke on 9 May')
+        """
+        parts = _split(reply)
+        marked = [part for part in parts if self._is_mark(part.text)]
+        if not marked and is_remark(reply):
+            return Stance.REMARK, ""
+        if not marked and not any(_SPEAKS.search(part.text) for part in parts):
+            return Stance.REWRITE, reply
+        is_first = bool(marked) and marked[0] is parts[0]
+        if is_first and re.match(r"[^\n]*[:：]\W*\n", reply):
+            # "UNCHANGED:" is the heading of notes.
+            told = [part.text for part in parts[1:]]
+        else:
+            told = [part.text for part in parts if self._tells(part, is_marked=bool(marked), is_first=is_first)]
+        if marked and self.memory and self._share_restated(reply) >= _RESTATED_WHOLE:
+            # The memory stands behind the word for unchanged, with lines of its own or without.
+            told = [part.text for part in parts if part not in marked and not _SPEAKS.search(part.text)]
+        elif told and (not self.memory or (not marked and self._share_restated(reply) >= _RESTATED)):
+            return Stance.REWRITE, "\n".join(told) if marked else reply
+        there = Passage(self.memory).index_keys
+        new = [text for text in told if word_overlap(parse_words(text), there) < 1]
+        if not new:
+            return (Stance.UNCHANGED if marked else Stance.REMARK), ""
+        return Stance.ADDITION, "\n".join(new)
+
+    def _is_mark(self, part: str) -> bool:
+        """Return whether a part has the word for unchanged: in capitals, first of all, or last of what it says."""
+        bare, word = part.strip(_SIGNS), re.escape(self.unchanged)
+        if not word or (self.unchanged.isupper() and re.search(rf"(?<!\w){word}(?!\w)", bare)):
+            return bool(word)
+        is_last = re.search(rf"(?<![a-z]){word}$", bare, re.IGNORECASE) and _SPEAKS.search(bare)
+        return bool(is_last or re.match(rf"{word}(?=\s*(?:[^\w\s]|$))", bare, re.IGNORECASE))
+
+    def _tells(self, part: _Part, *, is_marked: bool, is_first: bool) -> bool:
+        """Return whether a part tells something of the document. Behind the word for unchanged stand its reasons."""
+        text = re.sub(re.escape(self.unchanged), "", part.text, flags=re.IGNORECASE) if is_marked else part.text
+        words = [word for word in parse_words(text) if word.is_distinctive and word.index_key not in self._known]
+        shown = [word for word in words if word.index_key in self._section_keys]
+        has_fact = any(word.is_exact for word in (shown if self.section else words))
+        is_reason = is_first and not part.is_exception
+        if not _SPEAKS.search(text):
+            is_told = len(shown) >= _ENOUGH_WORDS and not is_reason
+            return has_fact or is_told if is_marked else not is_remark(text)
+        is_report = _TELLS.search(text) or (not _DENIES.search(text) and len(shown) >= _ENOUGH_TOLD)
+        return not is_reason and (has_fact or bool(is_report))
+
+    def _share_restated(self, reply: str) -> float:
+        """Return how much of the memory a reply says again; the words of the question come in any reply."""
+        asked, there = Passage(self.question).index_keys, Passage(reply).index_keys
+        words = [word for line in self.memory.splitlines() for word in parse_words(line)]
+        own = [word for word in words if word.is_distinctive and word.index_key not in asked] or words
+        return word_overlap(own, there) if own else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A clause of a reply."""
+
+    text: str
+    is_exception: bool
+    """It follows a "but", an "except", an "otherwise"."""
+
+
+def _split(reply: str) -> list[_Part]:
+    parts = list[_Part]()
+    for sentence in (sentence for line in reply.splitlines() for sentence in list_sentences(line)):
+        start, is_exception = 0, False
+        for cut in (*_CUT.finditer(sentence), None):
+            text = sentence[start : cut.start() if cut else None].strip()
+            if text.strip(_SIGNS):
+                parts.append(_Part(text, is_exception))
+            if cut:
+                start, is_exception = cut.end(), bool(cut["but"] or cut["zh"])
+    return parts
+
+
+def is_remark(text: str) -> bool:
+    """Return whether every clause of the reply says that nothing is new, so "No new tenants after 2031" does not."""
+    return all(_REMARK.fullmatch(clause) for clause in _CLAUSE.split(text) if clause.strip())
+
+
+def is_refusal(text: str) -> bool:
+    return bool(_REFUSAL.match(text))

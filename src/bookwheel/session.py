@@ -136,7 +136,7 @@ async def make_reading(
     """Return a new reading whose question and plan are checked; it begins with the memory of a finished one."""
     reading = runner.new_reading(document, question, model, plan, way)
     if finished:
-        reading = replace(reading, parent=finished.id, steps=carry_steps(finished.steps))
+        reading = replace(reading, parent=finished.id, steps=carry_steps(finished.steps, finished))
     await asyncio.to_thread(runner.check_reading, reading, model)
     return reading
 

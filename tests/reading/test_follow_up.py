@@ -13,7 +13,8 @@ from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading import loop
 from bookwheel.reading.follow_up import asks_for_more, carry_steps, continue_way, count_carried, follow_up, reread
-from bookwheel.types import Answer, Step
+from bookwheel.reading.runner import new_reading
+from bookwheel.types import Answer, DocumentInfo, Step
 
 PLAN = Plan(question_tokens=60, chunk_tokens=60, memory_tokens=60, answer_tokens=30)
 TEXT = (
@@ -23,6 +24,7 @@ TEXT = (
     + "Bo Fell lights the lamp of the tower."
 )
 DOCUMENT = TextDocument(TEXT, "book")
+INFO = DocumentInfo(id="", name="book", length=len(TEXT))
 QUESTION, SAME, OTHER = (
     "Who is the harbour master of Skarholm?",
     "What is the name of the harbour master?",
@@ -158,3 +160,43 @@ def test_a_reading_goes_on_in_its_own_way_unless_steps_say_otherwise(finished):
     assert continue_way((*finished, flagged), loop.read) is reread
     # A section that the finished reading had read again does not make the new one do so.
     assert continue_way(carry_steps((*plain, flagged)), loop.read) not in (reread, loop.read)
+
+
+def read_back(question, said, earlier=True):
+    """Return the prompts of a follow-up whose model answers so, and its events."""
+    *steps, first = run(loop.read, QUESTION, model_of())
+    parent = replace(new_reading(INFO, QUESTION, model_of(), PLAN), steps=tuple(steps), answer=first)
+    prompts = []
+
+    def script(messages):
+        prompts.append(messages[-1].content)
+        return said if len(prompts) == 1 else keyword_reader(messages)
+
+    done = carry_steps(steps, parent if earlier else None)
+    return prompts, run(follow_up(loop.read), question, model_of(script), done)
+
+
+def test_a_question_that_points_back_is_asked_of_the_memory_behind_the_one_before_it():
+    prompts, events = read_back("And since when is she lighting it?", "\\boxed{Ada Quill}")
+    assert f"user: {QUESTION}\n\nassistant: " in prompts[0]
+    assert "user: And since when is she lighting it?\n</question>" in prompts[0]
+    assert len(prompts) == len(events) == 1
+
+
+def test_what_the_memory_does_not_have_is_read_with_the_question_before():
+    prompts, events = read_back("And who lights it?", "\\boxed{The document does not say.}")
+    assert all(f"user: {QUESTION}" in prompt for prompt in prompts)
+    assert len(events) > 2
+
+
+def test_questions_before_are_as_many_as_the_budget_has_room_for():
+    *steps, first = run(loop.read, QUESTION, model_of())
+    parent = replace(new_reading(INFO, QUESTION, model_of(), PLAN), steps=tuple(steps), answer=first)
+    again = carry_steps(carry_steps(steps, parent), replace(parent, question=SAME))
+    assert again[-1].earlier.count("user: ") == 2
+    assert sum(bool(step.earlier) for step in again) == 1
+    long = replace(parent, answer=replace(first, text="so it is " * 90))
+    prompts = []
+    model = model_of(lambda messages: prompts.append(messages[-1].content) or "\\boxed{Ada Quill}")
+    run(follow_up(loop.read), SAME, model, carry_steps(steps, long))
+    assert "user: " not in prompts[0]

@@ -4,9 +4,10 @@
     answer         from its memory, if that answers the new question
     else           the way reads the document from its beginning for the new question, as steps k + 1 …
 
-A memory answers a question when it is about the same things, its answer is not that the document does not say, and the
-answer holds no number or name that stands nowhere in the document. A memory of quotes, as small models have it, is not
-asked.
+The model is shown the earlier question and its answer before the new one, as turns of a talk: so "it" means something.
+A memory answers a question when it is about the same things, or points back ("And who paid it?"), its answer is not
+that the document does not say, and the answer holds no number or name that stands nowhere in the document. A memory of
+quotes, as small models have it, is not asked.
 
     document  … The harbour master is Ada Quill. … The lamp of the tower is lit by Bo Fell. …
     memory    The harbour master is Ada Quill.
@@ -35,9 +36,10 @@ from bookwheel.plan import Plan
 from bookwheel.reading import loop
 from bookwheel.reading.loop import Way
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.text.questions import POINTERS
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
-from bookwheel.types import Answer, Document, Memory, Step, Usage, find_gaps
+from bookwheel.types import Answer, Document, Memory, Reading, Step, Usage, find_gaps
 from bookwheel.verdict.judge import judge_answer
 
 
@@ -72,18 +74,31 @@ reread: Final = reread_above(-inf)
 
 # A chat's turns stand in the question, each under its role; the last one of the user is what is asked now.
 _TURN: Final = compile_late(r"(?:\A|\n\n)user: (.*?)(?=\n\n(?:user|assistant|tool|function): |\Z)", re.DOTALL)
+_ROLES: Final = ("user", "assistant")
+_BLANK_LINES: Final = compile_late(r"\n\s*\n")
+_LINE: Final = "\n"
+# What stands for another sentence's words, and not for some of its own.
+_POINTERS: Final = POINTERS - {"that", "its", "their"}
+# A question that begins so goes on with the one before it.
+_GOES_ON: Final = compile_late(
+    r"\W*(?:and|but|so|then|also|und|aber|et|y)\b|[那还它他她这]|\W*(?:还有|那么)", re.IGNORECASE
+)
 # Characters among which a word of the question is looked for, and one in how many such windows may have it: what
 # stands nearly everywhere, such as the name of the hero, says nothing of what is asked.
 _WINDOW: Final = 2000
 _RARE: Final = 5
 
 
-def carry_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps of a finished reading as the beginning of another one."""
+def carry_steps(steps: Sequence[Step], finished: Reading | None = None) -> tuple[Step, ...]:
+    """Return the steps of a finished reading as the beginning of another one, with what was asked and answered."""
     *before, last = (
-        replace(step, flags=tuple(flag for flag in step.flags if flag is not Flag.CARRIED)) for step in steps
+        replace(step, flags=tuple(flag for flag in step.flags if flag is not Flag.CARRIED), earlier="")
+        for step in steps
     )
-    return (*before, replace(last, flags=(*last.flags, Flag.CARRIED)))
+    said = (find_newest_turn(finished.question), finished.answer.text) if finished and finished.answer else ()
+    turns = (f"{role}: {_BLANK_LINES.sub(_LINE, text.strip())}" for role, text in zip(_ROLES, said, strict=False))
+    earlier = "".join((*(step.earlier for step in steps), *(f"{turn}\n\n" for turn in turns)))
+    return (*before, replace(last, flags=(*last.flags, Flag.CARRIED), earlier=earlier))
 
 
 def count_carried(steps: Sequence[Step]) -> int:
@@ -108,17 +123,22 @@ def follow_up(way: Way) -> Way:
         carried = count_carried(done)
         spent = Usage()
         prompts = prompts_for(plan, question)
+        plan = replace(plan, language=prompts.language)
+        asked = question if prompts.quotes else _add_earlier(question, done[carried - 1].earlier, model, plan)
         # Passages that were quoted for one question say nothing about another.
         is_asked = carried == len(done) and not prompts.quotes
-        if is_asked and not await asyncio.to_thread(asks_for_more, question, done[-1].after.text, document):
-            loop.check(question, model, plan, prompts)
-            final = await loop.answer(question, done[-1].after, model, plan, prompts)
+        points_back = asked != question and points_to_earlier(question)
+        if is_asked and (
+            points_back or not await asyncio.to_thread(asks_for_more, question, done[-1].after.text, document)
+        ):
+            loop.check(asked, model, plan, prompts)
+            final = await loop.answer(asked, done[-1].after, model, plan, prompts)
             if await asyncio.to_thread(_suffices, final, document, question, done):
                 yield final
                 return
             spent = final.conversation.reply.usage
         own = tuple(step.with_index(step.chunk.index - carried) for step in done[carried:])
-        events = way(document, question, model, plan, own)
+        events = way(document, asked, model, plan, own)
         async with aclosing(events):
             async for event in events:
                 paid = replace(event, conversation=event.conversation.add_usage(spent))
@@ -126,6 +146,22 @@ def follow_up(way: Way) -> Way:
                 yield paid.with_index(paid.chunk.index + carried) if isinstance(paid, Step) else paid
 
     return read_follow_up
+
+
+def _add_earlier(question: str, earlier: str, model: Model, plan: Plan) -> str:
+    """Return a question behind the earlier ones and their answers: as many as its budget has room for."""
+    turns = list(filter(None, earlier.split("\n\n")))
+    while turns and not _TURN.search(question):
+        asked = "\n\n".join((*turns, f"user: {question}"))
+        if model.tokenizer.count(asked) <= plan.question_tokens:
+            return asked
+        del turns[:2]
+    return question
+
+
+def points_to_earlier(question: str) -> bool:
+    """Return whether a question can hardly be understood without the one before it: "And who paid it?"."""
+    return bool(_GOES_ON.match(question)) or bool(_POINTERS & set(question.casefold().rstrip("?.!").split()))
 
 
 def _suffices(final: Answer, document: Document, question: str, steps: Sequence[Step]) -> bool:

@@ -53,7 +53,7 @@ _MAY: Final = compile_late(
 )
 _ASKED_THING: Final = compile_late(r"\b(?:w?h?ich|w?hat)\s+([a-z]+)", re.IGNORECASE)
 # Words that only point at what another sentence names.
-_POINTERS: Final = words("he her him his it its she that their them these they this those")
+POINTERS: Final = words("he her him his it its she that their them these they this those")
 _CHOICE: Final = compile_late(r"\bor\b|\b(?:w?h?ich|whose)\b|还是|哪", re.IGNORECASE)
 _POLAR: Final = compile_late(
     r"^\s*(?:is|are|was|were|do|does|did|can|could|may|must|has|have|had|will|would|should|am)\b|"
@@ -153,7 +153,7 @@ def find_counted_word(question: str) -> str:
 
 def can_answer(question: str, text: str) -> bool:
     """Return whether a few words can be the answer: of its kind, no pronoun, and more than the question said."""
-    if all(word in _POINTERS for word in text.casefold().split()):
+    if all(word in POINTERS for word in text.casefold().split()):
         return False
     has_kind = holds_kind(find_kind(question), text)
     repeated = {stem(word.index_key) for word in parse_words(text)}

@@ -227,8 +227,6 @@ class Session:
         """
         request = request or WayRequest()
         finished = finished if len(questions) == 1 and can_answer(finished, questions[0], plan) else None
-        if finished:  # Where its memory does not have the answer, its chunks are read again.
-            request = replace(request, has_chunks=True)
         # A way is chosen, and a plan checked, with the pictures that the model will see.
         model = await asyncio.to_thread(see_pictures, self.model, document, plan, questions[0])
         choice = await settle_way(request, document, questions[0], model, plan)

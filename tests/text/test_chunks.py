@@ -125,6 +125,25 @@ def test_a_resumed_reading_cuts_the_same_chunks_by_a_byte_level_tokenizer(
         assert list(split(one(text), bpe, limit, start=done.end, index=done.index + 1)) == whole[done.index + 1 :]
 
 
+PARAGRAPH = "The keeper wrote in the log every night, and the boat was gone in the morning. " * 3
+
+
+@pytest.mark.parametrize("heading", ["## Fees", "FEES", "7. Fees", "Fees of the lots", "# Lots\n\n## Fees", "【费用】"])
+@pytest.mark.parametrize("limit", range(130, 230, 10))
+def test_no_chunk_ends_right_behind_a_heading(heading: str, limit: int) -> None:
+    text = "".join(f"{heading}\n\n{PARAGRAPH}\n\n{PARAGRAPH}\n\n" for _ in range(20))
+    chunks = list(split(one(text), WORDS, limit))
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert not any(chunk.text.rstrip().endswith(heading) for chunk in chunks)
+    half = chunks[len(chunks) // 2]
+    assert list(split(one(text), WORDS, limit, start=half.end, index=half.index + 1)) == chunks[half.index + 1 :]
+
+
+def test_where_all_lines_are_headings_a_chunk_is_as_full_as_ever() -> None:
+    text = "FEES OF THE LOTS AND OTHER COSTS\n\n" * 200
+    assert len(list(split(one(text), WORDS, 100))) == -(-200 // (100 // WORDS.count(text[:34])))
+
+
 def test_a_tokenizer_is_given_each_text_once_and_not_much_more_than_the_text(bpe: FileTokenizer) -> None:
     text = "The keeper of the light wrote in the log every night, and the boat was gone. " * 200
     counting = Counting(bpe)

@@ -1,7 +1,8 @@
 """Cut a document into chunks that tile its text exactly and never exceed a token budget.
 
 Pure except for the tokenizer, and streaming: about one chunk's text is in memory at a time.
-A chunk ends, in order of preference, at a paragraph, a line, a sentence, a word, or where the budget ends.
+A chunk ends, in order of preference, at a paragraph, a line, a sentence, a word, or where the budget ends; not right
+behind a heading, where it can end elsewhere.
 
 `split_ahead` cuts in a thread, one ahead of the call in flight, so that the event loop never waits for a tokenizer. Its
 chunks are those of `split` whatever the timing: each begins where the one before it ends, and a call in flight changes
@@ -19,6 +20,7 @@ from bookwheel.background import let_leave
 from bookwheel.patterns import compile_late
 from bookwheel.text.leads import Leads
 from bookwheel.text.sanitize import escape_markup
+from bookwheel.text.structure import ends_in_heading
 from bookwheel.text.tokens import SEAM, EstimatingTokenizer, Tokenizer, scan_text
 from bookwheel.types import Chunk, Document, Part
 
@@ -148,11 +150,16 @@ class _PromptView:
 
 def _find_chunk_end(text: str, fit: int) -> int:
     """Return the best place to end a chunk of at most `fit` characters."""
+    behind_heading = 0
     for pattern, share in _BREAKS:
         least = int(fit * share)
         ends = [m.end() for m in pattern.finditer(text, least) if least < m.end() <= fit]
-        if ends:
-            return ends[-1]
+        for end in reversed(ends):
+            if not ends_in_heading(text, end):
+                return end
+        behind_heading = behind_heading or (ends[-1] if ends else 0)
+    if behind_heading:
+        return behind_heading
     cut = fit
     while cut > 1 and (_COMBINING.match(text, cut) or text[cut - 1] in "\u200d\r"):
         cut -= 1

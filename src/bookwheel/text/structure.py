@@ -85,6 +85,9 @@ _CODE: Final = re.compile(
 )
 _CODE_SHARE: Final = 0.4
 _LONGEST_HEADING: Final = 70
+# Characters around a place that tell whether a heading stands above it.
+_ABOVE: Final = 300
+_BELOW: Final = 60
 _SHORT_TITLE: Final = 40
 _HASHES: Final = re.compile(r" {0,3}(#{1,6})\s+(\S.*)")
 _COUNT: Final = (
@@ -206,6 +209,13 @@ def list_headings(text: str, most: int = 2000) -> list[Heading]:
         deepest = max(heading.level for heading in found)
         found = [heading for heading in found if heading.level < deepest]
     return found[:most]
+
+
+def ends_in_heading(text: str, end: int) -> bool:
+    """Tell if the last line before a place is a heading of what comes then."""
+    lines = read_lines(text[max(0, end - _ABOVE) : end + _BELOW])
+    above = [at for at, line in enumerate(lines) if not line.is_blank and line.start < min(end, _ABOVE)]
+    return bool(above) and _is_heading(lines, above[-1])
 
 
 def _is_heading(lines: Sequence[Line], at: int) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from zlib import crc32
 
@@ -15,9 +16,10 @@ from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BudgetReached, InputError, MissingAbility
 from bookwheel.flags import Flag
 from bookwheel.models.base import Embeddings
-from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_likelihood, keyword_reader
 from bookwheel.plan import Budget, Plan, Rank
 from bookwheel.reading.budget import BudgetedModel
+from bookwheel.reading.ways import document_index
 from bookwheel.reading.ways.ranked import find_ranking
 from bookwheel.reading.ways.registry import check_abilities, estimate_cost, load_way
 from bookwheel.types import Answer, Conversation, Reply, Usage
@@ -146,3 +148,26 @@ def test_the_estimate_counts_embeddings():
     spent = sum((event.conversation.reply.usage for event in read(model=model)), Usage())
     assert cost.least_calls <= spent.calls <= cost.calls
     assert cost.least_prompt_tokens <= spent.prompt_tokens <= cost.prompt_tokens
+
+
+HEADED = "".join(f"## Page {n}\n\nThe wheel of page {n} was green. {'It turned. ' * 8}\n\n" for n in range(60))
+
+
+@pytest.mark.parametrize("way", ["ranked+edits", "quotes", "parallel+edits"])
+@pytest.mark.parametrize("steps", [3, 9])
+def test_a_reading_that_an_earlier_version_cut_otherwise_goes_on_and_reads_all_once(way, steps, monkeypatch):
+    plan = replace(PLAN, rank=Rank.WORDS, chunk_tokens=80)
+    model = partial(ScriptedModel, keyword_reader, judge=keyword_judge, likelihood=keyword_likelihood, window=900)
+    document_index._SLOTS.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr("bookwheel.text.chunks.ends_in_heading", lambda *_: False)
+        before = [one for one in read(way, model(), plan, text=HEADED) if not isinstance(one, Answer)]
+    document_index._SLOTS.clear()  # as in another process
+    after = [one for one in read(way, model(), plan, before[:steps], HEADED) if not isinstance(one, Answer)]
+    spans = sorted({(step.chunk.start, step.chunk.end) for step in (*before[:steps], *after)})
+    spans = [span for span in spans if span[0] < span[1]]
+    assert spans[0][0] == 0
+    assert spans[-1][1] == len(HEADED)
+    assert all(one[1] == two[0] for one, two in pairwise(spans))
+    whole = [one.chunk for one in read(way, model(), plan, text=HEADED) if not isinstance(one, Answer)]
+    assert [chunk.end for chunk in whole] != [step.chunk.end for step in before]  # they are cut otherwise

@@ -11,19 +11,21 @@ import sys
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeVar, cast, runtime_checkable
 
+from bookwheel.flags import Flag
+from bookwheel.reading.ways.parallel import DocumentHead
 from bookwheel.reading.ways.passages import PassageIndex
 from bookwheel.text.chunks import split
 from bookwheel.text.ranking import WordIndex, list_words
 from bookwheel.text.tokens import Tokenizer
-from bookwheel.types import Chunk, Document
+from bookwheel.types import Chunk, Document, Step
 
 Value = TypeVar("Value")
 
-VERSION: Final = 5
+VERSION: Final = 6
 """Raised when the chunks, windows, passages or stems of a text change: what was kept of it before is then made anew."""
 _KEPT: Final = 8
 # Characters; a shorter document is cut and indexed in less than a tenth of a second.
@@ -68,15 +70,47 @@ def cut_chunks(document: Document, tokenizer: Tokenizer, size: int) -> list[Chun
     )
 
 
-def index_chunks(document: Document, tokenizer: Tokenizer, size: int) -> WordIndex:
+def cut_around(document: Document, tokenizer: Tokenizer, size: int, done: Sequence[Step]) -> list[Chunk]:
+    """Return the chunks of a document around those that a reading has read, as it cut them.
+
+    A reading that an earlier version began may have other chunks than this one would cut.
+    """
+    chunks, read = cut_chunks(document, tokenizer, size), list_read(done)
+    if read <= {(chunk.start, chunk.end) for chunk in chunks}:
+        return chunks
+    around: list[Chunk] = []
+    position = 0
+    for start, end in (*sorted(read), (chunks[-1].end, chunks[-1].end)):
+        if position < start:
+            between = split(DocumentHead(document, start), tokenizer, size, start=position)
+            around += [replace(chunk, text="") for chunk in between]
+        if start < end:
+            around.append(Chunk(index=0, start=start, end=end, text="", tokens=0))
+        position = max(position, end)
+    return [replace(chunk, index=index) for index, chunk in enumerate(around)]
+
+
+def list_read(done: Sequence[Step]) -> set[tuple[int, int]]:
+    """Return the spans of the sections that a reading has read."""
+    spans = ((step.chunk.start, step.chunk.end) for step in done if Flag.UNREAD not in step.flags)
+    return {(start, end) for start, end in spans if start < end}
+
+
+def index_chunks(
+    document: Document, tokenizer: Tokenizer, size: int, chunks: Sequence[Chunk] | None = None
+) -> WordIndex:
+    """Return the index of the words of a document's chunks; it is kept where they are those of any reading."""
+    usual = cut_chunks(document, tokenizer, size)
 
     def make() -> WordIndex:
         index = WordIndex()
-        for chunk in cut_chunks(document, tokenizer, size):
+        for chunk in chunks or usual:
             text = document.slice(chunk.start, chunk.end)
             index.add(list_words(text), len(text))
         return index
 
+    if chunks and chunks != usual:
+        return make()
     name = f"words {_name_cut(tokenizer, size)}"
     return _recall(document, name, make=make, pack=WordIndex.to_blocks, unpack=WordIndex.from_blocks)
 

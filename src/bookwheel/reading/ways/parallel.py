@@ -84,7 +84,9 @@ def open_segments(context: ReadingContext, write: Write, done: Sequence[Step]) -
     length = context.document.length
     if length is None:
         length = sum(len(part.text) for part in context.document.parts())
-    first = next(split(context.document, context.model.tokenizer, context.plan.chunk_tokens), None)
+    cut = split(context.document, context.model.tokenizer, context.plan.chunk_tokens)
+    # A reading goes on in the segments in which an earlier version began it.
+    first = next((step.chunk for step in done if step.chunk.start == 0 < step.chunk.end), None) or next(cut, None)
     count = count_segments(length // first.end) if first else 0
     bounds = [0, *(_find_boundary(context.document, length * n // count) for n in range(1, count)), length]
     spans = itertools.pairwise(dict.fromkeys(bounds))

@@ -46,7 +46,7 @@ from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.reading.ways.code_answers import cite_passage, leave_all, look_up_code
 from bookwheel.reading.ways.compared_answers import find_compared
 from bookwheel.reading.ways.compose import list_unread
-from bookwheel.reading.ways.document_index import cut_chunks, index_passages
+from bookwheel.reading.ways.document_index import cut_around, index_passages, list_read
 from bookwheel.reading.ways.passages import Window, fit, split_windows
 from bookwheel.reading.ways.question_scorer import (
     JUDGED,
@@ -101,8 +101,9 @@ async def quotes(
     scores = [step.score for step in done if step.score is not None and Flag.UNREAD not in step.flags]
     # In a thread: the whole document is cut into chunks, and a server's tokenizer waits for the network.
     searched = _SEARCHED if plan.enough_gain else _PREFERRED
-    ranked, found_by_start = await asyncio.to_thread(_rank_chunks, document, scorer.words, model, plan, searched)
-    read = {(step.chunk.start, step.chunk.end) for step in done if Flag.UNREAD not in step.flags}
+    chunks = await asyncio.to_thread(cut_around, document, model.tokenizer, plan.chunk_tokens, done)
+    ranked, found_by_start = await asyncio.to_thread(_rank_chunks, document, scorer.words, chunks, searched)
+    read = list_read(done)
     left = [chunk for chunk in ranked if (chunk.start, chunk.end) not in read]
     index, waited = len(done), _count_waited(kept, done)
     gain = _find_enough(kept, waited, scorer, plan, done)
@@ -185,10 +186,9 @@ def _find_enough(
 
 
 def _rank_chunks(
-    document: Document, words: QuestionWords, model: Model, plan: Plan, most: int
+    document: Document, words: QuestionWords, chunks: Sequence[Chunk], most: int
 ) -> tuple[list[Chunk], dict[int, list[Window]]]:
     """Return the chunks without texts, those with the best windows of the whole document first, and their windows."""
-    chunks = cut_chunks(document, model.tokenizer, plan.chunk_tokens)
     starts = [chunk.start for chunk in chunks]
     found: dict[int, list[Window]] = {}
     for one in index_passages(document).rank(words, most):

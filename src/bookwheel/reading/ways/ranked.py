@@ -35,7 +35,7 @@ from bookwheel.plan import Plan, Rank
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.loop import answer
 from bookwheel.reading.ways.compose import ComposedWay, add_usage, build_idle_step, list_unread
-from bookwheel.reading.ways.document_index import cut_chunks, index_chunks
+from bookwheel.reading.ways.document_index import cut_around, index_chunks, list_read
 from bookwheel.reading.ways.gates import decide
 from bookwheel.reading.ways.spec import Course, Decision, Exit, Leave, ReadingContext, Write
 from bookwheel.text.chunks import fill_in, split
@@ -63,9 +63,10 @@ _NOT_READ: Final = frozenset({Flag.UNREAD, Flag.SKIPPED})
 class ChunkOrder:
     """The chunks of a document, best first for a question and for what the memory names; their texts are not held."""
 
-    def __init__(self, context: ReadingContext) -> None:
+    def __init__(self, context: ReadingContext, done: Sequence[Step] = ()) -> None:
         cut = context.document, context.model.tokenizer, context.plan.chunk_tokens
-        self.chunks, self._words = cut_chunks(*cut), index_chunks(*cut)
+        self.chunks = cut_around(*cut, done)
+        self._words = index_chunks(*cut, self.chunks)
         distinctive = (word.text for word in parse_words(context.question) if word.is_distinctive)
         self._asked = sorted({key for text in distinctive for key in list_words(text)})
         self._names: list[str] = []
@@ -110,8 +111,7 @@ async def read_by_rank(
 ) -> AsyncGenerator[Step | Answer]:
     """Read the best chunk next, until the exit or the last one. Questions about the whole are read in order."""
     del plain
-    index = await asyncio.to_thread(ChunkOrder, context)
-    read = {(step.chunk.start, step.chunk.end) for step in done if Flag.UNREAD not in step.flags}
+    index, read = await asyncio.to_thread(ChunkOrder, context, done), list_read(done)
     unread = {place for place, chunk in enumerate(index.chunks) if (chunk.start, chunk.end) not in read}
     memory, steps = done[-1].after if done else Memory.blank(context.plan.memory_tokens), list(done)
     if any(Flag.UNREAD in step.flags for step in done):
@@ -121,6 +121,8 @@ async def read_by_rank(
         return
     in_order = asks_for_all(context.question)
     ranking = find_ranking(done)
+    # An earlier version may have cut and ranked others.
+    ranking = ranking if ranking is None or len(ranking) == len(index.chunks) else None
     if ranking is None and context.plan.rank is Rank.EMBEDDINGS and not in_order and not done:
         order = await _rank_by_embeddings(context, index.chunks)
         yield order

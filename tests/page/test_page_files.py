@@ -29,6 +29,9 @@ def test_both_languages_say_everything_that_is_asked_for():
     assert english == chinese
     code = "".join(file.read_text("utf-8") for file in PAGE.glob("*.js"))
     assert set(re.findall(r'\bt\("([^"]+)"', code)) <= english
+    lists = re.findall(r'new SearchedList\(\{\s*words: "(\w+)"', code)
+    assert {f"{words}.{told}" for words in lists for told in ("search", "empty", "none")} <= english
+    assert len(lists) > 1
     assert {f"status.{status}" for status in Status} <= english
     # The form does not offer a reading without the document.
     assert {f"way.{way}" for way in list_ways() if way != "closed-book" and load_spec(way).is_general} <= english

@@ -60,6 +60,8 @@ from bookwheel.session import WayRequest
 _log: Final = logging.getLogger(__name__)
 EXTENSIONS: Final = "bookwheel.routes"
 """The entry points of classes with operations that other packages add; each is made with the `Service`."""
+# A page waits so long for what a model can do.
+_PROBE_SECONDS: Final = 1.0
 _SESSION_SECONDS: Final = 30 * 24 * 3600
 # Starlette leaves event streams uncompressed, so no event waits in the compressor.
 _GZIP_LEVEL: Final = 6
@@ -266,26 +268,26 @@ class ServerRoutes:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._embeds: dict[str, bool | None] = {}
+        self._probes: dict[str, asyncio.Task[frozenset[Ability] | None]] = {}
 
     @operation("GET", "/models", "List the models that read here", list[ModelJson])
     async def list_models(self, _request: Request) -> Response:
-        return JsonResponse([await self._describe_model(name) for name in self._service.models])
+        return JsonResponse(await asyncio.gather(*map(self._describe_model, self._service.models)))
 
     async def _describe_model(self, name: str) -> ModelJson:
         model, plan = self._service.models[name], self._service.plans[name]
-        abilities: frozenset[Ability] | None
-        try:
-            abilities = await find_abilities(model)
-        except ModelError:  # its server is away, which a reading would wait for
-            abilities = None
-        # A server is asked whether it embeds until it has answered once.
-        if self._embeds.get(name) is None:
-            self._embeds[name] = await check_embeddings(model)
+        # A server that is asleep is asked while the page is there already.
+        probe = self._probes[name] = self._probes.get(name) or asyncio.create_task(self._probe(name))
+        await asyncio.wait({probe}, timeout=_PROBE_SECONDS)
+        abilities = None
+        if probe.done():
+            self._probes.pop(name, None)
+            abilities = probe.result()
         ways = await asyncio.to_thread(
             sort_ways,
             abilities or frozenset(),
             plan.gate,
-            embeds=self._embeds[name],
+            embeds=self._embeds.get(name),
             has_judge=find_companions(model).has_judge(),
         )
         return {
@@ -297,6 +299,19 @@ class ServerRoutes:
             "way": find_default_way(model),
             "judges": can_judge("", model),
         }
+
+    async def _probe(self, name: str) -> frozenset[Ability] | None:
+        """Return what the model's server says that it can do, and find whether it embeds; None while it is away."""
+        model = self._service.models[name]
+        abilities: frozenset[Ability] | None
+        try:
+            abilities = await find_abilities(model)
+        except ModelError:  # a reading would wait for it
+            abilities = None
+        # It is asked until it has answered once.
+        if self._embeds.get(name) is None:
+            self._embeds[name] = await check_embeddings(model)
+        return abilities
 
     @operation("POST", "/session", "Sign a browser in", status=204, body=SessionShape)
     async def create_session(self, request: Request) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
@@ -10,6 +11,7 @@ from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal
 from bookwheel.journal.readings import load_reading, row_id
+from bookwheel.models.base import Ability
 from bookwheel.serve.engine import summaries
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import find_places
@@ -196,6 +198,26 @@ def test_a_model_says_what_it_can_do_and_how_it_reads(client) -> None:
     assert {"sequential", "edits"} <= set(model["ways"])
     assert "gated" not in model["ways"]
     assert "dense" not in model["ways"]
+
+
+def test_a_model_that_does_not_answer_keeps_nobody_waiting(serving, gated, monkeypatch) -> None:
+    probed, awake = [], threading.Event()
+
+    async def ask(_model: object) -> frozenset[Ability]:
+        probed.append(1)
+        while not awake.is_set():  # noqa: ASYNC110 - the test wakes it from another thread
+            await asyncio.sleep(0.002)
+        return frozenset({Ability.JUDGE})
+
+    monkeypatch.setattr("bookwheel.serve.app.find_abilities", ask)
+    monkeypatch.setattr("bookwheel.serve.app._PROBE_SECONDS", 0.01)
+    with serving(gated()) as up, up.client() as client:
+        for _ in range(2):
+            assert client.get("/models").json()[0]["abilities"] is None
+        awake.set()
+        monkeypatch.setattr("bookwheel.serve.app._PROBE_SECONDS", 60)
+        assert client.get("/models").json()[0]["abilities"] == ["judge"]
+    assert len(probed) == 1
 
 
 def test_a_beginning_of_several_ids_names_them(up, client, monkeypatch) -> None:

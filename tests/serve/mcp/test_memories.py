@@ -46,6 +46,7 @@ def test_the_verbs_from_beginning_to_end(tmp_path: Path) -> None:
             assert late["late"]
             said = await call(client, "memory_ask", memory="ada", question="room?")
             assert (said["answer"], said["from"]) == ("room = 31", "memory")
+            assert said["sign"] in {"green", "amber"}
             assert said["superseded"][0]["source"] == "m1"
             then = await call(client, "memory_ask", memory="ada", question="room?", as_of="2026-05-01T12:00Z")
             assert "12" in then["answer"]

@@ -114,6 +114,7 @@ def test_a_follow_up_reads_the_same_document_again(tmp_path: Path) -> None:
             assert "Gulls" in second["answer"]
             listed = (await call(client, "list_readings"))["readings"]
             assert [one["reading"] for one in listed] == [second["reading"], first["reading"]]
+            assert listed[1]["sign"] == first["sign"]
             found = (await call(client, "list_readings", search="master"))["readings"]
             assert [one["reading"] for one in found] == [first["reading"]]
 

@@ -111,12 +111,8 @@ class GuardMiddleware:
             else keys.find_by_session(HTTPConnection(scope).cookies.get(COOKIE, ""))
         )
         if key is None:
-            raise ApiError(
-                401,
-                "this server needs a key: Authorization: Bearer KEY",
-                kind="invalid_api_key",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
+            message = "this key is not known here" if secret else "this server needs a key: Authorization: Bearer KEY"
+            raise ApiError(401, message, kind="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
         check_rate(keys, key)
         return key
 

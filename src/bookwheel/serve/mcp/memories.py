@@ -79,7 +79,7 @@ class LastingMemoryTools:
             found: Json = dict(await self._memories.ask(get_key(ctx), memory, question, as_of=as_of))
             values: Json = {"memory": memory, "version": found["version"], "status": found["status"]}
             values |= {name: cut(found[name], _PIECE) for name in ("answer", "error") if found[name]}
-            values |= {"from": found["from"], "verdict": found["verdict"]}
+            values |= drop_empty({name: found[name] for name in ("from", "verdict", "sign", "answers")})
             if found["gaps"]:
                 values["gaps"] = "the memory is full: what it read last was not taken in whole"
             for name in ("evidence", "newer", "superseded"):

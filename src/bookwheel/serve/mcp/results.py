@@ -175,6 +175,7 @@ def reading_summary(reading: Reading) -> Json:
         "document": cut(reading.document.name, 80),
         "answer": answer and cut(answer, 150),
         "verdict": reading.verdict and str(reading.verdict),
+        "sign": reading.verdict and str(reading.sign),
         "answers": reading.answers and str(reading.answers),
         "created": reading.created,
     }

@@ -106,15 +106,15 @@ async def _to_events(chunks: AsyncGenerator[dict[str, Any]]) -> AsyncGenerator[S
 
 
 def make_reply(
-    chat: ChatShape, model: str, text: str, *, finish: str = "stop", usage: Usage | None = None
+    chat: ChatShape, model: str, text: str, *, finish: str = "stop", usage: Usage | None = None, **more: Any
 ) -> ChatResult:
-    """Return a reply that is whole, streamed in one piece where the client wants a stream."""
+    """Return a reply that is whole, streamed in one piece where the client wants a stream, with `more` at its end."""
     id_, usage = f"chatcmpl-{secrets.token_hex(12)}", usage or Usage()
     if not chat.stream:
-        return ChatResult(payload=completion_to_json(id_, model, {"content": text}, finish, usage))
+        return ChatResult(payload=completion_to_json(id_, model, {"content": text}, finish, usage, **more))
     chunks = [
         chunk_to_json(id_, model, {"role": "assistant", "content": text}),
-        chunk_to_json(id_, model, {}, finish),
+        chunk_to_json(id_, model, {}, finish, **more),
     ]
     if (chat.stream_options or {}).get("include_usage"):
         chunks.append(chunk_to_json(id_, model, None, usage=usage_to_json(usage)))

@@ -54,4 +54,6 @@ async def answer_from_memory(
     text = _NOTED[language_of(turns[-1])] if is_statement else found["answer"]
     if is_full:
         text = f"{text}\n\n{_FULL[language_of(turns[-1])]}"
-    return make_reply(chat, chat.model, text, usage=Usage(**cast("dict[str, Any]", found["usage"])))
+    told: dict[str, Any] = {} if is_statement else {**found}
+    judged = {name: told[name] for name in ("verdict", "answers", "sign") if name in told}
+    return make_reply(chat, chat.model, text, usage=Usage(**cast("dict[str, Any]", found["usage"])), **judged)

@@ -52,7 +52,7 @@ export function actions(reading, shelf, own) {
     onward && act(t(budget && reading.status === "stopped" ? "act.resume.more" : "act.resume"), async () => own.changed(await service.resume(id, budget)), "main"),
     reading.answer && copied,
     isFromMemory(reading) && act(t("act.reread"), reread),
-    own.correct && !reads && act(t("act.correct"), async () => own.correct(), "to-correct"),
+    own.correct && !reads && reading.steps?.length > 0 && act(t("act.correct"), async () => own.correct(), "to-correct"),
     !reads && h("a", { class: "button", href: `${shelf.file(id)}/export?format=html`, download: "", title: t("act.share.told") }, t("act.share")),
     !reads && compareMenu(reading),
     star.node,

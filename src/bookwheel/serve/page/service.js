@@ -31,7 +31,11 @@ const span = (document, start, end, base = "") =>
   ask(`${base}${book(document)}/text?start=${start}&end=${end}`).then((told) => told.text);
 
 let asked = null;
-export const models = () => (asked ??= ask("/models").catch((problem) => ((asked = null), Promise.reject(problem))));
+// Kept once every server has said what its model can do.
+export const models = () => (asked ??= ask("/models").then(
+  (told) => (told.some(({ abilities }) => abilities === null) && (asked = null), told),
+  (problem) => ((asked = null), Promise.reject(problem)),
+));
 export const enter = (key) => post("/session", { key });
 export const readings = (wanted = {}) => ask(`/readings?${query(wanted)}`);
 export const documents = (wanted = {}) => ask(`/documents?${query(wanted)}`);

@@ -145,6 +145,18 @@ def test_what_the_memory_was_taken_from_is_shown_though_the_answer_has_other_wor
     assert "Unit 3 has sixty square metres." in show_passages(finding, TextDocument(text), [origin])
 
 
+@pytest.mark.parametrize(
+    ("said", "times", "verdict"),
+    [("Yes", 9, Verdict.SUPPORTED), ("No", 9, Verdict.NOT_FOUND), ("No", 400, Verdict.UNCHECKED)],
+)
+def test_a_no_to_words_of_another_language_says_nothing_of_what_was_not_shown(said, times, verdict):
+    text = "灯塔由欧阳负责。" * times
+    ended, _ = read(
+        {"supports": said, "denies": "No", "responds": "Yes"}, answer="Somebody else keeps the lamp.", text=text
+    )
+    assert ended.verdict is verdict
+
+
 @pytest.mark.parametrize(("said", "verdict"), [("Yes", Verdict.SUPPORTED), ("No", Verdict.PARTLY)])
 def test_a_bare_yes_is_judged_with_its_reason(said, verdict):
     answer = "Yes. Ada Quill looks after the lamp."

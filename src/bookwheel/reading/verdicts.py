@@ -23,7 +23,7 @@ from bookwheel.plan import Plan, Sampling, VerdictMode
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.types import Document, Step
-from bookwheel.verdict.judge import Finding, Judgment, examine, judge_answer, weigh, write_claims
+from bookwheel.verdict.judge import Finding, Judgment, examine, is_foreign, judge_answer, weigh, write_claims
 from bookwheel.verdict.probes import Probe, load_probes
 from bookwheel.verdict.provenance import SupportsSlice
 from bookwheel.verdict.search import LocatedSentence
@@ -175,6 +175,11 @@ async def judge_by_model(
             try:
                 section = await asyncio.to_thread(show_passages, finding, document, origins, judge.room)
                 judgment = await judge.judge(finding, question, section)
+                has_said = judgment and (judgment.is_supported or judgment.is_denied)
+                is_whole = len(section) == getattr(document, "length", None)
+                # Who was shown the part of a document that has none of its words cannot tell.
+                if not (has_said or is_whole) and await asyncio.to_thread(is_foreign, finding, parts):
+                    judgment = None
             except (ModelError, BudgetReached):
                 if is_strict:
                     raise

@@ -137,13 +137,19 @@ def judge_answer(
 
 def _weigh_words(finding: Finding, parts: PlacedParts) -> Judgment | None:
     """Decide on a sentence by its words; None where the document is in another language."""
-    judgment, claim = weigh(finding), parse(finding.text)
+    judgment = weigh(finding)
+    return None if not judgment.is_supported and is_foreign(finding, parts) else judgment
+
+
+def is_foreign(finding: Finding, parts: PlacedParts) -> bool:
+    """Tell if a sentence is in another language than the document, where its words can find no passage."""
+    claim = parse(finding.text)
     # Names and figures are the same in every language.
     words = {term.key for term in claim.terms if not term.is_number} - claim.names
-    if judgment.is_supported or finding.copy or not words:
-        return judgment
+    if finding.copy or not words:
+        return False
     theirs = " ".join(one.text for one in finding.passages) or next(list_blocks(parts), (0, "", True))[1]
-    return judgment if language_of(finding.text) == language_of(theirs) else None
+    return language_of(finding.text) != language_of(theirs)
 
 
 def examine(answer: str, question: str, parts: PlacedParts) -> list[Finding]:

@@ -43,6 +43,11 @@ _THOUSANDS: Final = compile_late(r"(?<=\d),(?=\d{3}(?!\d))")
 _THIN_THOUSANDS: Final = compile_late("(?<=\\d)[\u00a0\u2007\u2009\u202f](?=\\d{3}(?!\\d))")
 # "4 821 907": three groups with one or two digits first are one number.
 _WIDE_THOUSANDS: Final = compile_late(r"(?<![\d.,] )(?<![\d.,])\d{1,2}(?: \d{3}){2,}(?! ?\d)")
+# "2 350 EUR": one blank will do where a sign, a unit or a currency follows.
+_MEASURED_THOUSANDS: Final = compile_late(
+    r"(?<![\d.,] )(?<![\d.,])([1-9]\d{0,2}) (\d{3})"
+    r"(?=\s?(?:[$€£%]|(?:eur|euros?|usd|gbp|dkk|nok|sek|chf|kr|kg|km|m)\b))"
+)
 # Three zeros may be thousands: "1.000 €" is no single one.
 _WHOLE: Final = compile_late(r"(?<![\d.,])(\d+)\.0{1,2}(?![\d.])")
 _INVISIBLE: Final = compile_late("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
@@ -88,7 +93,7 @@ def _fold(text: str) -> str:
         text = unicodedata.normalize("NFC", text)
         text = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text)
         text = parse_chinese_numbers(simplify(text))
-    return spell_quantities(_DECIMAL_ZEROS.sub(r"\1", text))
+    return spell_quantities(_MEASURED_THOUSANDS.sub(r"\1\2", _DECIMAL_ZEROS.sub(r"\1", text)))
 
 
 def simplify(text: str) -> str:

@@ -30,6 +30,10 @@ _FORMS: Final = {
     "jpy": "jpy yen",
     "jpycny": "jpycny",
     "cny": "cny rmb yuan",
+    "dkk": "dkk",
+    "nok": "nok",
+    "sek": "sek",
+    "kr": "kr kroner kronor",
     "cent": "cent cents pence",
     "percent": "percent",
     "celsius": "celsius centigrade",
@@ -87,7 +91,7 @@ _SCALES: Final = {"k": "thousand", "m": "million", "mn": "million", "bn": "billi
 # Possessive, and only from the beginning of a number: a row of digits is walked once.
 _AMOUNT: Final = r"(?<![\d.,])(\d++(?:[.,]\d++)*+)"
 _SCALE: Final = r"(?:\s?(k|mn?|bn?|thousand|million|billion|trillion)\b)?"
-_BEFORE: Final = compile_late(rf"(us\$|[$€£¥]|\b(?:usd|eur|gbp)\b)\s?{_AMOUNT}{_SCALE}")
+_BEFORE: Final = compile_late(rf"(us\$|[$€£¥]|\b(?:usd|eur|gbp|dkk|nok|sek|kr)\b)\.?\s?{_AMOUNT}{_SCALE}")
 _AFTER: Final = compile_late(rf"{_AMOUNT}{_SCALE}\s?(us\$|us dollars\b|[$€£¥])")
 _HALF_DAY: Final = compile_late(r"(?<![\d:])(\d{1,2})(?:[:.](\d{2})(?::(\d{2}))?)?\s?([ap])(?:\.\s?m\.|m\b)")
 # "Quarter past nine in the evening", with the number as a word.
@@ -158,6 +162,8 @@ _HAN_UNIT: Final = compile_late(rf"(?<=\d)\s?({'|'.join(sorted(_HAN_UNITS, key=l
 _HAN_HALVES: Final = compile_late(r"(?<![\d个])半(?=个?(?:小时|月))|(?<=\d)个半(?=小时|月)")
 # 18号 is a house, but a day behind a month.
 _HAN_DAY: Final = compile_late(r"(?<=月\d)号|(?<=月\d\d)号")
+# The point of "33,200 kr. or 38,200 kr." ends no sentence.
+_CROWNS: Final = compile_late(r"(?<=\d)\s?kr\.(?=\s(?:or|and|to|but|not)\b)")
 _KWH: Final = compile_late(r"(?<=\d)\s?kilowatt[ -]?hours?\b")
 _SQUARE_METRES: Final = compile_late(r"(?<=\d)\s?(?:square met(?:re|er)s?|sq\.? ?m)\b")
 # "two and a half hours", "a day and a half", "half an hour", "three quarters of a million".
@@ -170,8 +176,8 @@ _AND_A_HALF: Final = compile_late(rf"{_WHOLE}[ -]and[ -]a[ -]half[ -]{_MEASURED}
 _PART_OF: Final = compile_late(rf"\b(half|(?:a )?quarter of|three[ -]quarters of) an? {_MEASURED}\b")
 _PARTS_OF: Final = {"h": "0.5", "q": "0.25", "a": "0.25", "t": "0.75"}
 _COINED: Final = frozenset({"usd", "eur", "gbp"})
-# ¥ is either of two, and a cent is of three.
-_EITHER: Final = {"jpycny": frozenset({"jpy", "cny"}), "coin": _COINED}
+# ¥ is either of two, a cent and kr. are of three.
+_EITHER: Final = {"jpycny": frozenset({"jpy", "cny"}), "coin": _COINED, "kr": frozenset({"dkk", "nok", "sek"})}
 _SPEED: Final = compile_late(
     r"(?<=\d)\s?(?:(miles (?:per|an) hour)|(met(?:re|er)s (?:per|a) second)|"
     r"kilomet(?:re|er)s (?:per|an) hour|kph|kmph)\b"
@@ -199,7 +205,7 @@ _DEGREES: Final = compile_late(
 def spell_quantities(text: str) -> str:
     """Return the text with symbols, scales, times, dates and fractions in words and numbers."""
     text = _SPEED.sub(lambda match: "mph" if match[1] else "m/s" if match[2] else "km/h", text)
-    text = _SQUARE_METRES.sub(" sqm", _KWH.sub(" kwh", text))
+    text = _SQUARE_METRES.sub(" sqm", _KWH.sub(" kwh", _CROWNS.sub(" kr", text)))
     text = _AND_A_HALF.sub(_write_and_a_half, text)
     text = _PART_OF.sub(lambda match: f"{_PARTS_OF[match[1][0]]} {match[2]}", text)
     text = _TWICE.sub(_write_once, text)

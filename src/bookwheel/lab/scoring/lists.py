@@ -35,6 +35,10 @@ _TAIL: Final = re.compile(
     rf"{_MARK},\s(?:(?:an?|the)\s)?{_MARK},?\sand\s(?:(?:an?|the)\s)?"
     r"([^\W\d]+(?:\s(?:of\s)?[^\W\d]+){0,2})(?=\s*(?:[.;!\n]|$))"
 )
+# A choice that is left open, and nothing else: "Linz or Graz".
+_OFFER: Final = re.compile(rf"\W*{_MARK}(?:,\s*{_MARK})*,?\s*(?:or|或者?|还是)\s*(?:the\s)?{_MARK}\W*", re.IGNORECASE)
+# What may be chosen freely is a list all the same.
+_FREE: Final = re.compile(r"\b(?:can|could|may|might)\b|可以|能", re.IGNORECASE)
 _PLAIN: Final = re.compile("[a-z]{4,}(?<!ss|cs|us|is)")
 _NO_ITEM: Final = lexicon.words("nothing nobody none not no else others rest so similar later afterwards")
 _CLAUSES: Final = re.compile(r"[;；。]|\.\s|\b(?:but|while|whereas)\b")
@@ -52,13 +56,15 @@ def share_of(answer: str, golds: Sequence[str]) -> Score:
     return Score(score=count / len(parts) if parts else 0.0, reason=f"holds {count} of {len(parts)}", parts=parts)
 
 
-def all_of(answer: str, golds: Sequence[str]) -> Score:
-    """Score 1 when every gold stands in the answer, and a list names nothing else."""
+def all_of(answer: str, golds: Sequence[str], question: str = "") -> Score:
+    """Score 1 when every gold stands in the answer, none is left open, and a list names nothing else."""
     share = share_of(answer, golds)
     reason = share.reason
     is_whole = share.score == 1
     if is_whole and len(golds) > 1:
-        if _lists_some(answer, golds):
+        if not _FREE.search(question) and _OFFER.fullmatch(_mark_golds(answer, _spell(golds))):
+            is_whole, reason = False, f"{reason}, and decides for none"
+        elif _lists_some(answer, golds):
             is_whole, reason = False, f"{reason}, and says it of some only"
         elif extra := _find_extra(answer, golds):
             is_whole, reason = False, f'{reason}, and names "{extra}" too'

@@ -35,6 +35,7 @@ from bookwheel.lab.scoring.score import NOTHING, Metric, QuestionMetric, Score
 from bookwheel.lab.scoring.selection import settles_on_other
 from bookwheel.lab.scoring.visual import VISUAL, slidevqa_em, slidevqa_f1
 from bookwheel.plugins import list_names, require_plugin
+from bookwheel.text.boxes import find_box, to_plain
 from bookwheel.text.normalization import (
     ARTICLES,
     match_words,
@@ -162,9 +163,6 @@ def unanswerable(answer: str, golds: Sequence[str]) -> Score:
     return Score(score=float(has_declined), reason=reason)
 
 
-_BOXED: Final = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}")
-_LATEX_TEXT: Final = re.compile(r"\\(?:text|mathrm|textbf|mathbf)\{([^{}]*)\}")
-_LATEX_SIGN: Final = re.compile(r"\\([%$&#])|\\[ ,;!]")
 # Tokens ran out before the answer began.
 _UNFINISHED: Final = re.compile(r"\s*<think(?:ing)?>")
 _FINAL: Final = re.compile(
@@ -175,9 +173,13 @@ _FINAL: Final = re.compile(
     r"(?<=[。，；])(?:不对|更正)[，:：]",
     re.IGNORECASE,
 )
-# Markdown that crosses out, and a number between the signs of LaTeX; "\\_" is a plain "_".
+# Markdown that crosses out, and a number or a formula between the signs of LaTeX.
 _STRUCK: Final = re.compile(r"~~[^~\n]*~~")
-_PRICED: Final = re.compile(r"\$(\d[\d.,]*)\$")
+_MATHS: Final = re.compile(r"(?<!\\)\$(\d[\d.,]*|[^$\n]*[\\=][^$\n]*)(?<!\\)\$")
+# A sum with its result behind it, or in brackets behind its result: "141 + 58 = 199", "199 (= 141 + 58)".
+_TERM: Final = r"[$€£]?(?<![\d.,])\d[\d.,]*+(?:\s?(?:[%€£²°]|[^\W\d_]{1,4}\b))?"
+_TERMS: Final = rf"{_TERM}(?:\s*[-+*/×÷·−–x]\s*{_TERM}){{1,12}}+"
+_SUM: Final = re.compile(rf"{_TERMS}\s*[=≈]\s*(?=\W{{0,4}}\d)|\(\s*=\s*{_TERMS}\s*\)")
 METRICS: Final[Mapping[str, Metric]] = {
     "exact": exact,
     "contains": contains,
@@ -196,6 +198,7 @@ _OURS: Final = METRICS.keys() - PUBLISHED.keys() - VISUAL.keys()
 _WITH_QUESTION: Final[Mapping[str, QuestionMetric]] = {
     "contains": contains,
     "choice": choice,
+    "all_of": all_of,
     "slidevqa_f1": slidevqa_f1,
     "slidevqa_em": slidevqa_em,
 }
@@ -219,12 +222,13 @@ def take_final(answer: str) -> str:
     answer = answer.rpartition("</think>")[2].rpartition("</thinking>")[2]
     if _UNFINISHED.match(answer):
         return ""
-    boxed = _BOXED.findall(answer)
-    if boxed:
-        return _LATEX_SIGN.sub(lambda match: match[1] or " ", _LATEX_TEXT.sub(r"\1", boxed[-1]))
-    answer = _PRICED.sub(r"\1", _STRUCK.sub("", answer)).replace("\\_", "_")
-    final = next(reversed(list(_FINAL.finditer(answer))), None)
-    return answer[final.end() :] if final and answer[final.end() :].strip(" *_\n") else answer
+    boxed = find_box(answer)
+    if boxed is None:
+        answer = _MATHS.sub(r"\1", _STRUCK.sub("", answer))
+        answer = to_plain(answer) if "\\" in answer else answer
+        final = next(reversed(list(_FINAL.finditer(answer))), None)
+        boxed = answer[final.end() :] if final and answer[final.end() :].strip(" *_\n") else answer
+    return _SUM.sub("", boxed)
 
 
 def list_metrics() -> list[str]:

@@ -74,6 +74,8 @@ _DENIED_AFTER: Final = re.compile(
     r"\W*(?:(?:is|was|did|does|do|has|had|were|are|could|would)(?:\snot\b|n['’]t)|never\b)"
 )
 _DENIED_BEFORE: Final = re.compile(r"(?:\bnot|\brather than|\binstead of|\bunlike|n['’]t|不是|并非|而非)\s*(?:the\s)?$")
+# "Ada Quill, the owner of the Lark, lives at": who opens the sentence is what it speaks of.
+_SPOKEN_OF: Final = re.compile(r",\s(?:the|an?|who|which|whose)\s[^,;.()\n]+,\s(?:\w+ly\s)?(\w+)\b[^,;.()\n]*")
 _FEW_WORDS: Final = 3
 _STATEMENT: Final = 6
 DIGIT: Final = re.compile(f"[0-9{''.join({*lexicon.CJK_DIGITS} - {'一'})}]")
@@ -182,6 +184,9 @@ def _opens_with_other(text: str, own: Sequence[_Value], others: Sequence[_Value]
     """Return whether the answer is another value, with the gold in what is said of it."""
     first = others[0]
     if not _SETS_OFF.match(text[first.end :].removeprefix("'s")):
+        return False
+    spoken_of = _SPOKEN_OF.fullmatch(text, first.end, own[0].start)
+    if spoken_of and (lexicon.is_verb(spoken_of[1]) or spoken_of[1].endswith("s")):
         return False
     # "Havana, Cuba", "LEX (Blue Grass Airport)": the gold stands beside it and says the same.
     between = text[first.end : own[0].start].strip(" *_\"“'’")

@@ -12,7 +12,15 @@ from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading import loop
-from bookwheel.reading.follow_up import asks_for_more, carry_steps, continue_way, count_carried, follow_up, reread
+from bookwheel.reading.follow_up import (
+    asks_for_more,
+    carry_steps,
+    continue_way,
+    count_carried,
+    follow_up,
+    points_to_earlier,
+    reread,
+)
 from bookwheel.reading.runner import new_reading
 from bookwheel.types import Answer, DocumentInfo, Step
 
@@ -200,3 +208,17 @@ def test_questions_before_are_as_many_as_the_budget_has_room_for():
     model = model_of(lambda messages: prompts.append(messages[-1].content) or "\\boxed{Ada Quill}")
     run(follow_up(loop.read), SAME, model, carry_steps(steps, long))
     assert "user: " not in prompts[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "points"),
+    [
+        ("And by when must it be paid?", True),
+        ("Who told her?", True),
+        ("它是什么时候建的?", True),
+        ("And who buys the batteries?", False),
+        ("Which of the boats that lie here is its oldest?", False),
+    ],
+)
+def test_a_question_points_back_by_a_word_that_stands_for_another(question, points):
+    assert points_to_earlier(question) is points

@@ -5,7 +5,7 @@
     else           the way reads the document from its beginning for the new question, as steps k + 1 …
 
 The model is shown the earlier question and its answer before the new one, as turns of a talk: so "it" means something.
-A memory answers a question when it is about the same things, or points back ("And who paid it?"), its answer is not
+A memory answers a question when it is about the same things, or points back ("Who paid it?"), its answer is not
 that the document does not say, and the answer holds no number or name that stands nowhere in the document. A memory of
 quotes, as small models have it, is not asked.
 
@@ -37,7 +37,7 @@ from bookwheel.reading import loop
 from bookwheel.reading.loop import Way
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.questions import POINTERS
-from bookwheel.text.ranking import QuestionWords
+from bookwheel.text.ranking import QuestionWords, list_words
 from bookwheel.text.remarks import is_absence
 from bookwheel.types import Answer, Document, Memory, Reading, Step, Usage, find_gaps
 from bookwheel.verdict.judge import judge_answer
@@ -79,10 +79,6 @@ _BLANK_LINES: Final = compile_late(r"\n\s*\n")
 _LINE: Final = "\n"
 # What stands for another sentence's words, and not for some of its own.
 _POINTERS: Final = POINTERS - {"that", "its", "their"}
-# A question that begins so goes on with the one before it.
-_GOES_ON: Final = compile_late(
-    r"\W*(?:and|but|so|then|also|und|aber|et|y)\b|[那还它他她这]|\W*(?:还有|那么)", re.IGNORECASE
-)
 # Characters among which a word of the question is looked for, and one in how many such windows may have it: what
 # stands nearly everywhere, such as the name of the hero, says nothing of what is asked.
 _WINDOW: Final = 2000
@@ -160,8 +156,8 @@ def _add_earlier(question: str, earlier: str, model: Model, plan: Plan) -> str:
 
 
 def points_to_earlier(question: str) -> bool:
-    """Return whether a question can hardly be understood without the one before it: "And who paid it?"."""
-    return bool(_GOES_ON.match(question)) or bool(_POINTERS & set(question.casefold().rstrip("?.!").split()))
+    """Return whether a question can hardly be understood without the one before it: "Who paid it?"."""
+    return bool(_POINTERS & set(list_words(question))) or question.strip().startswith(("它", "他", "她", "这", "那"))
 
 
 def _suffices(final: Answer, document: Document, question: str, steps: Sequence[Step]) -> bool:

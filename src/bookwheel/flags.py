@@ -41,6 +41,8 @@ class Flag(StrEnum):
     """Some of the changes that the reply asked for could not be made; the others were."""
     REWRITTEN = "rewritten"
     """The reply could not be used as changes to the memory, so a second one wrote the memory anew."""
+    GAVE_UP = "gave-up"
+    """The memory was full, so the lines that serve the question least, as the model named them, were given up."""
     REREAD = "reread"
     """The section was read again after the end, because it was not taken in the first time."""
     JOINED = "joined"
@@ -61,5 +63,5 @@ class Flag(StrEnum):
 
 NOT_TAKEN_IN: Final = frozenset({Flag.KEPT_EMPTY, Flag.KEPT_REFUSAL, Flag.FILTERED})
 """The flags of a step whose section the memory knows nothing of."""
-GAPS: Final = NOT_TAKEN_IN | {Flag.TRIMMED, Flag.TRUNCATED}
+GAPS: Final = NOT_TAKEN_IN | {Flag.TRIMMED, Flag.TRUNCATED, Flag.GAVE_UP}
 """Those, and the flags of a step after which the memory was full: some of what it said was cut off."""

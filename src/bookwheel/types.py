@@ -347,7 +347,7 @@ class Reading:
     @property
     def is_overfull(self) -> bool:
         """True where the memory was full at some step, so that part of what it said was cut off."""
-        return any({Flag.TRIMMED, Flag.TRUNCATED} & set(step.flags) for step in self.gaps)
+        return any({Flag.TRIMMED, Flag.TRUNCATED, Flag.GAVE_UP} & set(step.flags) for step in self.gaps)
 
     @property
     def share_read(self) -> float:

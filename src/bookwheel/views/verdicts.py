@@ -218,6 +218,7 @@ FLAG_WORDS: Final[Mapping[str, str]] = {
     Flag.UNREAD: "not read into the memory, which was enough before it",
     Flag.REFUSED: "some changes could not be made",
     Flag.REWRITTEN: "written anew, as the changes could not be used",
+    Flag.GAVE_UP: "lines given up, as the memory was full",
     Flag.UNFOUNDED: "what stands nowhere in the text was left out",
     Flag.TRIMMED: "memory cut to its limit",
     Flag.CLEANED: "reply tidied",

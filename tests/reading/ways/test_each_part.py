@@ -271,6 +271,7 @@ def test_a_full_memory_gives_up_only_the_lines_that_the_model_names_and_that_mus
         lost = set(step.before.text.splitlines()) - set(step.after.text.splitlines())
         assert len(lost) <= 2
         assert not lost or step.after.tokens > PLAN.memory_tokens - 40
+        assert bool(lost) is (Flag.GAVE_UP in step.flags)
 
 
 @pytest.mark.parametrize("reply", ["none of them", "DROP 99", "ADD: more", "REPLACE 1: a shorter line"])

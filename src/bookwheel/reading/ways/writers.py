@@ -177,7 +177,7 @@ def _make_room(context: ReadingContext, step: Step, reply: str) -> Step | None:
         text, _ = apply_edits(after.text, named[:count])
         tokens = context.model.tokenizer.count(text)
         if text and tokens <= after.limit:
-            return replace(step, after=replace(after, text=text, tokens=tokens))
+            return replace(step, after=replace(after, text=text, tokens=tokens), flags=(*step.flags, Flag.GAVE_UP))
     return None
 
 

@@ -123,6 +123,26 @@ def test_the_menus_of_a_reading_open_within_a_narrow_window(opened_at):
             page.locator(".menu summary", has_text=name).evaluate("summary => { summary.parentElement.open = false; }")
 
 
+def test_a_long_answer_opens_at_its_beginning_and_its_menus_within_its_pane(fresh_at, expect):
+    clauses = [f"The tenant shall pay {n}50 crowns for yard {n} on the {n} May of every year." for n in range(1, 25)]
+    with fresh_at(mode="read", model=ScriptedModel(lambda _messages: " ".join(clauses[2:20:3]))) as page:
+        page.fill("#text", "\n\n".join(clauses))
+        page.fill("#question-0", "What shall the tenant pay?")
+        page.locator("button.big").click()
+        page.wait_for_selector(".cite")
+        page.reload()
+        expect(page.locator(".headline h1")).to_be_in_viewport()
+        rail = page.locator(".rail-scroll").bounding_box()
+        assert page.locator(".headline h1").bounding_box()["y"] >= rail["y"]
+        for name in ("More", "About"):
+            page.locator(".menu summary", has_text=name).click()
+            choices = page.locator(".menu[open] .choices")
+            expect(choices).to_be_in_viewport(ratio=0.99)
+            box = choices.bounding_box()
+            assert box["y"] + box["height"] <= rail["y"] + rail["height"] + 1
+            page.keyboard.press("Escape")
+
+
 def test_a_finished_reading_opens_where_its_evidence_was_read(page):
     read_to_the_end(page)
     # Without the step, which the address takes up a moment after the end.

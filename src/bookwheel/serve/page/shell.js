@@ -28,6 +28,8 @@ export class Shell {
     addEventListener("hashchange", () => this.#moves() || this.show());
     addEventListener("scroll", later(150, rememberPlace));
     addEventListener("click", rememberPlace, true); // a press may lead away
+    // A menu that opens beyond the end of a pane is brought into it; a toggle does not bubble.
+    addEventListener("toggle", ({ target }) => target.matches?.(".menu[open]") && target.querySelector(".choices")?.scrollIntoView({ block: "nearest" }), true);
     history.scrollRestoration = "manual"; // the views come later than the browser would scroll
     addEventListener("keydown", (event) => {
       if (event.key !== "?" || isForOthers(event) || this.keys.open) return;

@@ -165,9 +165,9 @@ export class Thread {
   }
 }
 
-// Within its list alone: on a narrow screen the thread is below the reading, and the page would leave the answer for it.
+// Its beginning at least, and within its list alone: on a narrow screen the thread is below the reading, and the page would leave the answer for it.
 function reveal(line, list) {
   const [inner, outer] = [line.getBoundingClientRect(), list.getBoundingClientRect()];
   if (inner.top < outer.top) list.scrollTop -= outer.top - inner.top;
-  else if (inner.bottom > outer.bottom) list.scrollTop += inner.bottom - outer.bottom;
+  else if (inner.bottom > outer.bottom) list.scrollTop += Math.min(inner.bottom - outer.bottom, inner.top - outer.top);
 }

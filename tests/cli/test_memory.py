@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bookwheel.cli.memory import format_change
 from bookwheel.journal import journal_path
 
 
@@ -35,6 +36,12 @@ def ada(memory, tell):
     assert (began.code, began.out) == (0, "began ada; add to it: bookwheel memory add ada FILE\n")
     tell("Ada Quill lives in Este. Ada Quill has a cat.", "--source", "mail-1", "--at", "2026-01-01")
     tell("Ada Quill lives in Padua now.", "--source", "mail-2", "--at", "2026-02-01")
+
+
+def test_a_changed_line_has_its_words_marked() -> None:
+    change = {"kind": "reworded", "text": "The fee is 150 crowns a year.", "old": "The fee is 140 crowns a year."}
+    assert format_change(change) == "  ~ The fee is [-140-]{+150+} crowns a year."
+    assert format_change({"kind": "new", "text": "a"}) == "  + a"
 
 
 def test_what_is_added_is_told_line_by_line(memory, tell) -> None:

@@ -84,6 +84,28 @@ def end(*facts: tuple[str, str, str, str]) -> list[str]:
     return [fact.until for fact in _end_superseded([*made])]
 
 
+def test_what_is_said_without_a_time_ends_where_the_text_names_the_next_with_one() -> None:
+    fee = [("Club", "costs", "140", ""), ("Club", "costs", "150", "1 May 2026"), ("Club", "costs", "160", "")]
+    assert end(*fee) == ["1 May 2026", "", ""]
+    assert end(
+        ("Bo", "chairs", "Board", "1911"), ("Ada", "chairs", "Board", ""), ("Odo", "chairs", "Board", "1920")
+    ) == [
+        "1920",
+        "1920",
+        "",
+    ]
+    assert end(("Joan", "Secretary of", "Club", ""), ("Ruth", "has been Secretary of", "Club", "1 April 2026")) == [
+        "1 April 2026",
+        "",
+    ]
+
+
+def test_a_month_is_a_time() -> None:
+    times = ["end of March 2026", "2026年3月底", "Sept. 2026", "1 April 2026", "in 2026"]
+    facts = [GraphFact(subject="a", relation="b", object="c", until=time) for time in times]
+    assert [fact.ends for fact in facts] == ["2026-03", "2026-03", "2026-09", "2026-04-01", "2026"]
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [

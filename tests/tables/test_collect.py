@@ -64,6 +64,16 @@ def test_an_invented_row_is_asked_for_again_and_then_marked(tmp_path: Path) -> N
     assert "1 of 3 rows are unproven" in table.list_notes()[0]
 
 
+def test_of_a_chat_the_file_is_named_of_which_there_is_no_row_and_not_each_message(tmp_path: Path) -> None:
+    said = "".join(f"2026-03-0{n} 10:00 - Ada: {FILLER}\n" for n in range(1, 5))
+    (tmp_path / "chat.txt").write_text(said + "2026-03-06 10:00 - Bo: Tenant 1 pays 5 crowns by 3 June 2027.\n")
+    (tmp_path / "idle.txt").write_text(said)
+    files = [tmp_path / "chat.txt", tmp_path / "idle.txt"]
+    table = collect(files, SENTENCE, model=make_model(), journal=tmp_path / "j.sqlite")
+    assert len(table.rows) == 1
+    assert "no row is from idle.txt" in table.list_notes()
+
+
 def test_a_row_that_is_not_proven_is_asked_for_alone_with_what_is_wrong_in_it(tmp_path: Path) -> None:
     asked = []
 

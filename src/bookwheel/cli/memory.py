@@ -20,7 +20,7 @@ from bookwheel.errors import InputError
 from bookwheel.memory import record as records
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Status
-from bookwheel.views.diff import SIGNS
+from bookwheel.views.diff import SIGNS, find_changes, mark_words
 
 if TYPE_CHECKING:
     from bookwheel.documents.opening import SourceDocument
@@ -362,8 +362,9 @@ def _print_update(name: str, update: MemoryUpdate, output: OutputOptions) -> int
 
 
 def format_change(change: Mapping[str, Any]) -> str:
-    old = f"   (was: {change['old']})" if "old" in change else ""
-    return f"  {SIGNS[change['kind']]} {change['text']}{old}"
+    """Return a changed line behind its sign, with its words marked where it was reworded."""
+    words = [mark_words(one) for one in find_changes(change["old"], change["text"])] if "old" in change else []
+    return f"  {SIGNS[change['kind']]} {words[0] if len(words) == 1 else change['text']}"
 
 
 def _print_reply(name: str, answer: MemoryAnswer, output: OutputOptions) -> int:

@@ -16,6 +16,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tables.columns import Column, Kind, TableRequest
+from bookwheel.text import lexicon
 
 if TYPE_CHECKING:
     from bookwheel.tables.table import Place, Table, TableRow
@@ -42,9 +43,10 @@ _SAID: Final = r"(?:(?:is|was|has been|became|becomes|elected|appointed|currentl
 # Of each there is one at a time: no directors, managers or shareholders.
 _OFFICE: Final = (
     r"(?:managing|executive|artistic|musical) director|mayor|president|chief|captain|head|keeper|owner|"
-    r"chief executive|chair(?=man|woman|person|\b)"
+    r"chief executive|chair(?=man|woman|person|\b)|(?:honorary |hon\.? |general )?(?:secretary|treasurer)|principal|"
+    r"governor|prime minister|king|queen|rector"
 )
-_OFFICE_ZH: Final = "总经理|董事长|厂长|校长|院长|会长|主席|社长|局长|市长|县长|船长"
+_OFFICE_ZH: Final = "总经理|董事长|厂长|校长|院长|会长|主席|社长|局长|市长|县长|船长|秘书长|书记"
 _HOLDS: Final = re.compile(
     rf"{_SAID}(?P<office>{_OFFICE})(?:man|woman|person)? (?:of|at)|(?:担任|出任|现任|是)(?P<office_zh>{_OFFICE_ZH})|"
     r"(?P<verb>chair|head|captain|own)(?:s|ed)|(?P<leader>leads|led|领导)|(?P<manager>manages|managed|主管)|"
@@ -73,6 +75,10 @@ _ITS_OWN: Final = re.compile(
 _SYNONYMS: Final = {"own": "owner", "拥有": "owner"}
 _ARTICLE: Final = re.compile(r"^(?:the|a|an)\s+")
 _YEAR: Final = re.compile(r"\b(1\d{3}|20\d{2})\b")
+_MONTH: Final = re.compile(
+    rf"\b(?P<name>{lexicon.MONTH})\.?,?\s+(?P<year>\d{{4}})\b|(?P<year_zh>\d{{4}})\s*年\s*(?P<month>\d{{1,2}})\s*月",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +179,7 @@ def _end_superseded(facts: Sequence[GraphFact]) -> Iterator[GraphFact]:
     """Yield the facts; one whose place a later one takes has its end."""
     groups: dict[tuple[str, str], list[tuple[str, str, str, int]]] = {}
     for at, fact in enumerate(facts):
-        if fact.since and (held := _find_place(fact)):
+        if held := _find_place(fact):
             thing, place, holder = held
             groups.setdefault((thing, place), []).append((fact.begins, fact.since, holder, at))
     ends = dict(found for group in groups.values() for found in _find_ends(group))
@@ -186,10 +192,17 @@ def _end_superseded(facts: Sequence[GraphFact]) -> Iterator[GraphFact]:
 
 
 def _find_ends(group: list[tuple[str, str, str, int]]) -> Iterator[tuple[int, tuple[str, str]]]:
-    """Yield for each of those who hold one place the next time at which it is another's."""
+    """Yield for each of those who hold one place the next time at which it is another's.
+
+    Where it is not said since when one holds it, that is the time of the next one whom the text names.
+    """
+    dated = [one for one in group if one[1]]
+    for _, _, holder, at in (one for one in group if not one[1]):
+        if named := next((one for one in dated if one[3] > at and one[2] != holder), None):
+            yield at, named[:2]
     # The next of all, and the next that is another's than that one's.
     after: list[tuple[str, str, str]] = []
-    for _, at_once in groupby(sorted(group, reverse=True), key=lambda one: one[0]):
+    for _, at_once in groupby(sorted(dated, reverse=True), key=lambda one: one[0]):
         now = list(at_once)
         for _, _, holder, at in now:
             if later := next((one for one in after if one[2] != holder), None):
@@ -220,10 +233,14 @@ def _name_place(found: re.Match[str]) -> str:
 
 
 def _read_time(text: str) -> str:
-    """Return a time so that earlier ones sort before later ones: a date, else a year, else the text itself."""
+    """Return a time so that earlier ones sort before later ones: a date, a month, a year, else the text itself."""
     date = Column(name="", kind=Kind.DATE).normalize(text)
     if date:
         return str(date)
+    if month := _MONTH.search(text):
+        names = [name[:3] for name in lexicon.MONTH_NAMES]
+        number = int(month["month"]) if month["month"] else 1 + names.index(month["name"][:3].lower())
+        return f"{month['year'] or month['year_zh']}-{number:02}"
     year = _YEAR.search(text)
     return year[1] if year else text
 

@@ -118,6 +118,7 @@ def _make_line(number: int, reading: Reading) -> Iterator[SourceLine]:
             said=reading.answer.text,
             quote=quote,
             document=reading.document.id,
+            source=reading.document.name,
             reading=reading.id,
             is_seen=reading.verdict is Verdict.SEEN,
         )

@@ -269,8 +269,9 @@ class Table:
     def _list_empty(self) -> Iterator[tuple[bool, str]]:
         """Yield which files gave no row, and that a model without words of its own misses what sentences say."""
         reading = self.reading
-        sources = dict.fromkeys(source for step in reading.steps for source in step.chunk.sources)
-        held = {place.source for row in self.rows for place in row.places}
+        # Of a chat each message has a name of its own, behind that of the file.
+        sources = dict.fromkeys(source.partition("#")[0] for step in reading.steps for source in step.chunk.sources)
+        held = {place.source.partition("#")[0] for row in self.rows for place in row.places}
         empty = [source for source in sources if source not in held]
         more = f" and {len(empty) - _MOST_NAMED} more" if len(empty) > _MOST_NAMED else ""
         yield bool(self.rows and empty), f"no row is from {', '.join(empty[:_MOST_NAMED])}{more}"

@@ -222,7 +222,7 @@ def take_final(answer: str) -> str:
     answer = answer.rpartition("</think>")[2].rpartition("</thinking>")[2]
     if _UNFINISHED.match(answer):
         return ""
-    boxed = find_box(answer)
+    boxed, _ = find_box(answer)
     if boxed is None:
         answer = _MATHS.sub(r"\1", _STRUCK.sub("", answer))
         answer = to_plain(answer) if "\\" in answer else answer

@@ -219,7 +219,6 @@ export default {
   "flag.skipped": "judged not to matter, and left out",
   "flag.unread": "not read into the memory, which was enough before it",
   "flag.refused-edits": "some changes could not be made",
-  "flag.gave-up": "lines given up, as the memory was full",
   "flag.rewritten": "written anew, as the changes could not be used",
   "flag.unfounded": "what stands nowhere in the text was left out",
   "flag.trimmed": "memory cut to its limit",

@@ -201,4 +201,5 @@ export default {
   "worth.answer": "答案",
   "worth.ahead": "下一节",
   "worth.bits": "{bits} 比特",
+  "flag.gave-up": "记忆已满，舍弃了几行",
 };

@@ -219,7 +219,6 @@ export default {
   "flag.skipped": "判断为无关，未读入记忆",
   "flag.unread": "未读入记忆：此前的记忆已经足够",
   "flag.refused-edits": "部分修改无法执行",
-  "flag.gave-up": "记忆已满，舍弃了几行",
   "flag.rewritten": "修改无法采用，已重写记忆",
   "flag.unfounded": "原文中找不到的内容未记入",
   "flag.trimmed": "记忆截到上限",

@@ -201,5 +201,5 @@ export default {
   "worth.answer": "answer",
   "worth.ahead": "next section",
   "worth.bits": "{bits} bits",
-  "flag.gave-up": "lines given up, as the memory was full",
+  "ask.several": "{count} readings started; they are on the shelf below.",
 };

@@ -201,5 +201,5 @@ export default {
   "worth.answer": "答案",
   "worth.ahead": "下一节",
   "worth.bits": "{bits} 比特",
-  "flag.gave-up": "记忆已满，舍弃了几行",
+  "ask.several": "已开始 {count} 次阅读，都在下面的书架上。",
 };

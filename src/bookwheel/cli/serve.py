@@ -147,6 +147,7 @@ async def _serve(
             app = build_app(
                 journal=journal,
                 models={model.name: model},
+                addresses={model.name: session.address.complete(model)},
                 plans={model.name: session.build_plan({**plan.given, **run.budget.given})},
                 way=WayRequest.from_settings("", plan.given, session.configuration),
                 keys=keys,
@@ -254,6 +255,7 @@ async def _open_service(
             service = Service(
                 journal=journal,
                 models={model.name: model},
+                addresses={model.name: session.address.complete(model)},
                 plans={model.name: session.build_plan(budget.given)},
                 way=WayRequest.from_settings("", (), load_configuration()),
                 keys=keys,

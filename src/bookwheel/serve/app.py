@@ -29,6 +29,7 @@ from bookwheel.journal import Journal
 from bookwheel.models.accompanied import find_companions
 from bookwheel.models.base import Ability, Model, find_abilities
 from bookwheel.models.embeddings import check_embeddings
+from bookwheel.models.registry import ModelAddress
 from bookwheel.packaged import PACKAGE
 from bookwheel.plan import Plan
 from bookwheel.plugins import list_plugins, load_plugin
@@ -74,12 +75,15 @@ def build_app(
     journal: Journal,
     models: Mapping[str, Model],
     plans: Mapping[str, Plan] | None = None,
+    addresses: Mapping[str, ModelAddress] | None = None,
     way: WayRequest | None = None,
     keys: KeyRing | None = None,
     settings: ServerSettings | None = None,
 ) -> Starlette:
     """Build the app. The caller closes journal and models; the first model reads where a request names none."""
-    service = Service(journal=journal, models=models, plans=plans, way=way, keys=keys, settings=settings)
+    service = Service(
+        journal=journal, models=models, plans=plans, addresses=addresses, way=way, keys=keys, settings=settings
+    )
     openai = OpenAIRoutes(service)
     tool_routes, tool_lifespan = _mount_tools(service)
 

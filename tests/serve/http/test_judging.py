@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from bookwheel.models.registry import ModelAddress
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
 from bookwheel.serve.engine.access import Key, KeyRing, hash_secret
@@ -134,3 +135,11 @@ def test_an_answer_is_told_before_the_model_has_judged_it(serving, gated):
     assert (meanwhile["status"], meanwhile["answer"], meanwhile["verdict"]) == ("reading", answer["answer"], None)
     assert kinds[-2:] == ["answer", "status"]
     assert kinds.count("answer") == 1
+
+
+def test_the_command_line_finds_the_model_of_a_reading_that_the_server_made(serving):
+    model = reader()
+    address = ModelAddress(model="scripted", url="http://127.0.0.1:9/v1", window=400)
+    with serving(model, addresses={model.name: address}) as up, up.client() as client:
+        asked = read(up, client)
+        assert up.journal.address_of(asked["reading"]) == address

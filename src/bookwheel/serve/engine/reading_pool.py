@@ -20,6 +20,7 @@ from bookwheel.errors import BookwheelError, BrokenReading, InputError, is_passi
 from bookwheel.journal import Journal, StoredDocument
 from bookwheel.models.base import Model
 from bookwheel.models.patience import Patience, Retry, format_duration
+from bookwheel.models.registry import ModelAddress
 from bookwheel.reading import runner
 from bookwheel.reading.several import follow
 from bookwheel.reading.structured import apply_schema
@@ -230,6 +231,8 @@ class ReadingRunner:
 
     journal: Journal
     models: Mapping[str, Model]
+    addresses: Mapping[str, ModelAddress]
+    """Kept with each reading."""
     usage: UsageStore
     queue: FairQueue
     metrics: Metrics
@@ -299,7 +302,8 @@ class ReadingRunner:
                 choice = await settle_way(request.way, document, reading.question, model, reading.plan)
                 running.reading = replace(reading, way=choice.way)
             running.steps.extend(reading.steps)
-            await asyncio.to_thread(self.journal.begin, running.reading)
+            address = self.addresses.get(running.reading.model)
+            await asyncio.to_thread(self.journal.begin, running.reading, address)
         running.is_started = True
         running.notify()
         self.metrics.started.inc()

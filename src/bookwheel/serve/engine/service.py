@@ -14,6 +14,7 @@ from bookwheel.errors import BookwheelError, InputError, JournalError, PlanError
 from bookwheel.journal import Journal, StoredDocument
 from bookwheel.models.base import Model
 from bookwheel.models.patience import Patience
+from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import Budget, Plan
 from bookwheel.preset import load_preset_plan
 from bookwheel.reading.prompts import shipped_prompt_sets
@@ -67,6 +68,7 @@ class Service(Library):
         journal: Journal,
         models: Mapping[str, Model],
         plans: Mapping[str, Plan] | None = None,
+        addresses: Mapping[str, ModelAddress] | None = None,
         way: WayRequest | None = None,
         keys: KeyRing | None = None,
         settings: ServerSettings | None = None,
@@ -83,7 +85,16 @@ class Service(Library):
         limits, self.metrics, self.usage = self.settings.limits, Metrics(), UsageStore(journal.path)
         self.queue = FairQueue(limits.calls, most_waiting=limits.waiting_calls)
         self.documents = DocumentStore(journal, self.usage, limits)
-        run = ReadingRunner(journal=journal, models=models, usage=self.usage, queue=self.queue, metrics=self.metrics)
+        # The command line goes on with a reading by the model that the server began it with.
+        addresses = addresses or {name: ModelAddress().complete(model) for name, model in models.items()}
+        run = ReadingRunner(
+            journal=journal,
+            models=models,
+            addresses=addresses,
+            usage=self.usage,
+            queue=self.queue,
+            metrics=self.metrics,
+        )
         # Whatever the others do, each key has its share.
         share = -(-limits.readings // max(1, len(self.keys)))
         self.originals = Originals(limits.waiting_documents)

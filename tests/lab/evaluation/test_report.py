@@ -38,6 +38,36 @@ def test_a_cell_of_refusals_alone_has_no_score_and_no_part_in_differences():
     assert "too long" in markdown
 
 
+def test_a_cell_that_a_budget_stopped_has_no_score_and_one_that_it_stopped_in_part_says_so():
+    stopped = [record(sample=f"s-{n}", outcome=SampleOutcome.STOPPED, score=0.0, official=None) for n in range(2)]
+    found = build_report(results(*stopped))
+    assert not found.cells[0].is_measured
+    assert build_sections(found)[0].tables[0].rows[0][2] == "stopped"
+    rows = build_sections(build_report(results(record(), *stopped)))[0].tables[0].rows
+    assert rows[0][2].startswith("33.3")
+    assert rows[0][2].endswith("(2 without an answer)")
+
+
+def test_what_is_known_of_a_few_answers_or_of_none_is_said_so():
+    parts = record(sample="s-2", set_f1=0.5, metric="all_of", task="own", seed=7)
+    found = build_report(results(record(task="own", seed=7), parts, record(task="other", seed=1)))
+    table = build_sections(found)[2].tables[0]
+    cells = dict(zip(table.header, table.rows[0], strict=True))
+    assert (cells["set F1"], cells["cost"]) == ("50.0 (n 1)", "–")
+    assert report_to_json(found)["used"]["local"]["cost"] is None
+    own, other = (table.caption for table in build_sections(found)[0].tables[1:])
+    assert own.count("Sample seed 7.") == other.count("Sample seed 1.") == 1
+
+
+def test_a_report_says_near_its_tables_whose_tokens_are_estimated():
+    run = replace(RUN, manifest={"models": {"local": {"tokenizer": "estimate, counts 12"}}})
+    assert (
+        "Tokens of local are estimated"
+        in build_sections(build_report(Results(runs=(run,), records=(record(),))))[0].words[-1]
+    )
+    assert "estimated" not in texts(build_report(results(record())))[0]
+
+
 def test_truncations_cuts_and_means_are_per_sample():
     flagged = record(sample="s-2", flags={"truncated": 3, "cut": 1}, prompt_tokens=100, seconds=0.5, cost=0.2)
     cell = build_report(results(record(), flagged)).cells[0]

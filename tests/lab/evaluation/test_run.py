@@ -18,7 +18,7 @@ from bookwheel.lab.evaluation.records import ResultsError, SampleOutcome
 from bookwheel.lab.evaluation.report import build_report
 from bookwheel.lab.evaluation.run import RunOptions, TimeLeft, evaluate
 from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec, SettingsError
-from bookwheel.lab.tasks import InfeasibleSample
+from bookwheel.lab.tasks import GoldEvidence, InfeasibleSample
 from bookwheel.models.scripted import ScriptedModel, keyword_likelihood, keyword_reader
 
 
@@ -151,10 +151,18 @@ def test_a_failed_request_counts_as_wrong_is_told_and_may_be_made_anew(tmp_path,
 
 def test_a_budget_that_ends_a_reading_leaves_a_sample_that_counts_as_wrong(tmp_path, settings, source, reader):
     plan = {**settings().plan, "budget": {"tokens": 1600}}
-    found = go(settings(plan=plan, ways=("sequential",)), tmp_path / "r.jsonl", source, reader)
+    piece = (GoldEvidence(start=0, end=1, note="vermilion"),)
+
+    def with_evidence(task, length):
+        return (replace(sample, evidence=piece) for sample in source(task, length))
+
+    found = go(settings(plan=plan, ways=("sequential",)), tmp_path / "r.jsonl", with_evidence, reader)
     stopped = [record for record in found.records if record.outcome is SampleOutcome.STOPPED]
     assert {record.length for record in stopped} == {900}
     assert all((r.score, r.answer, r.calls > 0) == (0, "", True) for r in stopped)
+    # What was not read to its end is no memory that failed.
+    assert not any(r.memory for r in stopped)
+    assert any(r.memory for r in found.records if r.outcome is SampleOutcome.SCORED)
 
 
 def test_what_a_user_has_to_mend_ends_the_run(tmp_path, settings, source, reader):

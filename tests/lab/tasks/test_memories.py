@@ -166,3 +166,36 @@ def test_nothing_is_said_without_steps_or_evidence():
 
 def test_depth_is_the_place_of_the_evidence():
     assert evidence_depth(sample()) == pytest.approx(111 / 400)
+
+
+OWNERS = ("Ada Voss lives at Karr.", "Bram Maas lives at Ost.", "Cleo Quill lives at Bo.")
+
+
+@pytest.mark.parametrize(
+    ("memory", "is_right", "outcome"),
+    [
+        (" ".join(OWNERS), False, MemoryOutcome.NEVER_CAPTURED),
+        (" ".join((*OWNERS, "Bram Maas owns the ship Lark.")), False, MemoryOutcome.MISUSED),
+        ("The owner of the Lark lives at Ost.", True, MemoryOutcome.SUPPORTED),
+        ("Ost", True, MemoryOutcome.SUPPORTED),
+    ],
+)
+def test_a_memory_of_four_owners_does_not_hold_whose_ship_it_is(memory, is_right, outcome):
+    places = [GoldEvidence(start=at, end=at + 1, note=note[:-1], key=note[:4]) for at, note in enumerate(OWNERS)]
+    link = GoldEvidence(
+        start=8, end=9, note="Bram Maas owns the ship Lark and lives at Ost", replaces=("Ada ", "Bram", "Cleo")
+    )
+    asked = sample(*places, link, golds=("Ost",), question="Where does the owner of the ship Lark live?")
+    assert trace_evidence(asked, steps(memory), is_right=is_right).outcome is outcome
+
+
+def test_the_name_in_another_piece_is_not_the_piece_that_names_it():
+    pieces = (
+        GoldEvidence(start=1, end=2, note="Blue Harbour was directed by Jean Renault"),
+        GoldEvidence(start=5, end=6, note="Jean Renault was born in Paris"),
+    )
+    asked = sample(*pieces, golds=("Paris",), question="Where was the director of Blue Harbour born?")
+    half = trace_evidence(asked, steps("Jean Renault was born in Paris."), is_right=False)
+    assert (half.outcome, half.captured) == (MemoryOutcome.NEVER_CAPTURED, 0.5)
+    both = "Jean Renault directed Blue Harbour. He was born in Paris."
+    assert trace_evidence(asked, steps(both), is_right=False).outcome is MemoryOutcome.MISUSED

@@ -1,6 +1,7 @@
 """The layout of a report: sections of text and tables, and the files that they are written to."""
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -19,6 +20,7 @@ from bookwheel.lab.evaluation.records import Record, SampleOutcome, flatten
 from bookwheel.lab.evaluation.report import Cell, Contrast, Report, describe_cells, format_seeds
 from bookwheel.lab.evaluation.sections import ReportTable, Section, format_length, format_percent, to_html, to_markdown
 from bookwheel.lab.evaluation.statistics import IntervalEstimate
+from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.views.html import render_page
 
 _TITLE: Final = "Ways of reading, measured"
@@ -77,7 +79,11 @@ def build_comparison(contrasts: Sequence[Contrast]) -> Section:
 _SCORES: Final = (
     "Mean score in per cent with its 95 % interval. A sample without an answer (failed, stopped by a budget, refused) "
     "counts as 0. A sample that could not be made at its length (infeasible) counts nowhere. “does not fit” stands "
-    "where no document of a cell could be read in that way."
+    "where no document of a cell could be read in that way, “stopped” where a budget ended every reading of it."
+)
+_ESTIMATED: Final = (
+    "Tokens of {} are estimated, on the high side, since its tokenizer is not known here (`tokenizer` in the settings "
+    "names its file): documents have fewer tokens than their column says, and ways of one call fill less of the window."
 )
 _SAME: Final = (
     "Where some samples did not fit a way or were not read in it yet, a second table has the means over the samples "
@@ -114,8 +120,15 @@ def _build_accuracy(report: Report) -> Section:
     shared = dict.fromkeys(cell.task for cell in report.shared)
     again = [_score_table([cell for cell in report.shared if cell.task == task], report) for task in shared]
     tables += [replace(table, caption=f"On the same samples. {table.caption}") for table in again]
-    words = (_SCORES, _SAME) if again else (_SCORES,)
+    estimated = _list_estimated(report)
+    words = (_SCORES, *[_SAME] * bool(again), *[_ESTIMATED.format(", ".join(estimated))] * bool(estimated))
     return Section(title="Accuracy", words=words, tables=tuple(tables))
+
+
+def _list_estimated(report: Report) -> list[str]:
+    """Return the models whose tokens an estimate counted."""
+    models = {label: one for run in report.results.runs for label, one in run.manifest.get("models", {}).items()}
+    return [label for label, one in models.items() if one.get("tokenizer", "").startswith(EstimatingTokenizer.name)]
 
 
 def _score_table(cells: Sequence[Cell], report: Report) -> ReportTable:
@@ -136,7 +149,14 @@ def _format_score(cell: Cell | None) -> str:
         return "–"
     if not cell.score.n:
         return "cannot be made"
-    return _format_interval(cell.score) if cell.is_measured else "does not fit"
+    if not cell.is_measured:
+        return _name_absence(cell)
+    silent = cell.failed + cell.stopped + cell.refused
+    return f"{_format_interval(cell.score)}{f' ({silent} without an answer)' if silent else ''}"
+
+
+def _name_absence(cell: Cell) -> str:
+    return "stopped" if cell.stopped else "does not fit"
 
 
 def _format_interval(interval: IntervalEstimate) -> str:
@@ -183,7 +203,7 @@ def _build_cells(report: Report, *, also_official: bool) -> Section:
         "judge": lambda cell: _format_interval(cell.judged),
         "judge's n": lambda cell: str(cell.judged.n or "–"),
         "unclear": lambda cell: str(cell.unclear or "–"),
-        "set F1": lambda cell: format_percent(cell.set_f1),
+        "set F1": lambda cell: _format_part(cell.set_f1, cell.set_f1_n, cell.score.n),
         "SD of runs": lambda cell: format_percent(cell.between_runs),
         "infeasible": lambda cell: str(cell.infeasible or "–"),
     }
@@ -208,15 +228,21 @@ def _build_cells(report: Report, *, also_official: bool) -> Section:
     return Section(title="Cells", words=tuple(paragraphs), tables=(table,))
 
 
+def _format_part(mean: float, n: int, of: int) -> str:
+    """Return a mean, and of how many answers it is where that is not all of the cell's."""
+    return f"{format_percent(mean)} (n {n})" if 0 < n < of else format_percent(mean)
+
+
 def _cell_row(cell: Cell, extra: Sequence[Callable[[Cell], str]], *, also_official: bool) -> tuple[str, ...]:
-    score = _format_interval(cell.score).partition(" ") if cell.is_measured else ("does not fit", "", "–")
+    score = _format_interval(cell.score).partition(" ") if cell.is_measured else (_name_absence(cell), "", "–")
     return (
         *(cell.model, cell.way, cell.task, format_length(cell.length), cell.metric),
         *(str(cell.score.n), score[0], score[2]),
         *((_format_interval(cell.official), str(cell.official.n)) if also_official else ()),
         *(text(cell) for text in extra),
         *map(str, (cell.failed, cell.stopped, cell.refused, cell.truncated, cell.cut)),
-        *(f"{cell.prompt_tokens:,.0f}", f"{cell.completion_tokens:,.0f}", f"{cell.seconds:,.2f}", f"{cell.cost:.4g}"),
+        *(f"{cell.prompt_tokens:,.0f}", f"{cell.completion_tokens:,.0f}", f"{cell.seconds:,.2f}"),
+        "–" if math.isnan(cell.cost) else f"{cell.cost:.4g}",
     )
 
 

@@ -173,7 +173,8 @@ def summarize_use(records: Iterable[Record]) -> dict[str, dict[str, Any]]:
             "prompt tokens": sum(one.prompt_tokens for one in own),
             "reply tokens": sum(one.completion_tokens for one in own),
             "seconds": round(sum(one.seconds for one in own), 1),
-            "cost": round(sum(one.cost for one in own), 6),
+            # Without prices it is unknown, and not nothing.
+            "cost": round(sum(one.cost for one in own), 6) or None,
         }
         for model, own in group_by(records, lambda one: one.model).items()
     }

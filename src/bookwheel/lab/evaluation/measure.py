@@ -57,6 +57,8 @@ async def measure_sample(job: SampleJob, journal: Journal | None) -> Record:
     else:
         outcome, error = _OUTCOMES.get(reading.status, SampleOutcome.FAILED), reading.error
         facts |= await asyncio.to_thread(_describe_reading, sample, reading, outcome)
+        # A file by hand need not say how long its documents are.
+        facts["tokens"] = sample.tokens or await asyncio.to_thread(session.model.tokenizer.count, sample.text)
     seconds = time.perf_counter() - began
     return _build_record(job, outcome, error=error, seconds=seconds, **facts)
 
@@ -140,7 +142,8 @@ def _describe_reading(sample: Sample, reading: Reading, outcome: SampleOutcome) 
     flags = Counter(str(flag) for step in reading.steps for flag in step.flags)
     flags.update(map(str, reading.answer.flags if reading.answer else ()))
     score, usage = sample.score(answer), reading.usage
-    trace = trace_evidence(sample, reading.steps, is_right=score.score >= RIGHT)
+    # What a budget stopped has not read to the end: its memory is no failed one.
+    trace = None if answer is None else trace_evidence(sample, reading.steps, is_right=score.score >= RIGHT)
     spec = find_spec(sample.task) if sample.published else None
     # Where a model judges, the score beside it is ours.
     own = score if spec and spec.metric else None
@@ -171,10 +174,10 @@ def _describe_reading(sample: Sample, reading: Reading, outcome: SampleOutcome) 
 def _build_record(job: SampleJob, outcome: SampleOutcome, **facts: Any) -> Record:
     """Return the record of a job; without facts about a reading it has no answer."""
     task, length, name, file, way, label, repeat = job.key
-    facts = {"metric": "none", "score": 0.0, "reason": "no answer", **facts}
+    asked: dict[str, Any] = {"metric": "none", "score": 0.0, "reason": "no answer"}
     if isinstance(sample := job.sample, Sample):
-        asked = {name: getattr(sample, name) for name in ("metric", "question", "golds", "tokens", "seed", "language")}
-        facts |= {**asked, "depth": evidence_depth(sample), "document": sample.document_hash}
+        asked |= {name: getattr(sample, name) for name in ("metric", "question", "golds", "tokens", "seed", "language")}
+        asked |= {"depth": evidence_depth(sample), "document": sample.document_hash}
     return Record(
         fingerprint=job.candidate.fingerprint,
         task=task,
@@ -188,5 +191,5 @@ def _build_record(job: SampleJob, outcome: SampleOutcome, **facts: Any) -> Recor
         model=label,
         repeat=repeat,
         outcome=outcome,
-        **facts,
+        **asked | facts,
     )

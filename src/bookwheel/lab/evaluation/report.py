@@ -54,6 +54,8 @@ class Cell:
     """Answers that the judge model could not judge."""
     set_f1: float
     """Mean, of answers in parts; nan where no answer has any."""
+    set_f1_n: int
+    """Answers in parts, which may be a few of the cell's."""
     repeats: int
     """Readings of each sample."""
     between_runs: float
@@ -78,11 +80,12 @@ class Cell:
     completion_tokens: float
     seconds: float
     cost: float
+    """nan where no price is known."""
 
     @property
     def is_measured(self) -> bool:
-        """True when at least one document could be read in this way."""
-        return self.refused < self.score.n
+        """True when at least one document could be read to its end in this way."""
+        return self.refused + self.stopped < self.score.n
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +189,7 @@ def _build_cell(model: str, way: str, task: str, length: int, every: Sequence[Re
         judged=estimate_known(_list_verdicts(records), clusters),
         unclear=sum(bool(record.judge) and record.judged is None for record in records),
         set_f1=_mean([record.set_f1 for record in records]),
+        set_f1_n=sum(record.set_f1 is not None for record in records),
         repeats=len({record.repeat for record in records}),
         between_runs=spread_of_runs([record.score for record in records], [record.repeat for record in records]),
         memory=dict(Counter(record.memory for record in records if record.memory)),
@@ -200,7 +204,7 @@ def _build_cell(model: str, way: str, task: str, length: int, every: Sequence[Re
         prompt_tokens=_mean([record.prompt_tokens for record in records]),
         completion_tokens=_mean([record.completion_tokens for record in records]),
         seconds=_mean([record.seconds for record in records]),
-        cost=_mean([record.cost for record in records]),
+        cost=_mean([record.cost for record in records]) if any(record.cost for record in records) else math.nan,
     )
 
 
@@ -231,11 +235,11 @@ def describe_cells(cells: Sequence[Cell], report: Report) -> str:
     counts = ", ".join(f"{n} ({clusters} clusters)" if clusters < n else str(n) for n, clusters in numbers)
     methods = ", ".join(sorted({cell.score.method for cell in cells}))
     scores = f"Task: {cells[0].task}. Metric: {metrics}. n = {counts} a cell. 95 % intervals: {methods}."
-    return f"{scores} {format_seeds(report)}"
+    return f"{scores} {format_seeds(report, cells[0].task)}"
 
 
-def format_seeds(report: Report) -> str:
-    seeds = sorted({record.seed for record in report.records if record.is_counted})
+def format_seeds(report: Report, task: str = ALL) -> str:
+    seeds = sorted({one.seed for one in report.records if one.is_counted and task in {ALL, one.task}})
     return f"Sample seed {', '.join(map(str, seeds))}."
 
 

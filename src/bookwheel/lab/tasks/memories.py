@@ -13,7 +13,10 @@ A trace tells of each reading whether its memories captured, kept, overwrote or 
     chunk 2                         memory after it: "ale, barley"  overwritten at step 2
 
 A piece of evidence is in a memory when a gold answer that stands in its note is, or, for a note without one, most of
-the words that it adds to the question. A piece that a later one replaces is not needed.
+the words that it adds to the question. Where these stand in another piece as well, as the owner of a ship does in where
+she lives, they count in one sentence with a word that is this piece's own. So do they where a piece that is replaced
+holds the gold too, and the memory has others of its kind: four owners, and not whose ship it is. What a later piece
+replaces is not needed.
 """
 
 import re
@@ -21,12 +24,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import inf
+from math import ceil, inf
 from typing import Final
 
 from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule, Sample
 from bookwheel.text.lexicon import FUNCTION_WORDS
 from bookwheel.text.normalization import contains_words, words
+from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Chunk, Step
 
 # Words that a tally keeps: more than any question needs, few enough for a small memory.
@@ -107,9 +111,8 @@ def trace_evidence(sample: Sample, steps: Sequence[Step], *, is_right: bool) -> 
     pieces = needed_evidence(sample)
     if not steps or not pieces:
         return None
-    asked = set(words(sample.question))
-    memories = [words(step.after.text) for step in steps]
-    traces = [_trace_piece(piece, sample.golds, asked, steps, memories) for piece in pieces]
+    tests = [_build_test(piece, pieces, sample) for piece in pieces]
+    traces = [_trace_piece(piece, test, steps) for piece, test in zip(pieces, tests, strict=True)]
     outcome, position = _judge(traces, is_right=is_right)
     return EvidenceTrace(
         outcome=outcome,
@@ -138,15 +141,9 @@ def evidence_depth(sample: Sample) -> float | None:
     return sum((piece.start + piece.end) / 2 for piece in pieces) / len(pieces) / length
 
 
-def _trace_piece(
-    piece: GoldEvidence,
-    golds: Sequence[str],
-    asked: set[str],
-    steps: Sequence[Step],
-    memories: Sequence[list[str]],
-) -> _PieceTrace:
-    is_in, has_gold = _build_test(piece.note, golds, asked)
-    held = [is_in(memory) for memory in memories]
+def _trace_piece(piece: GoldEvidence, test: tuple[Callable[[str], bool], bool], steps: Sequence[Step]) -> _PieceTrace:
+    is_in, has_gold = test
+    held = [is_in(step.after.text) for step in steps]
     was_held = any(held)
     last = len(held) - 1 - held[::-1].index(True) if was_held else None
     covering = (at for at, step in enumerate(steps) if step.chunk.start < piece.end <= step.chunk.end)
@@ -159,14 +156,41 @@ def _trace_piece(
     )
 
 
-def _build_test(note: str, golds: Sequence[str], asked: set[str]) -> tuple[Callable[[list[str]], bool], bool]:
-    """Return the test whether a memory's words hold the note, and whether the note holds a gold answer."""
-    noted = words(note)
-    inside = [gold for gold in map(words, golds) if contains_words(noted, gold)]
+def _build_test(
+    piece: GoldEvidence, pieces: Sequence[GoldEvidence], sample: Sample
+) -> tuple[Callable[[str], bool], bool]:
+    """Return the test whether a memory holds the piece's note, and whether the note holds a gold answer."""
+    noted = words(piece.note)
+    inside = [gold for gold in map(words, sample.golds) if contains_words(noted, gold)]
+    added = set(noted) - set(words(sample.question)) - FUNCTION_WORDS or set(noted)
+    replaced = [words(one.note) for one in sample.evidence if one not in pieces and one.note]
+    rivals = [note for note in replaced if not any(contains_words(note, gold) for gold in inside)]
+    if inside and len(rivals) == len(replaced):
+        return lambda memory: any(contains_words(words(memory), gold) for gold in inside), True
+    others = {word for one in pieces if one is not piece for word in words(one.note)}.union(
+        *(replaced if inside else ())
+    )
+    own, shared = set(noted) - others - FUNCTION_WORDS, added & others
+
+    def is_linked(memory: str, least: int) -> bool:
+        rows = map(set, map(words, list_sentences(memory)))
+        return any(own & row and len(added & row) >= least and shared & row for row in rows)
+
     if inside:
-        return lambda memory: any(contains_words(memory, gold) for gold in inside), True
-    added = set(noted) - asked - FUNCTION_WORDS or set(noted)
-    return lambda memory: len(added & set(memory)) >= _LEAST_SHARE * len(added), False
+
+        def decides(memory: str) -> bool:
+            row = words(memory)
+            is_there = any(contains_words(row, gold) for gold in inside)
+            return is_there and (not any(_has_most({*one}, row) for one in rivals) or is_linked(memory, 1))
+
+        return decides, True
+    if shared and own:
+        return lambda memory: is_linked(memory, ceil(_LEAST_SHARE * len(added))), False
+    return lambda memory: _has_most(added, words(memory)), False
+
+
+def _has_most(wanted: set[str], row: Sequence[str]) -> bool:
+    return len(wanted & set(row)) >= _LEAST_SHARE * len(wanted)
 
 
 def _judge(traces: Sequence[_PieceTrace], *, is_right: bool) -> tuple[MemoryOutcome, int | None]:

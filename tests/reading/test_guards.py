@@ -190,6 +190,34 @@ def test_a_memory_is_cut_at_the_last_line_end_that_leaves_a_line(text: str, limi
     assert trim(text, limit, WORDS) == (cut, WORDS.count(cut), cut != text)
 
 
+@pytest.mark.parametrize(
+    ("text", "limit", "cut"),
+    [
+        ("总预算四千八百六十万元", 7, "总预算"),
+        ("它长,总预算四千八百六十万元,其中市财政", 14, "它长,总预算四千八百六十万元"),
+        ("The linkspan costs 6,500,000 euros", 3, "The linkspan costs"),
+        ("The fee was paid. The linkspan costs more", 6, "The fee was paid."),
+    ],
+)
+def test_no_cut_is_within_a_number_or_a_sentence_that_can_go(text: str, limit: int, cut: str) -> None:
+    assert trim(text, limit, Letters() if limit > 6 else WORDS)[0] == cut
+
+
+class Letters(WordTokenizer):
+    """A tokenizer whose tokens are single characters."""
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+    def fit(self, text: str, limit: int) -> int:
+        return min(limit, len(text))
+
+
+def test_a_number_that_the_limit_broke_off_is_not_taken_over() -> None:
+    assert after("The mill has 3 wheels, the linkspan costs 6,50", Finish.LENGTH)[0].text.endswith("costs")
+    assert after("预算四千八百六", Finish.LENGTH)[0].text == "预算"
+
+
 class Boastful(WordTokenizer):
     """A tokenizer that says every text fits."""
 

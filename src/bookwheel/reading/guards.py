@@ -22,8 +22,10 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.flags import Flag
 from bookwheel.patterns import compile_late
 from bookwheel.reading.asides import Scene, Stance, is_refusal
-from bookwheel.text.matching import Passage, find_missing_words, parse_words, word_overlap
+from bookwheel.text.lexicon import CJK_DIGITS
+from bookwheel.text.matching import UNSPACED, Passage, find_missing_words, parse_words, word_overlap
 from bookwheel.text.sanitize import TAGS
+from bookwheel.text.sentences import find_ends
 from bookwheel.types import Finish, Memory, Reply
 
 if TYPE_CHECKING:
@@ -43,6 +45,10 @@ _LABEL: Final = compile_late(
     r"新的?记忆|更新后的?记忆)"
     r"(?:\*\*)?\s*[:：](?:\*\*)?\s*",
     re.IGNORECASE,
+)
+# The last number, in digits or in Chinese numerals, or the last word of a script with blanks.
+_LAST_WORD: Final = compile_late(
+    rf"(?:(?P<number>\d[\d.,:]*|[{''.join(CJK_DIGITS)}十百千万亿]+)|(?:(?![{UNSPACED}\d_])\w)+)$"
 )
 _EMPTY_BOX: Final = compile_late(r"\\boxed\s*\{\s*\}")
 # A quote may change a word or two ("was" for "is"); an invented sentence shares far fewer words with the text.
@@ -75,6 +81,9 @@ def next_memory(
     """Return the memory after a reply, and its flags. With `shown`, admit only lines that stand there."""
     text, flags, reason = sift(reply)
     stance = Stance.REWRITE
+    if reply.finish is Finish.LENGTH and (last := _LAST_WORD.search(text)) and last["number"]:
+        # Who knows how the number went on.
+        text = text[: last.start()].rstrip()
     if not reason:
         scene = Scene(memory=before.text, section=section, question=question, unchanged=unchanged)
         stance, text = scene.read(text)
@@ -130,12 +139,23 @@ def is_empty(reply: str) -> bool:
 
 
 def trim(text: str, limit: int, tokenizer: Tokenizer) -> tuple[str, int, bool]:
-    """Return the text cut to `limit` tokens, at a line end if possible, its tokens, and whether it was cut."""
+    """Return the text cut to `limit` tokens, its tokens, and whether it was cut.
+
+    The cut is at the end of a line, else of a sentence, else of a word; it is never within a number.
+    """
     tokens = tokenizer.count(text)
     trimmed = tokens > limit
     while tokens > limit:
         room = text[: max(1, min(tokenizer.fit(text, limit), len(text) - 1))]
-        line_end = room.rfind("\n")
-        text = (room[:line_end] if line_end > 0 else room).rstrip()
+        text = room[: _find_cut(room, text[len(room) : len(room) + 1])].rstrip()
         tokens = tokenizer.count(text)
     return text, tokens, trimmed
+
+
+def _find_cut(room: str, following: str) -> int:
+    line_end = room.rfind("\n")
+    if line_end > 0:
+        return line_end
+    ends = [end for end in find_ends(room) if len(room) / 2 < end < len(room)]
+    last = _LAST_WORD.search(room) if re.match(r"[\w.,]", following) else None
+    return ends[-1] if ends else (last and last.start()) or len(room)

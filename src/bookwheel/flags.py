@@ -63,5 +63,7 @@ class Flag(StrEnum):
 
 NOT_TAKEN_IN: Final = frozenset({Flag.KEPT_EMPTY, Flag.KEPT_REFUSAL, Flag.FILTERED})
 """The flags of a step whose section the memory knows nothing of."""
-GAPS: Final = NOT_TAKEN_IN | {Flag.TRIMMED, Flag.TRUNCATED, Flag.GAVE_UP}
-"""Those, and the flags of a step after which the memory was full: some of what it said was cut off."""
+OVERFULL: Final = frozenset({Flag.TRIMMED, Flag.TRUNCATED, Flag.GAVE_UP})
+"""The flags of a step after which the memory was full: some of what it said was cut off, or given up."""
+GAPS: Final = NOT_TAKEN_IN | OVERFULL
+"""All flags of a step whose section the memory does not have whole."""

@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol, Self
 
 # The journal reads the annotations.
 from bookwheel.claims import Claim, Evidence, Fit, Sign, Verdict, choose_sign, sum_up_fits, sum_up_verdicts
-from bookwheel.flags import GAPS, NOT_TAKEN_IN, Flag
+from bookwheel.flags import GAPS, NOT_TAKEN_IN, OVERFULL, Flag
 from bookwheel.picture import Picture
 from bookwheel.plan import Plan
 
@@ -346,8 +346,8 @@ class Reading:
 
     @property
     def is_overfull(self) -> bool:
-        """True where the memory was full at some step, so that part of what it said was cut off."""
-        return any({Flag.TRIMMED, Flag.TRUNCATED, Flag.GAVE_UP} & set(step.flags) for step in self.gaps)
+        """True where the memory was full at some step, so that part of what it said was cut off or given up."""
+        return any(OVERFULL & set(step.flags) for step in self.gaps)
 
     @property
     def share_read(self) -> float:

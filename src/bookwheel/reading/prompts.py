@@ -28,6 +28,8 @@ _PLACE: Final = compile_late(r"\{(question|memory|section|room)\}")
 _PROMPTS_FOLDER: Final = PACKAGE / "prompts"
 # Words that a token is, or signs; on the low side, for a memory that is too long is cut.
 _WORDS_A_TOKEN: Final = {"en": 0.6, "zh": 0.8}
+# Where a template is only counted: as many digits as a limit has.
+MANY: Final = 9999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,18 +80,28 @@ class Prompts:
         )
 
     def baseline(
-        self, name: str, *, question: str, memory: str = "", section: str = "", tokens: int | None = None
+        self,
+        name: str,
+        *,
+        question: str,
+        memory: str = "",
+        section: str = "",
+        tokens: int | None = None,
+        room: int = MANY,
     ) -> tuple[Message, ...]:
         """Return the messages of another way of reading: `whole`, `passages`, `refine`, `map` and so on.
 
-        `tokens` are those of memory and section, where they have been counted.
+        `tokens` are those of memory and section, where they have been counted; `room` are those that a reply may have.
         """
         template = self._find("baselines", "template", name)
-        return self._messages(template, question=question, memory=memory, section=section, tokens=tokens)
+        return self._messages(template, question=question, memory=memory, section=section, tokens=tokens, limit=room)
 
-    def turn(self, name: str, *, question: str, memory: str = "", section: str = "") -> tuple[Message, ...]:
-        """Return the messages of a turn that a part of a way adds."""
-        return self._messages(self._find("turns", "turn", name), question=question, memory=memory, section=section)
+    def turn(
+        self, name: str, *, question: str, memory: str = "", section: str = "", room: int = MANY
+    ) -> tuple[Message, ...]:
+        """Return the messages of a turn that a part of a way adds; `room` are the tokens that its reply may have."""
+        template = self._find("turns", "turn", name)
+        return self._messages(template, question=question, memory=memory, section=section, limit=room)
 
     def _find(self, table: str, kind: str, name: str) -> str:
         template: str | None = getattr(self, table).get(name)
@@ -112,7 +124,7 @@ class Prompts:
         return template
 
     def _messages(
-        self, template: str, *, question: str, memory: str, section: str, tokens: int | None = None, limit: int = 9999
+        self, template: str, *, question: str, memory: str, section: str, tokens: int | None = None, limit: int = MANY
     ) -> tuple[Message, ...]:
         words = int(limit * _WORDS_A_TOKEN.get(self.language, _WORDS_A_TOKEN["en"]))
         parts = {

@@ -1,6 +1,7 @@
 """What each part of a composed way does: gates, early exit, ranks, segments, looks back and plans."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -272,6 +273,37 @@ def test_a_full_memory_gives_up_only_the_lines_that_the_model_names_and_that_mus
         assert len(lost) <= 2
         assert not lost or step.after.tokens > PLAN.memory_tokens - 40
         assert bool(lost) is (Flag.GAVE_UP in step.flags)
+
+
+def test_a_reader_that_names_too_few_lines_is_asked_once_more():
+    calls = []
+
+    def script(messages):
+        prompt = messages[-1].content
+        lines = tag(prompt, "memory").splitlines()
+        calls.append(prompt[-16:])
+        if prompt.endswith("Changes:"):
+            return f"ADD: {'so long a line, ' * (4 if len(calls) % 3 else 1)}{len(calls)}"
+        shortest = min(range(len(lines)), key=lambda line: len(lines[line]))
+        return hoard(lambda _: f"DROP {shortest + 1}")(messages)
+
+    *steps, _ = events("edits", pages(), model(script))
+    twice = [step for step in steps if step.conversation.reply.usage.calls == 3 and Flag.REWRITTEN not in step.flags]
+    assert twice
+    assert all(Flag.GAVE_UP in step.flags and step.after.tokens <= PLAN.memory_tokens for step in twice)
+
+
+def test_a_full_memory_asks_for_as_many_words_as_it_is_too_long_by():
+    asked = []
+
+    def script(messages):
+        if messages[-1].content.endswith("Lines to give up:"):
+            asked.append(messages[-1].content)
+        return hoard(name_useless)(messages)
+
+    events("edits", pages(), model(script))
+    assert asked
+    assert all(re.search(r"until they have \d+ words together", prompt) for prompt in asked)
 
 
 @pytest.mark.parametrize("reply", ["none of them", "DROP 99", "ADD: more", "REPLACE 1: a shorter line"])

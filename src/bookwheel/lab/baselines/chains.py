@@ -67,7 +67,9 @@ async def _refine_step(question: str, before: Memory, chunk: Chunk, model: Model
     """Rewrite the answer so far with one chunk more."""
     prompts = prompts_for(plan, question)
     template = "refine" if chunk.index else first
-    messages = prompts.baseline(template, question=question, memory=before.text, section=chunk.shown)
+    messages = prompts.baseline(
+        template, question=question, memory=before.text, section=chunk.shown, room=plan.memory_tokens
+    )
     conversation = await converse(messages, model, plan.memory_tokens, plan.sampling)
     read = {"question": question, "section": chunk.shown}
     after, flags = next_memory(before, conversation.reply, model.tokenizer, prompts.unchanged, **read)
@@ -153,7 +155,7 @@ async def _take_notes(question: str, chunk: Chunk, model: Model, plan: Plan) -> 
     """Note what one chunk says about the question."""
     prompts = prompts_for(plan, question)
     conversation = await converse(
-        prompts.baseline("map", question=question, section=chunk.shown, tokens=chunk.tokens),
+        prompts.baseline("map", question=question, section=chunk.shown, tokens=chunk.tokens, room=plan.memory_tokens),
         model,
         plan.memory_tokens,
         plan.sampling,
@@ -166,7 +168,7 @@ async def _take_notes(question: str, chunk: Chunk, model: Model, plan: Plan) -> 
 async def _collapse(question: str, place: Chunk, group: _NoteGroup, model: Model, plan: Plan) -> Step:
     """Shorten notes; when the reply is unusable, keep as much of them as a reply may have."""
     prompts = prompts_for(plan, question)
-    messages = prompts.baseline("collapse", question=question, memory=group.notes.text)
+    messages = prompts.baseline("collapse", question=question, memory=group.notes.text, room=plan.memory_tokens)
     conversation = await converse(messages, model, plan.memory_tokens, plan.sampling)
     text, tokens, trimmed = trim(group.notes.text, plan.memory_tokens, model.tokenizer)
     fallback = Memory(text=text, tokens=tokens, limit=plan.memory_tokens)

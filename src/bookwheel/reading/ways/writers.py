@@ -40,6 +40,10 @@ _EDIT: Final = re.compile(
 )
 # The number that a line is shown with; "9. März 1912" is a day, in any language.
 _NUMBER: Final = re.compile(r"(?!\d{1,2}\.\s+[^\W\d_]{3,10}\.?\s+\d{4}\b)(\d{1,4})[.)、]\s+")
+# A model that names too few lines to give up is asked once more.
+_ROOM_CALLS: Final = 2
+# Tokens of room for each that a memory is too long by, as a prompt takes them for less than words.
+_WORDS_OVER: Final = 2
 # Four were measured to be enough: with more, a step's reply hardly gets shorter and a part soon holds a single line.
 PARTS: Final = 4
 # Tokens that a heading may take beside its part.
@@ -149,15 +153,22 @@ async def write_edits(context: ReadingContext, memory: Memory, chunk: Chunk) -> 
     if conversation is None:
         return await rewrite_after_all(context, memory, chunk)
     step, usage = _apply_reply(context, memory, chunk, conversation), conversation.reply.usage
-    if step and step.after.tokens > memory.limit:
-        asked = await _ask(context, "room", step.after, memory.limit)
+    for _ in range(_ROOM_CALLS):
+        if not step or step.after.tokens <= memory.limit:
+            break
+        over = step.after.tokens - memory.limit
+        asked = await _ask(context, "room", step.after, memory.limit, over=over)
         cost = asked.reply.usage if asked else Usage()
         step = _make_room(context, add_usage(step, cost), asked.reply.text) if asked else None
         usage += cost
-    return step or await rewrite_after_all(context, memory, chunk, usage)
+    return (
+        step if step and step.after.tokens <= memory.limit else await rewrite_after_all(context, memory, chunk, usage)
+    )
 
 
-async def _ask(context: ReadingContext, turn: str, memory: Memory, room: int, section: str = "") -> Conversation | None:
+async def _ask(
+    context: ReadingContext, turn: str, memory: Memory, room: int, section: str = "", over: int = 0
+) -> Conversation | None:
     """Ask about the numbered lines of a memory; None where their numbers leave no room for the reply.
 
     The plan leaves room for two memories. A list of lines needs half of one, so the numbers may take the rest.
@@ -166,19 +177,23 @@ async def _ask(context: ReadingContext, turn: str, memory: Memory, room: int, se
     limit = max(1, room // 2)
     if context.model.tokenizer.count(numbered) > 2 * room - limit:
         return None
-    messages = context.prompts.turn(turn, question=context.question, memory=numbered, section=section)
+    given = {"question": context.question, "memory": numbered, "section": section}
+    messages = context.prompts.turn(turn, **given, room=over * _WORDS_OVER or limit)
     return await converse(messages, context.model, limit, context.plan.sampling)
 
 
 def _make_room(context: ReadingContext, step: Step, reply: str) -> Step | None:
-    """Return the step without as many of the lines that a reply names as must go; None where those are too few."""
-    after, named = step.after, [edit for edit in parse_edits(reply)[0] if edit.kind is EditKind.DROP]
+    """Return the step without as many of the lines that a reply names as must go, or all; None where it names none."""
+    after, lost = step.after, False
+    named = [edit for edit in parse_edits(reply)[0] if edit.kind is EditKind.DROP]
     for count in range(1, len(named) + 1):
-        text, _ = apply_edits(after.text, named[:count])
-        tokens = context.model.tokenizer.count(text)
-        if text and tokens <= after.limit:
-            return replace(step, after=replace(after, text=text, tokens=tokens), flags=(*step.flags, Flag.GAVE_UP))
-    return None
+        text, unmade = apply_edits(step.after.text, named[:count])
+        if not text or after.tokens <= after.limit:
+            break
+        after = replace(after, text=text, tokens=context.model.tokenizer.count(text))
+        lost = lost or unmade < count
+    flags = tuple(dict.fromkeys((*step.flags, Flag.GAVE_UP)))
+    return replace(step, after=after, flags=flags) if lost else None
 
 
 def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversation: Conversation) -> Step | None:
@@ -272,7 +287,8 @@ async def write_head(context: ReadingContext, memory: Memory, chunk: Chunk) -> S
     shown = join_parts(parts, prompts.language)
     if part_tokens(memory.limit) <= _HEADING_TOKENS:
         return await rewrite_after_all(context, memory, chunk)
-    messages = prompts.turn("heads", question=context.question, memory=shown, section=chunk.shown)
+    given = {"question": context.question, "memory": shown, "section": chunk.shown}
+    messages = prompts.turn("heads", **given, room=part_tokens(memory.limit))
     limit = reply_limit(memory.limit)
     conversation = await converse(messages, context.model, limit, context.plan.sampling)
     said, found, reason = sift(conversation.reply)
@@ -316,7 +332,8 @@ def _shorten_to_edits(given: CostInputs, rewriting: CallCost) -> list[CallCost]:
     memory = rewriting.memory
     # Numbers before its lines make a memory longer, by half at most.
     edits = replace(rewriting, words=given.count_turn("edits"), reply=memory // 2, memory=memory + memory // 2)
-    return [edits, replace(edits, least=0, least_text=0, most_text=0, words=given.count_turn("room"))]
+    room = replace(edits, least=0, least_text=0, most_text=0, words=given.count_turn("room"))
+    return [edits, replace(room, most=_ROOM_CALLS * room.most)]
 
 
 EDITS = ComposedWay(

@@ -43,6 +43,14 @@ def test_each_question_has_an_answer_and_a_reading_of_its_own(run):
     assert {reading["status"] for reading in listed} == {"answered"}
 
 
+def test_what_is_told_of_each_answer_stands_below_its_question(run):
+    _, _, err = run("ask", "BOOK", QUESTION, "--question", OTHER, *PLAN)
+    assert "the steps of the first question are shown; those of 1 more come at the same time" in err
+    first, _, second = err.partition(f"answer to: {QUESTION}")[2].partition(f"answer to: {OTHER}")
+    assert "wheel is vermilion" in first
+    assert "lamp was Ada Quill" in second
+
+
 def test_json_of_several_questions_is_one_object(run):
     code, out, _ = run("ask", "BOOK", QUESTION, "--question", OTHER, *PLAN, "--json")
     readings = json.loads(out)["readings"]

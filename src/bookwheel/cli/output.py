@@ -86,7 +86,7 @@ def print_error(error: Exception, *, as_json: bool, command: str = "bookwheel") 
     return ours.exit_code if ours else InputError.exit_code
 
 
-def print_answer(reading: Reading, output: OutputOptions) -> int:
+def print_answer(reading: Reading, output: OutputOptions, title: str = "answer") -> int:
     """Print how a reading ended and return the exit code."""
     from bookwheel.record import outcome_to_json, reading_to_json
     from bookwheel.views.verdicts import describe_choice, describe_share
@@ -98,7 +98,7 @@ def print_answer(reading: Reading, output: OutputOptions) -> int:
         print_json(reading_to_json(reading))
         return find_exit_code(reading)
     if reading.answer and reading.status == "answered":
-        _print_text(reading.answer, output)
+        _print_text(reading.answer, output, title)
     else:
         print_note(f"{reading.status}: {reading.error}", style="bold yellow")
         print_note(f"{len(reading.steps)} steps are kept; continue with: {output.format_resume(reading.id)}", style="")
@@ -115,12 +115,12 @@ def print_answer(reading: Reading, output: OutputOptions) -> int:
     return find_exit_code(reading)
 
 
-def _print_text(answer: Answer, output: OutputOptions) -> None:
+def _print_text(answer: Answer, output: OutputOptions, title: str) -> None:
     from bookwheel.reading.loop import find_working
     from bookwheel.views.verdicts import describe_flags
 
     if not output.quiet:
-        print_note("\nanswer", style="bold green")
+        print_note(f"\n{title}", style="bold green")
     print(sanitize(answer.text) or "(the model gave no answer)", flush=True)
     if not output.quiet and (working := find_working(answer)):
         print_note(working, style="dim")

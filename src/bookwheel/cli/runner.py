@@ -87,7 +87,9 @@ async def read_to_end(session: Session, prepared: Prepared, output: OutputOption
     for reading in ended:
         if not output.as_json:
             print(sanitize(reading.question), flush=True)
-        codes.append(find_exit_code(reading) if output.as_json else print_answer(reading, output))
+        # The answer stands on another stream than what is told of it.
+        title = f"answer to: {reading.question}"
+        codes.append(find_exit_code(reading) if output.as_json else print_answer(reading, output, title))
     return next((code for code in codes if code), 0)
 
 
@@ -99,7 +101,7 @@ async def read_shown(session: Session, prepared: Prepared, output: OutputOptions
     journal = session.require_journal()
     remember_last(journal.path, prepared.readings[-1].id)
     try:
-        with _watch(prepared.readings[0], output) as watch:
+        with _watch(prepared.readings[0], output, len(prepared.readings) - 1) as watch:
             waits = replace(session.patience, on_retry=watch.report_retry)
             return await replace(session, patience=waits).read_on(prepared, watch)
     except asyncio.CancelledError:
@@ -114,7 +116,7 @@ async def read_shown(session: Session, prepared: Prepared, output: OutputOptions
 
 
 @contextmanager
-def _watch(reading: Reading, output: OutputOptions) -> Iterator[WaitLines | _JsonEvents]:
+def _watch(reading: Reading, output: OutputOptions, others: int) -> Iterator[WaitLines | _JsonEvents]:
     """Yield what follows a reading: it is called with each event, and told of each wait."""
     if output.json_events:
         print_event("reading", summary_to_json(reading))
@@ -123,6 +125,8 @@ def _watch(reading: Reading, output: OutputOptions) -> Iterator[WaitLines | _Jso
         yield WaitLines(stderr())
     else:
         console = stderr()
+        if others:
+            print_note(f"the steps of the first question are shown; those of {others} more come at the same time")
         if not console.is_terminal:
             yield StepLines(reading, console)
             return

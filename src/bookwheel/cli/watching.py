@@ -55,7 +55,7 @@ class StepLines(WaitLines):
             # A step of no chunk says nothing about how many there are.
             self._lengths += [_measure(event)] if _measure(event) else []
             number = event.chunk.index + 1
-            self._show(event, max(number, round(self._length * len(self._lengths) / max(sum(self._lengths), 1))))
+            self._show(event, max(number, -(-self._length * len(self._lengths) // max(sum(self._lengths), 1))))
 
     def _show(self, step: Step, chunks: int) -> None:
         self._console.print(format_step_title(step, of=f" of about {chunks}"))

@@ -313,3 +313,11 @@ def test_a_full_memory_is_written_anew_where_no_line_is_named(reply):
     rewritten = [step for step in steps if Flag.REWRITTEN in step.flags]
     assert rewritten
     assert all(step.conversation.reply.usage.calls == 3 for step in rewritten)
+
+
+def test_parallel_says_in_how_many_segments_it_read():
+    few = [step for step in events("parallel", Text("The harbour lay still. " * 60), model()) if isinstance(step, Step)]
+    many = [step for step in events("parallel", pages(), model()) if isinstance(step, Step)]
+    told = [next(s for s in steps if s.chunk.start == s.chunk.end).conversation.reply.text for steps in (few, many)]
+    assert told[0].startswith("read in one go")
+    assert "segments were read side by side" in told[1]

@@ -114,11 +114,17 @@ async def read_side_by_side(
     place = Chunk.empty(segments[-1].end if segments else 0)
     if not merged:
         # Costs no call, and makes the memory that merging begins with the newest one of the reading.
-        yield build_idle_step(place, memory)
+        yield build_idle_step(place, memory, note=_describe_segments(len(segments), len(memories)))
     for other in memories[max(1, len(merged)) :]:
         step = await plain(context, memory, replace(place, text=other.text, tokens=other.tokens))
         yield step
         memory = step.after
+
+
+def _describe_segments(segments: int, memories: int) -> str:
+    if segments < 2:  # noqa: PLR2004 - side by side
+        return f"read in one go: a segment has {_LEAST_CHUNKS} chunks at least"
+    return f"{segments} segments were read side by side; {memories} memories are merged"
 
 
 def count_segments(chunks: int) -> int:

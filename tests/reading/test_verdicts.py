@@ -111,6 +111,14 @@ def test_a_short_document_is_shown_whole():
     assert show_passages(find_one("Nets need 12 metres.", TEXT), TextDocument(TEXT)) == TEXT
 
 
+def test_a_passage_within_another_is_shown_once():
+    text = f"# Kites\n\nKites fly. A kite has a tail.\n\n{'Nobody came. ' * 500}"
+    finding = find_one("Kites fly, and a kite has a tail.", text)
+    whole = LocatedSentence("Kites fly. A kite has a tail.", 9, 38)
+    shown = show_passages(finding, TextDocument(text), [whole])
+    assert shown.count("Kites fly.") == shown.count("A kite has a tail.") == 1
+
+
 LEASE = f"""# 12 Term
 
 The lease ends on 30 June 2033. {"The tenant keeps the drains clear. " * 90}

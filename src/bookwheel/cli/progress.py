@@ -15,10 +15,11 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColum
 from bookwheel.cli.output import format_flags, format_place, memory_diff, stderr
 from bookwheel.cli.terminal import StyledLine, Terminal
 from bookwheel.cli.watching import StepLines, format_retry
+from bookwheel.types import Answer
 
 if TYPE_CHECKING:
     from bookwheel.models.patience import Retry
-    from bookwheel.types import Answer, Reading, Step
+    from bookwheel.types import Reading, Step
 
 # The end of a longer memory is shown, so that it fits the terminal.
 _MEMORY_LINES: Final = 16
@@ -54,6 +55,9 @@ class LiveProgress(StepLines):
     def __call__(self, event: Step | Answer) -> None:
         self._tokens += event.conversation.reply.usage.tokens
         super().__call__(event)
+        if isinstance(event, Answer):
+            # By a model that takes a while, the first time above all: then it is tried.
+            self._bar.update(self._task, description="the answer is judged")
 
     def _show(self, step: Step, chunks: int) -> None:
         rate = self._tokens / max(time.monotonic() - self._began, 1e-6)

@@ -251,9 +251,12 @@ def show_passages(
     shown = dict[LocatedSentence, str]()
     for one in (*finding.passages, *origins[:_MOST_ORIGINS], *finding.near):
         text = _widen(one, document) if isinstance(document, SupportsSlice) else one.text
-        if one not in shown and text not in shown.values() and (not shown or _measure(text) <= room):
-            shown[one] = text
-            room -= _measure(text)
+        # What stands within another is shown once.
+        within = [other for other, had in shown.items() if had in text]
+        freed = sum(_measure(shown[other]) for other in within)
+        if not any(text in had for had in shown.values()) and (not shown or _measure(text) <= room + freed):
+            room += freed - _measure(text)
+            shown = {other: had for other, had in shown.items() if other not in within} | {one: text}
     return "\n\n".join(shown[one] for one in sorted(shown, key=lambda passage: passage.start))
 
 

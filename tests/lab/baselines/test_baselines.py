@@ -170,6 +170,18 @@ def test_bm25_shows_passages_in_the_documents_order_and_fills_the_window():
     assert model.tokenizer.count(heard[0]) > 0.7 * (900 - PLAN.answer_tokens)
 
 
+def test_the_passages_of_bm25_end_at_sentences():
+    model, heard = hears()
+    tail = " and of more harvests, tolls and rain in plain words" * 3
+    sentences = [f"The {n}th entry of the ledger tells of harvests{tail}." for n in range(200)]
+    sentences[13] = sentences[77] = sentences[151] = f"Whoever asks for Ramelli's wheel is to be given{tail}."
+    events("bm25", Text(" ".join(sentences)), model)
+    shown = heard[0][heard[0].index("<section>") + 9 : heard[0].index("</section>")]
+    pieces = [piece.strip() for piece in shown.split("[…]")]
+    assert len(pieces) > 2
+    assert all(piece.startswith(("The", "Whoever")) and piece.endswith(".") for piece in pieces)
+
+
 def test_refine_shows_the_answer_so_far_with_every_further_section():
     replies = iter(f"answer {n}" for n in range(99))
     heard: list[str] = []

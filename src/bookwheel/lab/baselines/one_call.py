@@ -7,14 +7,15 @@
     dense         cos(embedding(question), embedding(passage))
     hybrid        1 / (60 + rank by embeddings) + 1 / (60 + rank by BM25), the sum of both (reciprocal rank fusion)
 
-Passages are taken best first, until the window is full, and shown in the document's order. For embeddings a passage is
-two neighbouring pieces of 80 tokens, and each piece is in two passages, so that no sentence is cut in all of them.
-Their similarities are the first step of the reading: they are paid for once.
+Passages are taken best first, until the window is full, and shown in the document's order. Those of bm25 end at
+sentences, so that none shows what is asked and not what is said of it. For embeddings a passage is two neighbouring
+pieces of 80 tokens, and each piece is in two passages, so that no sentence is cut in all of them. Their similarities
+are the first step of the reading: they are paid for once.
 """
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -23,6 +24,7 @@ from typing import Final
 from bookwheel.flags import Flag
 from bookwheel.models.base import Model, ModelWrapper
 from bookwheel.models.embeddings import BATCH as TEXTS_OF_REQUEST
+from bookwheel.patterns import compile_late
 from bookwheel.plan import Plan
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.loop import check_question
@@ -32,6 +34,7 @@ from bookwheel.reading.ways.whole import ask_once, load_if_fits, text_budget
 from bookwheel.text.chunks import split
 from bookwheel.text.ranking import score_texts
 from bookwheel.text.sanitize import escape_markup
+from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Answer, Chunk, Document, Step
 
 PASSAGE_TOKENS: Final = 160
@@ -41,6 +44,7 @@ _CHARACTERS_PER_TOKEN: Final = 16
 # The constant of reciprocal rank fusion as it was published; it keeps one list's first place from deciding alone.
 _FUSION: Final = 60
 _LEAST_PIECE: Final = 4
+_ENDS: Final = compile_late(r"(?:[.!?…][\"'”’)\]]*|[。！？；][”’」』）]*|\n)\s*\Z")
 
 
 async def closed_book(
@@ -91,12 +95,30 @@ async def bm25(
     limit = text_budget(question, model, plan, "passages", plan.answer_tokens)
 
     def select() -> str:
-        passages = list(split(document, model.tokenizer, max(8, min(PASSAGE_TOKENS, limit // 4))))
+        passages = list(_split_passages(document, model, max(8, min(PASSAGE_TOKENS, limit // 4))))
         scores = score_texts([passage.text for passage in passages], question)
         order = sorted(range(len(passages)), key=lambda place: -scores[place])
         return _take_best(order, passages, model, limit, width=1)
 
     yield await ask_once(question, await asyncio.to_thread(select), model, plan, "passages")
+
+
+def _split_passages(document: Document, model: Model, limit: int) -> Iterator[Chunk]:
+    """Yield passages of about so many tokens; what a sentence's end in the second half leaves over begins the next."""
+    rest = ""
+    for chunk in split(document, model.tokenizer, limit):
+        text = rest + chunk.text
+        end = split_sentences(text, len(text))[-1][0] if not _ENDS.search(text) else len(text)
+        end = end if 2 * end >= len(text) else len(text)
+        yield _cut_passage(text[:end], chunk.end - len(text), model)
+        rest = text[end:]
+    if rest:
+        yield _cut_passage(rest, chunk.end - len(rest), model)
+
+
+def _cut_passage(text: str, start: int, model: Model) -> Chunk:
+    tokens = model.tokenizer.count(escape_markup(text))
+    return Chunk(index=0, start=start, end=start + len(text), text=text, tokens=tokens)
 
 
 async def dense(

@@ -173,6 +173,8 @@ def test_a_matrix_asks_every_document_and_its_syntheses_name_the_rows(tmp_path: 
     def reply(messages) -> str:
         text = messages[0].content
         if "Write one section of a report" in text:
+            assert "Ada Quill:\n[1] Ada Quill keeps" in text  # which document says what
+            assert "Odo Farr:\n[2] Odo Farr keeps" in text
             return "Ada Quill keeps the light [1]. Odo Farr keeps the light [2]. Both are drunk [1][2]."
         name = next((name for name in ("Ada Quill", "Odo Farr") if name in text), "")
         return f"\\boxed{{{name} keeps the light}}" if "<section>" not in text else f"{name} keeps the light"

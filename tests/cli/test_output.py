@@ -14,6 +14,7 @@ from bookwheel import errors
 from bookwheel.claims import Claim, Evidence, Fit, Verdict
 from bookwheel.cli.options import OutputOptions
 from bookwheel.cli.output import EXIT_CODES, format_step_title, print_answer, print_error, print_line, stderr, stdout
+from bookwheel.cli.runner import join_codes
 from bookwheel.flags import Flag
 from bookwheel.plan import Budget, Plan
 from bookwheel.types import (
@@ -255,3 +256,11 @@ def test_a_step_is_told_with_its_flags_but_not_that_it_changed_nothing() -> None
     )
     idle = replace(step, chunk=replace(chunk, end=0))
     assert str(format_step_title(idle)) == "step 3 · The lease ends in May."
+
+
+@pytest.mark.parametrize(
+    ("codes", "code"),
+    [([0, 0], 0), ([0, 3, 0], 5), ([3, 3], 3), ([5, 3], 5), ([0, 4], 4), ([3, 4], 3), ([0, 130], 130)],
+)
+def test_several_questions_failed_only_where_all_did(codes: list[int], code: int) -> None:
+    assert join_codes(codes) == code

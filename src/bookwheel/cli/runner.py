@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bookwheel.cli.last import remember_last
 from bookwheel.cli.output import (
+    EXIT_CODES,
+    INCOMPLETE,
     find_exit_code,
     print_answer,
     print_event,
@@ -77,7 +79,7 @@ def _handle(kinds: Iterable[signal.Signals], handler: Callable[[int, FrameType |
 
 
 async def read_to_end(session: Session, prepared: Prepared, output: OutputOptions) -> int:
-    """Read from where the readings stand, print their answers in order, and return the first exit code but 0."""
+    """Read from where the readings stand, print their answers in order, and return the exit code of all."""
     ended = await read_shown(session, prepared, output)
     if len(ended) == 1:
         return print_answer(ended[0], output)
@@ -90,6 +92,14 @@ async def read_to_end(session: Session, prepared: Prepared, output: OutputOption
         # The answer stands on another stream than what is told of it.
         title = f"answer to: {reading.question}"
         codes.append(find_exit_code(reading) if output.as_json else print_answer(reading, output, title))
+    return join_codes(codes)
+
+
+def join_codes(codes: Sequence[int]) -> int:
+    """Return the first code but 0; where some questions failed and others were answered, they were so with gaps."""
+    failed = EXIT_CODES["failed"]
+    if {0, INCOMPLETE} & set(codes):
+        codes = [INCOMPLETE if code == failed else code for code in codes]
     return next((code for code in codes if code), 0)
 
 

@@ -65,8 +65,8 @@ _SPEAKS: Final = compile_late(
     rf"\b(?:this|current|present|provided|given|latest|dieser|diesem|cette|esta|questa|deze)\s(?:new\s|\w+\s)?{_SECTION}\b"
     rf"|\b(?:the|der|dem|la)\s{_SECTION}(?:\s(?:\w+ly|also|only|just|itself))?"
     r"(?:\s*$|\s?[^\w\s]|\s(?:\w+s|\w+n['’]t|did|had|enthält|nennt)\b)"
-    rf"|\bmemory\b|\b(?:the|my|old|existing|current|previous|these|alle?|die|les|las|le)\s{_MEMORY}\b"
-    r"|\b(?:everything|nothing|anything|all)\selse\b|\bthe rest\b|\bno (?:other )?changes?\b"
+    rf"|\bmemory\b|\b(?:the|my|old|other|existing|current|previous|these|alle?|die|les|las|le)\s{_MEMORY}\b"
+    r"|\beverything\selse\b|\bthe rest\b|\bno (?:other )?changes?\b"
     r"|[本该此](?:节|段|章节|部分)|这一?[节段]|记忆|笔记|其余|其他",
     re.IGNORECASE,
 )
@@ -78,8 +78,8 @@ _DENIES: Final = compile_late(
 # "The section says Ada did not sign", "… states that no fee is due": what is denied is a fact of the document.
 _TELLS: Final = compile_late(
     r"(?<!not )(?<!n['’]t )\b"
-    r"(?:say|state|confirm|note|report|explain|show|tell|add|rule|stipulate|provide|reveal|repeat)(?:s|ed)\s"
-    r"(?!not?\b|nothing\b|neither\b|none\b|any)|\bsaid\s(?!not)|\bthat no\b"
+    r"(?:say|state|confirm|report|explain|show|tell|add|stipulate|provide|reveal|repeat)(?:s|ed)\s"
+    r"(?!not?\b|nothing\b|neither\b|none\b|any)|\bsaid\s(?!not)|\bthat no\b|\bnotes that\b"
     r"|\bno\s(?:\w+\s){1,4}?(?:is|are|was|were|may|can|shall|will|must)\s"
     r"(?!named|given|mentioned|stated|said|specified|recorded|listed|found|provided|relevant|related)",
     re.IGNORECASE,
@@ -90,7 +90,7 @@ _CUT: Final = compile_late(
 )
 _SIGNS: Final = " \t\n\"'“”‘’`*_#.。,，:：-–—>()（）[]"
 # A reply that says that the memory stays must restate nearly all of it to be taken for the whole.
-_RESTATED: Final = 0.3
+_RESTATED: Final = 0.5
 _RESTATED_WHOLE: Final = 0.7
 _ENOUGH_WORDS: Final = 3
 _ENOUGH_TOLD: Final = 2

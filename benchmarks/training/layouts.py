@@ -12,6 +12,7 @@ hundred steps, on 512 held-out samples whose ideal memory is given, the share of
     guess   the same: the value of any record in the section; the share of `value` that guessing among them gives is 50
     keep    the section has no fact: the first word is "same"
     answer  the last conversation: the value that stands in the memory
+    first   the same: the value of the record that the first question names, which is another one with `--mislead`
     lines   for facts in line 1, 2, 3, 4: how often the value of the record in each line is chosen, where there is one
 
 `--sight` changes what the section's tokens attend to: `causal` is all that stands before; `section` the section alone,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 SIGHTS: Final = ("causal", "section", "question")
 HELD_OUT: Final = 7919
 LINE: Final = 4
-PARTS: Final = ("find", "value", "guess", "keep", "answer")
+PARTS: Final = ("find", "value", "guess", "first", "keep", "answer")
 
 
 class Probe:
@@ -85,17 +86,22 @@ class Probe:
             lines = [section[n : n + 3] for section in sections for n in range(0, size, LINE)]
             at = lines.index(note) // (size // LINE)
             other = Random(one.id).choice([n for n in range(len(sections)) if n != at])
+            keys = [line[0] for line in lines[at * size // LINE :][: size // LINE] if line[0] in KEYS]
+            asked = [key for key in keys if key != note[0]] if self.given.mislead else [note[0]]
             rows += [
-                self.row(one, [self.prompts.blank], sections[at], note),
+                *(self.row(one, [self.prompts.blank], sections[at], note, key) for key in asked[:1]),
                 self.row(one, note if other > at else [self.prompts.blank], sections[other], [self.prompts.unchanged]),
                 self.row(one, note, [], [one.golds[0]]),
             ]
         return rows
 
-    def row(self, sample: Sample, memory: list[str], section: list[str], reply: list[str]) -> Row:
+    def row(self, sample: Sample, memory: list[str], section: list[str], reply: list[str], asked: str = "") -> Row:
+        """Return a conversation as a row; its first question may have a key of its own."""
         parts = {"{question}": sample.question.split(), "{memory}": memory, "{section}": section}
         template = self.prompts.updates[self.given.layout] if section else self.prompts.answer_template
         prompt = ["<|user|>", *(word for part in template.split() for word in parts.get(part, [part])), "<|reply|>"]
+        if asked:
+            prompt[prompt.index("question") + 1] = asked
         ids = self.encode([*prompt, *reply, "<|end|>"])
         return build_row(tuple(ids[: len(prompt)]), tuple(ids[len(prompt) :]), sample.id)
 
@@ -153,6 +159,8 @@ class Probe:
             hits["find"].append(said[0] == gold[0])
             hits["value"].append(said[2] == gold[2])
             hits["guess"].append(said[2] in records.values())
+            asked = row.ids[row.ids.index(self.question) + 1]
+            hits["first"].append(any(line[0] == asked and line[2] == said[2] for line in lines))
             for n, value in records.items():
                 # Two records may have one value; the fact's own counts first.
                 chosen[at][n].append(said[2] == value and (n == at or value != gold[2]))
@@ -194,6 +202,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--start", type=Path, help="a run of train_tiny.py whose best weights it begins with")
     parser.add_argument("--bias", action="store_true", help="queries, keys and values with biases, as in Qwen2")
+    parser.add_argument("--mislead", action="store_true", help="let the first question ask for another record, if any")
     parser.add_argument("--beta", type=float, default=0.999, help="AdamW's second")
     torch.set_num_threads(1)
     probe = Probe(parser.parse_args())

@@ -26,6 +26,14 @@ def test_another_language_keeps_what_was_typed_and_chosen(page, expect):
     expect(page.locator(".chosen-files")).to_contain_text("mine.txt")
 
 
+def test_before_files_are_asked_one_by_one_the_form_says_so(page, expect):
+    files = [{"name": f"{name}.txt", "mimeType": "text/plain", "buffer": b"ink"} for name in ("one", "two")]
+    page.set_input_files("#files", files=files[:1])
+    expect(page.locator("form.ask")).not_to_contain_text("Each document is asked by itself.")
+    page.set_input_files("#files", files=files[1:])
+    expect(page.locator("form.ask")).to_contain_text("Each document is asked by itself.")
+
+
 def test_several_questions_are_put_to_an_uploaded_file_and_found_again(page, expect):
     page.set_input_files(
         "#files",
@@ -79,10 +87,10 @@ def test_what_the_server_does_not_do_is_said(page, expect):
     page.route("**/documents/*", lambda route: route.abort() if route.request.method == "DELETE" else route.continue_())
     remove = page.locator(".book").get_by_role("button", name="Delete")
     remove.click()
-    expect(page.locator(".book").get_by_role("button", name="Really delete?")).to_be_visible()
+    expect(page.locator(".book").get_by_role("button", name="Delete it with")).to_be_visible()
     page.locator(".ribbon").focus()
     remove.click()
-    page.locator(".book").get_by_role("button", name="Really delete?").click()
+    page.locator(".book").get_by_role("button", name="Delete it with").click()
     expect(page.locator(".notice")).to_contain_text("bookwheel serve")
     page.keyboard.press("f")
     page.route("**/find?*", lambda route: route.abort())
@@ -223,7 +231,7 @@ def test_a_document_is_found_on_the_shelf_by_its_name_and_deleted(page, expect):
     page.fill("#shelf-search", "salt tower")
     shelf.get_by_role("link").click()
     page.locator(".book").get_by_role("button", name="Delete").click()
-    page.locator(".book").get_by_role("button", name="Really delete?").click()
+    page.locator(".book").get_by_role("button", name="Delete it with").click()
     page.wait_for_selector("#shelf-search")
     page.fill("#shelf-search", "salt tower")
     expect(page.locator(".shelf [role=status]")).to_contain_text("salt tower")

@@ -188,7 +188,8 @@ export class AskForm {
     const plan = this.models.find(({ name }) => name === this.model.value)?.plan ?? {};
     const sections = isKnown && length ? sectionsOf(this.text.value, length, Number(this.budgets[0].value) || plan.chunk_tokens || 4096) : 0;
     const here = sections && t("preset.here", { count: number(sections) });
-    const lines = known ? [t(`preset.${known.name}.cost`), known.name === "thorough" && known.own === "quotes" && t("preset.small"), here] : [t("preset.expert.cost"), here];
+    const each = lengths.length > 1 && t("ask.each");
+    const lines = known ? [t(`preset.${known.name}.cost`), known.name === "thorough" && known.own === "quotes" && t("preset.small"), each, here] : [t("preset.expert.cost"), each, here];
     refill(this.cost, lines.filter(Boolean).join(" "));
   }
 

@@ -52,11 +52,11 @@ export function rename(node, name, set) {
 }
 
 // The first press asks, the second does it. Who goes elsewhere has said no.
-export function confirmed(label, act) {
+export function confirmed(label, act, sure = t("act.delete.sure")) {
   let asked = false;
   const ask = (on) => {
     asked = on;
-    refill(button, on ? t("act.delete.sure") : label);
+    refill(button, on ? sure : label);
   };
   const button = h("button", { type: "button", class: "plain", onclick: () => (asked ? act() : ask(true)), onblur: () => ask(false) }, label);
   return button;

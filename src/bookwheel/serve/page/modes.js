@@ -47,7 +47,7 @@ export class Modes {
   draw(reads, trace, length) {
     this.found.hidden = !reads || this.inspects;
     if (this.found.hidden) return;
-    const lines = (trace.steps.at(-1)?.memory ?? "").split("\n").filter((line) => line.trim());
+    const lines = (trace.own.at(-1)?.memory ?? "").split("\n").filter((line) => line.trim());
     refill(this.found, h("li", { class: "small" }, h("b", {}, sectionOf(trace, length)), " · ", t(lines.length ? "live.sofar" : "live.nothing")), lines.slice(-FOUND).map((line) => h("li", { dir: "auto" }, readable(line))));
   }
 }

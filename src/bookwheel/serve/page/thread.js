@@ -92,7 +92,7 @@ export class Thread {
       const lead = fromHere();
       await service.removeDocument(book.document);
       lead("#/");
-    });
+    }, t("act.delete.with", { count: number(book.readings) }));
     refill(this.tools, star.node, h("button", { type: "button", class: "plain", onclick: over }, t("label.rename")), h("a", { class: "button plain", href: `#/document/${book.document}?text` }, t("thread.text")), remove);
   }
 

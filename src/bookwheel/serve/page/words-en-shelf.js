@@ -77,6 +77,8 @@ export default {
   "missed.share": "{share} of the document was not read.",
   "missed.rest": "{share} of the document was not read yet.",
   "status.judging": "answered; being judged",
+  "act.delete.with": "Delete it with {count} questions?|Delete it with {count} question?",
+  "ask.each": "Each document is asked by itself.",
   "judge.ask": "Let {name} judge this",
   "judge.told": "The model is asked whether the document says each sentence, and whether that answers the question: a few short calls. Nothing is read again.",
   "judge.busy": "{name} judges…",

@@ -304,7 +304,7 @@ export default {
   "thread.ask.hint": "Ask this document something else (A)",
   "thread.text": "Text",
   "thread.fork": "(memory changed by hand)",
-  "thread.carried": "(began with an earlier memory)",
+  "thread.carried": "(a further question)",
   "live.reply": "Section {step} is being read; the new memory:",
   "live.judge": "Section {step} is being judged…",
   "live.likelihood": "Section {step} is being scored…",

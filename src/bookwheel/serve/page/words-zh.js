@@ -304,7 +304,7 @@ export default {
   "thread.ask.hint": "再问这份文档（A）",
   "thread.text": "正文",
   "thread.fork": "（记忆经人工修改）",
-  "thread.carried": "（从先前的记忆开始）",
+  "thread.carried": "（追问）",
   "live.reply": "正在读第 {step} 段；新的记忆：",
   "live.judge": "正在判断第 {step} 段…",
   "live.likelihood": "正在给第 {step} 段打分…",

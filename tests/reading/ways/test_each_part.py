@@ -177,7 +177,9 @@ def test_the_plan_is_a_step_whose_memory_is_the_smaller_questions():
     first, *_ = events("planned", pages(), ScriptedModel(listen, window=900))
     assert (first.chunk.start, first.chunk.end) == (0, 0)
     assert first.after.text == "Who owns the ship Halcyon?\nWhere does this person live?"
-    assert all("Where does this person live?" in tag(prompt, "question") for prompt in prompts[1:])
+    below = "Smaller questions that help to answer it:\nWho owns the ship Halcyon?\nWhere does this person live?"
+    assert all(tag(prompt, "question") == f"{QUESTION}\n\n{below}" for prompt in prompts[1:-1])
+    assert tag(prompts[-1], "question") == QUESTION
     assert tag(prompts[1], "memory") == "(no notes yet)"
 
 

@@ -203,6 +203,7 @@ class ComposedWay:
 
     async def _read(self, context: ReadingContext, steps: Sequence[Step]) -> AsyncGenerator[Step | Answer]:
         """Yield what is still to do. `steps` holds what is done, and grows with every step that is yielded."""
+        question = context.question  # what a preface adds to it is for the reading
         if self.preface:
             if not steps:
                 yield await self.preface.write(context)
@@ -223,7 +224,7 @@ class ComposedWay:
             text = context.document.slice(chunk.start, chunk.end)
             yield await plain(context, steps[-1].after, replace(chunk, text=text))
         memory = steps[-1].after if len(steps) > start else Memory.blank(context.plan.memory_tokens)
-        yield await loop.answer(context.question, memory, context.model, context.plan, context.prompts)
+        yield await loop.answer(question, memory, context.model, context.plan, context.prompts)
 
     async def _open(self, document: Document, question: str, model: Model, plan: Plan) -> ReadingContext:
         """Check question, plan and abilities, and choose the layout that lets a server reuse a section."""

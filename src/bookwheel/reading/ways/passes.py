@@ -1,7 +1,7 @@
 """What comes before the first chunk, and what after the last one.
 
     planned       q'  = question + the questions that its answer needs, which the model writes down first
-                  m_k = write(q', m_{k-1}, chunk_k)
+                  m_k = write(q', m_{k-1}, chunk_k)          and the answer is one to the question alone
     look-back     after the last chunk, some are read once more with the memory that the whole document gave
 
 With `planned`, a fact of the second hop is worth noting before the first hop is known. Its first step has an empty span
@@ -36,6 +36,9 @@ from bookwheel.types import Chunk, Memory, Step
 
 _MOST_QUESTIONS: Final = 4
 _MOST_TOKENS: Final = 160
+# Stands between the question and the smaller ones, and how many lines stand above these.
+_BELOW: Final = {"en": "Smaller questions that help to answer it:", "zh": "有助于回答它的小问题:"}
+_ABOVE: Final = 3
 # A second pass that cost more than a tenth of the first would be a second reading.
 _SHARE: Final = 0.1
 _LEAST: Final = 2
@@ -62,12 +65,12 @@ def ask_all(context: ReadingContext, step: Step) -> ReadingContext:
     room = plan.question_tokens
     if model.window is not None:
         room = min(room, model.window - plan.update_tokens(question=0, template=context.template))
-    lines = [question]
+    lines = [question, "", _BELOW[context.prompts.language]]
     for line in step.after.text.splitlines():
         if model.tokenizer.count("\n".join((*lines, line))) > room:
             break
         lines.append(line)
-    return replace(context, question="\n".join(lines))
+    return replace(context, question="\n".join(lines)) if len(lines) > _ABOVE else context
 
 
 PLANNED = ComposedWay(

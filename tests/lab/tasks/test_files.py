@@ -183,3 +183,11 @@ def test_only_a_file_needs_force_and_what_is_none_is_written_through(tmp_path):
     write_samples([], link, force=True)
     assert link.is_symlink()
     assert file.read_text() == ""
+
+
+def test_a_sample_without_an_answer_needs_none_and_a_misspelt_metric_is_named(tmp_path):
+    line = '{"question": "Who?", "document": "A door.", "answers": [], "metric": "unanswerable"}'
+    sample = parse_sample(line, tmp_path, 1)
+    assert sample.score("The document does not say.").score == 1
+    with pytest.raises(InputError, match="did you mean 'metric'"):
+        parse_sample(line.replace("metric", "metrics"), tmp_path, 1)

@@ -178,3 +178,34 @@ def test_a_packed_file_that_is_cut_off_is_said_so(tmp_path):
     path.write_bytes(gzip.compress(json.dumps(HOTPOT).encode() * 50)[:-20])
     with pytest.raises(InputError, match="cannot be read"):
         load_items(path)
+
+
+def own(**fields):
+    return json.dumps({"question": "Q?", "answers": ["Ada"], "paragraphs": ["Ada and Bo came.", "A door."], **fields})
+
+
+def test_a_question_of_ones_own_keeps_its_metric_and_a_yes_needs_no_word_in_the_text(tmp_path):
+    lines = [
+        own(answers=["Ada", "Bo"], metric="all_of"),
+        own(question="Did Ada stay?", answers=["no"]),
+        own(answers=[], metric="unanswerable"),
+        own(answers=["two"], metric="f1"),
+        own(),
+    ]
+    items = load(tmp_path, "\n".join(lines), "own.jsonl")
+    assert [(one.metric, one.golds) for one in items] == [
+        ("all_of", ("Ada", "Bo")),
+        ("choice", ("no",)),
+        ("unanswerable", ()),
+        ("f1", ("two",)),
+        ("", ("Ada",)),
+    ]
+    assert [len(supported(one)) for one in items] == [1, 2, 0, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"), [({"metrics": "choice"}, "did you mean 'metric'"), ({"metric": "al_of"}, "al_of")]
+)
+def test_a_metric_that_is_misspelt_is_named(fields, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        load(tmp_path, own(**fields), "own.jsonl")

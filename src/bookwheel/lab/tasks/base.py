@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from enum import StrEnum
 from itertools import chain
 from typing import Any, Final
@@ -198,17 +199,37 @@ class InfeasibleSample(InputError):
     length: int = 0
 
 
+GOLDS: Final = ("golds", "answers", "answer")
+"""The names that gold answers have in files."""
+
+
 def parse_golds(record: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the gold answers under any of the names in use: golds, answers, answer.
 
     ValueError when there is none.
     """
-    value = next((record[key] for key in ("golds", "answers", "answer") if key in record), None)
+    value = next((record[key] for key in GOLDS if key in record), None)
     values = value if isinstance(value, list) else [value]
     values = [str(gold) if isinstance(gold, int | float) and not isinstance(gold, bool) else gold for gold in values]
     if not values or not all(isinstance(gold, str) and gold for gold in values):
         raise ValueError("'golds' (or 'answers', or 'answer') must be a text, a number or a list of them, none empty")
     return tuple(values)
+
+
+def refuse_misspelt(record: Mapping[str, Any]) -> None:
+    """Raise ValueError for a field that is nearly one of ours: other people's fields stay, but no lost `metric`.
+
+    >>> refuse_misspelt({"metrics": "choice"})
+    Traceback (most recent call last):
+    ...
+    ValueError: there is no field 'metrics'; did you mean 'metric'?
+    """
+    for name in _DECISIVE - record.keys():
+        if near := get_close_matches(name, record, n=1, cutoff=0.85):
+            raise ValueError(f"there is no field {near[0]!r}; did you mean {name!r}?")
+
+
+_DECISIVE: Final = frozenset({"metric", "language", "memory", "length"})
 
 
 def write_gold(value: object) -> str:

@@ -19,6 +19,7 @@ from bookwheel.documents.opening import SourceDocument
 from bookwheel.errors import InputError, explain_failure
 from bookwheel.lab.scoring import load_metric
 from bookwheel.lab.tasks.base import (
+    GOLDS,
     MISSING,
     GoldEvidence,
     MemoryRule,
@@ -26,9 +27,11 @@ from bookwheel.lab.tasks.base import (
     Sample,
     SampleDocument,
     parse_golds,
+    refuse_misspelt,
 )
 from bookwheel.lab.tasks.data_dir import BrokenRecord, read_records
 from bookwheel.lab.tasks.imports import adapt_record
+from bookwheel.lab.tasks.material import ABSENT
 from bookwheel.lab.tasks.published import PublishedSpecs
 from bookwheel.schema import parse
 from bookwheel.tables.files import replace_whole
@@ -251,8 +254,10 @@ def _parse_fields(values: Mapping[str, Any], where: str, path: Path, number: int
             span = f"evidence {one.start}-{one.end}"
             raise InputError(f"{where}: not a sample: {span} lies outside the document of {len(text)} characters")
     try:
+        refuse_misspelt(values)
         load_metric(record.metric)
-        golds = parse_golds(values)
+        is_absent = record.metric == "unanswerable" and not any(values.get(name) for name in GOLDS)
+        golds = (ABSENT.get(record.language, ABSENT["en"]),) if is_absent else parse_golds(values)
     except (ValueError, InputError) as error:
         raise InputError(f"{where}: not a sample: {error}") from error
     return Sample(

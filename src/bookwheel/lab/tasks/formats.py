@@ -4,9 +4,11 @@
     MuSiQue                     {question, answer, answer_aliases, paragraphs: [{title, paragraph_text, is_supporting}]}
     SQuAD, CMRC 2018, DRCD      {data: [{title, paragraphs: [{context, qas: [{question, answers: [{text}]}]}]}]}
     your own                    {question, answers, paragraphs: ["…" or {title, text}]} or {question, answers, document}
+                                and, where it is to be another than the task's, metric
 
 A file is one JSON value or JSON Lines, packed with gzip or not; which of the formats it is, is seen from its fields.
-SQuAD 2's unanswerable questions become items without golds. Questions that cannot be used are counted, with the reason.
+SQuAD 2's unanswerable questions become items without golds, and so do yours of the metric `unanswerable`. Questions
+that cannot be used are counted, with the reason.
 """
 
 import re
@@ -19,7 +21,9 @@ from random import Random
 from typing import Any, Final
 
 from bookwheel.errors import InputError
-from bookwheel.lab.tasks.base import parse_golds
+from bookwheel.lab.scoring import load_metric
+from bookwheel.lab.scoring.choices import is_polar
+from bookwheel.lab.tasks.base import parse_golds, refuse_misspelt
 from bookwheel.lab.tasks.data_dir import BrokenRecord, read_all_records, read_records
 from bookwheel.text.normalization import contains_words, words
 
@@ -43,6 +47,8 @@ class QuestionItem:
     golds: tuple[str, ...]
     """Empty where the paragraphs do not answer the question, as SQuAD 2 marks them."""
     paragraphs: tuple[Paragraph, ...]
+    metric: str = ""
+    """The metric that the file names; empty where the task chooses one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,14 +213,27 @@ def _parse_own(record: dict[str, Any], where: str) -> QuestionItem:
     values = record.get("paragraphs", [record["document"]] if "document" in record else None)
     if not isinstance(values, list) or not values:
         raise ValueError("'paragraphs' must be a list, or 'document' a text")
+    refuse_misspelt(record)
+    metric = str(record.get("metric", ""))
+    try:
+        _ = load_metric(metric) if metric else None
+    except InputError as error:
+        raise ValueError(str(error)) from error
     titled = [{"title": "", "text": one} if isinstance(one, str) else one for one in values]
     paragraphs = tuple(Paragraph(title=str(one.get("title", "")), text=str(one["text"]).strip()) for one in titled)
-    return QuestionItem(
+    question = _parse_question(record)
+    item = QuestionItem(
         id=str(record.get("id", where)),
-        question=_parse_question(record),
-        golds=parse_golds(record),
+        question=question,
+        golds=() if metric == "unanswerable" else parse_golds(record),
         paragraphs=paragraphs,
+        metric=metric,
     )
+    if not (metric or is_polar(item.golds, question)) or _has_answer(item, [one.text for one in paragraphs]):
+        return item
+    # A yes stands in no paragraph, and who names a metric knows how the answer is judged: it rests on all of them.
+    whole = tuple(replace(one, support=((0, len(one.text)),)) for one in paragraphs if item.golds) or paragraphs
+    return replace(item, paragraphs=whole, metric=metric or ("choice" if item.golds else ""))
 
 
 def _ground(item: QuestionItem) -> QuestionItem | None:
@@ -227,7 +246,7 @@ def _ground(item: QuestionItem) -> QuestionItem | None:
     if not any(words(gold) for gold in item.golds):
         return None
     quotes = [p.text[begin:end] for p in item.paragraphs for begin, end in p.support]
-    if quotes and (_has_answer(item, quotes) or {"yes", "no"} & {*item.golds}):
+    if quotes and (item.metric or _has_answer(item, quotes) or {"yes", "no"} & {*item.golds}):
         return item
     supported = any(p.support for p in item.paragraphs)
     wider = [bool(p.support) or (not supported and _has_answer(item, [p.text])) for p in item.paragraphs]

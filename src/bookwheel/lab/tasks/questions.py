@@ -96,7 +96,7 @@ def build(request: SampleRequest) -> SampleDraft:
     return SampleDraft(
         question=item.question,
         golds=item.golds or (ABSENT[request.language],),
-        metric=metric if item.golds else "unanswerable",
+        metric=item.metric or (metric if item.golds else "unanswerable"),
         body=_fill_paragraphs(request, count, own, distractors) if count else _fill_tokens(request, own, distractors),
         length=count * _NOMINAL if count else None,
         metadata={"source": path.name, "question_id": item.id, **request.options},

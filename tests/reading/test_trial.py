@@ -68,6 +68,20 @@ def test_a_model_that_tells_right_from_wrong_judges_and_is_not_asked_again(file)
     assert reader.asked == len(PROBES)
 
 
+def test_of_readings_side_by_side_one_holds_the_trial(file):
+    reader = Reader(tell)
+    model = accompany(reader.model)
+
+    async def read_both():
+        info = DocumentInfo(id="", name="lamp", length=len(TEXT))
+        both = [new_reading(info, "Who keeps the lamp?", model, PLAN) for _ in range(2)]
+        return await asyncio.gather(*(run_reading(one, TextDocument(TEXT), model) for one in both))
+
+    ended = asyncio.run(read_both())
+    assert reader.asked == len(PROBES)
+    assert {claim.judge for one in ended for claim in one.claims} == {"reader", WORDS}
+
+
 @pytest.mark.parametrize("judge", [lambda _: "Yes", lambda _: "No", lambda _: "Perhaps"])
 def test_a_model_that_does_not_leaves_the_verdict_to_the_words(file, judge):
     reader = Reader(judge)

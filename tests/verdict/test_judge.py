@@ -385,10 +385,12 @@ def test_a_count_of_something_in_each_is_none_of_what_it_is_in():
         ("Yes. Two taps are on each plot.", Verdict.PARTLY),
         ("No. Each plot has two taps.", Verdict.PARTLY),
         ("Yes. Each plot has two taps.", Verdict.SUPPORTED),
+        ("No. Each plot behind the green hill has two taps of brass.", Verdict.PARTLY),
     ],
 )
 def test_a_bare_yes_or_no_stands_with_its_reason_and_both_have_to_hold(answer, verdict):
-    (claim,) = judge(answer, "Has each plot two taps?", "Hens may be kept. Each plot has two taps.")[1]
+    text = "Hens may be kept. Each plot has two taps. Each plot behind the green hill has two taps of brass."
+    (claim,) = judge(answer, "Has each plot two taps?", text)[1]
     assert (claim.text, claim.verdict) == (answer, verdict)
 
 

@@ -6,6 +6,7 @@ from bookwheel.claims import Verdict
 from bookwheel.documents.opening import TextDocument
 from bookwheel.types import Chunk, Conversation, Memory, Reply, Step
 from bookwheel.verdict.judge import judge_answer
+from bookwheel.verdict.sources import EvidenceList, PlacedParts
 
 SECTIONS = (
     "The boat has two owners. Insurance was asked for in June, and the excess was 1,000 euros then. ",
@@ -15,6 +16,11 @@ SECTIONS = (
 
 
 def judge(answer, question, *memories, sections=SECTIONS):
+    return judge_answer(answer, question, remember(*memories, sections=sections), TextDocument("".join(sections)))
+
+
+def remember(*memories, sections=SECTIONS):
+    """Return one step a section, with these memories after them."""
     steps, before, start = [], Memory(text="", tokens=0, limit=99), 0
     for number, (section, text) in enumerate(zip(sections, memories, strict=True)):
         after = Memory(text=text, tokens=9, limit=99)
@@ -25,7 +31,7 @@ def judge(answer, question, *memories, sections=SECTIONS):
             )
         )
         before, start = after, start + len(section)
-    return judge_answer(answer, question, steps, TextDocument("".join(sections)))
+    return steps
 
 
 def test_a_sentence_of_two_lines_of_the_memory_rests_on_both_places():
@@ -61,6 +67,21 @@ def test_words_of_another_language_are_not_judged():
         "The rebuilding starts on 10 February.", "When does it start?", (), TextDocument(CHINESE)
     )
     assert (claim.verdict, claim.missing) == (Verdict.UNCHECKED, ())
+
+
+def test_what_the_memory_took_it_from_is_shown_of_words_that_are_not_judged():
+    evidence, (claim,) = judge(
+        "Ada Quill will sign it in 2026.", "Who signs?", "Ada Quill, 2026", sections=("由Ada Quill于2026年签字。",)
+    )
+    assert claim.verdict is Verdict.UNCHECKED
+    assert [evidence[number].quote for number in claim.evidence] == ["由Ada Quill于2026年签字。"]
+
+
+def test_the_places_of_a_memorys_lines_come_with_that_first_which_has_most_of_a_text():
+    steps = remember("The boat has two owners.", "The boat has two owners.\nThe excess is 500 euros with Hansa.", "")
+    sources = EvidenceList(steps[:2], PlacedParts(TextDocument("".join(SECTIONS))))
+    assert [one.text[:5] for one in sources.list_origins("How much is the excess with Hansa?")] == ["Marta", "The b"]
+    assert [one.text[:5] for one in sources.list_origins("Has the boat owners?")] == ["The b", "Marta"]
 
 
 @pytest.mark.parametrize("answer", ["TX-500", "4,536"])

@@ -82,6 +82,10 @@ def ask(question, document):
         ("Where is LedgerError raised?", ['in Books.fail, books.py:20: raise LedgerError("no")']),
         ("Where is close_ledger imported?", ["tests/test_books.py:1: from books import close_ledger"]),
         (
+            "What environment variables does the program need, and in which files are they read?",
+            ['books.py:8: DSN = os.environ.get("LEDGER_DSN")', 'in main, main.go:6: dsn := os.Getenv("MAIN_DSN")'],
+        ),
+        (
             "Which environment variables are read?",
             ['books.py:8: DSN = os.environ.get("LEDGER_DSN")', 'in main, main.go:6: dsn := os.Getenv("MAIN_DSN")'],
         ),

@@ -59,7 +59,7 @@ _READS: Final = re.compile(
 )
 _ASKED_OF_ALL: Final = find_stems(
     "what which list all every environment env variable variables vars read reads used uses use set there exist code "
-    "project program app application does do can names"
+    "project program app application does do can names it need needs where file files line lines module modules"
 )
 _RAISES: Final = re.compile(r"\b(?:raise|throw|panic|abort)\b")
 _MOST: Final = 20

@@ -55,7 +55,8 @@ def test_a_count_that_the_document_tells_of_is_not_sent_to_a_table():
     full = replace(told, steps=(replace(told.steps[0], flags=(Flag.TRIMMED,)), told.steps[1]))
     cautioned = [bool(list_cautions(one)) for one in (asked, told, other, wordy, full)]
     assert cautioned == [True, False, True, True, True]
-    assert list_cautions(replace(told, question="List all barrels"))
+    (caution,) = list_cautions(replace(told, question="List all barrels"))
+    assert "was filled to 22%; every item" in caution.text
 
 
 def test_a_step_says_where_it_read_and_one_without_a_source_begins_with_its_span():

@@ -184,10 +184,12 @@ def _advise_table(reading: Reading) -> str:
     is_full = reading.is_overfull or (filled >= _NEARLY_FULL and reading.way != "quotes")
     if not is_full and (reading.verdict is Verdict.ABSENT or _tells_count(reading)):
         return ""
-    how = "was full" if reading.is_overfull else f"was filled to {filled:.0%}" if is_full else "holds only so much"
+    # How full it was tells how much it may lack.
+    is_told = not reading.is_overfull and reading.way != "quotes"
+    how = f"was filled to {filled:.0%}" if is_told else "was full" if is_full else "holds only so much"
     return (
         f"this asks for a list, and the memory of {reading.plan.memory_tokens} tokens {how}; every item, with its "
-        'place, comes with: bookwheel collect SOURCE "every …: name, date, amount" (the way `collect`)'
+        'place, comes with: bookwheel collect SOURCE "every KIND OF ITEM: COLUMN, COLUMN"'
     )
 
 

@@ -205,6 +205,15 @@ def test_refine_shows_the_only_chunk_as_the_whole_text():
     assert "beginning of a long document" not in heard[0]
 
 
+@pytest.mark.parametrize(
+    "says", ["The text does not state any penalty.", "There is no relevant information about it in this section."]
+)
+def test_refine_gives_the_answer_that_there_is_none(says):
+    assert events("refine", pages(2), ScriptedModel(lambda _: says, window=900))[-1].text == says
+    replies = iter([says, *["UNCHANGED"] * 99])
+    assert events("refine", pages(30), ScriptedModel(lambda _: next(replies), window=900))[-1].text == says
+
+
 @pytest.mark.parametrize("nothing", ["UNCHANGED", "\\boxed{UNCHANGED}", "Here it is:\n**UNCHANGED**."])
 def test_refine_keeps_the_answer_so_far_when_the_last_section_adds_nothing(nothing):
     replies = iter(["\\boxed{vermilion}", *[nothing] * 99])

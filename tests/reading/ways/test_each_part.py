@@ -323,3 +323,43 @@ def test_parallel_says_in_how_many_segments_it_read():
     told = [next(s for s in steps if s.chunk.start == s.chunk.end).conversation.reply.text for steps in (few, many)]
     assert told[0].startswith("read in one go")
     assert "segments were read side by side" in told[1]
+
+
+def test_lines_that_are_numbered_by_hand_are_shown_with_one_number():
+    shown = []
+
+    def script(messages):
+        if messages[-1].content.endswith("Changes:"):
+            shown.append(tag(messages[-1].content, "memory"))
+        return "UNCHANGED"
+
+    first = next(event for event in events("edits", pages(), model()) if isinstance(event, Step))
+    by_hand = replace(first.after, text="1. Ada Quill is meant.\n1911. A year.", tokens=9)
+    events("edits", pages(), model(script), done=[replace(first, after=by_hand)])
+    assert set(shown) == {"1. Ada Quill is meant.\n2. 1911. A year."}
+
+
+@pytest.mark.parametrize("polite", ["", "Sure! Here is the part:\n\n"])
+def test_a_part_may_be_introduced_and_a_rewriting_is_shown_no_headings(polite):
+    asked = []
+
+    def script(messages):
+        prompt = messages[-1].content
+        if prompt.endswith("New part:"):
+            reply = reader(messages)
+            return reply if reply == "UNCHANGED" else polite + reply
+        asked.append(tag(prompt, "memory"))
+        return reader(messages)
+
+    *steps, answer = events("heads", pages(), model(script))
+    assert answer.text == "Tern Point"
+    assert not any(Flag.REWRITTEN in step.flags for step in steps)
+
+    def refuse(messages):
+        return "so be it" if messages[-1].content.endswith("New part:") else script(messages)
+
+    asked.clear()
+    *steps, answer = events("heads", pages(), model(refuse))
+    assert answer.text == "Tern Point"
+    assert any(FIRST in memory for memory in asked[:-1])
+    assert not any("Part 1" in memory for memory in asked[:-1])

@@ -22,7 +22,7 @@ from bookwheel.flags import Flag
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan
 from bookwheel.reading.estimate import CallCost, CostInputs
-from bookwheel.reading.guards import next_memory, trim
+from bookwheel.reading.guards import clean, next_memory, trim
 from bookwheel.reading.loop import check_question, conclude, converse
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.reading.ways.spec import WaySpec
@@ -73,16 +73,20 @@ async def _refine_step(question: str, before: Memory, chunk: Chunk, model: Model
     conversation = await converse(messages, model, plan.memory_tokens, plan.sampling)
     read = {"question": question, "section": chunk.shown}
     after, flags = next_memory(before, conversation.reply, model.tokenizer, prompts.unchanged, **read)
+    if not before.text and Flag.KEPT_COMMENT in flags:
+        # "The text does not say" is no memory, and an answer where there is none yet.
+        text, tokens, _ = trim(clean(conversation.reply.text)[0], before.limit, model.tokenizer)
+        after, flags = (
+            replace(before, text=text, tokens=tokens),
+            tuple(one for one in flags if one is not Flag.KEPT_COMMENT),
+        )
     return Step(chunk=chunk, before=before, after=after, conversation=conversation, flags=flags)
 
 
 def _to_answer(step: Step) -> Answer:
     """Return the last step as the answer; a step that changed nothing gives the answer so far."""
     conversation = step.conversation
-    # "The text does not say" is no news for an answer that is there, and the answer where there is none yet.
-    is_first = not step.before.text and Flag.UNCHANGED not in step.flags
-    text = conversation.reply.text if is_first and not step.after.text else step.after.text
-    answer = conclude(replace(conversation, reply=replace(conversation.reply, text=text)))
+    answer = conclude(replace(conversation, reply=replace(conversation.reply, text=step.after.text)))
     return replace(answer, conversation=conversation, flags=tuple(dict.fromkeys((*step.flags, *answer.flags))))
 
 

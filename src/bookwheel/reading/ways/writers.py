@@ -173,7 +173,10 @@ async def _ask(
 
     The plan leaves room for two memories. A list of lines needs half of one, so the numbers may take the rest.
     """
-    numbered = "\n".join(f"{number}. {line}" for number, line in enumerate(split_lines(memory.text), start=1))
+    lines = enumerate(split_lines(memory.text), start=1)
+    # A memory that was numbered by hand is not numbered twice.
+    shown = [(number, _drop_number(line) if _find_number(line) == number else line) for number, line in lines]
+    numbered = "\n".join(f"{number}. {line}" for number, line in shown)
     limit = max(1, room // 2)
     if context.model.tokenizer.count(numbered) > 2 * room - limit:
         return None
@@ -286,7 +289,7 @@ async def write_head(context: ReadingContext, memory: Memory, chunk: Chunk) -> S
     parts = deal_out(memory, tokenizer)
     shown = join_parts(parts, prompts.language)
     if part_tokens(memory.limit) <= _HEADING_TOKENS:
-        return await rewrite_after_all(context, memory, chunk)
+        return await _rewrite_parts(context, memory, chunk)
     given = {"question": context.question, "memory": shown, "section": chunk.shown}
     messages = prompts.turn("heads", **given, room=part_tokens(memory.limit))
     limit = reply_limit(memory.limit)
@@ -309,7 +312,15 @@ async def write_head(context: ReadingContext, memory: Memory, chunk: Chunk) -> S
         if written is part or tokens <= memory.limit:
             after_memory = memory if written is part else Memory(text=after, tokens=tokens, limit=memory.limit)
             return Step(chunk=chunk, before=memory, after=after_memory, conversation=conversation, flags=flags)
-    return await rewrite_after_all(context, memory, chunk, conversation.reply.usage)
+    return await _rewrite_parts(context, memory, chunk, conversation.reply.usage)
+
+
+async def _rewrite_parts(context: ReadingContext, memory: Memory, chunk: Chunk, usage: Usage | None = None) -> Step:
+    """Have the memory written anew, without the headings of its parts, of which that prompt says nothing."""
+    text = "\n".join(filter(None, split_parts(memory.text)))
+    bare = replace(memory, text=text, tokens=context.model.tokenizer.count(text))
+    step = await rewrite_after_all(context, bare, chunk, usage)
+    return replace(step, before=memory, after=memory if step.after is bare else step.after)
 
 
 def parse_part(reply: str) -> tuple[int | None, str]:

@@ -104,7 +104,7 @@ def _errors(jsonschema, schema: dict, value: object) -> list:
 
 @pytest.mark.slow
 def test_every_answer_is_as_the_description_says(serving, gated, runs, words, tmp_path) -> None:
-    (text, question), model = words, gated(likelihood=keyword_likelihood, judge=keyword_judge)
+    (text, question), model = words, gated(likelihood=keyword_likelihood, judge=keyword_judge, window=460)
     with serving(model, settings=ServerSettings(runs_folder=runs)) as up, up.client() as client:
         ask = Described(client)
         document = ask("POST", "/documents", status=201, content=text.encode()).json()["document"]

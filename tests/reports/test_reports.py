@@ -42,6 +42,8 @@ def test_every_sentence_names_rows_that_stand_in_the_documents(tmp_path: Path) -
     for one in made.sources:
         text = next(document.text for document in documents if document.name == one.source)
         assert text[one.start : one.end].rstrip(".") == one.quote.rstrip(".")
+        line = text.count("\n", 0, one.start) + 1
+        assert one.describe() == f"{one.source}:{line}"
 
 
 def test_every_invention_is_left_out_and_listed(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ class SourceLine:
     page: int | None = None
     start: int | None = None
     end: int | None = None
+    lines: tuple[int, ...] = ()
+    """The first and the last line of its file, where that has lines."""
     step: int = 0
     reading: str = ""
     is_by_hand: bool = False
@@ -98,6 +100,8 @@ class SourceLine:
         return self.said.partition(";")[0].partition(": ")[2]
 
     def describe(self) -> str:
+        if self.lines:
+            return f"{self.source}:{'-'.join(map(str, dict.fromkeys(self.lines)))}"
         places = f"characters {self.start:,}–{self.end:,}" if self.start is not None and self.end is not None else ""
         return ", ".join(filter(None, (self.source, describe_pages([self.page] if self.page else []), places)))
 

@@ -220,6 +220,7 @@ async def write_report(session: Session, state: ReportState, documents: Sequence
             )
         )
     sections, used = _renumber(sections, lines)
+    used = await asyncio.to_thread(_find_lines, session, used)
     coverage = tuple(
         measure_coverage([table.reading for table in tables[id_]], {(one.reading, one.step) for one in used})
         for id_ in documents
@@ -238,6 +239,18 @@ async def write_report(session: Session, state: ReportState, documents: Sequence
 def _load_tables(session: Session, ids: Sequence[str]) -> list[Table]:
     journal = session.require_journal("the readings of a report")
     return [load_rows(journal, journal.reading(id_)) for id_ in ids]
+
+
+def _find_lines(session: Session, sources: Sequence[SourceLine]) -> list[SourceLine]:
+    """Return the sources with the lines of their files that they stand on."""
+    journal = session.require_journal("the readings of a report")
+    opened = {one.reading: journal.document_of(one.reading) for one in sources}
+    return [
+        one
+        if one.start is None or one.end is None
+        else replace(one, lines=opened[one.reading].lines(one.start, one.end))
+        for one in sources
+    ]
 
 
 def _list_notes(table: Table) -> list[str]:

@@ -71,6 +71,19 @@ def test_held_out_samples_are_never_trained_on(file):
         SampleFile(file).split(11, seed=1)
 
 
+def test_a_sample_that_is_trained_on_is_not_measured_on(file, tmp_path):
+    both, other = tmp_path / "both.jsonl", tmp_path / "other.jsonl"
+    lines = file.read_text(encoding="utf-8").splitlines()
+    both.write_text("\n".join([lines[3].replace("Who", "Why", 1), lines[2]]), encoding="utf-8")
+    other.write_text('{"question": "Who?", "document": "Ada.", "answers": ["Ada"]}', encoding="utf-8")
+    for held_out, message in ((both, "of the 2 samples of train.task.held_out"), (file, "20 of the 20")):
+        tables = {"train": {"task": {"file": str(file), "held_out": str(held_out)}}}
+        with pytest.raises(ConfigError, match=message):
+            check_sources(TrainConfig.from_tables(tables))
+    tables = {"train": {"task": {"file": str(file), "held_out": str(other)}, "policy": {"path": "m"}}}
+    check_sources(TrainConfig.from_tables(tables))
+
+
 def test_what_cannot_be_trained_on_is_told_with_file_and_line(tmp_path, file):
     with pytest.raises(ConfigError, match=r"none\.jsonl"):
         SampleFile(tmp_path / "none.jsonl")

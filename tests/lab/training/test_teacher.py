@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from dataclasses import asdict
 
 import pytest
+from evaluations import RUN, record
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -110,6 +113,20 @@ def test_a_place_without_traces_is_refused(tmp_path, still_policy):
         pass
     with pytest.raises(ConfigError, match="no reading that was answered"):
         TraceFile(tmp_path / "empty.sqlite", model, model.plan, 0)
+
+
+def test_a_teachers_readings_of_held_out_samples_are_left_out(journal, still_policy):
+    with Journal(journal) as kept:
+        ids = sorted(one.id for one in kept.readings())
+    samples = toy_samples(tokens=32, count=3, seed=0)
+    records = [record(sample=one.id, content=one.content, reading=id_) for one, id_ in zip(samples, ids, strict=True)]
+    lines = [{"kind": "run", **asdict(RUN)}, *(one.to_line() for one in records)]
+    (journal.parent / "results.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
+    model = student(still_policy)
+    traces = TraceFile(journal.parent, model, model.plan, 0, held_out=samples[1:])
+    assert traces._ids == ids[:1]
+    with pytest.raises(ConfigError, match="are of held-out samples"):
+        TraceFile(journal.parent, model, model.plan, 0, held_out=samples)
 
 
 class Folder:

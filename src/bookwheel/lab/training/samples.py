@@ -71,17 +71,19 @@ class SampleFile(LazySamples):
             )
         return sample
 
-    def check(self) -> None:
-        """Raise ConfigError naming the lines that cannot be trained on; each is read once."""
-        wrong = []
+    def check(self) -> dict[str, str]:
+        """Return the ids by content; ConfigError names the lines that cannot be trained on. Each is read once."""
+        wrong, found = [], {}
         for place in range(len(self)):
             try:
-                self._load_sample(place)
+                sample = self._load_sample(place)
+                found[sample.content] = sample.id
             except InputError as error:
                 wrong.append(str(error))
         if wrong:
             more = f" (and {len(wrong) - 1} more of {len(self)} samples cannot be used)" if wrong[1:] else ""
             raise ConfigError(f"{wrong[0]}{more}")
+        return found
 
     def take(self, places: Iterable[int]) -> SampleFile:
         part = object.__new__(SampleFile)
@@ -157,9 +159,14 @@ def check_sources(config: TrainConfig, data: Path | None = None) -> None:
     for name in ("lessons", "traces"):
         if (place := getattr(config.warm_start, name)) and not Path(place).exists():
             raise ConfigError(f"train.warm_start.{name}: there is nothing at {place!r}")
-    for file in filter(None, (task.file, task.held_out)):
-        # All of them now: one that cannot be read would end the run when it is drawn, days later.
-        SampleFile(Path(file), needs_evidence=config.warm_start.needs_evidence and file == task.file).check()
+    # All of them now: one that cannot be read would end the run when it is drawn, days later.
+    trained = SampleFile(Path(task.file), needs_evidence=config.warm_start.needs_evidence).check() if task.file else {}
+    measured = SampleFile(Path(task.held_out)).check() if task.held_out else {}
+    if both := [name for content, name in measured.items() if content in trained]:
+        raise ConfigError(
+            f"{len(both)} of the {len(measured)} samples of train.task.held_out stand in train.task.file too, "
+            f"{both[0]} first: what is trained on measures nothing; take them out of one of the files"
+        )
     known = signature(toy_samples).parameters.keys() - {"task", "tokens", "count", "seed"}
     if task.name in TOYS and (unknown := sorted(task.options.keys() - known)):
         raise ConfigError(f"the task {task.name} has no option {unknown[0]!r}; it takes: {', '.join(sorted(known))}")

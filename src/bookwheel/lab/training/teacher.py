@@ -53,16 +53,25 @@ _MOST_CREDIT: Final = 5.0
 
 
 class TraceFile:
-    """The readings of an evaluation's folder that are right, or all answered ones of a journal."""
+    """The readings of an evaluation's folder that are right, or all answered ones of a journal.
 
-    def __init__(self, path: Path, model: PolicyModel, plan: Plan, seed: int) -> None:
+    Readings of the samples that are measured on are left out; a journal alone does not say of which sample they are.
+    """
+
+    def __init__(
+        self, path: Path, model: PolicyModel, plan: Plan, seed: int, *, held_out: Sequence[Sample] = ()
+    ) -> None:
         journal = open_existing(path / _JOURNAL if path.is_dir() else path)
         if journal is None:
             raise ConfigError(f"train.warm_start.traces: {path} is neither an evaluation's folder nor a journal")
         self._journal, self._model, self._plan, self._seed = journal, model, plan, seed
         results = path / _RESULTS
         if path.is_dir() and results.exists():
-            self._ids = sorted(one.reading for one in Results.load(results).records if one.score >= _RIGHT)
+            right = [one for one in Results.load(results).records if one.score >= _RIGHT]
+            measured = {sample.content for sample in held_out}
+            self._ids = sorted(one.reading for one in right if one.content not in measured)
+            if right and not self._ids:
+                raise ConfigError(f"train.warm_start.traces: all right readings of {path} are of held-out samples")
         else:
             self._ids = sorted(one.id for one in journal.readings() if one.status is Status.ANSWERED)
         if not self._ids:

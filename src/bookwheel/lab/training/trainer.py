@@ -115,7 +115,8 @@ class Trainer:
         lessons = config.warm_start.lessons
         self._lessons = LessonFile(Path(lessons), config.seed) if lessons else None
         traces = config.warm_start.traces
-        self._traces = TraceFile(Path(traces), self.model, config.plan, config.seed) if traces else None
+        given = self.model, config.plan, config.seed
+        self._traces = TraceFile(Path(traces), *given, held_out=self.held_out) if traces else None
         self._likelihood = LikelihoodCredit(self.model, samples, config) if config.uses_likelihood else None
         self._teacher = Teacher(config.teacher) if config.teacher.model else None
         self._meter = SpeedMeter(policy, config)

@@ -50,3 +50,40 @@ def test_what_stands_around_the_box_is_kept():
 @given(st.text(alphabet="ab{}.,5%"))
 def test_a_text_without_commands_stays_as_it_is(text):
     assert to_plain(text).replace("{,}", ",") == text.replace("{,}", ",").replace("{.}", ".").strip()
+
+
+@pytest.mark.parametrize(
+    ("reply", "box"),
+    [
+        ("boxed{ten crates}", "ten crates"),
+        ("**Answer:** boxed{ten crates}.", "ten crates"),
+        ("In CSS, .boxed { color: red } makes the border red.", None),
+        ("The function boxed {x} is in line 3; it returns 5.", None),
+        ("The widget is a boxed{set} of 3.", None),
+        ("boxed{x} returns 5.", None),
+    ],
+)
+def test_a_box_without_its_backslash_is_one_where_the_reply_is_nothing_else(reply, box):
+    assert find_box(reply) == (box, False)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        r"\boxed{" * 30_000,
+        r"\boxed{ a " * 30_000,
+        r"\boxed{" + r"\text{a " * 30_000 + "}",
+        r"\boxed{a}" + " ," * 90_000 + r"x\boxed{b}",
+    ],
+)
+def test_a_reply_that_repeats_itself_is_read_in_one_pass(reply):
+    # Quadratic work on these would take hours.
+    find_box(reply)
+    find_around(reply)
+
+
+def test_a_style_within_a_style_is_undressed():
+    assert find_box(r"\boxed{\textbf{about \text{4} to \unknown{5}} crates}") == (
+        r"about 4 to \unknown{5} crates",
+        False,
+    )

@@ -8,15 +8,19 @@ Models that were trained on mathematics write the box's content as LaTeX: `\text
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import words
 
-_OPENS: Final = compile_late(r"(?:\\|(?<!\w))(?:boxed|fbox)\s*\{")
+_OPENS: Final = compile_late(r"\\(?:boxed|fbox)\s*\{")
+# Without its backslash it is a word of CSS or a function, but where a reply has nothing else.
+_BARE: Final = compile_late(r"[^\w\\]*+(?:(?:the\s)?(?:final\s)?answer(?:\sis)?[^\w\\]++)?(boxed\{)", re.IGNORECASE)
+_WORD: Final = compile_late(r"\w")
 # Between boxes that hold one answer together.
-_AND: Final = compile_late(r"[ $,;()、，；*]*(?:and|&|und|et|及|和|与)?[ $,;()、，；*]*")
+_AND: Final = compile_late(r"[ $,;()、，；*]*+(?:and|&|und|et|及|和|与)?[ $,;()、，；*]*+")
 _BRACE: Final = compile_late(r"\\.|[{}]")
 # Commands whose braces hold plain words, and those of two arguments.
 _STYLES: Final = words(
@@ -43,24 +47,27 @@ _MATHS: Final = compile_late(r"\\[()]|\A\$([^$]+)\$\Z")
 
 def list_boxes(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield where each closed box begins and ends, and its content as it stands."""
-    at = 0
-    while found := _OPENS.search(text, at):
-        end = _find_close(text, found.end())
-        if end is None:
-            at = found.end()
-        else:
+    closes, at = _pair_braces(text), 0
+    bare = _BARE.match(text)
+    if bare and (end := closes.get(bare.end() - 1)) is not None and not _WORD.search(text, end):
+        yield bare.start(1), end + 1, text[bare.end() : end]
+        return
+    for found in _OPENS.finditer(text):
+        end = closes.get(found.end() - 1)
+        if end is not None and found.start() >= at:
             yield found.start(), end + 1, text[found.end() : end]
             at = end + 1
 
 
-def _find_close(text: str, start: int) -> int | None:
-    """Return where the brace closes that was opened before `start`."""
-    depth = 1
-    for brace in _BRACE.finditer(text, start):
-        depth += {"{": 1, "}": -1}.get(brace[0], 0)
-        if not depth:
-            return brace.start()
-    return None
+def _pair_braces(text: str) -> dict[int, int]:
+    """Return where each brace closes, by where it opens: in one pass, however many stay open."""
+    opened, closes = list[int](), dict[int, int]()
+    for brace in _BRACE.finditer(text):
+        if brace[0] == "{":
+            opened.append(brace.start())
+        elif brace[0] == "}" and opened:
+            closes[opened.pop()] = brace.start()
+    return closes
 
 
 def find_box(text: str) -> tuple[str | None, bool]:
@@ -104,10 +111,12 @@ def to_plain(latex: str) -> str:
 
 def _undress(text: str) -> str:
     """Return a text without the commands of style, whose braces hold plain words."""
-    at = 0
-    while found := _STYLED.search(text, at):
-        end = _find_close(text, found.end() + 1) if found[1] in _STYLES else None
-        at = found.start() if end is not None else found.end()
-        if end is not None:
-            text = f"{text[: found.start()]}{text[found.end() + 1 : end]}{text[end + 1 :]}"
-    return text
+    closes, dropped = _pair_braces(text), list[tuple[int, int]]()
+    for found in _STYLED.finditer(text):
+        if found[1] in _STYLES and (end := closes.get(found.end())) is not None:
+            dropped += [(found.start(), found.end() + 1), (end, end + 1)]
+    pieces, at = [], 0
+    for start, end in sorted(dropped):
+        pieces.append(text[at:start])
+        at = end
+    return "".join((*pieces, text[at:]))

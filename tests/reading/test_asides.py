@@ -176,6 +176,18 @@ HARBOUR = Scene(
     question="Which vessel may lie at berth 4, and what does it pay?",
     unchanged="UNCHANGED",
 )
+INSURANCE = Scene(
+    memory="- Premium 410 a year (Nordlicht, offer of 21 June 2026)\n- Hansa: 365 a year, excess 500\n- Marta signs for all four",
+    section="[2026-06-29] Marta: I did not sign with Nordlicht after all, they want a survey. [2026-07-01] Marta: Signed with Hansa yesterday, 372 with the trailer. [2026-07-02] Tom: The varnish is dry. [2026-07-03] Li: Heron again.",
+    question="What does the insurance cost, and with whom?",
+    unchanged="UNCHANGED",
+)
+DEBT = Scene(
+    memory="老王欠小李三百元,约定四月还清。小李已收到一百元。",
+    section="[5月2日] 老王:今天转了两百,清了。[5月3日] 小李:收到,谢谢。[5月4日] 张姐:周末去不去江边?[5月5日] 老王:不去,加班。",
+    question="老王还欠小李多少钱?",
+    unchanged="不变",
+)
 STANCES = {
     "keep": {Stance.REMARK, Stance.UNCHANGED},
     "add": {Stance.ADDITION},
@@ -256,9 +268,49 @@ OF_HARBOUR = [
 ]
 
 
+OF_INSURANCE = [
+    ("keep", "The section consists of chat messages about varnish. It adds nothing.\n\nUNCHANGED"),
+    ("keep", "Memory:\nUNCHANGED"),
+    ("keep", "no changes"),
+    ("keep", "Final memory: (unchanged)"),
+    ("keep", "The section has no details on cost or insurer; the existing notes are still accurate and complete."),
+    ("add", "The existing notes are still valid, with one addition: signed with Hansa, 372 with the trailer."),
+    ("add", "Only one change: Hansa costs 372 with the trailer (signed 30 June); keep the rest of the memory as is."),
+    ("add", "I found one relevant fact in this section: Marta did not sign with Nordlicht, they want a survey."),
+    ("add", "The section confirms that Marta signed with Hansa."),
+    (
+        "replace",
+        "- Hansa: 372 a year with the trailer, excess 500, signed 30 June 2026 by Marta\n- Nordlicht (410) was not signed: they want a survey",
+    ),
+    ("replace", "Hansa, 372 with the trailer."),
+    ("replace", "Nordlicht wants a survey, so Marta did not sign there; Hansa it is."),
+    ("replace", "Insurance: Hansa 372. Nordlicht: nothing signed, nothing paid."),
+    ("replace", "The old offers no longer matter: Marta signed with Hansa, 372 with the trailer."),
+]
+OF_DEBT = [
+    ("keep", "不变。"),
+    ("keep", "本段聊天与欠款无关,记忆不变。"),
+    ("keep", "没有新的相关信息。"),
+    ("keep", "不变——这里只说了周末去江边。"),
+    ("keep", "此节未提到欠款。"),
+    ("keep", "保持不变"),
+    ("keep", "记忆保持原样。"),
+    ("keep", "(不变)"),
+    ("keep", "该节没有提供与问题有关的内容。"),
+    ("keep", "维持原记忆,无需更新。"),
+    ("add", "本节说明老王5月2日转了两百元,其余不变。"),
+    ("add", "记忆不变,补充:老王5月2日转了两百,清了。"),
+    ("replace", "老王已于5月2日还清全部三百元。"),
+    ("replace", "老王欠小李三百元,约定四月还清;小李先收到一百元,5月2日又收到两百元,已清。"),
+    ("replace", "老王不再欠钱。"),
+    ("replace", "小李5月3日收到两百元。"),
+]
+CASES = [(LEASE, OF_LEASE), (HARBOUR, OF_HARBOUR), (INSURANCE, OF_INSURANCE), (DEBT, OF_DEBT)]
+
+
 @pytest.mark.parametrize(
     ("scene", "kind", "reply"),
-    [(scene, *case) for scene, cases in ((LEASE, OF_LEASE), (HARBOUR, OF_HARBOUR)) for case in cases],
+    [(scene, *case) for scene, cases in CASES for case in cases],
 )
 def test_a_reply_is_taken_for_what_it_is_to_the_memory(scene: Scene, kind: str, reply: str) -> None:
     assert scene.read(reply)[0] in STANCES[kind]

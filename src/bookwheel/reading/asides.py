@@ -63,7 +63,7 @@ _SECTION: Final = r"(?:section|passage|excerpt|chunk|segment|text|abschnitt|secc
 # Words for the section, the memory and all the rest, as one who reads speaks of them; "the section manager" does not.
 _SPEAKS: Final = compile_late(
     rf"\b(?:this|current|present|provided|given|latest|dieser|diesem|cette|esta|questa|deze)\s(?:new\s|\w+\s)?{_SECTION}\b"
-    rf"|\b(?:the|der|dem|la)\s{_SECTION}(?:\s(?:\w+ly|also|only|just|itself))?"
+    rf"|\b(?:the|der|dem|la)\s(?:whole\s|entire\s)?{_SECTION}(?:\s(?:\w+ly|also|only|just|itself))?"
     r"(?:\s*$|\s?[^\w\s]|\s(?:\w+s|\w+n['’]t|did|had|enthält|nennt)\b)"
     rf"|\bmemory\b|\b(?:the|my|old|other|existing|current|previous|these|alle?|die|les|las|le)\s{_MEMORY}\b"
     r"|\beverything\selse\b|\bthe rest\b|\bno (?:other )?changes?\b"
@@ -139,7 +139,8 @@ class Scene:
             return Stance.REMARK, ""
         if not marked and not any(_SPEAKS.search(part.text) for part in parts):
             return Stance.REWRITE, reply
-        is_first = bool(marked) and marked[0] is parts[0]
+        opening = parts[0].text.strip(_SIGNS).casefold() if marked else ""
+        is_first = bool(marked) and opening.startswith(self.unchanged.casefold())
         if is_first and re.match(r"[^\n]*[:：]\W*\n", reply):
             # "UNCHANGED:" is the heading of notes.
             told = [part.text for part in parts[1:]]
@@ -200,8 +201,10 @@ def _split(reply: str) -> list[_Part]:
         start, is_exception = 0, False
         for cut in (*_CUT.finditer(sentence), None):
             text = sentence[start : cut.start() if cut else None].strip()
-            if text.strip(_SIGNS):
-                parts.append(_Part(text, is_exception))
+            # "One thing in this section: Ada did not sign."
+            head, colon, rest = text.partition(": ") if ": " in text else text.partition("：")
+            pieces = (head, rest) if colon and _SPEAKS.search(head) else (text,)
+            parts += [_Part(piece, is_exception) for piece in pieces if piece.strip(_SIGNS)]
             if cut:
                 start, is_exception = cut.end(), bool(cut["but"] or cut["zh"])
     return parts

@@ -10,7 +10,7 @@ from bookwheel.lab.evaluation.layout import build_sections
 from bookwheel.lab.evaluation.records import Record, SampleOutcome
 from bookwheel.lab.evaluation.report import build_report
 from bookwheel.lab.evaluation.results import Results
-from bookwheel.lab.evaluation.run import evaluate
+from bookwheel.lab.evaluation.run import RunOptions, evaluate
 from bookwheel.lab.evaluation.sections import to_markdown
 from bookwheel.lab.evaluation.settings import ModelSpec
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
@@ -114,3 +114,23 @@ def test_a_judge_that_never_answers_ends_the_run_and_changes_no_result(tmp_path,
     with pytest.raises(Rejected, match="gone"):
         asyncio.run(evaluate(judged, path, open_by_name(Gone(judging)), source=source))
     assert {(one.score, one.judge) for one in Results.load(path).records} == {(1.0, "")}
+
+
+def test_what_was_left_unclear_is_judged_again_when_asked_for_and_answers_that_count_by_one_alone_are_listed(
+    tmp_path, settings, source
+):
+    path = tmp_path / "r.jsonl"
+    judged = settings(ways=("sequential",), lengths=(300,), judge=ModelSpec(name="judge"))
+    judge = ScriptedModel(judging)
+    found = asyncio.run(evaluate(judged, path, open_by_name(judge), source=source))
+    table = next(one for one in build_sections(build_report(found)) if one.title == "Where metric and judge differ")
+    assert table.tables[0].caption == "2 of 4 answers with a verdict."
+    assert [row[3:5] for row in table.tables[0].rows] == [("1", "0")] * 2
+    calls = judge.calls
+    asyncio.run(evaluate(judged, path, open_by_name(judge), source=source))
+    assert judge.calls == calls
+    again = RunOptions(rerun=frozenset({SampleOutcome.FAILED}))
+    sure = ScriptedModel(lambda _messages: "GRADE: C")
+    mended = asyncio.run(evaluate(judged, path, open_by_name(sure), source=source, options=again))
+    assert sure.calls == 1
+    assert all(one.judged is not None for one in mended.records)

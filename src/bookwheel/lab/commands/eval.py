@@ -48,7 +48,7 @@ def evaluate(
     also_official
         Show the score of the published metric beside ours.
     retry_failed
-        Repeat the samples that failed or were stopped in an earlier run.
+        Repeat the samples that failed or were stopped in an earlier run, and what a judge left unclear.
     allow_failures
         Exit with 0 when some samples have no answer, because a model failed (else 3) or a budget ended it (else 4).
     compare

@@ -87,13 +87,21 @@ class AnswerGrade:
 
 
 async def judge_records(
-    records: Sequence[Record], judge: Model, label: str, *, add: Callable[[Record], None], at_once: int
+    records: Sequence[Record],
+    judge: Model,
+    label: str,
+    *,
+    add: Callable[[Record], None],
+    at_once: int,
+    retry_unclear: bool = False,
 ) -> None:
     """Judge the answers that this judge has not judged yet, and add their records again with its verdicts.
 
+    With `retry_unclear` it also judges again those of which its verdict was unclear.
     A call that fails leaves its answer to the next run. If none succeeds, raise the model's error.
     """
-    waiting = [record for record in records if record.outcome is SampleOutcome.SCORED and record.judge != label]
+    answered = [record for record in records if record.outcome is SampleOutcome.SCORED]
+    waiting = [one for one in answered if one.judge != label or (retry_unclear and one.judged is None)]
     places = asyncio.Semaphore(at_once)
     faults: list[ModelError] = []
 

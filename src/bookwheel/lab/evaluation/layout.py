@@ -14,12 +14,13 @@ from bookwheel.errors import JournalError
 from bookwheel.journal.store import Journal
 from bookwheel.lab.evaluation.judge import ChoiceEffect
 from bookwheel.lab.evaluation.manifest import summarize_use
-from bookwheel.lab.evaluation.memory_sections import build_memory_sections, list_memory_failures
+from bookwheel.lab.evaluation.memory_sections import build_memory_sections, list_memory_failures, shorten
 from bookwheel.lab.evaluation.plots import draw_plots
 from bookwheel.lab.evaluation.records import Record, SampleOutcome, flatten
 from bookwheel.lab.evaluation.report import Cell, Contrast, Report, describe_cells, format_seeds
 from bookwheel.lab.evaluation.sections import ReportTable, Section, format_length, format_percent, to_html, to_markdown
 from bookwheel.lab.evaluation.statistics import IntervalEstimate
+from bookwheel.lab.tasks.memories import RIGHT
 from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.views.html import render_page
 
@@ -37,6 +38,7 @@ def build_sections(report: Report, *, also_official: bool = False, pages: Collec
         build_comparison(report.contrasts),
         _build_cells(report, also_official=also_official),
         *build_memory_sections(report, pages),
+        *_build_disagreements(report),
         *_build_choices(report.choices),
         _build_coverage(report),
         *_build_failures(report),
@@ -244,6 +246,39 @@ def _cell_row(cell: Cell, extra: Sequence[Callable[[Cell], str]], *, also_offici
         *(f"{cell.prompt_tokens:,.0f}", f"{cell.completion_tokens:,.0f}", f"{cell.seconds:,.2f}"),
         "–" if math.isnan(cell.cost) else f"{cell.cost:.4g}",
     )
+
+
+_DIFFER: Final = "Answers that count by one of the two and not by the other, at most {}; the results file has all."
+
+
+def _build_disagreements(report: Report) -> list[Section]:
+    """Return the section of the answers that metric and judge see differently; none where they agree."""
+    differ = [one for one in report.records if one.judged is not None and (one.score >= RIGHT) != (one.judged >= RIGHT)]
+    if not differ:
+        return []
+    header = (
+        "sample",
+        "way",
+        "model",
+        "metric",
+        "judge",
+        "golds",
+        "answer",
+        "question",
+        "the metric says",
+        "the judge says",
+    )
+    rows = tuple(
+        (
+            *(one.sample, one.way, one.model, f"{one.score:.2g}", f"{one.judged:.2g}"),
+            *map(shorten, (", ".join(one.golds), one.answer, one.question, one.reason, one.judge_reason)),
+        )
+        for one in differ[:_FAILURE_ROWS]
+    )
+    judged = sum(one.judged is not None for one in report.records)
+    caption = f"{len(differ)} of {judged} answers with a verdict."
+    table = ReportTable(caption=caption, header=header, rows=rows)
+    return [Section(title="Where metric and judge differ", words=(_DIFFER.format(_FAILURE_ROWS),), tables=(table,))]
 
 
 _CHOICES: Final = (

@@ -98,9 +98,9 @@ def _sample_table(records: list[Record], pages: Collection[str]) -> ReportTable:
             record.way,
             record.model,
             format_percent(record.depth, 0, " %"),
-            _shorten(", ".join(record.golds)),
-            _shorten(record.answer),
-            _shorten(record.question),
+            shorten(", ".join(record.golds)),
+            shorten(record.answer),
+            shorten(record.question),
         )
         for record in records
     )
@@ -110,5 +110,5 @@ def _sample_table(records: list[Record], pages: Collection[str]) -> ReportTable:
     )
 
 
-def _shorten(text: str) -> str:
+def shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"

@@ -158,7 +158,9 @@ async def evaluate(
             if judge and evaluation.judge:
                 records = (await asyncio.to_thread(Results.load, results)).records
                 label = evaluation.judge.display_name
-                await judge_records(records, judge, label, add=file.add, at_once=evaluation.concurrency)
+                retry = SampleOutcome.FAILED in options.rerun
+                at_once = evaluation.concurrency
+                await judge_records(records, judge, label, add=file.add, at_once=at_once, retry_unclear=retry)
     return Results.load(results)
 
 

@@ -4,6 +4,10 @@ import json
 
 import pytest
 
+from bookwheel.errors import ServerFault
+from bookwheel.models import scripted
+from bookwheel.models.scripted import keyword_reader
+
 TEXT = "".join(
     f"Page {n} tells of harvests, tolls and rain.\n"
     + ("The colour of the wheel is vermilion.\n" if n == 40 else "")
@@ -49,6 +53,18 @@ def test_what_is_told_of_each_answer_stands_below_its_question(run):
     first, _, second = err.partition(f"answer to: {QUESTION}")[2].partition(f"answer to: {OTHER}")
     assert "wheel is vermilion" in first
     assert "lamp was Ada Quill" in second
+
+
+def test_where_some_of_several_have_no_answer_the_exit_code_is_that_of_gaps(run, monkeypatch):
+    def fail(messages):
+        if "\\boxed" in messages[-1].content and OTHER in messages[-1].content:
+            raise ServerFault("the server is down")
+        return keyword_reader(messages)
+
+    monkeypatch.setattr(scripted, "keyword_reader", fail)
+    plan = ("--chunk-tokens", "400", "--memory-tokens", "60", "--way", "sequential", "--patience", "0")
+    assert run("ask", "BOOK", QUESTION, "--question", OTHER, *plan)[0] == 5
+    assert run("ask", "BOOK", OTHER, *plan)[0] == 3
 
 
 def test_json_of_several_questions_is_one_object(run):

@@ -16,6 +16,7 @@ from bookwheel.documents.opening import TextDocument
 from bookwheel.journal import Journal, journal_path
 from bookwheel.journal.listing import ListedReading
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.plan import Plan
 from bookwheel.reading import runner
 
 
@@ -31,6 +32,16 @@ def test_the_newest_reading_is_listed_first(run, book: Path, ask) -> None:
     first, second = ask("--json").json, ask("--json").json
     assert [row["reading"] for row in json.loads(run("list", "--json").out)] == [second["reading"], first["reading"]]
     assert second["reading"][:8] in run("list").out
+
+
+def test_a_reading_that_was_killed_is_listed_as_interrupted(run) -> None:
+    with Journal(journal_path()) as journal:
+        kept = journal.keep(TextDocument("The lamp burned.", "a.txt"))
+        reading = runner.new_reading(kept.info, "Who?", ScriptedModel(keyword_reader), Plan())
+        journal.begin(reading)
+        with journal.claim(reading.id):
+            assert "interrupted" not in run("list").out
+    assert "interrupted" in run("list").out
 
 
 def test_show_tells_where_each_line_entered(run, book: Path, ask) -> None:

@@ -9,18 +9,31 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from bookwheel.journal.files import claim_path, is_held
 from bookwheel.journal.listing import ListedReading, list_rows
 
 # The columns of a list, and the least width of each.
 _COLUMNS: Final = {"reading": 8, "when": 16, "status": 9, "cost": 4, "document": 8, "question": 8, "answer": 8}
 _MAX_WIDTH: Final = 48
 _GAP: Final = "  "
-_COLOURS: Final = {"answered": "green", "failed": "red", "stopped": "yellow", "cancelled": "yellow", "reading": "cyan"}
+_COLOURS: Final = {
+    "answered": "green",
+    "failed": "red",
+    "stopped": "yellow",
+    "cancelled": "yellow",
+    "interrupted": "yellow",
+    "reading": "cyan",
+}
 
 
 def print_list(path: Path, *, limit: int | None = None, search: str | None = None) -> None:
     """Print the readings of a journal as a table, or that there are none. A missing file is not created."""
     rows = list_rows(path, limit=limit, search=search) if path.exists() else []
+    # What was killed says nowhere that it ended.
+    rows = [
+        row._replace(status="interrupted") if row.status == "reading" and not is_held(claim_path(path, row.id)) else row
+        for row in rows
+    ]
     if rows:
         sys.stdout.writelines(f"{line}\n" for line in _format_table(rows))
     else:

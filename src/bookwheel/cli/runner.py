@@ -100,7 +100,9 @@ def join_codes(codes: Sequence[int]) -> int:
     failed = EXIT_CODES["failed"]
     if {0, INCOMPLETE} & set(codes):
         codes = [INCOMPLETE if code == failed else code for code in codes]
-    return next((code for code in codes if code), 0)
+    code = next((code for code in codes if code), 0)
+    # That the model failed is said where all failed, as of the rows of a batch.
+    return INCOMPLETE if code == EXIT_CODES["failed"] and len(set(codes)) > 1 else code
 
 
 async def read_shown(session: Session, prepared: Prepared, output: OutputOptions) -> list[Reading]:

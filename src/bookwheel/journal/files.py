@@ -265,6 +265,13 @@ def hold_lock(path: Path, *, wait: bool = False) -> Iterator[None]:
         os.close(handle)
 
 
+def claim_path(journal: Path, reading: str) -> Path:
+    """Return the lock file that whoever reads holds."""
+    from urllib.parse import quote  # which a list of readings that have ended does without
+
+    return lock_folder(journal) / f"{quote(reading, safe='')}.lock"
+
+
 def is_held(path: Path) -> bool:
     """Return True if a living process wrote the lock file. Taking the lock to see would disturb who wants it."""
     try:

@@ -8,7 +8,6 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
-from urllib.parse import quote
 
 from bookwheel.errors import JournalError, NotKept
 from bookwheel.flags import Flag
@@ -16,11 +15,11 @@ from bookwheel.journal.access import ReadPool, Writer
 from bookwheel.journal.documents import NEWEST_DOCUMENT, SpooledDocument, StoredDocument, delete_unread
 from bookwheel.journal.files import (
     LockTaken,
+    claim_path,
     connect,
     connect_read_only,
     hold_lock,
     is_held,
-    lock_folder,
     prepare_file,
     translate_errors,
 )
@@ -296,7 +295,7 @@ class Journal:
         return is_held(self._lock_path(id_))
 
     def _lock_path(self, id_: str) -> Path:
-        return lock_folder(self.path) / f"{quote(id_, safe='')}.lock"
+        return claim_path(self.path, id_)
 
     def fork(self, id_or_prefix: str, step: int, memory: Memory) -> Reading:
         """Copy a reading up to this step, with this memory after it. The old reading does not change."""

@@ -314,3 +314,17 @@ CASES = [(LEASE, OF_LEASE), (HARBOUR, OF_HARBOUR), (INSURANCE, OF_INSURANCE), (D
 )
 def test_a_reply_is_taken_for_what_it_is_to_the_memory(scene: Scene, kind: str, reply: str) -> None:
     assert scene.read(reply)[0] in STANCES[kind]
+
+
+@pytest.mark.parametrize(
+    ("memory", "sentence", "stance"),
+    [
+        ("", "The rest is not refundable.", Stance.REWRITE),
+        ("The keyboard can be changed.", "The memory of the device is not replaceable.", Stance.ADDITION),
+        ("The keyboard can be changed.", "The rest of the memory is not relevant.", Stance.REMARK),
+    ],
+)
+def test_what_the_section_says_of_a_memory_or_a_rest_is_told(memory, sentence, stance):
+    section = "The memory of the device is not replaceable by the user. The rest is not refundable."
+    scene = Scene(memory=memory, section=section, question="What can be changed?", unchanged="UNCHANGED")
+    assert scene.read(sentence)[0] is stance

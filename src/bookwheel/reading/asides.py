@@ -176,7 +176,12 @@ class Scene:
             is_told = len(shown) >= _ENOUGH_WORDS and not is_reason
             return has_fact or is_told if is_marked else not is_remark(text)
         is_report = _TELLS.search(text) or (not _DENIES.search(text) and len(shown) >= _ENOUGH_TOLD)
-        return not is_reason and (has_fact or bool(is_report))
+        return not is_reason and (has_fact or bool(is_report) or self._is_taken_over(text))
+
+    def _is_taken_over(self, text: str) -> bool:
+        """Return whether the section has the words: "The memory of the device is soldered" may be of any document."""
+        words = [word for word in parse_words(text) if word.is_distinctive]
+        return len(words) >= _ENOUGH_TOLD and all(word.index_key in self._section_keys for word in words)
 
     def _share_restated(self, reply: str) -> float:
         """Return how much of the memory a reply says again; the words of the question come in any reply."""

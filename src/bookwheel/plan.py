@@ -180,6 +180,8 @@ class Plan:
     """A JSON Schema, as JSON, that the answer must fit; None is an answer in words."""
     schema_optional: bool = False
     """The answer stays in words where the model only quotes or writes no JSON of the schema, or has no room for it."""
+    earlier: str = ""
+    """What was said about the document before the question, each turn under its role: `user: …`, `assistant: …`."""
     least_gain: Annotated[float, Ge(0), Le(100)] = 0.0
     """In the way `quotes`, how much of the question the best passage must explain; with less, the answer is that the
     document does not say."""
@@ -283,7 +285,7 @@ def _name_settings() -> dict[str, tuple[str, ...]]:
     prices = {name: ("budget", name) for name in ("price_in", "price_out")}
     limits = {"max_tokens_total": ("budget", "tokens")} | {f"max_{name}": ("budget", name) for name in _LIMITS[1:]}
     names = own | sampling | limits | prices | {"lang": ("language",), "gate_threshold": ("gate", "threshold")}
-    return {name: path for name, path in names.items() if name != "schema"}
+    return {name: path for name, path in names.items() if name not in ("schema", "earlier")}
 
 
 _LIMITS: Final = ("tokens", "seconds", "cost")

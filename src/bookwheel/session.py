@@ -29,7 +29,7 @@ from bookwheel.plan import SETTINGS, Budget, Plan, VerdictMode, nest_settings, r
 from bookwheel.preset import load_preset_plan
 from bookwheel.reading import runner
 from bookwheel.reading.estimate import CostEstimate
-from bookwheel.reading.follow_up import carry_steps, continue_way
+from bookwheel.reading.follow_up import carry_steps, continue_way, tell_parent
 from bookwheel.reading.loop import Way
 from bookwheel.reading.pictures import see_pictures
 from bookwheel.reading.prompts import prompts_for
@@ -131,12 +131,25 @@ async def settle_way(
 
 
 async def make_reading(
-    document: DocumentInfo, question: str, model: Model, plan: Plan, way: str, *, finished: Reading | None = None
+    document: DocumentInfo,
+    question: str,
+    model: Model,
+    plan: Plan,
+    way: str,
+    *,
+    finished: Reading | None = None,
+    follows: Reading | None = None,
 ) -> Reading:
-    """Return a new reading whose question and plan are checked; it begins with the memory of a finished one."""
+    """Return a new reading whose question and plan are checked.
+
+    It begins with the memory of a finished one. What the one that it `follows` asked and answered is told to the model.
+    """
+    # What a table is asked for stands alone.
+    if (before := follows or finished) and find_spec(way).is_general:
+        plan = await tell_parent(before, question, model, plan)
     reading = runner.new_reading(document, question, model, plan, way)
     if finished:
-        reading = replace(reading, parent=finished.id, steps=carry_steps(finished.steps, finished))
+        reading = replace(reading, parent=finished.id, steps=carry_steps(finished.steps))
     await asyncio.to_thread(runner.check_reading, reading, model)
     return reading
 
@@ -218,12 +231,14 @@ class Session:
         request: WayRequest | None = None,
         *,
         finished: Reading | None = None,
+        follows: Reading | None = None,
         spent: Usage | None = None,
     ) -> Prepared:
         """Choose the way, and make a reading for each question; raise what is wrong before anything is stored.
 
-        The memory of a finished reading of the document is asked first, where it can answer one question. `spent` is
-        what the question itself cost: the first reading begins with it.
+        The memory of a finished reading of the document is asked first, where it can answer one question. An earlier
+        reading that the questions follow is told to the model. `spent` is what the question itself cost: the first
+        reading begins with it.
         """
         request = request or WayRequest()
         finished = finished if len(questions) == 1 and can_answer(finished, questions[0], plan) else None
@@ -234,7 +249,8 @@ class Session:
             id="", name=document.name, length=document.length or 0, notes=()
         )
         readings = [
-            await make_reading(info, question, model, plan, choice.way, finished=finished) for question in questions
+            await make_reading(info, question, model, plan, choice.way, finished=finished, follows=follows)
+            for question in questions
         ]
         if spent:
             readings[0] = replace(readings[0], usage=spent)

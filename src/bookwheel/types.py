@@ -232,8 +232,6 @@ class Step:
     """How near the chunks, or the passages, of the document are to the question, in the step that measured them."""
     lines: tuple[ScoredLine, ...] = ()
     """What each line of the memory after the step is worth, where the way chooses passages."""
-    earlier: str = ""
-    """The questions and answers before, where another reading begins with the memory after the step."""
 
     def without_texts(self) -> Self:
         """Return this step without the chunk's text and the prompt, which can be rebuilt from the document."""

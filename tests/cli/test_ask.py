@@ -191,6 +191,8 @@ def test_a_further_question_is_put_to_the_memory_first(run, ask, book: Path, que
     assert (second["parent"], second["usage"]["calls"]) == (first["reading"], 1)
     again = run("ask", "last", question, *more, "--reread", "--json").json
     assert (again["parent"], again["usage"]["calls"]) == ("", len(again["steps"]) + 1)
+    assert second["plan"]["earlier"] == f"user: {question}\n\nassistant: {first['answer']}"
+    assert again["plan"]["earlier"].startswith(second["plan"]["earlier"])
 
 
 def test_what_the_memory_does_not_have_is_read_in_the_document(run, ask, book: Path) -> None:

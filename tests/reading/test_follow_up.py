@@ -18,11 +18,10 @@ from bookwheel.reading.follow_up import (
     continue_way,
     count_carried,
     follow_up,
-    points_to_earlier,
     reread,
+    tell_parent,
 )
-from bookwheel.reading.runner import new_reading
-from bookwheel.types import Answer, DocumentInfo, Step
+from bookwheel.types import Answer, DocumentInfo, Reading, Step
 
 PLAN = Plan(question_tokens=60, chunk_tokens=60, memory_tokens=60, answer_tokens=30)
 TEXT = (
@@ -32,7 +31,6 @@ TEXT = (
     + "Bo Fell lights the lamp of the tower."
 )
 DOCUMENT = TextDocument(TEXT, "book")
-INFO = DocumentInfo(id="", name="book", length=len(TEXT))
 QUESTION, SAME, OTHER = (
     "Who is the harbour master of Skarholm?",
     "What is the name of the harbour master?",
@@ -85,7 +83,7 @@ def test_a_memory_that_answers_takes_one_call(finished):
     assert model.calls == 1
 
 
-def test_a_memory_about_something_else_is_not_asked_and_the_document_read_from_its_beginning(finished):
+def test_a_memory_about_something_else_is_asked_once_and_the_document_read_from_its_beginning(finished):
     model = model_of()
     *steps, answer = run(follow_up(loop.read), OTHER, model, finished)
     assert "Bo Fell" in answer.text
@@ -93,7 +91,27 @@ def test_a_memory_about_something_else_is_not_asked_and_the_document_read_from_i
     assert (steps[0].chunk.start, steps[-1].chunk.end) == (0, len(TEXT))
     assert steps[0].before.text == ""
     paid = sum(event.conversation.reply.usage.calls for event in (*steps, answer))
-    assert paid == model.calls == len(steps) + 1
+    assert paid == model.calls == len(steps) + 2
+
+
+def test_the_memory_is_asked_whatever_the_words_of_the_question_are(finished):
+    model, seen = model_of(lambda messages: seen.append(messages[-1].content) or "\\boxed{Ada Quill}"), []
+    (answer,) = run(follow_up(loop.read), "And was she alone at the lamp?", model, finished)
+    assert answer.text == "Ada Quill"
+    assert "for another question than this one" in seen[0]
+
+
+def test_what_was_asked_and_answered_before_is_told_within_the_room_for_a_question(finished):
+    said = Answer(text="Ada Quill", conversation=finished[-1].conversation)
+    info = DocumentInfo(id="", name="", length=0)
+    old = Reading(id="0", document=info, question=QUESTION, plan=PLAN, model="m", answer=said)
+    plan = asyncio.run(tell_parent(old, "And since when?", model_of(), replace(PLAN, question_tokens=120)))
+    assert plan.earlier == f"user: {QUESTION}\n\nassistant: Ada Quill"
+    small = replace(PLAN, question_tokens=60)
+    tokens = model_of().tokenizer.count(asyncio.run(tell_parent(old, "And since when?", model_of(), small)).earlier)
+    assert tokens <= 60
+    quoting = replace(plan, earlier="", prompts="small")
+    assert asyncio.run(tell_parent(old, "And since when?", model_of(), quoting)) is quoting
 
 
 @pytest.mark.parametrize(
@@ -168,57 +186,3 @@ def test_a_reading_goes_on_in_its_own_way_unless_steps_say_otherwise(finished):
     assert continue_way((*finished, flagged), loop.read) is reread
     # A section that the finished reading had read again does not make the new one do so.
     assert continue_way(carry_steps((*plain, flagged)), loop.read) not in (reread, loop.read)
-
-
-def read_back(question, said, earlier=True):
-    """Return the prompts of a follow-up whose model answers so, and its events."""
-    *steps, first = run(loop.read, QUESTION, model_of())
-    parent = replace(new_reading(INFO, QUESTION, model_of(), PLAN), steps=tuple(steps), answer=first)
-    prompts = []
-
-    def script(messages):
-        prompts.append(messages[-1].content)
-        return said if len(prompts) == 1 else keyword_reader(messages)
-
-    done = carry_steps(steps, parent if earlier else None)
-    return prompts, run(follow_up(loop.read), question, model_of(script), done)
-
-
-def test_a_question_that_points_back_is_asked_of_the_memory_behind_the_one_before_it():
-    prompts, events = read_back("And since when is she lighting it?", "\\boxed{Ada Quill}")
-    assert f"user: {QUESTION}\n\nassistant: " in prompts[0]
-    assert "user: And since when is she lighting it?\n</question>" in prompts[0]
-    assert len(prompts) == len(events) == 1
-
-
-def test_what_the_memory_does_not_have_is_read_with_the_question_before():
-    prompts, events = read_back("And who lights it?", "\\boxed{The document does not say.}")
-    assert all(f"user: {QUESTION}" in prompt for prompt in prompts)
-    assert len(events) > 2
-
-
-def test_questions_before_are_as_many_as_the_budget_has_room_for():
-    *steps, first = run(loop.read, QUESTION, model_of())
-    parent = replace(new_reading(INFO, QUESTION, model_of(), PLAN), steps=tuple(steps), answer=first)
-    again = carry_steps(carry_steps(steps, parent), replace(parent, question=SAME))
-    assert again[-1].earlier.count("user: ") == 2
-    assert sum(bool(step.earlier) for step in again) == 1
-    long = replace(parent, answer=replace(first, text="so it is " * 90))
-    prompts = []
-    model = model_of(lambda messages: prompts.append(messages[-1].content) or "\\boxed{Ada Quill}")
-    run(follow_up(loop.read), SAME, model, carry_steps(steps, long))
-    assert "user: " not in prompts[0]
-
-
-@pytest.mark.parametrize(
-    ("question", "points"),
-    [
-        ("And by when must it be paid?", True),
-        ("Who told her?", True),
-        ("它是什么时候建的?", True),
-        ("And who buys the batteries?", False),
-        ("Which of the boats that lie here is its oldest?", False),
-    ],
-)
-def test_a_question_points_back_by_a_word_that_stands_for_another(question, points):
-    assert points_to_earlier(question) is points

@@ -14,8 +14,8 @@ from bookwheel.errors import UnfitAnswer
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import read
-from bookwheel.reading.structured import _parse_value, apply_schema
-from bookwheel.types import Answer, Message, Step
+from bookwheel.reading.structured import _find_messages, _parse_value, allow_nulls, apply_schema, settle_nulls
+from bookwheel.types import Answer, Conversation, Message, Reply, Step
 
 OBJECT = {"type": "object", "properties": {"year": {"type": "integer"}}, "required": ["year"]}
 
@@ -88,33 +88,77 @@ def read_fields(values: dict, schema: dict = FACTS, question: str = "Give the ma
 def test_the_fields_of_a_schema_reach_every_turn_of_the_reading() -> None:
     asked, answer = read_fields({"end": "2031", "fee": 265, "may_assign": True})
     fields = [
-        "The answer is to have:",
-        "- end (string or null)",
-        "- fee: Euros a call (number)",
-        "- may_assign (boolean)",
-        "- kind (lease or sale)",
-        "- parties (array)",
-        "- parties.name (string)",
+        "- end (text, date)",
+        "- fee (number): Euros a call",
+        "- may_assign (true or false)",
+        "- kind (one of lease, sale)",
+        "- parties (list)",
+        "  - name (text)",
     ]
     assert all("\n".join(fields) in prompt for prompt in asked[:-1])
     assert json.loads(answer.text)["fee"] == 265
 
 
-def test_fields_are_as_many_as_the_question_has_room_for() -> None:
-    asked, _ = read_fields({"end": "2031", "fee": 265, "may_assign": True}, question_tokens=20)
-    assert "- end" in asked[0]
-    assert "- parties.name" not in asked[0]
-
-
 def test_names_of_fields_do_not_choose_the_language_of_the_prompts() -> None:
     asked, _ = read_fields({"end": "2031", "fee": 265, "may_assign": True}, question="主要内容是什么?")
-    assert "答案要包括:\n- end" in asked[0]
+    assert "- end (text, date)" in asked[0]
     assert "The section is material" not in asked[0]
 
 
-def test_what_the_answer_does_not_tell_is_not_made_up() -> None:
+def test_what_the_document_does_not_tell_is_not_made_up() -> None:
     with pytest.raises(UnfitAnswer, match="fee, may_assign"):
         read_fields({"end": "2031", "fee": None, "may_assign": None})
-    asked, _ = read_fields({"end": "2031", "fee": 265, "may_assign": True})
-    assert '"fee":{"type":["number","null"]' in asked[-1]
-    assert '"enum":["lease","sale",null]' in asked[-1]
+    _, answer = read_fields({"end": None, "fee": 265, "may_assign": True, "kind": None})
+    assert json.loads(answer.text) == {"end": None, "fee": 265, "may_assign": True}
+
+
+def test_a_call_of_a_tool_that_lacks_what_it_needs_is_not_made() -> None:
+    call = {"type": "object", "required": ["tool", "arguments"]}
+    call["properties"] = {"tool": {"const": "note"}, "arguments": FACTS}
+    reply = {"type": "object", "properties": {"reply": {"type": "string"}}, "required": ["reply"]}
+    schema = {"anyOf": [reply, call], "$defs": FACTS["$defs"]}
+    called = {"tool": "note", "arguments": {"end": None, "fee": None, "may_assign": True}}
+    _, answer = read_fields(called, schema, schema_optional=True)
+    assert answer.text == "It ends in 2031."
+    called["arguments"]["fee"] = 265
+    asked, answer = read_fields(called, schema, schema_optional=True)
+    assert json.loads(answer.text) == called
+    assert all("- fee (number): Euros a call" in prompt for prompt in asked[:-1])
+    called["arguments"]["fee"] = None
+    assert settle_nulls([called], {"items": schema, "$defs": FACTS["$defs"]})[1] == ["[0].arguments.fee"]
+
+
+def test_the_name_of_a_tool_is_never_null() -> None:
+    schema = allow_nulls({"type": "object", "required": ["tool"], "properties": {"tool": {"const": "call"}}})
+    assert _parse_value('{"tool": null}', schema)[1]
+
+
+def test_the_turn_that_writes_the_json_goes_on_from_the_answer_with_its_memory() -> None:
+    prompts: list[Sequence[Message]] = []
+
+    def reply(messages: Sequence[Message]) -> str:
+        prompts.append(messages)
+        return '{"year": 2031}' if "<schema>" in messages[-1].content else "\\boxed{It ends in 2031.}"
+
+    plan = replace(Plan(chunk_tokens=60, memory_tokens=60, answer_tokens=60), schema=json.dumps(OBJECT))
+
+    async def collect() -> list[Step | Answer]:
+        way = apply_schema(read, plan)
+        return [event async for event in way(TextDocument(TEXT), "When?", ScriptedModel(reply), plan)]
+
+    asyncio.run(collect())
+    assert [message.role for message in prompts[-1]] == ["user", "assistant", "user"]
+    assert prompts[-1][:1] == prompts[-2]
+    assert "<memory>" in prompts[-1][0].content
+
+
+def test_without_room_to_go_on_the_answer_alone_becomes_json() -> None:
+    asked = Message(role="user", content="word " * 900)
+    said = Answer(text="480", conversation=Conversation(messages=(asked,), reply=Reply(text="480")))
+    plan = replace(Plan(answer_tokens=60), schema=json.dumps(OBJECT))
+    (alone,) = _find_messages(said, "What holds now?", ScriptedModel(lambda _: "", window=600), plan) or ()
+    assert "<answer>\n480\n</answer>" in alone.content
+    assert (
+        _find_messages(said, "What?", ScriptedModel(lambda _: "", window=9), replace(plan, schema_optional=True))
+        is None
+    )

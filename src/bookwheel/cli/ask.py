@@ -114,8 +114,9 @@ async def ask(
         async with options.models.open_session(journal, kept=kept) as session:
             stored = await session.keep(document) if document else journal.document_of(old)
             plan = replace(session.build_plan(options.given), schema=schema)
-            finished = journal.reading(old) if old and not asking.reread else None
-            prepared = await session.prepare(stored, questions, plan, request, finished=finished)
+            follows = journal.reading(old) if old else None
+            finished = None if asking.reread else follows
+            prepared = await session.prepare(stored, questions, plan, request, finished=finished, follows=follows)
             await begin_readings(session, prepared, output, only_estimate=asking.estimate)
             if asking.estimate:
                 return 0

@@ -121,6 +121,7 @@ _SENTENCE: Final = re.compile(r"[^.!?。！？\n]+[.!?。！？]?")
 _WORD: Final = re.compile(r"[a-z0-9]{3,}|[\u4e00-\u9fff]", re.IGNORECASE)
 _COMMON: Final = words("the and for was were are what who when where which how did does that this with from has had")
 # The last words of the prompts that ask for something else than a memory.
+_ASKED_NOW: Final = "Asked now:\n"
 _ASKS_FOR_CHANGES: Final = ("Changes:", "变化:")
 _ASKS_FOR_PART: Final = {"New part:": "Part 1:", "新的部分:": "部分1:"}
 
@@ -128,7 +129,7 @@ _ASKS_FOR_PART: Final = {"New part:": "Part 1:", "新的部分:": "部分1:"}
 def keyword_reader(messages: Sequence[Message]) -> str:
     """Note the sentences that share the most words with the question; answer with the best of them."""
     prompt = messages[-1].content
-    question = _keywords(_extract_tag(prompt, "question"))
+    question = _keywords(_find_question(prompt))
     if "<memory>" not in prompt and "<section>" not in prompt and "\\boxed" not in prompt:
         return "UNCHANGED"  # A plan, which this reader has no use for.
     notes = [line for line in _extract_tag(prompt, "memory").splitlines() if _keywords(line) & question]
@@ -146,7 +147,7 @@ def keyword_reader(messages: Sequence[Message]) -> str:
 def keyword_judge(messages: Sequence[Message], options: Sequence[str]) -> list[float]:
     """Judge a section by whether `keyword_reader` would note a sentence of it, and a memory by its best line."""
     prompt = messages[-1].content
-    question = _keywords(_extract_tag(prompt, "question"))
+    question = _keywords(_find_question(prompt))
     if _extract_tag(prompt, "section"):
         is_yes = bool(_find_new_notes(prompt))
     else:
@@ -162,9 +163,14 @@ def keyword_likelihood(messages: Sequence[Message], continuation: str) -> list[f
     return [-1.0 if word in there else -5.0 for word in sorted(_keywords(continuation))] or [-5.0]
 
 
+def _find_question(prompt: str) -> str:
+    """Return what is asked, without what was said before it."""
+    return _extract_tag(prompt, "question").rpartition(_ASKED_NOW)[2]
+
+
 def _find_new_notes(prompt: str) -> list[str]:
     """Return the sentences of the section that share two words with the question and are not in the memory."""
-    question = _keywords(_extract_tag(prompt, "question"))
+    question = _keywords(_find_question(prompt))
     notes = _extract_tag(prompt, "memory")
     sentences = [sentence.strip() for sentence in _SENTENCE.findall(_extract_tag(prompt, "section"))]
     return [

@@ -4,15 +4,16 @@
     answer         from its memory, if that answers the new question
     else           the way reads the document from its beginning for the new question, as steps k + 1 …
 
-The model is shown the earlier question and its answer before the new one, as turns of a talk: so "it" means something.
-A memory answers a question when it is about the same things, or points back ("Who paid it?"), its answer is not
-that the document does not say, and the answer holds no number or name that stands nowhere in the document. A memory of
-quotes, as small models have it, is not asked.
+The model is told that the memory was kept for another question, and to say so where it does not have the whole answer.
+An answer that holds a number or name that stands nowhere in the document is none either. A memory of quotes, as small
+models have it, is not asked.
 
-    document  … The harbour master is Ada Quill. … The lamp of the tower is lit by Bo Fell. …
     memory    The harbour master is Ada Quill.
-    question  What is the harbour master's name?     its words stand in the memory
-              Who lights the lamp of the tower?      "lamp" stands in the document alone: it is read again
+    question  What is the harbour master's name?     Ada Quill
+              Who lights the lamp of the tower?      the document does not say: it is read again
+
+Every prompt has the earlier question and its answer too (inquiry.py), so "and when did she?" means something, also
+where there is no memory to ask.
 
 Another way to go on is to read again the sections that were not taken in, or were skipped: `reread` continues the steps
 of any way that has one memory, with one more step for each of these sections, flagged `reread`, and answers anew.
@@ -30,14 +31,14 @@ from typing import Final
 
 from bookwheel.claims import Verdict
 from bookwheel.flags import NOT_TAKEN_IN, Flag
-from bookwheel.models.base import Model
+from bookwheel.models.base import Model, count_messages
 from bookwheel.patterns import compile_late
 from bookwheel.plan import Plan
 from bookwheel.reading import loop
+from bookwheel.reading.inquiry import tell_before
 from bookwheel.reading.loop import Way
-from bookwheel.reading.prompts import prompts_for
-from bookwheel.text.questions import POINTERS
-from bookwheel.text.ranking import QuestionWords, list_words
+from bookwheel.reading.prompts import Prompts, prompts_for
+from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
 from bookwheel.types import Answer, Document, Memory, Reading, Step, Usage, find_gaps
 from bookwheel.verdict.judge import judge_answer
@@ -74,27 +75,18 @@ reread: Final = reread_above(-inf)
 
 # A chat's turns stand in the question, each under its role; the last one of the user is what is asked now.
 _TURN: Final = compile_late(r"(?:\A|\n\n)user: (.*?)(?=\n\n(?:user|assistant|tool|function): |\Z)", re.DOTALL)
-_ROLES: Final = ("user", "assistant")
-_BLANK_LINES: Final = compile_late(r"\n\s*\n")
-_LINE: Final = "\n"
-# What stands for another sentence's words, and not for some of its own.
-_POINTERS: Final = POINTERS - {"that", "its", "their"}
 # Characters among which a word of the question is looked for, and one in how many such windows may have it: what
 # stands nearly everywhere, such as the name of the hero, says nothing of what is asked.
 _WINDOW: Final = 2000
 _RARE: Final = 5
 
 
-def carry_steps(steps: Sequence[Step], finished: Reading | None = None) -> tuple[Step, ...]:
-    """Return the steps of a finished reading as the beginning of another one, with what was asked and answered."""
+def carry_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps of a finished reading as the beginning of another one."""
     *before, last = (
-        replace(step, flags=tuple(flag for flag in step.flags if flag is not Flag.CARRIED), earlier="")
-        for step in steps
+        replace(step, flags=tuple(flag for flag in step.flags if flag is not Flag.CARRIED)) for step in steps
     )
-    said = (find_newest_turn(finished.question), finished.answer.text) if finished and finished.answer else ()
-    turns = (f"{role}: {_BLANK_LINES.sub(_LINE, text.strip())}" for role, text in zip(_ROLES, said, strict=False))
-    earlier = "".join((*(step.earlier for step in steps), *(f"{turn}\n\n" for turn in turns)))
-    return (*before, replace(last, flags=(*last.flags, Flag.CARRIED), earlier=earlier))
+    return (*before, replace(last, flags=(*last.flags, Flag.CARRIED)))
 
 
 def count_carried(steps: Sequence[Step]) -> int:
@@ -119,22 +111,16 @@ def follow_up(way: Way) -> Way:
         carried = count_carried(done)
         spent = Usage()
         prompts = prompts_for(plan, question)
-        plan = replace(plan, language=prompts.language)
-        asked = question if prompts.quotes else _add_earlier(question, done[carried - 1].earlier, model, plan)
         # Passages that were quoted for one question say nothing about another.
-        is_asked = carried == len(done) and not prompts.quotes
-        points_back = asked != question and points_to_earlier(question)
-        if is_asked and (
-            points_back or not await asyncio.to_thread(asks_for_more, question, done[-1].after.text, document)
-        ):
-            loop.check(asked, model, plan, prompts)
-            final = await loop.answer(asked, done[-1].after, model, plan, prompts)
+        if carried == len(done) and not prompts.quotes:
+            messages = prompts.turn("follow_up", question=question, memory=done[-1].after.text)
+            final = loop.conclude(await loop.converse(messages, model, plan.answer_tokens, plan.sampling))
             if await asyncio.to_thread(_suffices, final, document, question, done):
                 yield final
                 return
             spent = final.conversation.reply.usage
         own = tuple(step.with_index(step.chunk.index - carried) for step in done[carried:])
-        events = way(document, asked, model, plan, own)
+        events = way(document, question, model, plan, own)
         async with aclosing(events):
             async for event in events:
                 paid = replace(event, conversation=event.conversation.add_usage(spent))
@@ -144,20 +130,28 @@ def follow_up(way: Way) -> Way:
     return read_follow_up
 
 
-def _add_earlier(question: str, earlier: str, model: Model, plan: Plan) -> str:
-    """Return a question behind the earlier ones and their answers: as many as its budget has room for."""
-    turns = list(filter(None, earlier.split("\n\n")))
-    while turns and not _TURN.search(question):
-        asked = "\n\n".join((*turns, f"user: {question}"))
-        if model.tokenizer.count(asked) <= plan.question_tokens:
-            return asked
-        del turns[:2]
-    return question
+async def tell_parent(parent: Reading, question: str, model: Model, plan: Plan) -> Plan:
+    """Return the plan of a question that follows another one, with what was asked and answered before."""
+    prompts = prompts_for(plan, question)
+    if plan.earlier or prompts.quotes:
+        return plan
+
+    def tell() -> str:
+        count = model.tokenizer.count
+        return tell_before(parent, count, question_room(model, plan, prompts) - count(question))
+
+    # A server's tokenizer waits for the network.
+    return replace(plan, earlier=await asyncio.to_thread(tell))
 
 
-def points_to_earlier(question: str) -> bool:
-    """Return whether a question can hardly be understood without the one before it: "Who paid it?"."""
-    return bool(_POINTERS & set(list_words(question))) or question.strip().startswith(("它", "他", "她", "这", "那"))
+def question_room(model: Model, plan: Plan, prompts: Prompts) -> int:
+    """Return how many tokens a question may have with what was said before it, within the plan and the window."""
+    room = plan.question_tokens
+    if model.window is not None:
+        template = loop.template_tokens(model, plan, prompts)
+        update = plan.update_tokens(question=0, template=template)
+        room = min(room, model.window - update, model.window - plan.answer_turn_tokens(question=0, template=template))
+    return room - count_messages(prompts.turn("earlier", question="", memory=""), model.tokenizer)
 
 
 def _suffices(final: Answer, document: Document, question: str, steps: Sequence[Step]) -> bool:

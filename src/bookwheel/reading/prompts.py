@@ -20,6 +20,7 @@ from bookwheel.errors import PromptError
 from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
 from bookwheel.plan import Layout, Plan
+from bookwheel.reading.inquiry import Inquiry
 from bookwheel.text.language import language_of
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Chunk, Memory, Message
@@ -57,6 +58,8 @@ class Prompts:
     """The answer where the document has none; empty if the set has none."""
     unrelated: str = ""
     """Notes of another text, beside which the worth of a memory is measured."""
+    inquiry: Inquiry | None = None
+    """What the reading asks for, where that is more than its question."""
     least_gain_share: float = 1.0
     """The part of the plan's `least_gain` that is enough for `quotes`: gains after other words are others."""
 
@@ -129,13 +132,24 @@ class Prompts:
         words = int(limit * _WORDS_A_TOKEN.get(self.language, _WORDS_A_TOKEN["en"]))
         parts = {
             "room": str(round(words, min(0, 2 - len(str(words))))),
-            "question": escape_markup(question.strip()),
+            "question": escape_markup(self._complete(question.strip())),
             "memory": escape_markup(memory) or self.blank,
             "section": escape_markup(section),
         }
-        text = _PLACE.sub(lambda place: parts[place[1]], template)
+        text = _fill(template, parts)
         user = Message(role="user", content=text, tokens=tokens)
         return (Message(role="system", content=self.system), user) if self.system else (user,)
+
+    def _complete(self, question: str) -> str:
+        """Return the reading's question with what belongs to it; another one as it is."""
+        asked = self.inquiry
+        if asked is None or not asked.is_asked_by(question):
+            return question
+        if asked.earlier:
+            question = _fill(self._find("turns", "turn", "earlier"), {"question": question, "memory": asked.earlier})
+        if asked.fields:
+            question = _fill(self._find("turns", "turn", "fields"), {"question": question, "section": asked.fields})
+        return question.strip()
 
     @classmethod
     def from_toml(cls, text: str, name: str) -> Self:
@@ -168,6 +182,10 @@ class Prompts:
         )
 
 
+def _fill(template: str, parts: Mapping[str, str]) -> str:
+    return _PLACE.sub(lambda place: parts.get(place[1], ""), template)
+
+
 def _check_templates(name: str, updates: Mapping[Layout, str], answer: Any) -> None:
     if not updates:
         raise PromptError(f'the prompt set {name} needs [update] with "memory-first" or "section-first"')
@@ -180,8 +198,11 @@ def _check_templates(name: str, updates: Mapping[Layout, str], answer: Any) -> N
 
 
 def prompts_for(plan: Plan, question: str) -> Prompts:
-    """Return the plan's prompt set, in the plan's language or the question's."""
-    return _load(plan.prompts, plan.language or language_of(question))
+    """Return the plan's prompt set, in the plan's language or the question's, for what the plan's reading asks."""
+    prompts = _load(plan.prompts, plan.language or language_of(question))
+    if prompts.quotes or not (plan.schema or plan.earlier):
+        return prompts
+    return replace(prompts, inquiry=Inquiry.from_plan(plan, question))
 
 
 @cache

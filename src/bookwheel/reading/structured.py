@@ -1,16 +1,18 @@
 """Answers as JSON of a given schema, whatever the way of reading.
 
-    asked   = the question, and the fields of the schema
-    answer  = the way's own answer to it, in words
-    answer' = model(question, answer, schema)       one more conversation; its reply must be JSON that fits
+    answer  = the way's own answer, in words; its fields were asked for in every prompt (inquiry.py)
+    answer' = the same conversation, gone on: "now as JSON"      so the memory, or the text, is before the model
 
-A server that can constrain its sampling to a schema does so in this conversation alone: notes and reasoning stay free.
-A reply that does not fit is sent back with the reason, so servers without that ability are served too. What the answer
-does not tell is null. Where the schema has no room for that, no number or truth value is made up: fields are named.
+Null may stand for every value there, so that nothing has to be made up. Where the schema has no null, a field that may
+be absent is left out; where one must be there, the reading fails and names it.
+
+A server that can constrain its sampling to a schema does so in this turn alone: notes and reasoning stay free.
+A reply that does not fit is sent back with the reason, so servers without that ability are served too.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
@@ -21,8 +23,9 @@ from urllib.parse import unquote
 
 from bookwheel.errors import InputError, Rejected, UnfitAnswer, explain_failure
 from bookwheel.flags import Flag
-from bookwheel.models.base import Model
+from bookwheel.models.base import Model, count_messages
 from bookwheel.plan import Plan
+from bookwheel.reading.inquiry import list_options, resolve
 from bookwheel.reading.json_replies import read_values
 from bookwheel.reading.loop import Way, converse
 from bookwheel.reading.prompts import prompts_for
@@ -30,7 +33,18 @@ from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Answer, Document, Finish, Message, Step
 
 _TRIES: Final = 3
-_PROMPT: Final = """\
+_ASK: Final = """\
+Now write the answer as one JSON value that fits this JSON Schema. Use only what is said above. Where it does not say
+what the schema asks for, write null: null may stand for every value, also where the schema has none. Put no guess, no
+0, no false and no empty text in the place of what is not said.
+
+<schema>
+{schema}
+</schema>
+
+Reply with the JSON alone."""
+# Where the answer's own conversation is not there, or has no room left.
+_RECALL: Final = """\
 A question was put to a long document, and this is the answer that was found.
 
 <question>
@@ -41,19 +55,7 @@ A question was put to a long document, and this is the answer that was found.
 {answer}
 </answer>
 
-Write the answer as one JSON value that fits this JSON Schema. Use only what the answer says. Where it does not say what
-the schema asks for, use null, or an empty text or list if the schema has no null there; make nothing up.
-
-<schema>
-{schema}
-</schema>
-
-Reply with the JSON alone."""
-_FIELDS: Final = {"en": "The answer is to have:", "zh": "答案要包括:"}
-_DEEPEST: Final = 4
-# Keywords whose values are no schemas.
-_PLAIN: Final = frozenset({"const", "default", "examples", "required"})
-_UNTOLD: Final = frozenset({"number", "integer", "boolean"})
+"""
 _AGAIN: Final = "That does not fit the schema: {fault}. Reply with the corrected JSON alone."
 
 
@@ -124,75 +126,11 @@ def apply_schema(way: Way, plan: Plan) -> Way:
     async def read_structured(
         document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
     ) -> AsyncGenerator[Step | Answer]:
-        prompts = prompts_for(plan, question)
-        asked = question if prompts.quotes or plan.schema_optional else _add_fields(question, model, plan)
-        # The names of the fields may be in another language.
-        own = replace(plan, language=prompts.language)
-        async with aclosing(way(document, asked, model, own, done)) as events:
+        async with aclosing(way(document, question, model, plan, done)) as events:
             async for event in events:
                 yield await _structure(event, question, model, plan) if isinstance(event, Answer) else event
 
     return read_structured
-
-
-def _add_fields(question: str, model: Model, plan: Plan) -> str:
-    """Return the question with the schema's fields below it, as many as its budget has room for."""
-    schema = json.loads(plan.schema or "{}")
-    asked = f"{question.rstrip()}\n\n{_FIELDS.get(prompts_for(plan, question).language, _FIELDS['en'])}"
-    fields = list(_list_fields(schema, schema))
-    while fields and model.tokenizer.count("\n".join((asked, *fields))) > plan.question_tokens:
-        fields.pop()
-    return "\n".join((asked, *fields)) if fields else question
-
-
-def _list_fields(node: Any, schema: Any, path: str = "", depth: int = 0) -> Iterator[str]:
-    """Yield a line for each value that a schema asks for: its name, and what is said of it."""
-    if not isinstance(node, dict) or depth > _DEEPEST:
-        return
-    if isinstance(reference := node.get("$ref"), str):
-        node = {**_find_part(schema, reference), **node}
-    parts = node.get("properties")
-    if isinstance(parts, dict) and parts:
-        for name, part in parts.items():
-            yield from _list_fields(part, schema, f"{path}.{name}" if path else name, depth + 1)
-        return
-    if isinstance(items := node.get("items"), dict) and path:
-        yield f"- {path}{_describe(node)}"
-        if "properties" in items or "$ref" in items:
-            yield from _list_fields(items, schema, path, depth + 1)
-        return
-    if path:
-        yield f"- {path}{_describe(node)}"
-
-
-def _describe(node: dict[str, Any]) -> str:
-    said = node.get("description") or node.get("title") or ""
-    kinds = node["enum"] if isinstance(node.get("enum"), list) else node.get("type", ())
-    choices = " or ".join(map(str, [kinds] if isinstance(kinds, str) else kinds))
-    return (f": {' '.join(str(said).split())}" if said else "") + (f" ({choices})" if choices else "")
-
-
-def _find_part(schema: Any, reference: str) -> dict[str, Any]:
-    """Return the part of a schema that a reference leads to; empty where that is no plain path."""
-    part = schema
-    for key in unquote(reference).removeprefix("#").split("/")[1:]:
-        part = part.get(key, {}) if isinstance(part, dict) else {}
-    return part if isinstance(part, dict) and part is not schema else {}
-
-
-def _allow_null(node: Any) -> Any:
-    """Return a schema in which each number, truth value and choice may be null."""
-    if isinstance(node, list):
-        return [_allow_null(part) for part in node]
-    if not isinstance(node, dict):
-        return node
-    node = {name: _allow_null(part) if name not in _PLAIN else part for name, part in node.items()}
-    kinds, choices = node.get("type"), node.get("enum")
-    if isinstance(choices, list) and None not in choices:
-        node["enum"] = [*choices, None]
-    if isinstance(kinds, str) and (kinds in _UNTOLD or isinstance(choices, list)):
-        node["type"] = [kinds, "null"]
-    return node
 
 
 async def _structure(answer: Answer, question: str, model: Model, plan: Plan) -> Answer:
@@ -201,15 +139,12 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
     Raise UnfitAnswer when the model cannot write what it must.
     """
     schema = plan.schema or "{}"
-    loose = json.loads(schema) if plan.schema_optional else _allow_null(json.loads(schema))
-    shown = json.dumps(loose, ensure_ascii=False, separators=(",", ":"))
-    prompt = _PROMPT.format(question=escape_markup(question), answer=escape_markup(answer.text), schema=shown)
-    messages: tuple[Message, ...] = (Message(role="user", content=prompt),)
-    need = model.template_tokens + model.tokenizer.count(prompt) + plan.answer_tokens
-    has_room = model.window is None or need <= model.window
-    if plan.schema_optional and (prompts_for(plan, question).quotes or not has_room):
+    asked = json.loads(schema)
+    messages = await asyncio.to_thread(_find_messages, answer, question, model, plan)
+    if messages is None:
         return answer
-    sampling, fault, reply = replace(plan.sampling, schema=shown), "", answer.conversation.reply
+    allowed = allow_nulls(asked)
+    sampling, fault, reply = replace(plan.sampling, schema=json.dumps(allowed)), "", answer.conversation.reply
     for _ in range(_TRIES):
         try:
             conversation = await converse(messages, model, plan.answer_tokens, sampling)
@@ -220,20 +155,23 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
             sampling = replace(sampling, schema=None)
             conversation = await converse(messages, model, plan.answer_tokens, sampling)
         reply = conversation.reply
-        value, fault = _parse_value(reply.text, json.loads(schema))
+        value, fault = _parse_value(reply.text, allowed)
         if plan.schema_optional and value is None:
             # Who writes words where a tool may be called calls none.
             return answer
         if not fault:
+            value, untold = settle_nulls(value, asked)
+            if untold and plan.schema_optional:
+                # A call without what it needs is none; the answer in words says what there is.
+                return answer
+            if untold:
+                raise UnfitAnswer(
+                    f"the document does not tell what the schema must have: {', '.join(untold)}. "
+                    f"Allow null there, or ask for it. The answer in words was: {answer.text[:300]}",
+                    tries=1,
+                )
             flags = tuple(flag for flag in answer.flags if flag is not Flag.NO_ANSWER)
-            text = json.dumps(value, ensure_ascii=False)
-            return Answer(text=text, conversation=conversation, flags=flags)
-        if untold := _list_untold(value, json.loads(schema), loose):
-            raise UnfitAnswer(
-                f"the answer does not tell what the schema must have: {', '.join(untold)}. "
-                f"Allow null there, or ask for it. The answer in words was: {answer.text[:300]}",
-                tries=1,
-            )
+            return Answer(text=json.dumps(value, ensure_ascii=False), conversation=conversation, flags=flags)
         messages = conversation.go_on(_AGAIN.format(fault=fault))
     if plan.schema_optional:
         return answer
@@ -245,14 +183,85 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
     )
 
 
-def _list_untold(value: Any, schema: dict[str, Any], loose: dict[str, Any]) -> list[str]:
-    """Return where a value that fits otherwise has null for what the schema must have."""
+def _find_messages(answer: Answer, question: str, model: Model, plan: Plan) -> tuple[Message, ...] | None:
+    """Return the prompt of the turn; None where the answer may stay in words: of quotes, or where it has no room."""
+    is_quoted = prompts_for(plan, question).quotes
+    if is_quoted and plan.schema_optional:
+        return None
+    said, ask = answer.conversation, _ASK.format(schema=plan.schema or "{}")
+    recalled = _RECALL.format(question=escape_markup(question), answer=escape_markup(answer.text))
+    alone = (Message(role="user", content=recalled + ask),)
+    is_whole = bool(said.messages and said.reply.text.strip()) and not is_quoted
+    for messages in (said.go_on(ask), alone) if is_whole else (alone,):
+        need = model.template_tokens + count_messages(messages, model.tokenizer) + plan.answer_tokens
+        if model.window is None or need <= model.window:
+            return messages
+    return None if plan.schema_optional else alone
+
+
+def count_turn(model: Model, plan: Plan) -> int:
+    """Return what must be left of the window so that the answer's conversation can go on as JSON."""
+    if not plan.schema or plan.schema_optional:
+        return 0
+    return model.tokenizer.count(_ASK.format(schema=plan.schema)) + plan.answer_tokens
+
+
+def allow_nulls(schema: Any) -> Any:
+    """Return the schema with null as a value of every property.
+
+    >>> allow_nulls({"properties": {"year": {"type": "integer"}}})
+    {'properties': {'year': {'anyOf': [{'type': 'integer'}, {'type': 'null'}]}}}
+    """
+    if isinstance(schema, list):
+        return [allow_nulls(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {key: _allow_null(inner) if key == "properties" else allow_nulls(inner) for key, inner in schema.items()}
+
+
+def _allow_null(properties: Any) -> Any:
+    if not isinstance(properties, dict):
+        return properties
+    return {
+        name: inner
+        if isinstance(inner, dict) and "const" in inner
+        else {"anyOf": [allow_nulls(inner), {"type": "null"}]}
+        for name, inner in properties.items()
+    }
+
+
+def settle_nulls(value: Any, schema: Any, root: Any = None, path: str = "") -> tuple[Any, list[str]]:
+    """Return the value without the nulls that may be absent, and where one is left that the schema has not."""
+    root = schema if root is None else root
+    schema = resolve(schema, root)
+    if not isinstance(schema, dict):
+        return value, []
+    if options := list_options(schema):
+        chosen = next((one for one in options if _fits(value, allow_nulls(one), allow_nulls(root))), True)
+        return settle_nulls(value, chosen, root, path)
+    if isinstance(value, list):
+        settled = [settle_nulls(one, schema.get("items"), root, f"{path}[{at}]") for at, one in enumerate(value)]
+        return [one for one, _ in settled], [name for _, names in settled for name in names]
+    if not isinstance(value, dict):
+        return value, []
+    untold, kept = list[str](), dict[str, Any]()
+    for name, inner in value.items():
+        field, place = (schema.get("properties") or {}).get(name, True), f"{path}.{name}".lstrip(".")
+        if inner is None and not _fits(None, field, root):
+            if name not in schema.get("required", ()):
+                continue
+            untold.append(place)
+        kept[name], below = settle_nulls(inner, field, root, place)
+        untold += below
+    return kept, untold
+
+
+def _fits(value: Any, schema: Any, root: Any) -> bool:
+    """Return whether a value fits a part of a schema, whose references lead into the whole of it."""
     from jsonschema.validators import validator_for
 
-    if next(validator_for(loose)(loose).iter_errors(value), None):
-        return []
-    faults = validator_for(schema)(schema).iter_errors(value)
-    return list(dict.fromkeys(fault.json_path.removeprefix("$.") for fault in faults if fault.instance is None))
+    whole = {**{key: root[key] for key in ("$schema", "$defs", "definitions") if key in root}, "allOf": [schema]}
+    return bool(validator_for(whole)(whole).is_valid(value))
 
 
 def _parse_value(text: str, schema: dict[str, Any]) -> tuple[Any, str]:

@@ -194,5 +194,7 @@ def test_a_further_question_is_answered_from_the_memory_of_the_reading_it_names(
         anew = client.post("/readings", json={**wanted, "from_memory": False}).json()
         assert up.events(anew["reading"])[-1][2]["status"] == "answered"
         assert model.seen > seen + 2
+        for one in (told, anew):
+            assert one["plan"]["earlier"].startswith(f"user: {question}\n\nassistant: ")
         assert client.post("/readings", json={**wanted, "text": "Two sources."}).status_code == 400
         assert client.post("/readings", json={**wanted, "reading": "0" * 32}).status_code == 404

@@ -80,6 +80,9 @@ def test_a_follow_up_is_answered_from_the_finished_memory(up, ai, words) -> None
     assert f"From the memory of reading {first.reading}" in said.choices[0].message.reasoning_content
     kept = up.journal.reading(said.reading)
     assert kept.parent == first.reading
+    # What was typed is the question; the turns before it are told beside it.
+    assert kept.question == AGAIN
+    assert kept.plan.earlier == f"user: {question}\n\nassistant: {content(first)}"
     assert kept.steps[-1].flags[-1] is Flag.CARRIED
     assert kept.usage.calls == 1
     assert said.usage.total_tokens == kept.usage.tokens
@@ -93,14 +96,13 @@ def test_what_the_memory_cannot_answer_is_read_again_and_said_so(up, ai, words) 
     calls, steps = up.model.calls, len(up.journal.reading(first.reading).steps)
     said = ask(ai, asked, (ASSISTANT, content(first)), (USER, BIRD))
     assert "Gulls circle" in content(said)
-    # The bird stands in the document alone, so the memory is not asked first.
-    assert up.model.calls == calls + steps + 1
+    assert up.model.calls == calls + steps + 2
     reasoning = said.choices[0].message.reasoning_content
     assert "read again" in reasoning
     kept = up.journal.reading(said.reading)
     assert [step.chunk.index for step in kept.steps] == list(range(2 * steps))
     assert kept.steps[steps].before.text == ""
-    assert kept.usage.calls == steps + 1
+    assert kept.usage.calls == steps + 2
 
 
 @pytest.mark.parametrize(
@@ -186,7 +188,7 @@ def test_a_follow_up_that_was_interrupted_goes_on_where_it_stood(serving, model,
         kept = up.journal.reading(said.reading)
     assert "Gulls" in content(said)
     assert len(kept.steps) == 2 * steps
-    assert kept.usage.calls == steps + 1
+    assert kept.usage.calls == steps + 2
 
 
 def test_a_long_system_message_is_the_document(up, ai, words) -> None:
@@ -254,8 +256,8 @@ class Answering:
         self.prompts: list[str] = []
 
     def __call__(self, messages):
-        if "<schema>" in messages[0].content:
-            self.prompts.append(messages[0].content)
+        if "<schema>" in messages[-1].content:
+            self.prompts.append("\n".join(message.content for message in messages))
             return self.answers.pop(0)
         return keyword_reader(messages)
 

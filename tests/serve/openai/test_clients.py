@@ -25,7 +25,7 @@ class Answering:
         self.answers = list(answers)
 
     def __call__(self, messages):
-        return self.answers.pop(0) if "<schema>" in messages[0].content else keyword_reader(messages)
+        return self.answers.pop(0) if "<schema>" in messages[-1].content else keyword_reader(messages)
 
 
 @pytest.fixture

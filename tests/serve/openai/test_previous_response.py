@@ -50,7 +50,7 @@ def test_a_further_question_sends_no_document_again_and_begins_with_the_memory(u
 @pytest.mark.slow
 def test_what_a_function_gave_goes_on_from_its_call(serving, words) -> None:
     def reply(messages):
-        if "<schema>" not in messages[0].content:
+        if "<schema>" not in messages[-1].content:
             return keyword_reader(messages)
         is_done = "was greeted" in messages[-1].content
         return '{"reply": "Done."}' if is_done else '{"tool": "greet", "arguments": {"name": "Ada Quill"}}'

@@ -79,7 +79,7 @@ def test_a_long_request_is_read_and_its_usage_is_the_sum(up, words) -> None:
         kept.usage.tokens,
     )
     assert (said.model_extra["reading"], kept.status) == (kept.id, Status.ANSWERED)
-    assert kept.question == f"system: Be brief.\n\nuser: {words[1]}"
+    assert (kept.question, kept.plan.earlier) == (words[1], "system: Be brief.")
 
 
 @pytest.mark.slow
@@ -225,9 +225,9 @@ def test_a_function_is_called_and_what_it_gave_is_answered_from(serving, words) 
     said = ['{"tool": "greet", "arguments": {"name": "Ada Quill"}}', '{"reply": "I greeted Ada Quill."}']
 
     def reply(messages):
-        told = messages[0].content
+        told = messages[-1].content
         return (
-            said[0 if "was greeted" not in messages[-1].content else 1]
+            said[0 if "was greeted" not in messages[0].content else 1]
             if "<schema>" in told
             else keyword_reader(messages)
         )

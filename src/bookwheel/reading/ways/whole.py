@@ -15,6 +15,7 @@ from bookwheel.plan import Plan
 from bookwheel.reading.estimate import CallCost, CostInputs, DocumentSize
 from bookwheel.reading.loop import check_question, conclude, converse
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.structured import count_turn
 from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.text.chunks import split
 from bookwheel.types import Answer, Document, Step
@@ -66,7 +67,7 @@ def text_budget(question: str, model: Model, plan: Plan, template: str, reply: i
     words = baseline_tokens(question, model, plan, template)
     # Where the model's window is unknown, it is the one that the plan's own reading needs.
     window = plan.update_tokens(question=tokens, template=words) if model.window is None else model.window
-    left = window - words - tokens - reply
+    left = window - words - tokens - reply - (0 if prompts_for(plan, question).quotes else count_turn(model, plan))
     if left < _LEAST_ROOM:
         raise PlanError(
             f"the window of {window} tokens leaves no room for text beside the question ({tokens} tokens) and a reply "

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 _SECONDS_BETWEEN_DROPS: Final = 3600
 # Parts of a plan that the next reading of a document does not take over: limits count anew.
-_OF_ONE_READING: Final = frozenset({"budget", "prompts"})
+_OF_ONE_READING: Final = frozenset({"budget", "prompts", "earlier"})
 # Stands in a new reading until its document is open.
 _NO_DOCUMENT: Final = DocumentInfo(id="", name="", length=0)
 
@@ -57,6 +57,8 @@ class ReadingSpec:
     """The request says how to cut chunks."""
     finished: Reading | None = None
     """An answered reading of the same document, with whose memory this one begins."""
+    follows: Reading | None = None
+    """An earlier reading of it, whose question and answer the model is told."""
 
 
 class Service(Library):
@@ -181,7 +183,8 @@ class Service(Library):
             below.append(load_preset_plan(preset))
         kept = [{key: value for key, value in plan.to_json().items() if key not in _OF_ONE_READING} for plan in below]
         has_chunks = bool(preset) or any(map(names_chunks, layers))
-        return ReadingSpec(model=name, plan=self.make_plan(name, *kept, *layers), way=way, has_chunks=has_chunks)
+        plan = self.make_plan(name, *kept, *layers)
+        return ReadingSpec(model=name, plan=plan, way=way, has_chunks=has_chunks, follows=old)
 
     async def prepare(
         self,
@@ -196,14 +199,13 @@ class Service(Library):
         `spent` is what the question itself cost; it counts for the reading and its limits.
         """
         model = self.readings.get_model(spec.model)
-        # A memory that is carried on was made in chunks.
-        has_chunks = spec.has_chunks or self.way.has_chunks or spec.finished is not None
-        way = WayRequest(way=spec.way or self.way.way, has_chunks=has_chunks)
+        way = WayRequest(way=spec.way or self.way.way, has_chunks=spec.has_chunks or self.way.has_chunks)
         choice = await settle_way(way, None, question, model, spec.plan)
         if quota := self.quota(caller.key):
             quota.check()
         await self.documents.check_disk()
-        reading = await make_reading(_NO_DOCUMENT, question, model, spec.plan, choice.way, finished=spec.finished)
+        before = {"finished": spec.finished, "follows": spec.follows}
+        reading = await make_reading(_NO_DOCUMENT, question, model, spec.plan, choice.way, **before)
         return ReadingRequest(
             reading=replace(reading, usage=spent or Usage()),
             open_document=open_document,

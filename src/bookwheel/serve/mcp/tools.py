@@ -34,7 +34,7 @@ from bookwheel.serve.mcp.results import (
     reading_summary,
     search_hit,
 )
-from bookwheel.types import Status
+from bookwheel.session import can_answer
 
 LONGEST_WAIT: Final = 50.0
 """Seconds; clients commonly give up on a call after 60."""
@@ -136,8 +136,9 @@ class ReadingTools:
     ) -> Json:
         """Read one document (one of path, url, text, document, reading) once for several questions.
 
-        All as with `read`, but far cheaper than one after another. Each question has a reading of its own: `wait` for
-        each.
+        All as with `read`; a long document is read section by section for all of them at once, while the server still
+        has the section. A text that fits the window is sent once for each question. Each has a reading of its own:
+        `wait` for each.
         """
         source = SourceRequest(path=path, url=url, text=text, document=document, name=name)
         if reading is None:
@@ -170,13 +171,14 @@ class ReadingTools:
     ) -> Json:
         """Ask the document of an earlier reading another question, by its plan and way unless you name others.
 
-        The memory of that reading answers, at the cost of one call; where it cannot, the document is read again, at
-        the cost of `read`.
+        The model is told the question and answer before it, so "she" and "it" mean what they meant there. The memory
+        of that reading answers, at the cost of one call; where it cannot, the document is read again, at the cost of
+        `read`.
         """
         id_ = await self._service.find_id(reading, get_key(ctx))
         old = await asyncio.to_thread(self._service.journal.reading, id_)
         spec = self._service.make_spec(*_list_layers(plan, budget), way=way, old=old, preset=preset)
-        if from_memory and not way and old.status is Status.ANSWERED and old.memory.text:
+        if from_memory and not way and can_answer(old, question, spec.plan):
             spec = replace(spec, finished=old)
         return (await self._start(ctx, self._service.stored_opener(id_), spec, [question], wait_seconds))[0]
 

@@ -18,8 +18,8 @@ from bookwheel.configuration import names_chunks
 from bookwheel.errors import PlanError
 from bookwheel.journal import StoredDocument
 from bookwheel.models.base import Model
-from bookwheel.plan import Plan
-from bookwheel.reading.follow_up import count_carried, find_newest_turn
+from bookwheel.plan import LEAST_TOKENS, Plan
+from bookwheel.reading.follow_up import count_carried, find_newest_turn, question_room
 from bookwheel.reading.loop import template_tokens
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.serve.engine.documents import shorten_name
@@ -251,7 +251,13 @@ def plan_question(service: Service, chat: ChatShape, conversation: ChatParts, mo
         plan = _make_room(plan, conversation.count_question(count), model, may_shorten="chunk_tokens" not in chat.plan)
     conversation, left_out = _leave_instructions(conversation, plan.question_tokens, count)
     conversation, cut = conversation.shorten_question(count, plan.question_tokens)
-    question, missing = conversation.format_question(count, plan.question_tokens)
+    prompts = prompts_for(plan, conversation.question)
+    if prompts.quotes:
+        # What is looked for are the words of all turns.
+        question, missing = conversation.format_question(count, plan.question_tokens)
+    else:
+        earlier, question, missing = conversation.format_turns(count, question_room(model, plan, prompts))
+        plan = replace(plan, earlier=earlier)
     if chat.limit is not None and "answer_tokens" not in chat.plan:
         plan = _limit_answer(plan, chat.limit, count(question), model)
     notes = (*alone, *left_out, *cut, *missing)
@@ -268,7 +274,7 @@ def _make_room(plan: Plan, tokens: int, model: Model, *, may_shorten: bool) -> P
     extra = min(tokens - room, plan.chunk_tokens // 2) if may_shorten else 0
     if extra > 0:
         return replace(plan, question_tokens=room + extra, chunk_tokens=plan.chunk_tokens - extra)
-    return replace(plan, question_tokens=max(1, room))
+    return replace(plan, question_tokens=max(LEAST_TOKENS, room))
 
 
 def _leave_turns(conversation: ChatParts, plan: Plan) -> tuple[ChatParts, tuple[str, ...]]:

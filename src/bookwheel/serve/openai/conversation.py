@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
 
+from bookwheel.reading.inquiry import LEFT_OUT, shorten_turn
 from bookwheel.serve.openai.question_split import find_source_name, split_message
 from bookwheel.serve.openai.requests import MessageShape, find_kind, refuse, refuse_silence
 
@@ -25,7 +26,6 @@ _TEXTS: Final = {"text", "input_text"}
 
 # Roles whose texts say how to answer; they end no turn of the user.
 _INSTRUCTIONS: Final = frozenset({"system", "developer"})
-_LEFT_OUT: Final = "[…]"
 # Characters; a longer newest turn is a document, even beside a longer history.
 _LONGEST_QUESTION: Final = 4000
 # Characters below which a question is not cut.
@@ -161,10 +161,10 @@ class ChatParts:
         moved: list[str] = []
         later = list(self.later)
         for at, turn in enumerate(later):
-            short = _fit(turn.text.strip(), count, room // (4 * len(later)))
+            short = shorten_turn(turn.text.strip(), count, room // (4 * len(later)))
             if short != turn.text.strip():
                 moved.append(_label(turn))
-                later[at] = replace(turn, text=short or _LEFT_OUT)
+                later[at] = replace(turn, text=short or LEFT_OUT)
         parts, note = replace(self, later=tuple(later)), "what came after the question"
         if parts.count_question(count) > room:
             halves = split_message(parts.question)
@@ -172,7 +172,7 @@ class ChatParts:
             parts, note = replace(parts, question=halves[1] if halves else parts.question), "the newest message"
         while parts.count_question(count) > room and len(parts.question) > _SHORTEST_QUESTION:
             half = len(parts.question) * 2 // 5
-            parts = replace(parts, question=f"{parts.question[:half]} {_LEFT_OUT} {parts.question[-half:]}")
+            parts = replace(parts, question=f"{parts.question[:half]} {LEFT_OUT} {parts.question[-half:]}")
         while parts.count_question(count) > room and parts.later:
             parts = replace(parts, later=parts.later[:-1])
         if parts.document is None:
@@ -181,41 +181,34 @@ class ChatParts:
         return replace(parts, document=document), (f"{note} did not fit beside the question: it was read as a text",)
 
     def format_question(self, count: Callable[[str], int], room: int) -> tuple[str, tuple[str, ...]]:
-        """Return the question with the other turns before it, at most `room` tokens, and notes on what is left out.
+        """Return the question with the other turns before it, at most `room` tokens, and notes on what is left out."""
+        earlier, asked, notes = self.format_turns(count, room)
+        return "\n\n".join(filter(None, (earlier, self._format_asked() if earlier else asked))), notes
 
-        The newest turns are kept. The question itself is never cut.
+    def format_turns(self, count: Callable[[str], int], room: int) -> tuple[str, str, tuple[str, ...]]:
+        """Return the turns before the question, the question, and notes on what is left out of `room` tokens.
+
+        The newest turns are kept. The question itself is never cut; what tools gave for it comes after it.
         """
-        if not self.earlier and not self.later:
-            return self.question, ()
-        asked = self._format_asked()
-        room -= count(asked)
+        asked = self._format_asked() if self.later else self.question
+        if not self.earlier:
+            return "", asked, ()
+        room -= count(self._format_asked())
         # Instructions first: they hold for every answer, and are short.
         order = sorted(range(len(self.earlier)), key=lambda at: (self.earlier[at].role not in _INSTRUCTIONS, -at))
         taken: dict[int, str] = {}
         for at in order:
-            line = _fit(_label(self.earlier[at]), count, room)
+            line = shorten_turn(_label(self.earlier[at]), count, room)
             if line:
                 taken[at], room = line, room - count(f"{line}\n\n")
-        lines = [taken[at] for at in sorted(taken)]
         # Of a history, nothing is lost: it is the document too.
         missing = 0 if self.is_history else len(self.earlier) - len(taken)
         notes = (f"{missing} earlier turns of the conversation did not fit beside the question",) if missing else ()
-        return "\n\n".join((*lines, asked)), notes
+        return "\n\n".join(taken[at] for at in sorted(taken)), asked, notes
 
 
 def _label(turn: MessageText) -> str:
     return f"{turn.role}: {turn.text.strip()}"
-
-
-def _fit(line: str, count: Callable[[str], int], room: int) -> str:
-    """Return the line, its beginning and end if it is too long, or nothing if even those are."""
-    if room <= 0:
-        return ""
-    for most in (len(line), 1200, 300):
-        short = line if len(line) <= most else f"{line[: most // 2]} {_LEFT_OUT} {line[-most // 2 :]}"
-        if count(short) <= room:
-            return short
-    return ""
 
 
 def find_conversation(contents: ChatContents, document: str | None, *, is_outgrown: bool = False) -> ChatParts:

@@ -1,0 +1,171 @@
+"""What a reading is asked for: the question, what was said before it, and the fields that its answer has to fill.
+
+It stands in the place of the question in every prompt of the reading, so a memory is kept for all of it:
+
+    Said before about the same document: …      plan.earlier
+    And by when must it be paid?                the question
+    - due (text, date): the last day            plan.schema, field by field
+
+A model that only looks for passages to quote is asked the question alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from bookwheel.plan import Plan
+
+if TYPE_CHECKING:
+    from bookwheel.types import Reading
+
+LEFT_OUT: Final = "[…]"
+_DEEPEST: Final = 4
+_MOST_CHOICES: Final = 12
+# Bytes a token of the question's budget: with what fields are about, and for their names alone.
+_ROOM_FOR_ALL: Final = 2
+_ROOM_FOR_NAMES: Final = 4
+_KINDS: Final = {"string": "text", "integer": "whole number", "boolean": "true or false", "array": "list"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inquiry:
+    """A question with what belongs to it."""
+
+    question: str
+    earlier: str = ""
+    """What was said before, each turn with its role."""
+    fields: str = ""
+    """The fields that the answer has to fill, one a line."""
+
+    @classmethod
+    def from_plan(cls, plan: Plan, question: str) -> Self:
+        """Return what a reading by this plan asks; fields that are too many for its prompts are left to their names."""
+        fields = describe_fields(plan.schema, plan.question_tokens) if plan.schema else ""
+        return cls(question=question.strip(), earlier=plan.earlier, fields=fields)
+
+    def is_asked_by(self, question: str) -> bool:
+        """Return True for the question itself, for one that begins with it, and for a prompt with nothing filled in."""
+        return question.startswith(self.question) or not question
+
+
+@lru_cache(maxsize=16)
+def describe_fields(schema: str, question_tokens: int) -> str:
+    """Return the fields of a JSON Schema, one a line, within a share of the question's budget; else their names.
+
+    >>> describe_fields('{"properties": {"due": {"type": ["string", "null"], "description": "The last day."}}}', 99)
+    '- due (text): The last day.'
+    """
+    root = json.loads(schema)
+    for has_notes, room in ((True, _ROOM_FOR_ALL), (False, _ROOM_FOR_NAMES)):
+        text = "\n".join(_list_fields(root, root, 0, has_notes=has_notes))
+        if len(text.encode("utf-8", "replace")) <= room * question_tokens:
+            return text
+    return ""
+
+
+def resolve(node: Any, root: Any) -> Any:
+    """Return the part of a schema that a node refers to, or the node itself."""
+    for _ in range(_DEEPEST):
+        reference = node.get("$ref") if isinstance(node, dict) else None
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            return node
+        found = root
+        for part in reference[2:].split("/"):
+            found = found.get(part.replace("~1", "/").replace("~0", "~"), {}) if isinstance(found, dict) else {}
+        node = found
+    return node
+
+
+def list_options(node: Any) -> list[Any]:
+    """Return the schemas that a value may choose between; none where there is no choice."""
+    options = (node.get("anyOf") or node.get("oneOf") or []) if isinstance(node, dict) else []
+    return [one for one in options if not (isinstance(one, dict) and one.get("type") == "null")]
+
+
+def _list_fields(node: Any, root: Any, depth: int, *, has_notes: bool) -> Iterator[str]:
+    node, pad = resolve(node, root), "  " * depth
+    if not isinstance(node, dict) or depth > _DEEPEST:
+        return
+    for option in list_options(node):
+        about = resolve(option, root)
+        note = about.get("description") if isinstance(about, dict) else None
+        if note and len(list_options(node)) > 1:
+            yield f"{pad}- {note}"
+            yield from _list_fields(about, root, depth + 1, has_notes=has_notes)
+        else:
+            yield from _list_fields(about, root, depth, has_notes=has_notes)
+    properties = node.get("properties")
+    for name, inner in (properties if isinstance(properties, dict) else {}).items():
+        field = resolve(inner, root)
+        if not isinstance(field, dict) or "const" in field:
+            continue
+        note = f": {field['description']}" if has_notes and field.get("description") else ""
+        yield f"{pad}- {name}{_name_kind(field, root)}{note}"
+        yield from _list_fields(field, root, depth + 1, has_notes=has_notes)
+    if isinstance(node.get("items"), dict):
+        yield from _list_fields(node["items"], root, depth, has_notes=has_notes)
+
+
+def _name_kind(node: Any, root: Any) -> str:
+    choices = node.get("enum")
+    if isinstance(choices, list):
+        shown = [str(one) for one in choices[:_MOST_CHOICES] if one is not None]
+        return f" (one of {', '.join(shown)}{', …' if len(choices) > _MOST_CHOICES else ''})"
+    options = [resolve(one, root) for one in list_options(node)] or [node]
+    kinds = [kind for one in options if isinstance(one, dict) for kind in _list_types(one)]
+    words = [_KINDS.get(kind, kind) for kind in kinds if kind not in ("null", "object")]
+    words += [one["format"] for one in options if isinstance(one, dict) and isinstance(one.get("format"), str)]
+    return f" ({', '.join(dict.fromkeys(words))})" if words else ""
+
+
+def _list_types(node: dict[str, Any]) -> list[str]:
+    types = node.get("type", [])
+    return [types] if isinstance(types, str) else [str(one) for one in types]
+
+
+def format_turn(role: str, text: str) -> str:
+    """Return a turn of a conversation under its role; no line of its text can pose as another turn."""
+    return f"{role}: {text.strip()}".replace("\n", "\n  ")
+
+
+def tell_before(reading: Reading, count: Callable[[str], int], room: int) -> str:
+    """Return what a question about the same document follows: the reading's own and its answer, and those before.
+
+    At most `room` tokens: the newest are kept, and of a long one its beginning and end.
+    """
+    answer = reading.answer.text if reading.answer else ""
+    turns = [format_turn("user", reading.question), *([format_turn("assistant", answer)] if answer else [])]
+    kept = list[str]()
+    for turn in (*reversed(turns), *reversed(split_turns(reading.plan.earlier))):
+        short = shorten_turn(turn, count, room)
+        if not short:
+            break
+        kept.insert(0, short)
+        room -= count(f"{short}\n\n")
+    return "\n\n".join(kept)
+
+
+def split_turns(earlier: str) -> Sequence[str]:
+    """Return the turns of what was said before; a line of a turn that is not its first one begins with a space."""
+    turns = list[str]()
+    for block in earlier.split("\n\n"):
+        if turns and (block.startswith(" ") or not block):
+            turns[-1] += f"\n\n{block}"
+        elif block:
+            turns.append(block)
+    return turns
+
+
+def shorten_turn(line: str, count: Callable[[str], int], room: int) -> str:
+    """Return the turn, its beginning and end if it is too long, or nothing if even those are."""
+    if room <= 0:
+        return ""
+    for most in (len(line), 1200, 300):
+        short = line if len(line) <= most else f"{line[: most // 2]} {LEFT_OUT} {line[-most // 2 :]}"
+        if count(short) <= room:
+            return short
+    return ""

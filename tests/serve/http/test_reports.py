@@ -49,7 +49,7 @@ def test_a_report_is_proposed_read_and_written_and_an_update_reads_only_what_is_
     assert (begun["status"] in {"reading", "writing", "written"}, begun["total"]) == (True, 1)
     made = finish(client, order)
     section = made["report"]["sections"][0]
-    assert (len(section["sentences"]), len(section["left_out"])) == (4, 2)
+    assert (len(section["sentences"]), len(section["left_out"])) == (6, 2)
     text = client.get(f"/documents/{first}/text").text
     for source in made["report"]["sources"]:
         assert source["quote"] in text

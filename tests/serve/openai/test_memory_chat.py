@@ -115,4 +115,6 @@ def test_a_full_memory_is_said_in_the_next_answer(server, say) -> None:
     many = "\n".join(f"key{number} = {number}" for number in range(60))
     say(many)
     texts(server)
+    with server.client() as client:  # two lines more than fit
+        client.post("/memories/ada/texts", json={"text": "abc = 1\nabd = 2", "source": "test"})
     assert "The memory is full" in say("And the key7 ?")

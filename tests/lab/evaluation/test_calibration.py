@@ -72,3 +72,10 @@ def test_a_judge_of_answers_is_measured_beside_the_words(is_true, beats_words):
     made = make_verdict_calibration("m", scores, answers, precision=0.9, command="bookwheel calibrate --verdict")
     assert 0 < made.recall_by_words < 0.9
     assert made.beats_words is beats_words
+
+
+def test_a_model_that_is_no_judge_is_told_with_what_was_measured():
+    answers = choose_answers(None)
+    scores = [float(one.label != "supported") for one in answers]
+    with pytest.raises(InputError, match=r"no judge.*Its best of \d+ answers is 0\.\d{3}.*AUC 0\.000"):
+        make_verdict_calibration("m", scores, answers, precision=0.9, command="c")

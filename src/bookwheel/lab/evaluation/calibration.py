@@ -175,17 +175,22 @@ def make_verdict_calibration(
         ((score, one.label == "supported") for score, one in zip(scores, answers, strict=True) if score is not None),
         key=lambda pair: -pair[0],
     )
-    best, right = None, 0
+    best, right, nearest = None, 0, (0.0, 0)
     for count, (score, is_right) in enumerate(ranked, start=1):
         right += is_right
         # Answers of one score pass together.
         is_last = count == len(ranked) or ranked[count][0] < score
         if is_last and right >= precision * count:
             best = (score, right / count, right)
+        if is_last:
+            nearest = max(nearest, (right / count, right))
     total = sum(is_right for _, is_right in ranked)
+    auc = measure_auc([score for score, _ in ranked], [is_right for _, is_right in ranked])
     if best is None:
         raise InputError(
-            f"no threshold of {model} has a precision of {precision}: it is no judge; keep --verdict quotes"
+            f"no threshold of {model} has a precision of {precision}: it is no judge; keep --verdict quotes. "
+            f"Its best of {len(ranked)} answers is {nearest[0]:.3f}, at a recall of {nearest[1] / max(1, total):.3f} "
+            f"(AUC {auc:.3f})"
         )
     return VerdictCalibration(
         model=model,
@@ -193,7 +198,7 @@ def make_verdict_calibration(
         precision=best[1],
         recall=best[2] / total,
         recall_by_words=sum(map(is_proved, answers)) / total,
-        auc=measure_auc([score for score, _ in ranked], [is_right for _, is_right in ranked]),
+        auc=auc,
         answers=len(ranked),
         command=command,
     )

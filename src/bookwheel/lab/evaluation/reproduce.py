@@ -6,7 +6,8 @@ A page is Markdown. A command in a block is followed by a table with these colum
     | model | way | task | length | n | score | 95 % interval |
 
 Only `bookwheel eval` is run, without a shell, and writes below the folder that is given. A number agrees where the two
-intervals overlap: page and machine may have other samples of the model's replies.
+intervals overlap: page and machine may have other samples of the model's replies. Of fewer than 20 samples here, the
+page's number must lie in the interval, else they are too few to tell.
 """
 
 import re
@@ -26,6 +27,9 @@ from bookwheel.lab.tasks.data_dir import read_text
 
 _COMMAND: Final = re.compile(r"^\s*\$?\s*(bookwheel eval [^\n]*)$")
 _COLUMNS: Final = ("model", "way", "task", "length", "score", "95 % interval")
+# Below it an interval overlaps with nearly any other.
+_LEAST_SAMPLES: Final = 20
+_TOO_FEW: Final = "too few to tell"
 _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -113,7 +117,9 @@ def reproduce(path: Path, folder: Path, extra: Sequence[str] = ()) -> tuple[Repo
         cells = build_report(Results.load(out / "results.jsonl")).cells
         rows += [_compare(one, cells) for one in run.numbers]
     header = ("model", "way", "task", "length", "on the page", "here", "n", "agrees")
-    return ReportTable(caption=f"{path} and here.", header=header, rows=tuple(rows)), all(r[-1] == "yes" for r in rows)
+    return ReportTable(caption=f"{path} and here.", header=header, rows=tuple(rows)), all(
+        row[-1] in {"yes", _TOO_FEW} for row in rows
+    )
 
 
 def _compare(one: PublishedNumber, cells: Sequence[Cell]) -> tuple[str, ...]:
@@ -123,5 +129,6 @@ def _compare(one: PublishedNumber, cells: Sequence[Cell]) -> tuple[str, ...]:
         return (*one.place, page, "–", "0", "not measured")
     score = found.score
     low, high = 100 * score.low, 100 * score.high
-    agrees = "yes" if low <= one.high and one.low <= high else "no"
+    is_wide = score.n < _LEAST_SAMPLES and not low <= one.score <= high
+    agrees = "no" if low > one.high or one.low > high else _TOO_FEW if is_wide else "yes"
     return (*one.place, page, f"{100 * score.mean:.1f} [{low:.1f}, {high:.1f}]", str(score.n), agrees)

@@ -67,6 +67,7 @@ steps = st.builds(
     score=scores,
     choice=st.none() | st.builds(WayChoice, way=any_text, reason=any_text),
     ranking=st.lists(any_float, max_size=3).map(tuple),
+    given_up=st.lists(any_text, max_size=2).map(tuple),
     lines=st.lists(lines, max_size=2).map(tuple),
 )
 answers = st.none() | st.builds(Answer, text=any_text, conversation=conversations, flags=flags)

@@ -52,7 +52,7 @@ ChoiceJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(WayChoice)]
 CautionJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Caution)]
 LineJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(ScoredLine)]
 PlanJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Plan)]
-FINDINGS: Final = ("choice", "ranking", "lines")
+FINDINGS: Final = ("choice", "ranking", "lines", "given_up")
 """The fields of a step that most steps have nothing in."""
 # The fields of a reading that stand in its record under their own names.
 _SAME: Final = (
@@ -97,6 +97,8 @@ class FindingsJson(TypedDict):
     """How near the chunks, or the passages, of the document are to the question, in the step that measured them."""
     lines: NotRequired[list[LineJson]]
     """What each line of the memory is worth, where the way chooses passages."""
+    given_up: NotRequired[list[str]]
+    """The lines that a full memory lost."""
 
 
 class StepJson(FindingsJson):

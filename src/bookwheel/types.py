@@ -232,6 +232,8 @@ class Step:
     """How near the chunks, or the passages, of the document are to the question, in the step that measured them."""
     lines: tuple[ScoredLine, ...] = ()
     """What each line of the memory after the step is worth, where the way chooses passages."""
+    given_up: tuple[str, ...] = ()
+    """The lines that a full memory lost, those that the step itself would have brought too."""
 
     def without_texts(self) -> Self:
         """Return this step without the chunk's text and the prompt, which can be rebuilt from the document."""

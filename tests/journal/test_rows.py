@@ -48,6 +48,7 @@ def test_what_a_step_found_is_kept(journal):
         replace(step(1, before="notes"), ranking=(0.25, -1.0)),
         replace(step(2, before="notes"), lines=(ScoredLine(chunk=None, gain=0.1 + 0.2, judgement=-1.5, joins=True),)),
         step(3, before="notes"),
+        replace(step(4, before="notes"), given_up=("The fee is 40.",)),
     ]
     for one in found:
         asyncio.run(journal.add_step(reading.id, one))

@@ -83,6 +83,8 @@ def print_step(console: Terminal, step: Step, tail: str = "") -> None:
     console.print(StyledLine("\n") + format_step_title(step) + StyledLine(tail, style="magenta"))
     for line in memory_diff(step.before.text, step.after.text):
         console.print(StyledLine("  ") + line)
+    for text in step.given_up:
+        console.print(StyledLine(f"  given up for want of room: {sanitize(text)}", style="yellow"))
 
 
 def print_end(console: Terminal, reading: Reading, tail: str = "") -> None:

@@ -187,16 +187,17 @@ async def _ask(
 
 def _make_room(context: ReadingContext, step: Step, reply: str) -> Step | None:
     """Return the step without as many of the lines that a reply names as must go, or all; None where it names none."""
-    after, lost = step.after, False
-    named = [edit for edit in parse_edits(reply)[0] if edit.kind is EditKind.DROP]
-    for count in range(1, len(named) + 1):
-        text, unmade = apply_edits(step.after.text, named[:count])
-        if not text or after.tokens <= after.limit:
+    after, given_up = step.after, step.given_up
+    lines = dict(enumerate(split_lines(after.text), start=1))
+    for edit in parse_edits(reply)[0]:
+        if after.tokens <= after.limit:
             break
-        after = replace(after, text=text, tokens=context.model.tokenizer.count(text))
-        lost = lost or unmade < count
+        if edit.kind is EditKind.DROP and len(lines) > 1 and (line := lines.pop(edit.line, "")):
+            given_up = (*given_up, line)
+            text = "\n".join(lines.values())
+            after = replace(after, text=text, tokens=context.model.tokenizer.count(text))
     flags = tuple(dict.fromkeys((*step.flags, Flag.GAVE_UP)))
-    return replace(step, after=after, flags=flags) if lost else None
+    return replace(step, after=after, flags=flags, given_up=given_up) if given_up != step.given_up else None
 
 
 def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversation: Conversation) -> Step | None:

@@ -260,7 +260,7 @@ def test_a_step_is_told_with_its_flags_but_not_that_it_changed_nothing() -> None
 
 @pytest.mark.parametrize(
     ("codes", "code"),
-    [([0, 0], 0), ([0, 3, 0], 5), ([3, 3], 3), ([5, 3], 5), ([0, 4], 4), ([3, 4], 3), ([0, 130], 130)],
+    [([0, 0], 0), ([0, 3, 0], 5), ([3, 3], 3), ([5, 3], 5), ([0, 4], 4), ([3, 4], 4), ([0, 130], 130)],
 )
 def test_several_questions_failed_only_where_all_did(codes: list[int], code: int) -> None:
     assert join_codes(codes) == code

@@ -96,13 +96,12 @@ async def read_to_end(session: Session, prepared: Prepared, output: OutputOption
 
 
 def join_codes(codes: Sequence[int]) -> int:
-    """Return the first code but 0; where some questions failed and others were answered, they were so with gaps."""
+    """Return the first code but 0; a model that failed for some questions only left gaps."""
     failed = EXIT_CODES["failed"]
-    if {0, INCOMPLETE} & set(codes):
-        codes = [INCOMPLETE if code == failed else code for code in codes]
-    code = next((code for code in codes if code), 0)
-    # That the model failed is said where all failed, as of the rows of a batch.
-    return INCOMPLETE if code == EXIT_CODES["failed"] and len(set(codes)) > 1 else code
+    others = [code for code in codes if code != failed]
+    if not others:
+        return failed
+    return next((code for code in others if code), INCOMPLETE if failed in codes else 0)
 
 
 async def read_shown(session: Session, prepared: Prepared, output: OutputOptions) -> list[Reading]:

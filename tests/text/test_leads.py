@@ -118,6 +118,13 @@ def test_a_chunk_that_was_kept_without_its_text_gets_its_lead_where_there_is_roo
         assert fill_in(chunk, document, WORDS, chunk.tokens).shown == chunk.text
 
 
+def test_a_document_that_is_not_kept_is_read_once_and_has_no_leads(tmp_path):
+    (tmp_path / "notes.md").write_text(BOOK)
+    chunks = list(split(open_document([tmp_path / "notes.md"]), WORDS, 12, leads=True))
+    assert "".join(chunk.text for chunk in chunks).startswith(BOOK)
+    assert not any(chunk.lead for chunk in chunks)
+
+
 def test_a_lead_takes_no_large_part_of_a_chunk():
     assert all(not chunk.lead for chunk in split(TextDocument(BOOK, name="a.txt"), WORDS, 8, leads=True))
 

@@ -52,7 +52,8 @@ def split(
     With `leads`, each says within its limit what it begins in.
     """
     window = _Window(document.parts(start), start)
-    finder = Leads(document) if leads else None
+    # One whose length is unknown is not kept: what stands before a chunk would be converted again for each.
+    finder = Leads(document) if leads and document.length is not None else None
     reach = limit * _CHARACTERS_PER_TOKEN
     while window.text(1):
         view = _view_budget(window, tokenizer, limit, reach)

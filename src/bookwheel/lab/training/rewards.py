@@ -88,7 +88,7 @@ def build_reward(settings: RewardSettings) -> Reward:
         if episode.steps and (settings.length or settings.copied or settings.foreign):
             parts |= _measure_memory(episode, sample)
         if episode.steps and settings.shorthand:
-            shown = (sample.question, *(step.chunk.text for step in episode.steps))
+            shown = (sample.question, *(step.chunk.shown for step in episode.steps))
             parts["shorthand"] = measure_shorthand(episode.steps[-1].after.text, shown)
         weights = {name: getattr(settings, name) * (-1 if name in _COSTS else 1) for name in parts}
         score = sum(weights[name] * value for name, value in parts.items())
@@ -139,7 +139,7 @@ def _measure_memory(episode: Episode, sample: Sample) -> dict[str, float]:
     return {
         "length": sum(taken) / len(taken),
         "copied": measure_copied(last.after.text, last.chunk.text),
-        "foreign": measure_foreign(last.after.text, f"{sample.question} {last.chunk.text}"),
+        "foreign": measure_foreign(last.after.text, f"{sample.question} {last.chunk.shown}"),
     }
 
 

@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 
 from bookwheel import TextDocument
+from bookwheel.configuration import Connection
 from bookwheel.flags import Flag
+from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading import loop
@@ -21,6 +23,7 @@ from bookwheel.reading.follow_up import (
     reread,
     tell_parent,
 )
+from bookwheel.session import open_session
 from bookwheel.types import Answer, DocumentInfo, Reading, Step
 
 PLAN = Plan(question_tokens=60, chunk_tokens=60, memory_tokens=60, answer_tokens=30)
@@ -186,3 +189,24 @@ def test_a_reading_goes_on_in_its_own_way_unless_steps_say_otherwise(finished):
     assert continue_way((*finished, flagged), loop.read) is reread
     # A section that the finished reading had read again does not make the new one do so.
     assert continue_way(carry_steps((*plain, flagged)), loop.read) not in (reread, loop.read)
+
+
+def test_a_further_question_has_the_one_before_it_where_there_is_no_memory_to_ask(tmp_path):
+    prompts = []
+
+    def script(messages):
+        prompts.append(messages[-1].content)
+        return "\\boxed{Ada Quill}"
+
+    async def main():
+        with Journal(tmp_path / "j.sqlite") as journal:
+            model = ScriptedModel(script, window=8000)
+            async with open_session(Connection(), journal, model=model) as session:
+                kept, plan = await session.keep(DOCUMENT), session.build_plan({})
+                (first,) = await session.run(await session.prepare(kept, [QUESTION], plan))
+                again = await session.prepare(kept, ["And since when?"], plan, finished=first, follows=first)
+                return first.way, await session.run(again)
+
+    way, (second,) = asyncio.run(main())
+    assert (way, second.way, second.parent, len(prompts)) == ("whole", "whole", "", 2)
+    assert f"user: {QUESTION}\n\nassistant: Ada Quill\n\nAsked now:\nAnd since when?" in prompts[1]

@@ -81,7 +81,7 @@ def test_a_long_request_is_read_and_its_usage_is_the_sum(up, words) -> None:
         kept.usage.prompt_tokens,
         kept.usage.completion_tokens,
     )
-    assert kept.question == f"system: Be brief.\n\nuser: {words[1]}"
+    assert (kept.question, kept.plan.earlier) == (words[1], "system: Be brief.")
     assert up.journal.document_of(kept.id).length == len(words[0])
 
 

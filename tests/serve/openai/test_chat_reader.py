@@ -119,6 +119,11 @@ def test_a_wrong_field_of_a_chat_that_fits_is_named(ai, fields, status, words) -
     assert refused.value.status_code == status
 
 
+def test_a_plan_that_is_too_large_for_the_window_is_told_by_how_much(ai, words) -> None:
+    with pytest.raises(APIStatusError, match=r"the plan needs [0-9]+ tokens .* Lower"):
+        ask(ai, (USER, "\n\n".join(words)), extra_body={"plan": {"chunk_tokens": 50_000}})
+
+
 def test_a_chat_that_its_budget_stops_is_told_in_words_of_http_how_it_goes_on(up, ai, words) -> None:
     with pytest.raises(APIStatusError) as stopped:
         ask(ai, (USER, "\n\n".join(words)), extra_body={"plan": {"budget": {"tokens": 1}}})

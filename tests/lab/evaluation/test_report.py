@@ -59,6 +59,14 @@ def test_what_is_known_of_a_few_answers_or_of_none_is_said_so():
     assert own.count("Sample seed 7.") == other.count("Sample seed 1.") == 1
 
 
+def test_a_line_that_is_no_sample_is_not_one_that_was_too_short():
+    odd = record(sample="odd", outcome=SampleOutcome.INFEASIBLE, score=0.0, file="mine.jsonl", error="no gold")
+    short = record(sample="short", outcome=SampleOutcome.INFEASIBLE, score=0.0, error="too short")
+    markdown, _ = texts(build_report(results(record(), odd, replace(odd, sample="odd-2"), short)))
+    assert "1 samples could not be made at their length" in markdown
+    assert "2 lines of files hold no sample that can be used" in markdown
+
+
 def test_a_report_says_near_its_tables_whose_tokens_are_estimated():
     run = replace(RUN, manifest={"models": {"local": {"tokenizer": "estimate, counts 12"}}})
     assert (

@@ -356,8 +356,11 @@ def _build_failures(report: Report) -> list[Section]:
     )
     missing = sum(not record.is_counted for record in report.failures)
     paragraphs = [f"{len(report.failures) - missing} samples had no answer and count as wrong."]
-    if missing:
-        paragraphs.append(f"{missing} samples could not be made at their length and count nowhere.")
+    unread = sum(bool(record.file) and not record.is_counted for record in report.failures)
+    if missing > unread:
+        paragraphs.append(f"{missing - unread} samples could not be made at their length and count nowhere.")
+    if unread:
+        paragraphs.append(f"{unread} lines of files hold no sample that can be used, and count nowhere.")
     if len(counted) > _FAILURE_ROWS:
         paragraphs.append(f"{len(counted) - _FAILURE_ROWS} rarer errors are only in the results file.")
     header = ("model", "way", "outcome", "error", "samples", "for example")

@@ -144,10 +144,15 @@ def _pick_item(request: SampleRequest, path: Path) -> QuestionItem:
     items = _list_items(path, int(request.options.get("skip_titles") or 0))
     if request.index >= len(items):
         raise InputError(
-            f"{path} holds {len(items)} questions that can be answered from their paragraphs and "
-            f"{request.index + 1} were asked for; lower --count, or take further seeds"
+            f"{path} holds {len(items)} questions that can be answered from their paragraphs, and more were asked for: "
+            f"lower --count{_list_reasons(path)}"
         )
     return items[_shuffle(len(items), f"{request.task} {request.seed}")[request.index]]
+
+
+def _list_reasons(path: Path) -> str:
+    left_out = load_question_set(path).left_out
+    return "".join(f"; {count} are left out: {reason}" for reason, count in left_out.items())
 
 
 @lru_cache(maxsize=4)

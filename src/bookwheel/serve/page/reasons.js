@@ -45,6 +45,7 @@ const REASONS = [
 const REPORT = [
   [/^(\d+) samples had no answer and count as wrong\.$/, "report.no-answer"],
   [/^(\d+) samples could not be made at their length and count nowhere\.$/, "report.not-made"],
+  [/^(\d+) lines of files hold no sample that can be used, and count nowhere\.$/, "report.unread"],
   [/^(\d+) rarer errors are only in the results file\.$/, "report.rarer"],
   [/^Sample seed (.*)\.$/, "report.seeds"],
   [/^Runs that this results file comes from\.$/, "report.runs"],

@@ -54,6 +54,7 @@ export default {
   "eval.differences.told": "Points by which the first is ahead of the second, with the 95 % interval. p is exact and two-sided; Holm's p is corrected for the number of comparisons.",
   "eval.no-answer": "What had no answer",
   "report.no-answer": "{one} samples had no answer and count as wrong.",
+  "report.unread": "{one} lines of files hold no sample that can be used, and count nowhere.",
   "report.not-made": "{one} samples could not be made at their length and count nowhere.",
   "report.rarer": "{one} rarer errors are only in the results file.",
   "report.seeds": "Sample seed {one}.",

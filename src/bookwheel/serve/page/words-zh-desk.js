@@ -54,6 +54,7 @@ export default {
   "eval.differences.told": "甲比乙领先的百分点及其 95 % 区间。p 为精确双侧检验；Holm p 按比较次数校正。",
   "eval.no-answer": "没有回答的",
   "report.no-answer": "{one} 个样本没有回答，都算错。",
+  "report.unread": "文件中有 {one} 行不是可用的样本，不计入。",
   "report.not-made": "{one} 个样本做不出要求的长度，不计入。",
   "report.rarer": "另有 {one} 种较少见的错误，只在结果文件里。",
   "report.seeds": "样本种子：{one}。",

@@ -357,7 +357,8 @@ def test_a_part_may_be_introduced_and_a_rewriting_is_shown_no_headings(polite):
     assert not any(Flag.REWRITTEN in step.flags for step in steps)
 
     def refuse(messages):
-        return "so be it" if messages[-1].content.endswith("New part:") else script(messages)
+        is_refused = messages[-1].content.endswith("New part:") and facts_in(tag(messages[-1].content, "memory"))
+        return "so be it" if is_refused else script(messages)
 
     asked.clear()
     *steps, answer = events("heads", pages(), model(refuse))

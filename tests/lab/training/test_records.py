@@ -130,6 +130,18 @@ def test_every_figure_of_the_card_comes_from_the_records():
     assert "| 3 | 75.0 % | 63.2 to 84.0 | 64 | 0 |" in told
 
 
+def test_the_card_names_what_was_imitated_and_who_taught():
+    tables = {
+        "warm_start": {"steps": 1, "traces": "runs/teacher", "learning_rate": 0.005},
+        "reward": {"answer": 0.0, "kept": 0.5},
+        "teacher": {"model": "large"},
+    }
+    told = build_card(TrainConfig.from_tables({"train": tables}).to_json(), RECORDS, base="a test model")
+    for words in ("a teacher's readings (runs/teacher)", "0.005", "rewards (kept x 0.5) and the log-probabilities"):
+        assert words in told
+    assert "ideal traces" not in told
+
+
 def test_curves_are_drawn_with_the_intervals_of_their_accuracies(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     from matplotlib.axes import Axes

@@ -84,6 +84,12 @@ def test_a_sample_that_is_trained_on_is_not_measured_on(file, tmp_path):
     check_sources(TrainConfig.from_tables(tables))
 
 
+def test_a_folder_without_readings_is_refused_before_the_run(file, tmp_path):
+    tables = {"train": {"task": {"file": str(file)}, "warm_start": {"steps": 1, "traces": str(tmp_path)}}}
+    with pytest.raises(ConfigError, match="neither an evaluation's folder nor a journal"):
+        check_sources(TrainConfig.from_tables(tables))
+
+
 def test_what_cannot_be_trained_on_is_told_with_file_and_line(tmp_path, file):
     with pytest.raises(ConfigError, match=r"none\.jsonl"):
         SampleFile(tmp_path / "none.jsonl")

@@ -241,10 +241,27 @@ def plot_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> 
     figure.savefig(path)
 
 
+def _name_lessons(warm: Mapping[str, Any]) -> str:
+    """Return what a warm start imitates."""
+    if warm["traces"]:
+        return f"a teacher's readings ({warm['traces']})"
+    if warm["lessons"]:
+        return f"lessons ({warm['lessons']})"
+    return "clozes of the samples' own text" if warm["clozes"] else "ideal traces"
+
+
+def _name_rewards(train: Mapping[str, Any]) -> str:
+    """Return what reinforcement rewards, by the names of the settings, and who teaches."""
+    weights = {name: weight for name, weight in train["reward"].items() if weight and name != "overlong_share"}
+    rewards = ", ".join(f"{name} x {weight:g}" for name, weight in weights.items())
+    taught = [f"the log-probabilities of the teacher {train['teacher']['model']}"] * bool(train["teacher"]["model"])
+    return " and ".join([*[f"rewards ({rewards})"] * bool(rewards), *taught])
+
+
 def build_card(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, base: str) -> str:
     """Return a model card; every figure in it stands in the records."""
     train, plan, run = settings["train"], settings["plan"], totals(records)
-    sampling = train["evaluation"]
+    sampling, warm = train["evaluation"], train["warm_start"]
     rows = [
         f"| {one.step} | {100 * one.accuracy:.1f} % | {100 * one.low:.1f} to {100 * one.high:.1f} "
         f"| {one.n} | {one.failed} |\n"
@@ -258,8 +275,9 @@ Base: {base}. It reads a document {plan["chunk_tokens"]} tokens at a time, past 
 
 ## Training
 
-- {run.warm} supervised steps on ideal traces, then {run.steps} steps of reinforcement learning from the
-  reward of the answers: {train["samples"]} samples x {train["group_size"]} rollouts, advantages by
+- {run.warm} supervised steps on {_name_lessons(warm)}, learning rate {warm["learning_rate"]},
+  then {run.steps} steps of reinforcement learning from {_name_rewards(train)}:
+  {train["samples"]} samples x {train["group_size"]} rollouts, advantages by
   {train["estimator"]}, clip {train["loss"]["clip_low"]}/{train["loss"]["clip_high"]},
   KL {train["loss"]["kl"]}, learning rate {train["learning_rate"]}, seed {train["seed"]}.
 - {run.rollouts} rollouts, {run.failed} failed;

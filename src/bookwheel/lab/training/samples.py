@@ -21,7 +21,7 @@ from bookwheel.lab.tasks import SampleSeries, sample_series
 from bookwheel.lab.tasks.base import MISSING, MemoryRule, Sample
 from bookwheel.lab.tasks.definition import LazySamples
 from bookwheel.lab.tasks.files import parse_sample
-from bookwheel.lab.training.config import TaskSettings, TrainConfig
+from bookwheel.lab.training.config import TaskSettings, TrainConfig, WarmStart
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.toys import TOYS, toy_samples
 from bookwheel.text.tokens import WordTokenizer
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from bookwheel.lab.training.warmstart import Oracle
 
 
+JOURNAL: Final = "journal.sqlite"
+"""The journal in the folder of an evaluation."""
 _log: Final = logging.getLogger(__name__)
 
 # A sample that could not be made has its reason first in the line.
@@ -156,9 +158,7 @@ def check_sources(config: TrainConfig, data: Path | None = None) -> None:
         raise ConfigError("training needs samples: set name, tokens and count in [train.task], or file")
     if task.file and config.warm_start.tokens:
         raise ConfigError("train.warm_start.tokens makes shorter samples of a task, and a file has none: leave it out")
-    for name in ("lessons", "traces"):
-        if (place := getattr(config.warm_start, name)) and not Path(place).exists():
-            raise ConfigError(f"train.warm_start.{name}: there is nothing at {place!r}")
+    _check_lessons(config.warm_start)
     # All of them now: one that cannot be read would end the run when it is drawn, days later.
     trained = SampleFile(Path(task.file), needs_evidence=config.warm_start.needs_evidence).check() if task.file else {}
     measured = SampleFile(Path(task.held_out)).check() if task.held_out else {}
@@ -178,6 +178,15 @@ def check_sources(config: TrainConfig, data: Path | None = None) -> None:
         )
     for series in made:
         _check_count(task.name, series)
+
+
+def _check_lessons(warm: WarmStart) -> None:
+    for name in ("lessons", "traces"):
+        if (place := getattr(warm, name)) and not Path(place).exists():
+            raise ConfigError(f"train.warm_start.{name}: there is nothing at {place!r}")
+    traces = Path(warm.traces or ".")
+    if warm.traces and traces.is_dir() and not (traces / JOURNAL).is_file():
+        raise ConfigError(f"train.warm_start.traces: {traces} is neither an evaluation's folder nor a journal")
 
 
 def _open_series(task: TaskSettings, data: Path | None) -> list[SampleSeries]:

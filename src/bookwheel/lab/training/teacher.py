@@ -31,6 +31,7 @@ from bookwheel.journal import open_existing
 from bookwheel.lab.evaluation.results import Results
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.rows import Row
+from bookwheel.lab.training.samples import JOURNAL
 from bookwheel.models.base import Ability, JudgingModel, Model, require_ability
 from bookwheel.models.patience import Patience, PatientModel
 from bookwheel.models.registry import open_model
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from bookwheel.lab.training.rewards import RewardResult
     from bookwheel.lab.training.workflows import Episode
 
-_JOURNAL: Final = "journal.sqlite"
 _RESULTS: Final = "results.jsonl"
 _RIGHT: Final = 1.0
 # A token that the teacher would never write outweighs a batch otherwise.
@@ -61,7 +61,7 @@ class TraceFile:
     def __init__(
         self, path: Path, model: PolicyModel, plan: Plan, seed: int, *, held_out: Sequence[Sample] = ()
     ) -> None:
-        journal = open_existing(path / _JOURNAL if path.is_dir() else path)
+        journal = open_existing(path / JOURNAL if path.is_dir() else path)
         if journal is None:
             raise ConfigError(f"train.warm_start.traces: {path} is neither an evaluation's folder nor a journal")
         self._journal, self._model, self._plan, self._seed = journal, model, plan, seed

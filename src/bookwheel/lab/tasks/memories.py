@@ -112,7 +112,9 @@ def trace_evidence(sample: Sample, steps: Sequence[Step], *, is_right: bool) -> 
     if not steps or not pieces:
         return None
     tests = [_build_test(piece, pieces, sample) for piece in pieces]
-    traces = [_trace_piece(piece, test, steps) for piece, test in zip(pieces, tests, strict=True)]
+    # Each memory is tokenized once, and not for every piece.
+    memories = [(words(step.after.text), step.after.text) for step in steps]
+    traces = [_trace_piece(piece, test, steps, memories) for piece, test in zip(pieces, tests, strict=True)]
     outcome, position = _judge(traces, is_right=is_right)
     return EvidenceTrace(
         outcome=outcome,
@@ -141,9 +143,18 @@ def evidence_depth(sample: Sample) -> float | None:
     return sum((piece.start + piece.end) / 2 for piece in pieces) / len(pieces) / length
 
 
-def _trace_piece(piece: GoldEvidence, test: tuple[Callable[[str], bool], bool], steps: Sequence[Step]) -> _PieceTrace:
+_Held = Callable[[Sequence[str], str], bool]
+"""Whether a memory holds a piece, by its words and its text."""
+
+
+def _trace_piece(
+    piece: GoldEvidence,
+    test: tuple[_Held, bool],
+    steps: Sequence[Step],
+    memories: Sequence[tuple[Sequence[str], str]],
+) -> _PieceTrace:
     is_in, has_gold = test
-    held = [is_in(step.after.text) for step in steps]
+    held = [is_in(row, text) for row, text in memories]
     was_held = any(held)
     last = len(held) - 1 - held[::-1].index(True) if was_held else None
     covering = (at for at, step in enumerate(steps) if step.chunk.start < piece.end <= step.chunk.end)
@@ -156,9 +167,7 @@ def _trace_piece(piece: GoldEvidence, test: tuple[Callable[[str], bool], bool], 
     )
 
 
-def _build_test(
-    piece: GoldEvidence, pieces: Sequence[GoldEvidence], sample: Sample
-) -> tuple[Callable[[str], bool], bool]:
+def _build_test(piece: GoldEvidence, pieces: Sequence[GoldEvidence], sample: Sample) -> tuple[_Held, bool]:
     """Return the test whether a memory holds the piece's note, and whether the note holds a gold answer."""
     noted = words(piece.note)
     inside = [gold for gold in map(words, sample.golds) if contains_words(noted, gold)]
@@ -166,7 +175,7 @@ def _build_test(
     replaced = [words(one.note) for one in sample.evidence if one not in pieces and one.note]
     rivals = [note for note in replaced if not any(contains_words(note, gold) for gold in inside)]
     if inside and len(rivals) == len(replaced):
-        return lambda memory: any(contains_words(words(memory), gold) for gold in inside), True
+        return lambda row, _: any(contains_words(row, gold) for gold in inside), True
     others = {word for one in pieces if one is not piece for word in words(one.note)}.union(
         *(replaced if inside else ())
     )
@@ -178,15 +187,14 @@ def _build_test(
 
     if inside:
 
-        def decides(memory: str) -> bool:
-            row = words(memory)
+        def decides(row: Sequence[str], memory: str) -> bool:
             is_there = any(contains_words(row, gold) for gold in inside)
             return is_there and (not any(_has_most({*one}, row) for one in rivals) or is_linked(memory, 1))
 
         return decides, True
     if shared and own:
-        return lambda memory: is_linked(memory, ceil(_LEAST_SHARE * len(added))), False
-    return lambda memory: _has_most(added, words(memory)), False
+        return lambda _, memory: is_linked(memory, ceil(_LEAST_SHARE * len(added))), False
+    return lambda row, _: _has_most(added, row), False
 
 
 def _has_most(wanted: set[str], row: Sequence[str]) -> bool:

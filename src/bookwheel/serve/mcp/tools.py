@@ -136,9 +136,7 @@ class ReadingTools:
     ) -> Json:
         """Read one document (one of path, url, text, document, reading) once for several questions.
 
-        All as with `read`; a long document is read section by section for all of them at once, while the server still
-        has the section. A text that fits the window is sent once for each question. Each has a reading of its own:
-        `wait` for each.
+        As with `read`; a text that fits the window is sent for each. Each has a reading: `wait` for each.
         """
         source = SourceRequest(path=path, url=url, text=text, document=document, name=name)
         if reading is None:
@@ -171,9 +169,8 @@ class ReadingTools:
     ) -> Json:
         """Ask the document of an earlier reading another question, by its plan and way unless you name others.
 
-        The model is told the question and answer before it, so "she" and "it" mean what they meant there. The memory
-        of that reading answers, at the cost of one call; where it cannot, the document is read again, at the cost of
-        `read`.
+        The one before is told with its answer. That reading's memory answers, at the cost of one call; where it cannot,
+        the document is read again, as by `read`.
         """
         id_ = await self._service.find_id(reading, get_key(ctx))
         old = await asyncio.to_thread(self._service.journal.reading, id_)

@@ -110,12 +110,43 @@ def test_a_trial_that_fails_costs_no_answer_and_is_held_again(file):
     assert reader.read().claims[0].judge == "reader"
 
 
-def test_a_trial_stays_within_the_budget(file):
-    limits = Budget(tokens=1500)
-    ended = Reader(tell).read(replace(PLAN, budget=limits))
-    assert ended.status is Status.ANSWERED
+@pytest.mark.parametrize("limits", [Budget(tokens=3000), Budget(seconds=30), Budget(cost=0.001, price_in=1.0)])
+def test_no_trial_begins_that_the_budget_would_end(file, limits):
+    reader = Reader(tell)
+    ended = reader.read(replace(PLAN, budget=limits))
+    assert (ended.status, reader.asked) == (Status.ANSWERED, 0)
     assert not file.exists()
     assert ended.claims[0].verdict in (Verdict.PARTLY, Verdict.NOT_FOUND)
+
+
+def test_a_trial_is_held_within_a_budget_that_has_room(file):
+    reader = Reader(tell)
+    ended = reader.read(replace(PLAN, budget=Budget(tokens=100_000, seconds=1000)))
+    assert ended.claims[0].judge == "reader"
+    assert ended.usage.calls > len(PROBES)
+
+
+def test_where_one_call_fails_no_other_is_made_behind_the_reading(file):
+    asked = []
+
+    def judge(probe):
+        asked.append(probe)
+        raise Rejected("a filter")
+
+    reader = Reader(judge)
+    model = accompany(reader.model)
+
+    async def read():
+        info = DocumentInfo(id="", name="lamp", length=len(TEXT))
+        for _ in range(5):
+            await run_reading(new_reading(info, "Who keeps the lamp?", model, PLAN), TextDocument(TEXT), model)
+            at_end = len(asked)
+            await asyncio.sleep(0.05)
+            assert len(asked) == at_end
+
+    asyncio.run(read())
+    # Three trials, of which each ends with its first failures.
+    assert 3 <= len(asked) <= 24
 
 
 @pytest.mark.parametrize("mode", [VerdictMode.QUOTES, VerdictMode.OFF])

@@ -6,6 +6,7 @@ settings files or the environment. Which companions a user has is found by `book
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
@@ -56,8 +57,10 @@ class Companions:
     """The companions of a model that was opened without any: the built-in model as a judge, and nothing else."""
 
     def __init__(self) -> None:
+        self.trials: Counter[str] = Counter()
+        """How often a model was asked in this session what its verdicts are worth, in vain so far."""
         self.on_trial: set[str] = set()
-        """The models that are being asked what their verdicts are worth."""
+        """The models that are being asked."""
 
     def find_gate(self, _name: str) -> GatePlan | None:
         """Return the threshold that was measured for the model of this name."""

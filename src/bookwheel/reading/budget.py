@@ -105,6 +105,15 @@ class BudgetedModel(SpendingModel):
         self.spent += result.usage
         return result
 
+    def has_room(self, usage: Usage, seconds: float) -> bool:
+        """Return whether calls of so much, and of so many seconds, would break no limit."""
+        try:
+            self._check(self._counted + self.spent + self._reserved + usage)
+            left = self._seconds_left()
+        except BudgetReached:
+            return False
+        return left is None or left >= seconds
+
     def take_unanswered(self) -> Usage:
         """Return the cost of the calls without a reply since this was last asked."""
         unanswered, self._unanswered = self._unanswered, Usage()

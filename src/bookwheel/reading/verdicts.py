@@ -18,11 +18,12 @@ from typing import Final
 from bookwheel.claims import Claim, Evidence, Fit
 from bookwheel.errors import BudgetReached, InputError, ModelError
 from bookwheel.models.accompanied import VerdictCalibration, find_companions, find_endpoint
-from bookwheel.models.base import Ability, JudgingModel, Model, find_abilities
+from bookwheel.models.base import Ability, JudgingModel, Model, find_abilities, find_wrapper
 from bookwheel.plan import Plan, Sampling, VerdictMode
+from bookwheel.reading.budget import BudgetedModel, estimate_usage
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.prompts import Prompts, prompts_for
-from bookwheel.types import Document, Step
+from bookwheel.types import Document, Message, Step, Usage
 from bookwheel.verdict.judge import Finding, Judgment, examine, is_foreign, judge_answer, weigh, write_claims
 from bookwheel.verdict.probes import Probe, load_probes
 from bookwheel.verdict.provenance import SupportsSlice
@@ -44,6 +45,9 @@ _AFTER: Final = 400
 # Of all right answers the measure bears out so many (lab/2026-11-29-large-model.md): a judge has to do better.
 _RECALL_BY_WORDS: Final = 0.34
 _TRIED_AT_ONCE: Final = 8
+# A trial that fails is held again, so often in a session, where the budget leaves so many seconds.
+_MOST_TRIALS: Final = 3
+_TRIAL_SECONDS: Final = 60.0
 # Bytes of the passages that a model is shown, no more than a section has; and how many the memory's lines came from.
 _MOST_SHOWN: Final = 5000
 _TOKEN_BYTES: Final = 3
@@ -100,17 +104,35 @@ def make_judge(question: str, model: Model, plan: Plan, threshold: float = THRES
 
 async def settle_judge(question: str, model: Model, plan: Plan) -> ModelJudge | None:
     """Return the model as a judge where it judges; one behind an endpoint is tried first, if nobody measured it."""
-    companions = find_companions(model)
+    companions, name = find_companions(model), model.name
     # Meanwhile the words judge the answers of other readings.
-    if can_be_tried(question, model, plan) and model.name not in companions.on_trial:
-        companions.on_trial.add(model.name)
+    is_due = name not in companions.on_trial and companions.trials[name] < _MOST_TRIALS
+    if is_due and can_be_tried(question, model, plan) and _has_room(model, plan):
+        companions.on_trial.add(name)
+        companions.trials[name] += 1
         try:
             companions.keep_verdicts(await try_judge(model, plan))
         except (ModelError, BudgetReached):
             pass  # It is tried after another reading.
         finally:
-            companions.on_trial.discard(model.name)
+            companions.on_trial.discard(name)
     return choose_judge(question, model, plan)
+
+
+def _has_room(model: Model, plan: Plan) -> bool:
+    """Return whether the budget has room for a whole trial: half of one is paid for nothing, and again next time."""
+    budgeted = find_wrapper(model, BudgetedModel)
+    if budgeted is None or not plan.budget.has_limits:
+        return True
+    asked = ((make_judge(one.question, model, plan), one) for one in load_probes())
+    calls = (estimate_usage(model, judge.write(*_show_probe(one)), _REPLY_TOKENS) for judge, one in asked)
+    return budgeted.has_room(sum(calls, Usage()), _TRIAL_SECONDS)
+
+
+def _show_probe(probe: Probe) -> tuple[str, str, str, str]:
+    """Return the turn, the passages, the answer and the question of a probe."""
+    turn, section = ("supports", probe.section) if probe.is_answering else ("responds", "")
+    return turn, section, probe.answer, probe.question
 
 
 def can_be_tried(question: str, model: Model, plan: Plan) -> bool:
@@ -128,14 +150,18 @@ async def try_judge(model: Model, plan: Plan) -> VerdictCalibration:
 
     async def is_taken(probe: Probe) -> bool:
         """Return whether it says that the passages bear the answer out, and that it answers."""
-        judge, turn = make_judge(probe.question, model, plan), "supports" if probe.is_answering else "responds"
-        section = probe.section if probe.is_answering else ""
         async with places:
-            said = await judge.ask(turn, section=section, memory=probe.answer, question=probe.question)
+            said = await make_judge(probe.question, model, plan).ask(*_show_probe(probe))
         return said is not None and said >= THRESHOLD
 
     probes = load_probes()
-    taken = await asyncio.gather(*map(is_taken, probes))
+    try:
+        # Where one call fails, the others are not made.
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(is_taken(probe)) for probe in probes]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from failed
+    taken = [task.result() for task in tasks]
     right = sum(one.is_right for one, is_in in zip(probes, taken, strict=True) if is_in)
     return VerdictCalibration(
         model=model.name,
@@ -207,8 +233,8 @@ class ModelJudge:
         # What is copied word for word may be put right elsewhere.
         is_open = finding.copy or (not is_supported and finding.features["in all"] >= _LEAST_DENIED)
         if section and is_open:
-            denied = await self.ask("denies", section=section, memory=finding.text, question=question) or 0.0
-        fits = await self.ask("responds", section="", memory=finding.text, question=question)
+            denied = await self.ask("denies", section, finding.text, question) or 0.0
+        fits = await self.ask("responds", "", finding.text, question)
         if fits is None:
             return None
         fit = Fit.YES if fits >= THRESHOLD else Fit.DOUBTFUL if fits >= _DOUBTFUL else Fit.NO
@@ -221,12 +247,16 @@ class ModelJudge:
         """Return the probability that the passages say a sentence; None where the reply says nothing."""
         if not section:
             return 0.0
-        return await self.ask("supports", section=section, memory=finding.text, question=question)
+        return await self.ask("supports", section, finding.text, question)
 
-    async def ask(self, turn: str, *, section: str, memory: str, question: str) -> float | None:
+    def write(self, turn: str, section: str, answer: str, question: str) -> tuple[Message, ...]:
+        """Return the prompt of a turn."""
+        return self.prompts.turn(turn, section=section, memory=answer, question=question)
+
+    async def ask(self, turn: str, section: str, answer: str, question: str) -> float | None:
         """Return the probability of yes to a turn's question; None where the reply is neither yes nor no."""
         yes, no = self.prompts.options
-        messages = self.prompts.turn(turn, section=section, memory=memory, question=question)
+        messages = self.write(turn, section, answer, question)
         if isinstance(self.model, JudgingModel) and Ability.JUDGE in await find_abilities(self.model):
             return (await self.model.judge(messages, self.prompts.options)).probability(yes)
         reply = await self.model.reply(messages, limit=_REPLY_TOKENS, sampling=Sampling(temperature=0.0))

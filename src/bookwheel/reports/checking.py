@@ -215,7 +215,7 @@ async def _ask(
         return written
     section = "\n".join(one.format() for one in rows)
     try:
-        said = await judge.ask("supports", section=section, memory=written.text, question=question)
+        said = await judge.ask("supports", section, written.text, question)
     except (ModelError, BudgetReached):
         said = None
     if said is None:

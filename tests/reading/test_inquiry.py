@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from unittest.mock import DEFAULT, Mock
 
 from bookwheel.plan import Layout, Plan
+from bookwheel.reading import inquiry
 from bookwheel.reading.inquiry import describe_fields, format_turn, split_turns, tell_before
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.types import Answer, Chunk, Conversation, DocumentInfo, Memory, Reading, Reply
@@ -66,6 +68,32 @@ def test_fields_that_are_too_many_lose_first_what_they_are_about():
     assert "- field19 (text)" in describe_fields(text, 200)
     assert "words" not in describe_fields(text, 200)
     assert describe_fields(text, 20) == ""
+
+
+def test_parts_that_refer_to_one_another_are_listed_only_as_far_as_there_is_room(monkeypatch):
+    names = [f"field{n}" for n in range(40)]
+    parts = {f"p{n}": {"properties": {name: {"$ref": f"#/$defs/p{n + 1}"} for name in names}} for n in range(5)}
+    # Each of these parts may be any of them, and none has a field.
+    choices = {f"c{n}": {"anyOf": [{"$ref": f"#/$defs/c{other}"} for other in range(9)]} for n in range(9)}
+    for defs, first in ((parts, "p0"), (choices, "c0")):
+        root = {"$defs": {**defs, "p5": {}}, "$ref": f"#/$defs/{first}"}
+        calls = Mock(wraps=inquiry.resolve, side_effect=[DEFAULT] * 20_000)  # More of them are an error.
+        monkeypatch.setattr(inquiry, "resolve", calls)
+        assert inquiry.describe_fields(json.dumps(root), 1024) == ""
+        monkeypatch.undo()
+
+
+def test_a_part_within_itself_is_named_once():
+    tree = {"properties": {"name": {"type": "string"}, "parts": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}}
+    anything = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/anything"}}]}
+    root = {"allOf": [{"$ref": "#/$defs/tree"}], "properties": {"value": {"$ref": "#/$defs/anything"}}}
+    told = describe_fields(json.dumps({**root, "$defs": {"tree": tree, "anything": anything}}), 400)
+    assert told == "- value (text, list)\n- name (text)\n- parts (list)"
+
+
+def test_what_a_field_is_about_stands_on_its_line():
+    told = describe_fields('{"properties": {"fee": {"description": "Euros.\\n- rent (text)"}}}', 400)
+    assert told == "- fee: Euros. - rent (text)"
 
 
 def test_tools_are_told_by_what_they_do():

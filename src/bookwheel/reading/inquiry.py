@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 LEFT_OUT: Final = "[…]"
 _DEEPEST: Final = 4
 _MOST_CHOICES: Final = 12
+# A schema whose parts refer to one another has far more fields than it has text.
+_MOST_PARTS: Final = 1000
+_LONGEST_PATH: Final = 40
 # Bytes a token of the question's budget: with what fields are about, and for their names alone.
 _ROOM_FOR_ALL: Final = 2
 _ROOM_FOR_NAMES: Final = 4
@@ -61,9 +64,14 @@ def describe_fields(schema: str, question_tokens: int) -> str:
     """
     root = json.loads(schema)
     for has_notes, room in ((True, _ROOM_FOR_ALL), (False, _ROOM_FOR_NAMES)):
-        text = "\n".join(_list_fields(root, root, 0, has_notes=has_notes))
-        if len(text.encode("utf-8", "replace")) <= room * question_tokens:
-            return text
+        lines, left = list[str](), room * question_tokens + 1
+        for at, line in enumerate(_list_fields(root, root, 0, has_notes=has_notes)):
+            left -= len(line.encode("utf-8", "replace")) + 1 if line else 0
+            if left < 0 or at >= _MOST_PARTS:
+                break
+            lines += [line] if line else []
+        else:
+            return "\n".join(lines)
     return ""
 
 
@@ -86,28 +94,36 @@ def list_options(node: Any) -> list[Any]:
     return [one for one in options if not (isinstance(one, dict) and one.get("type") == "null")]
 
 
-def _list_fields(node: Any, root: Any, depth: int, *, has_notes: bool) -> Iterator[str]:
+def _list_fields(node: Any, root: Any, depth: int, path: tuple[Any, ...] = (), *, has_notes: bool) -> Iterator[str]:
+    """Yield a line for each field, and an empty one for each part; a part within itself is not gone into again."""
+    yield ""
     node, pad = resolve(node, root), "  " * depth
-    if not isinstance(node, dict) or depth > _DEEPEST:
+    is_within = any(node is part for part in path) or len(path) > _LONGEST_PATH
+    if not isinstance(node, dict) or depth > _DEEPEST or is_within:
         return
-    for option in list_options(node):
+    path, options = (*path, node), list_options(node)
+    for option in options:
         about = resolve(option, root)
-        note = about.get("description") if isinstance(about, dict) else None
-        if note and len(list_options(node)) > 1:
+        note = _describe(about) if len(options) > 1 else ""
+        if note:
             yield f"{pad}- {note}"
-            yield from _list_fields(about, root, depth + 1, has_notes=has_notes)
-        else:
-            yield from _list_fields(about, root, depth, has_notes=has_notes)
+        yield from _list_fields(about, root, depth + bool(note), path, has_notes=has_notes)
     properties = node.get("properties")
     for name, inner in (properties if isinstance(properties, dict) else {}).items():
         field = resolve(inner, root)
         if not isinstance(field, dict) or "const" in field:
             continue
-        note = f": {field['description']}" if has_notes and field.get("description") else ""
-        yield f"{pad}- {name}{_name_kind(field, root)}{note}"
-        yield from _list_fields(field, root, depth + 1, has_notes=has_notes)
-    if isinstance(node.get("items"), dict):
-        yield from _list_fields(node["items"], root, depth, has_notes=has_notes)
+        note = _describe(field) if has_notes else ""
+        yield f"{pad}- {name}{_name_kind(field, root)}{note and f': {note}'}"
+        yield from _list_fields(field, root, depth + 1, path, has_notes=has_notes)
+    parts = node.get("allOf")
+    for inner in (*(parts if isinstance(parts, list) else ()), node.get("items")):
+        yield from _list_fields(inner, root, depth, path, has_notes=has_notes)
+
+
+def _describe(node: Any) -> str:
+    note = node.get("description") if isinstance(node, dict) else None
+    return " ".join(note.split()) if isinstance(note, str) else ""
 
 
 def _name_kind(node: Any, root: Any) -> str:

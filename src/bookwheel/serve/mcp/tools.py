@@ -169,8 +169,8 @@ class ReadingTools:
     ) -> Json:
         """Ask the document of an earlier reading another question, by its plan and way unless you name others.
 
-        The one before is told with its answer. That reading's memory answers, at the cost of one call; where it cannot,
-        the document is read again, as by `read`.
+        The one before is told with its answer. That memory answers, at the cost of one call; where it cannot, the
+        document is read again, as by `read`.
         """
         id_ = await self._service.find_id(reading, get_key(ctx))
         old = await asyncio.to_thread(self._service.journal.reading, id_)

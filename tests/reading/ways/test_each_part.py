@@ -17,7 +17,7 @@ from bookwheel.plan import GatePlan
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.ranked import is_borne_out
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.types import Answer, Chunk, Conversation, Memory, Message, Reply, Step
+from bookwheel.types import Answer, Chunk, Conversation, Finish, Memory, Message, Reply, Step
 
 
 def test_parallel_does_not_exit_early():
@@ -316,6 +316,15 @@ def test_a_full_memory_is_written_anew_where_no_line_is_named(reply):
     rewritten = [step for step in steps if Flag.REWRITTEN in step.flags]
     assert rewritten
     assert all(step.conversation.reply.usage.calls == 3 for step in rewritten)
+
+
+def test_changes_that_a_filter_cut_off_are_not_made():
+    def script(messages):
+        filtered = Reply(text="ADD: Tern Point fell into the s", finish=Finish.FILTER)
+        return filtered if messages[-1].content.endswith("Changes:") else reader(messages)
+
+    *steps, _ = events("edits", pages(), model(script))
+    assert {(step.after.text, step.flags) for step in steps} == {("", (Flag.FILTERED,))}
 
 
 def test_parallel_says_in_how_many_segments_it_read():

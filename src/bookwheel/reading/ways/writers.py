@@ -205,7 +205,7 @@ def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversa
     tokenizer, prompts = context.model.tokenizer, context.prompts
     said, found, reason = sift(conversation.reply)
     edits, refused = parse_edits(said)
-    if not edits and (reason := reason or _find_remark(context, memory, chunk, said)):
+    if reason is Flag.FILTERED or (not edits and (reason := reason or _find_remark(context, memory, chunk, said))):
         flags = (*found, reason)
         return Step(chunk=chunk, before=memory, after=memory, conversation=conversation, flags=flags)
     flags = tuple(found)

@@ -35,7 +35,7 @@ from bookwheel.reading.pictures import see_pictures
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.runner import Watch
 from bookwheel.reading.several import run_readings
-from bookwheel.reading.structured import apply_schema
+from bookwheel.reading.structured import Repetition, apply_schema
 from bookwheel.reading.ways.auto import choose_way, find_default_way
 from bookwheel.reading.ways.registry import (
     GROUP,
@@ -47,7 +47,7 @@ from bookwheel.reading.ways.registry import (
     load_way,
 )
 from bookwheel.schema import suggest
-from bookwheel.types import Answer, Document, DocumentInfo, Reading, Status, Step, Usage, WayChoice
+from bookwheel.types import Document, DocumentInfo, Reading, Status, Usage, WayChoice
 
 if TYPE_CHECKING:
     from bookwheel.journal import Journal, StoredDocument
@@ -160,7 +160,7 @@ def find_way(reading: Reading, own: Way | None = None) -> Way:
     One that ended while its answer was judged goes on with that answer.
     """
     if reading.answer and _is_unjudged(reading):
-        return _repeat(reading.answer)
+        return Repetition(answer=reading.answer)
     if own is None and not is_known(reading.way):
         raise InputError(
             f"reading {reading.id[:8]} was made with the way {reading.way!r}, which is not registered here. Register "
@@ -174,13 +174,6 @@ def _is_unjudged(reading: Reading) -> bool:
     # Sections are read again for an answer that was judged; an empty one is asked for again.
     is_judged = reading.claims or reading.plan.verdict == VerdictMode.OFF or not find_spec(reading.way).is_general
     return bool(reading.answer and reading.answer.text) and not is_judged
-
-
-def _repeat(answer: Answer) -> Way:
-    async def yield_answer(*_: Any, **__: Any) -> AsyncGenerator[Step | Answer]:
-        yield answer
-
-    return yield_answer
 
 
 def can_answer(finished: Reading | None, question: str, plan: Plan) -> bool:

@@ -238,19 +238,21 @@ def test_without_a_journal_the_reading_holds_everything(tmp_path: Path) -> None:
     assert all(conversation.messages for conversation in reading.conversations)
 
 
-def test_an_answer_is_durable_before_it_is_judged_and_is_not_asked_for_again(tmp_path: Path) -> None:
-    killed = ScriptedModel(lambda messages: die() if is_judging(messages) else "The harbour master is Miss Quill.")
+@pytest.mark.parametrize("schema", [None, '{"properties": {"master": {"type": "string"}}}'])
+def test_an_answer_is_durable_before_it_is_judged_and_is_not_asked_for_again(tmp_path: Path, schema: str) -> None:
+    written = '{"master": "Miss Quill"}' if schema else "The harbour master is Miss Quill."
+    killed = ScriptedModel(lambda messages: die() if is_judging(messages) else written)
 
     def die() -> str:
         found.append(kept(tmp_path))
         raise KeyboardInterrupt
 
     found: list[Reading] = []
-    plan = replace(PLAN, verdict=VerdictMode.MODEL)
+    plan = replace(PLAN, verdict=VerdictMode.MODEL, schema=schema)
     with pytest.raises(KeyboardInterrupt):
         read(tmp_path, killed, plan)
     (asked,) = found
-    assert (asked.status, asked.answer.text) == (Status.READING, "The harbour master is Miss Quill.")
+    assert (asked.status, asked.answer.text) == (Status.READING, written)
     again = ScriptedModel(lambda messages: "Yes" if is_judging(messages) else "Another answer.")
     ended = resume(asked.id, model=again, journal=tmp_path / "journal.sqlite")
     assert (ended.status, ended.answer.text) == (Status.ANSWERED, asked.answer.text)

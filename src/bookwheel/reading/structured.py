@@ -16,7 +16,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -118,9 +118,19 @@ def _resolves(schema: Any, reference: str) -> bool:
     return True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repetition:
+    """A way of a reading that has its answer, in the form that was asked for, and only has to be judged."""
+
+    answer: Answer
+
+    async def __call__(self, *_: Any, **__: Any) -> AsyncGenerator[Step | Answer]:
+        yield self.answer
+
+
 def apply_schema(way: Way, plan: Plan) -> Way:
     """Return the way, followed by the turn that makes its answer fit the plan's schema, if it has one."""
-    if not plan.schema:
+    if not plan.schema or isinstance(way, Repetition):
         return way
 
     async def read_structured(

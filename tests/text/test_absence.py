@@ -13,9 +13,13 @@ MINUTES = TextDocument("Ada Quill bought a dishwasher in May. Bo Reed paid for i
 @pytest.mark.parametrize(
     ("sentence", "is_absent"),
     [
-        ("The minutes' text has no auditor.", True),
+        ("The text has no auditor.", True),
+        ("The documents mention no other heirs than Ada.", False),
+        ("The text names no heirs but Ada.", False),
+        ("Documents have no expiry date.", False),
         ("记忆中没有商户总数。", True),
-        ("文中没有人知道。", False),
+        ("书里没有插图。", False),
+        ("No; the document does not mention it.", True),
         ("The default was 5 until it was lowered to 3; the text does not say why.", False),
         ("The text does not say why; it only names the date.", True),
         ("Ada was not given the key.", False),

@@ -121,3 +121,8 @@ def test_an_initial_goes_on_to_the_next_word_and_not_behind_a_blank_line() -> No
 def test_the_number_of_a_day_before_its_month_ends_no_sentence() -> None:
     text = "Ab dem 1. April 2027 (Nachtrag Nr. 1). Vorher am 30. Juni. Dann Ruhe."
     assert list_sentences(text) == ["Ab dem 1. April 2027 (Nachtrag Nr. 1).", "Vorher am 30. Juni.", "Dann Ruhe."]
+
+
+@pytest.mark.parametrize("text", ["He left in 1990. August came.", "There were 3. August was wet."])
+def test_a_number_before_the_name_of_an_english_month_ends_its_sentence(text: str) -> None:
+    assert len(list_sentences(text)) == 2

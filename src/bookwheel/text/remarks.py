@@ -13,6 +13,7 @@ from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import MONTHS
+from bookwheel.text.matching import parse_words
 
 _ABSENCE: Final = compile_late(
     r"""
@@ -31,9 +32,9 @@ _ABSENCE: Final = compile_late(
     | (?:unanswerable|unknown|unspecified|unstated|n/a|none|no\ answer)\s*[.!]?$
     | (?:文中|文章|文本|文档|原文|资料|记忆|书中|里面)?(?:中|里|内)?(?:并|都|均|也|完全)?
         (?:没有|没|未|无)(?:任何|明确|直接)?(?:提到|提及|说明|说|写|给出|记载|交代|回答|相关|答案|信息)
-    | (?:记忆|文章|文本|文档|原文|资料|材料|书|文)(?:中|里|内)(?:并|都|均|也)?(?:没有|未见|无)(?!人|谁|任何人)
-    | \b(?:documents?|texts?|sections?|notes|passages?)\s(?:has|have|contains?|lists?|names?|gives?|mentions?|shows?)\s
-        (?:no|none|nothing)\b
+    | (?:记忆|笔记)(?:中|里|内)(?:并|都|均|也)?(?:没有|未见|无)
+    | \b(?:the|this)\s(?:document|text|section|passage|notes)\s(?:has|have|contains?|names?|gives?|mentions?)\s
+        (?:no|none|nothing)\b(?!\s(?:other|more|further)\b)(?!.*\b(?:than|but|except)\b)
     | (?:无法|不能)(?:从\w{0,8})?(?:回答|确定|得知|判断|知道)|不知道|未知|不得而知|不在(?:文中|文档)
     """,
     re.VERBOSE,
@@ -42,9 +43,10 @@ _ABSENCE: Final = compile_late(
 _ABOUT_DOCUMENT: Final = compile_late(
     r"\b(?:documents?|text|book|passages?|sections?|memory|notes?|information|details?|answer\w*|mention\w*|evidence|"
     r"records?|context|source|know|determined?|tell|say|find|found|indication|unanswerable)\b"
-    r"|文[中里内]|书里|材料|文章|文本|文档|原文|资料|记忆|书中|答案|信息|提到|提及|回答|确定|得知|不知道|未知"
+    r"|文中|文章|文本|文档|原文|资料|记忆|书中|答案|信息|提到|提及|回答|确定|得知|不知道|未知"
 )
 _SHORTEST_DENIAL: Final = 4
+_ENOUGH_TOLD: Final = 4
 _SENTENCE_END: Final = compile_late(r"(?<=[.!?])\s+|[\n;；。！？]+")
 _ASKS: Final = compile_late(r"[?？]\s*$")
 _OPENING: Final = compile_late(
@@ -138,9 +140,20 @@ def is_absence(text: str) -> bool:
 
 def says_absent(sentence: str) -> bool:
     """Return whether a sentence of an answer says that the document does not have the answer."""
-    # What is told before a semicolon is an answer, whatever the rest leaves open.
-    text = re.split("[;；]", sentence, maxsplit=1)[0].strip().casefold().replace("’", "'")
+    parts = [part for part in re.split("[;；]", sentence) if part.strip()]
+    absent = [part for part in parts if _says_absent(part)]
+    # What tells something beside a semicolon is an answer, whatever the rest leaves open.
+    return bool(absent) and not any(_tells(part) for part in parts if part not in absent)
+
+
+def _says_absent(part: str) -> bool:
+    text = part.strip().casefold().replace("’", "'")
     return is_absence(text) and (len(text.split()) <= _SHORTEST_DENIAL or bool(_ABOUT_DOCUMENT.search(text)))
+
+
+def _tells(part: str) -> bool:
+    words = [word for word in parse_words(part) if word.is_distinctive]
+    return len(words) >= _ENOUGH_TOLD or any(word.is_exact and word.text[0].isdigit() for word in words)
 
 
 def declines(answer: str) -> bool | None:

@@ -42,12 +42,18 @@ _INITIAL: Final = compile_late(r"(?<![^\W_])[A-ZÀ-ÖØ-Þ]\Z|[\u2e80-\uffef][A-
 _DOTTED: Final = compile_late(r"(?:[^\W\d_]\.)+[^\W\d_]")
 # "1." at the beginning of a line is the number of an item.
 _ITEM_NUMBER: Final = compile_late(r"^[ \t]*\(?\d{1,3}\Z", re.MULTILINE)
-# Behind the number of a day: "am 1. April".
+# Behind the number of a day, and before it: "am 1. April". Four of these months are English too.
 _ORDINAL_OF: Final = compile_late(
     r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b"
 )
+_DAY_BEFORE: Final = compile_late(
+    r"\b(?:am|vom|zum|dem|den|der|des|seit|bis|ab|und|nach|vor|mo|di|mi|do|fr|sa|so|\w+tag|\w+woch),?\s+(?:0?[1-9]|[12]\d|3[01])\Z",
+    re.IGNORECASE,
+)
 # Characters of the longest word in these lists, with an opening quote or bracket.
 _LONGEST_SHORT: Final = 10
+# And of a day of the week with the number of the day.
+_LONGEST_DAY: Final = 16
 # A match that begins before a limit may end this much behind it.
 _MARGIN: Final = 64
 # A longer piece without an end is cut at a comma, a line or a blank.
@@ -100,7 +106,11 @@ def _is_end(text: str, match: re.Match[str]) -> bool:
         return text.count("\n", at, match.end()) > 1
     if (after.islower() or after.isdigit()) and (word.lower() in _SHORT or _DOTTED.fullmatch(word)):
         return False
-    if word.isdigit() and _ORDINAL_OF.match(text, match.end()):
+    if (
+        word.isdigit()
+        and _ORDINAL_OF.match(text, match.end())
+        and _DAY_BEFORE.search(text, max(0, at - _LONGEST_DAY), at)
+    ):
         return False
     return not (word.isdigit() and _ITEM_NUMBER.search(text, max(0, at - _LONGEST_SHORT), at))
 

@@ -3,6 +3,7 @@
 LangChain's chains live in langchain-classic, which is no dependency of ours: those tests run where it is installed.
 """
 
+import re
 from collections.abc import Sequence
 from zlib import crc32
 
@@ -47,7 +48,11 @@ def read_ours(way: str) -> tuple[list[str], list[str], str]:
 
 def template(name: str, **names: str) -> str:
     """Our template with the places named as LlamaIndex names them, which leaves other braces alone."""
-    text = prompts_for(PLAN, QUESTION).baselines[name]
+    prompts = prompts_for(PLAN, QUESTION)
+    # How many words a reply has room for, as our prompts tell it.
+    said = prompts.baseline(name, question="", room=PLAN.memory_tokens)[-1].content
+    (room,) = re.findall(r"in (\d+) words", said) or ("",)
+    text = prompts.baselines[name].replace("{room}", room)
     for ours, theirs in names.items():
         text = text.replace(f"{{{ours}}}", f"{{{theirs}}}")
     return text

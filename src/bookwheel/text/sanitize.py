@@ -27,7 +27,8 @@ from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
 
 TAGS: Final = (
-    *("question", "memory", "section", "document", "instructions", "notes", "problem", "system", "user", "assistant"),
+    *("question", "memory", "section", "answer", "document", "instructions", "notes", "problem"),
+    *("system", "user", "assistant"),
 )
 """Tags that separate the parts of our prompts and of most others."""
 

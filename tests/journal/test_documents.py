@@ -4,12 +4,14 @@ import asyncio
 import hashlib
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from journal_readings import (
     MILL,
+    PLAN,
     STRANGE,
     Sheets,
     begin_reading,
@@ -20,10 +22,11 @@ from journal_readings import (
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import JournalError
-from bookwheel.journal import Journal, documents, files
+from bookwheel.journal import Journal, documents, files, new_id
 from bookwheel.journal.damage import repair
 from bookwheel.journal.shelf import CollectionCount, Label, LabelKind, Reach, ShelfOrder, ShelfQuery
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.reading.inquiry import tell_before
 from bookwheel.types import (
     Part,
 )
@@ -111,6 +114,18 @@ def test_a_deleted_reading_takes_its_document_along_unless_another_needs_it(jour
     assert unread.slice(0, 5) == "about"
     with pytest.raises(JournalError, match="no document"):
         journal.document(first.document.id)
+
+
+def test_what_was_asked_and_answered_in_a_deleted_reading_is_in_the_plan_of_no_other_one(journal):
+    first = asyncio.run(read_to_end(journal, begin_reading(journal), MILL, ScriptedModel(keyword_reader)))
+    told = tell_before(first, len, 10_000)
+    plan = replace(PLAN, earlier=f"{told}\n\nuser: And who else?")
+    later = replace(first, id=new_id(), plan=plan, steps=())
+    journal.begin(later)
+    assert first.question in journal.reading(later.id).plan.earlier
+    journal.delete(first.id)
+    assert journal.reading(later.id).plan == replace(PLAN, earlier="user: And who else?")
+    assert not journal.find_damage()
 
 
 def test_the_notes_on_a_document_are_kept_with_it_and_with_its_readings(journal):

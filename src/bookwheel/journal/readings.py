@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from bookwheel.errors import JournalError, NotKept
@@ -11,6 +12,7 @@ from bookwheel.journal.access import ReadPool
 from bookwheel.journal.documents import NEWEST_DOCUMENT, StoredDocument
 from bookwheel.journal.rows import (
     ADDRESS,
+    PLAN,
     READINGS,
     STEPS,
     reading_from_row,
@@ -20,6 +22,7 @@ from bookwheel.journal.rows import (
 )
 from bookwheel.journal.tables import IS_SOUND, from_json, load_text, store_text
 from bookwheel.models.registry import ModelAddress
+from bookwheel.reading.inquiry import leave_out
 from bookwheel.types import DocumentInfo, Memory, Reading, Step
 
 # Steps that one query fetches.
@@ -101,6 +104,17 @@ def find_row(reader: ReadPool, id_or_prefix: str) -> Any:
         raise JournalError(f"{id_or_prefix!r} matches more than one reading: {ids}, …; give more of the id")
     missing = "no readings yet" if id_or_prefix == "last" else f"no reading {id_or_prefix!r}"
     raise NotKept(f"the journal {reader.path} has {missing}; `bookwheel list` shows what it has")
+
+
+def forget_turns(connection: sqlite3.Connection, deleted: FoundReading) -> None:
+    """Drop a deleted reading's question and answer from the plans of those of the same text, which were told them."""
+    reading = deleted.to_reading()
+    query = f"SELECT number, plan {READING_TABLES} WHERE texts.sha256 = ?"
+    for number, kept in connection.execute(query, (deleted.info.id,)).fetchall():
+        plan = PLAN.decode(kept)
+        if (earlier := leave_out(reading, plan.earlier)) != plan.earlier:
+            values = (PLAN.encode(replace(plan, earlier=earlier)), number)
+            connection.execute("UPDATE readings SET plan = ? WHERE number = ?", values)
 
 
 def load_steps(reader: ReadPool, found: FoundReading, *, with_texts: bool = False) -> Iterator[Step]:

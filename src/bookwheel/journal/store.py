@@ -30,6 +30,7 @@ from bookwheel.journal.readings import (
     SELECT_READINGS,
     find_reading,
     find_row,
+    forget_turns,
     insert_reading,
     insert_step,
     load_reading,
@@ -327,13 +328,14 @@ class Journal:
         return new
 
     def delete(self, id_or_prefix: str) -> None:
-        """Delete a reading, and its document if no other reading refers to it."""
+        """Delete a reading, its document if no other refers to it, and its words in the plans of later questions."""
         from bookwheel.documents.conversions import clear_conversions
 
         found = find_reading(self._reader, id_or_prefix)
 
         def delete(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM readings WHERE number = ?", (found.number,))
+            forget_turns(connection, found)
             delete_unread(connection, found.document)
             connection.execute("PRAGMA incremental_vacuum").fetchall()
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from bookwheel.types import Reading
 
 LEFT_OUT: Final = "[…]"
+# The characters that are left of a long turn: more where there is room.
+_SHORT: Final = (1200, 300)
+_ASKED: Final = "user: "
 _DEEPEST: Final = 4
 _MOST_CHOICES: Final = 12
 # A schema whose parts refer to one another has far more fields than it has text.
@@ -153,16 +156,31 @@ def tell_before(reading: Reading, count: Callable[[str], int], room: int) -> str
 
     At most `room` tokens: the newest are kept, and of a long one its beginning and end.
     """
-    answer = reading.answer.text if reading.answer else ""
-    turns = [format_turn("user", reading.question), *([format_turn("assistant", answer)] if answer else [])]
     kept = list[str]()
-    for turn in (*reversed(turns), *reversed(split_turns(reading.plan.earlier))):
+    for turn in (*reversed(_list_turns(reading)), *reversed(split_turns(reading.plan.earlier))):
         short = shorten_turn(turn, count, room)
         if not short:
             break
         kept.insert(0, short)
         room -= count(f"{short}\n\n")
     return "\n\n".join(kept)
+
+
+def leave_out(reading: Reading, earlier: str) -> str:
+    """Return what was said before without a reading's question, what was answered to it, and its answer."""
+    question, *answer = ({_cut(turn, most) for most in (len(turn), *_SHORT)} for turn in _list_turns(reading))
+    kept, is_answered = list[str](), False
+    for turn in split_turns(earlier):
+        if turn.startswith(_ASKED):
+            is_answered = turn in question
+        if not is_answered and not (answer and turn in answer[0]):
+            kept.append(turn)
+    return "\n\n".join(kept)
+
+
+def _list_turns(reading: Reading) -> list[str]:
+    answer = reading.answer.text if reading.answer else ""
+    return [format_turn("user", reading.question), *([format_turn("assistant", answer)] if answer else [])]
 
 
 def split_turns(earlier: str) -> Sequence[str]:
@@ -180,8 +198,12 @@ def shorten_turn(line: str, count: Callable[[str], int], room: int) -> str:
     """Return the turn, its beginning and end if it is too long, or nothing if even those are."""
     if room <= 0:
         return ""
-    for most in (len(line), 1200, 300):
-        short = line if len(line) <= most else f"{line[: most // 2]} {LEFT_OUT} {line[-most // 2 :]}"
+    for most in (len(line), *_SHORT):
+        short = _cut(line, most)
         if count(short) <= room:
             return short
     return ""
+
+
+def _cut(line: str, most: int) -> str:
+    return line if len(line) <= most else f"{line[: most // 2]} {LEFT_OUT} {line[-most // 2 :]}"

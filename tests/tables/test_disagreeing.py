@@ -12,6 +12,7 @@ from table_model import FILLER, PLAN
 from bookwheel import TextDocument, collect
 from bookwheel.graph.facts import build_graph
 from bookwheel.models.scripted import ScriptedModel
+from bookwheel.tables import disagreeing
 from bookwheel.tables.columns import TableRequest
 from bookwheel.tables.disagreeing import mark_disagreeing
 from bookwheel.tables.rows import SectionRows
@@ -83,6 +84,57 @@ def test_a_correction_finds_the_row_that_it_is_most_like(corrects: str, cells, e
     rows[-1].corrects = corrects
     mark_disagreeing(rows, columns, [])
     assert [at for at, row in enumerate(rows) if row.is_corrected] == ([] if expected is None else [expected])
+
+
+def make_rows(names: list[str], corrects: list[str]) -> list[TableRow]:
+    return [
+        TableRow(
+            id=f"{at:05}",
+            cells=(name, f"{at}"),
+            places=[Place(quote="", start=0, end=0, step=at)],
+            is_proven=True,
+            corrects=words,
+        )
+        for at, (name, words) in enumerate(zip(names, corrects, strict=True))
+    ]
+
+
+def test_rows_that_all_disagree_share_one_list_and_each_names_a_few() -> None:
+    columns = TableRequest.parse("every item: name, number").columns
+    rows = make_rows(["tent"] * 1000, [""] * 1000)
+    mark_disagreeing(rows, columns, [0])
+    assert len({id(group) for row in rows for group in row.groups}) == 1
+    assert rows[3].others == ("00000", "00001", "00002", "00004", "00999")
+    assert (rows[3].later, rows[-1].later) == ("00999", None)
+    assert all(len(row.others) <= 6 for row in rows)
+
+
+@pytest.mark.parametrize("name", ["the same tent", "tent {}"])
+def test_a_correction_is_compared_with_few_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+    are_alike = disagreeing._are_alike
+
+    def count(*values) -> bool:
+        nonlocal compared
+        compared += 1
+        return are_alike(*values)
+
+    monkeypatch.setattr(disagreeing, "_are_alike", count)
+    monkeypatch.setattr(disagreeing, "_MOST_COMPARED", 5)
+    columns = TableRequest.parse("every item: name, number").columns
+    rows = make_rows([name.format(at) for at in range(300)], ["5"] * 300)
+    mark_disagreeing(rows, columns, [])
+    assert compared <= 300 * 2 * 2 * 5
+
+
+def test_a_correction_finds_its_row_in_a_long_table_by_its_rare_words_and_by_the_value() -> None:
+    columns = TableRequest.parse("every item: name, number").columns
+    rows = make_rows([*(f"tent of item {at}" for at in range(1000)), "tent of item 7"], [*[""] * 1000, "as printed"])
+    mark_disagreeing(rows, columns, [])
+    assert [row.id for row in rows if row.is_corrected] == ["00007"]
+    rows = make_rows([*["tent"] * 1000, "tent"], [*[""] * 1000, "the 7"])
+    mark_disagreeing(rows, columns, [])
+    assert [row.id for row in rows if row.is_corrected] == ["00007"]
 
 
 def test_what_a_row_puts_right_is_kept_with_it_unless_a_column_is_called_so() -> None:

@@ -24,7 +24,7 @@ from bookwheel.reports.outline import Outline, check_writer, parse_outline
 from bookwheel.session import Session, WayRequest
 from bookwheel.tables.build import load_rows
 from bookwheel.tables.files import replace_whole
-from bookwheel.tables.table import Table
+from bookwheel.tables.table import Table, name_others
 from bookwheel.tables.way import NAME
 from bookwheel.types import Document, Reading, Status, find_gaps
 
@@ -264,6 +264,9 @@ def _list_lines(table: Table, first: int) -> list[SourceLine]:
     """Return the rows that the document bears out, or a picture shows, as numbered sources."""
     rows = [row for row in table.rows if row.is_proven or row.is_by_hand or row.is_seen]
     numbers = {row.id: number for number, row in enumerate(rows, start=first)}
+    # A group is one tuple, however many rows are in it.
+    groups = {id(group): group for row in rows for group in row.groups}
+    numbered = {at: [numbers[one] for one in group if one in numbers] for at, group in groups.items()}
     return [
         SourceLine(
             number=numbers[row.id],
@@ -280,7 +283,7 @@ def _list_lines(table: Table, first: int) -> list[SourceLine]:
             reading=table.reading.id,
             is_by_hand=row.is_by_hand,
             is_seen=row.is_seen and not row.is_by_hand,
-            others=tuple(numbers[one] for one in row.others if one in numbers),
+            others=name_others((numbered[id(group)] for group in row.groups), numbers[row.id]),
             corrects=row.corrects,
         )
         for row in rows

@@ -10,7 +10,9 @@ that it is most like, and differs from, disagree too, however few columns the co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tables.columns import Column, Kind
@@ -23,21 +25,26 @@ _LEAST_SHARED: Final = 2
 """Other values that two rows must share, so that one number or date in which they differ is a contradiction."""
 _LEAST_ALIKE: Final = 0.5
 """Of the stems of the shorter of two texts, so that they name the same."""
+_MOST_COMPARED: Final = 100
+"""Rows that a correction is compared with: of those that share a word of its name, and of those with the value."""
 
 
 def mark_disagreeing(rows: Sequence[TableRow], columns: Sequence[Column], key: Sequence[int]) -> None:
     """Set of each row, in the document's order, which others say otherwise, and which is the last of them."""
     for row in rows:
-        row.others, row.later, row.is_corrected = (), None, False
-    groups = [*_find_contradictions(rows, columns, key)]
-    for at, row in enumerate(rows):
-        if row.corrects and (corrected := _find_corrected(row, rows[:at], columns)):
+        row.groups, row.later, row.is_corrected = [], None, False
+    found = [*_find_contradictions(rows, columns, key)]
+    earlier = _EarlierRows(columns)
+    for row in rows if any(row.corrects for row in rows) else ():
+        if row.corrects and (corrected := _find_corrected(row, earlier.find_like(row), columns)):
             corrected.is_corrected = True
-            groups.append([corrected, row])
-    for group in groups:
-        for at, row in enumerate(group):
-            row.others = tuple(dict.fromkeys((*row.others, *(one.id for one in group if one is not row))))
-            row.later = group[-1].id if at < len(group) - 1 else row.later
+            found.append([corrected, row])
+        earlier.add(row)
+    for group in found:
+        ids = tuple(row.id for row in group)
+        for row in group:
+            row.groups.append(ids)
+            row.later = ids[-1] if row is not group[-1] else row.later
 
 
 def _find_contradictions(
@@ -59,6 +66,50 @@ def _find_contradictions(
             sections = {row.places[0].step for row in given}
             if len(given) > 1 and (key or len(sections) == len(given)):
                 yield given
+
+
+class _EarlierRows:
+    """Rows by the words that name them and by their values, so that a correction is compared with few."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = columns
+        # The first words of a row say what it is of.
+        self._names = next((at for at, column in enumerate(columns) if column.kind is Kind.TEXT), None)
+        self._rows: list[TableRow] = []
+        self._places: dict[Hashable, list[int]] = {}
+
+    def add(self, row: TableRow) -> None:
+        values = [(column, cell) for column, cell in zip(self._columns, row.cells, strict=True) if cell]
+        # A value is named where all of its stems are, so that one of them is enough to find it by.
+        stems = [("value", min(found)) for _, cell in values if (found := _find_stems(cell))]
+        numbers = [("value", number) for column, cell in values if (number := _read_number(column, cell)) is not None]
+        for one in {*self._list_names(row), *stems, *numbers}:
+            self._places.setdefault(one, []).append(len(self._rows))
+        self._rows.append(row)
+
+    def find_like(self, row: TableRow) -> list[TableRow]:
+        """Return the earlier rows that may be of the same as a row, or have the value that it puts right."""
+        stems = {("value", stem) for stem in _find_stems(row.corrects)}
+        numbers = {("value", _read_number(column, row.corrects)) for column in self._columns}
+        places = {*self._list_last({*self._list_names(row), None}), *self._list_last(stems | numbers)}
+        if self._list_names(row) == {None}:
+            places.update(range(len(self._rows))[-_MOST_COMPARED:])
+        return [self._rows[at] for at in sorted(places)]
+
+    def _list_names(self, row: TableRow) -> set[Hashable]:
+        name = None if self._names is None else row.cells[self._names]
+        if name is None or self._names is None:
+            return {None}
+        return {("name", one) for one in (*_find_stems(name), self._columns[self._names].fold(name))}
+
+    def _list_last(self, keys: Iterable[Hashable]) -> set[int]:
+        """Return the last places that have one of the keys, those of the rarest keys first."""
+        found: set[int] = set()
+        for places in sorted((self._places.get(key, []) for key in keys), key=len):
+            found.update(places[len(found) - _MOST_COMPARED :])
+            if len(found) >= _MOST_COMPARED:
+                break
+        return found
 
 
 def _find_corrected(row: TableRow, earlier: Sequence[TableRow], columns: Sequence[Column]) -> TableRow | None:
@@ -89,20 +140,29 @@ def _are_alike(column: Column, one: str, other: str) -> bool:
         return True
     if column.kind is not Kind.TEXT:
         return False
-    mine, theirs = set(find_stems(one)), set(find_stems(other))
+    mine, theirs = _find_stems(one), _find_stems(other)
     shared, mine_alone, theirs_alone = mine & theirs, mine - theirs, theirs - mine
     # Lot 2 is not lot 5.
     has_other = _has_number(mine_alone) and _has_number(theirs_alone)
     return not has_other and len(shared) > _LEAST_ALIKE * min(len(mine), len(theirs))
 
 
-def _has_number(stems: set[str]) -> bool:
+def _has_number(stems: AbstractSet[str]) -> bool:
     return any(map(str.isdigit, "".join(stems)))
 
 
 def _names(column: Column, words: str, value: str) -> bool:
     """Tell if some words name a value, as they stand or as a number or date."""
-    number = column.normalize(value)
-    is_same = column.kind is not Kind.TEXT and number is not None and column.normalize(words) == number
-    stems = set(find_stems(value))
-    return is_same or (bool(stems) and stems <= set(find_stems(words)))
+    number = _read_number(column, value)
+    is_same = number is not None and _read_number(column, words) == number
+    stems = _find_stems(value)
+    return is_same or (bool(stems) and stems <= _find_stems(words))
+
+
+def _read_number(column: Column, value: str) -> str | float | None:
+    return None if column.kind is Kind.TEXT else column.normalize(value)
+
+
+@lru_cache(maxsize=1 << 16)
+def _find_stems(text: str) -> frozenset[str]:
+    return frozenset(find_stems(text))

@@ -9,12 +9,12 @@ table.write("rows.csv")
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from typing_extensions import TypedDict
 
@@ -36,6 +36,7 @@ _FACTS: Final = (
 )
 """What a record tells of a row besides its cells; `row` is the id by which it is edited."""
 _MOST_NAMED: Final = 5
+_Row = TypeVar("_Row")
 _OF_PICTURES: Final = ("picture", "box", "confidence", "seen")
 """What it tells besides where rows are from pictures."""
 
@@ -74,8 +75,8 @@ class TableRow:
     """The model saw it in a picture, and no words bear it out."""
     corrects: str = ""
     """What was said before and is put right here, in the words of the model that read it."""
-    others: tuple[str, ...] = ()
-    """The ids of rows that say otherwise of the same."""
+    groups: list[tuple[str, ...]] = field(default_factory=list)
+    """The ids of rows that say otherwise of the same, itself among them; the rows of a group share one."""
     later: str | None = None
     """The last of them, where it stands further on than this row."""
     is_corrected: bool = False
@@ -86,7 +87,18 @@ class TableRow:
     @property
     def contradicts(self) -> bool:
         """Another row says something else of the same."""
-        return bool(self.others)
+        return bool(self.groups)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The ids of rows that say otherwise of the same: of many, the first few and the last."""
+        return name_others(self.groups, self.id)
+
+
+def name_others(groups: Iterable[Sequence[_Row]], own: _Row) -> tuple[_Row, ...]:
+    """Return the first few and the last of each group, without the one whose groups they are."""
+    few = (one for group in groups for one in (*group[:_MOST_NAMED], *group[-1:]))
+    return tuple(dict.fromkeys(one for one in few if one != own))
 
 
 class ColumnJson(TypedDict):
@@ -377,8 +389,8 @@ def make_sql_error(error: Exception, names: Sequence[str]) -> InputError:
 def name_for_sql(fields: Sequence[str]) -> list[str]:
     """Return names that SQL takes without quotes, each once: `until when (date)` is `until_when_date`."""
     names: list[str] = []
-    for field in fields:
-        plain = "_".join("".join(sign if sign.isalnum() else " " for sign in field).split()).lower() or "column"
+    for name in fields:
+        plain = "_".join("".join(sign if sign.isalnum() else " " for sign in name).split()).lower() or "column"
         names.append(plain if plain not in names else f"{plain}_{len(names)}")
     return names
 

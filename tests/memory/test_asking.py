@@ -22,7 +22,7 @@ from bookwheel.memory.values import list_newest
 from bookwheel.models.base import Copies
 from bookwheel.models.copying import CopiedSpan
 from bookwheel.models.patience import Patience
-from bookwheel.models.scripted import ScriptedModel, keyword_likelihood
+from bookwheel.models.scripted import ScriptedModel, keyword_likelihood, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.session import Session
 
@@ -48,9 +48,18 @@ async def test_a_model_is_told_of_which_day_it_is_asked(make_session, begin):
     opened = await begin(make_session(reply))
     await append(opened, "room = 12", source="mail-1", at="2026-01-01")
     await ask(opened, "room?", as_of="2031-05-03")
-    assert "room?\n(It is 2031-05-03.)\n" in asked[-1]
+    assert "(It is 2031-05-03.)\n\nAsked now:\nroom?\n" in asked[-1]
     assert (await ask(opened, "room?")).question == "room?"
     assert f"(It is {datetime.now().astimezone().date()}.)" in asked[-1]
+
+
+@pytest.mark.parametrize(
+    ("question", "text"), [("What is the fee?", "The fee is 12 crowns."), ("谁是主席?", "主席是方可。")]
+)
+async def test_the_day_hides_no_answer_from_a_reader_by_words(make_session, begin, question, text):
+    opened = await begin(make_session(keyword_reader))
+    await append(opened, text, source="mail-1", at="2026-01-01")
+    assert (await ask(opened, question)).answer == text
 
 
 async def test_of_a_small_memory_all_passages_are_shown_as_far_as_there_is_room(session, begin):

@@ -16,7 +16,7 @@ def note_values(messages) -> str:
     prompt = messages[-1].content
     notes = {line.split(" = ")[0]: line for line in take(prompt, "memory").splitlines() if " = " in line}
     if "<section>" not in prompt:
-        words = take(prompt, "question").partition("\n")[0].casefold().rstrip("?").split()
+        words = take(prompt, "question").rpartition("\n")[2].casefold().rstrip("?").split()
         found = [line for key, line in notes.items() if key.casefold() in words]
         return f"\\boxed{{{found[0] if found else 'The document does not say.'}}}"
     notes |= {line.split(" = ")[0]: line for line in take(prompt, "section").splitlines() if " = " in line}

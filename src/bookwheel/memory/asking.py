@@ -55,7 +55,8 @@ from bookwheel.text.remarks import is_absence
 from bookwheel.types import DocumentInfo, Status, Usage
 from bookwheel.verdict.judge import judge_answer
 
-_DAYS: Final = {"en": "(It is {day}.)", "zh": "（今天是{day}。）"}
+# Readers by words pass over what stands before the heading (models/scripted.py).
+_DAYS: Final = {"en": "(It is {day}.)\n\nAsked now:\n", "zh": "（今天是{day}。）\n\n现在的问题:\n"}
 _EMPTY: Final = "The memory is empty."
 _UNKNOWN: Final = "Nothing was known then."
 # A Chinese thing of one sign that is somebody's, as in 景行的船叫什么, and not the first sign of a longer word.
@@ -147,7 +148,7 @@ async def ask(
 def _say_day(question: str, prompts: Prompts, until: datetime | None) -> str:
     """Return the question with the day that it is asked of: whether a date is past or to come hangs on it."""
     day = (until or datetime.now(UTC)).astimezone().date()
-    return f"{question}\n{_DAYS[prompts.language].format(day=day)}"
+    return f"{_DAYS[prompts.language].format(day=day)}{question}"
 
 
 def _knows_more(noted: MemoryAnswer, found: MemoryAnswer) -> bool:

@@ -121,7 +121,7 @@ _SENTENCE: Final = re.compile(r"[^.!?。！？\n]+[.!?。！？]?")
 _WORD: Final = re.compile(r"[a-z0-9]{3,}|[\u4e00-\u9fff]", re.IGNORECASE)
 _COMMON: Final = words("the and for was were are what who when where which how did does that this with from has had")
 # The last words of the prompts that ask for something else than a memory.
-_ASKED_NOW: Final = "Asked now:\n"
+_ASKED_NOW: Final = re.compile(r"(?:Asked now|现在的问题):\n")
 _ASKS_FOR_CHANGES: Final = ("Changes:", "变化:")
 _ASKS_FOR_PART: Final = {"New part:": "Part 1:", "新的部分:": "部分1:"}
 
@@ -165,7 +165,7 @@ def keyword_likelihood(messages: Sequence[Message], continuation: str) -> list[f
 
 def _find_question(prompt: str) -> str:
     """Return what is asked, without what was said before it."""
-    return _extract_tag(prompt, "question").rpartition(_ASKED_NOW)[2]
+    return _ASKED_NOW.split(_extract_tag(prompt, "question"))[-1]
 
 
 def _find_new_notes(prompt: str) -> list[str]:

@@ -164,12 +164,21 @@ def test_a_damaged_file_of_calibrations_is_left_alone(file):
     assert file.read_text() == "{"
 
 
-def test_an_estimate_counts_the_trial_until_it_was_held(file):
+def test_an_estimate_counts_the_trial_until_it_was_held_and_tells_what_judges_apart(file):
     reader = Reader(tell)
 
-    def calls():
-        return estimate_cost(TextDocument(TEXT), "Who?", accompany(reader.model), PLAN, "sequential").calls
+    def estimate(mode=VerdictMode.AUTO):
+        model = accompany(reader.model)
+        return estimate_cost(TextDocument(TEXT), "Who?", model, replace(PLAN, verdict=mode), "sequential")
 
-    before = calls()
+    before, bare = estimate(), estimate(VerdictMode.QUOTES)
     reader.read()
-    assert before == calls() + len(PROBES)
+    after = estimate()
+    assert before.judge_calls == after.judge_calls + len(PROBES)
+    assert bare.judge_calls == 0
+    for cost in (before, after):
+        assert cost.calls - cost.judge_calls == bare.calls
+        assert cost.prompt_tokens - cost.judge_prompt_tokens == bare.prompt_tokens
+        assert cost.completion_tokens - cost.judge_completion_tokens == bare.completion_tokens
+    # A short document is shown whole, and no longer than it is.
+    assert after.judge_prompt_tokens < 400 * after.judge_calls

@@ -230,7 +230,13 @@ def print_estimate(cost: CostEstimate, prepared: Prepared, output: OutputOptions
 
 def _describe_estimate(cost: CostEstimate, choice: WayChoice, chunk_tokens: int) -> str:
     about = "" if cost.exact else "about "
-    tokens = f"at most {cost.prompt_tokens:,} prompt and {cost.completion_tokens:,} reply tokens"
+    prompt, reply = cost.prompt_tokens - cost.judge_prompt_tokens, cost.completion_tokens - cost.judge_completion_tokens
+    tokens = f"at most {prompt:,} prompt and {reply:,} reply tokens"
+    # Few answers have as many sentences as they have room for, so what a judge could take says little of the reading.
+    if cost.judge_calls:
+        tokens += (
+            f"; up to {count(cost.judge_calls, 'short call')} of {cost.judge_prompt_tokens:,} tokens judge the answer"
+        )
     price = f", at most {cost.cost:.4g} in cost" if cost.cost else ""
     if cost.of_way == "whole":
         reason = f" ({choice.reason})" if choice.reason else ""
@@ -241,8 +247,9 @@ def _describe_estimate(cost: CostEstimate, choice: WayChoice, chunk_tokens: int)
         way = f" by the way {cost.of_way}, which auto chose:"
     else:  # a way of another package says nothing of its cost
         way = f" by the way {choice.way}; the loop would take"
-    calls = count(cost.calls, "call")
-    if cost.least_calls < cost.calls:
+    most = cost.calls - cost.judge_calls
+    calls = count(most, "call")
+    if cost.least_calls < most:
         calls = f"{cost.least_calls:,} to {calls}"
     chunks = f"{about}{count(cost.chunks, 'chunk')} of {chunk_tokens} tokens"
     return f"{chunks}{way} {about}{calls}, {tokens}{price}"

@@ -7,7 +7,7 @@ no exit is taken; at least is the opposite. What calls a way takes is said by th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from math import ceil
 from typing import Final, Self
@@ -41,10 +41,15 @@ class CostEstimate:
     """False when the document was extrapolated or the tokenizer is an estimate."""
     of_way: str
     """The way whose cost this is: the loop's, for a way of another package that does not say its own."""
+    judge_calls: int = 0
+    """Of the calls, those that judge the answer, at most: three for each sentence that it has room for."""
+    judge_prompt_tokens: int = 0
+    judge_completion_tokens: int = 0
 
     def multiply(self, questions: int) -> Self:
         """Return the cost of so many questions about the document."""
-        names = ("calls", "prompt_tokens", "completion_tokens", "least_calls", "least_prompt_tokens", "cost")
+        kept = {"chunks", "exact", "of_way"}
+        names = [one.name for one in fields(self) if one.name not in kept]
         return replace(self, **{name: getattr(self, name) * questions for name in names})
 
 
@@ -152,8 +157,9 @@ def measure_document(document: Document, _question: str, model: Model, plan: Pla
     )
 
 
-def add_up(calls: Iterable[CallCost], given: CostInputs, way: str) -> CostEstimate:
-    kinds = [replace(kind, slack=kind.slack + given.slack) for kind in calls]
+def add_up(calls: Iterable[CallCost], given: CostInputs, way: str, judging: Sequence[CallCost] = ()) -> CostEstimate:
+    """Return the cost of calls, and of those that judge the answer."""
+    kinds = [replace(kind, slack=kind.slack + given.slack) for kind in (*calls, *judging)]
     prompt = sum(kind.most * (kind.words + kind.memory) + kind.most_text for kind in kinds)
     completion = sum(kind.most * kind.reply for kind in kinds)
     return CostEstimate(
@@ -166,4 +172,7 @@ def add_up(calls: Iterable[CallCost], given: CostInputs, way: str) -> CostEstima
         cost=given.plan.budget.price(prompt, completion),
         exact=given.size.exact,
         of_way=way,
+        judge_calls=sum(kind.most for kind in judging),
+        judge_prompt_tokens=sum(kind.most * (kind.words + kind.memory) + kind.most_text for kind in judging),
+        judge_completion_tokens=sum(kind.most * kind.reply for kind in judging),
     )

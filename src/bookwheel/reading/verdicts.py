@@ -314,6 +314,8 @@ def list_judge_calls(given: CostInputs) -> list[CallCost]:
     if not is_tried and not choose_judge(given.question, given.model, given.plan):
         return []
     most = min(_MOST_JUDGED, max(1, given.plan.answer_tokens // _SENTENCE_TOKENS))
+    # A short document is shown whole.
+    shown = min(_PASSAGES_TOKENS, given.size.tokens)
     probes = load_probes() if is_tried else ()
     trial = CallCost(
         least=0,
@@ -328,7 +330,7 @@ def list_judge_calls(given: CostInputs) -> list[CallCost]:
             most=most,
             words=given.count_turn(name),
             reply=_REPLY_TOKENS,
-            most_text=given.plan.answer_tokens + (0 if name == "responds" else most * _PASSAGES_TOKENS),
+            most_text=given.plan.answer_tokens + (0 if name == "responds" else most * shown),
         )
         for name in ("supports", "denies", "responds")
     ]

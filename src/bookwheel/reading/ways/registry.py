@@ -171,5 +171,5 @@ def estimate_cost(document: Document, question: str, model: Model, plan: Plan, w
     size = spec.measure(document, question, model, plan)
     given = CostInputs(size=size, question=question, model=model, plan=plan, prompts=prompts_for(plan, question))
     list_calls = spec.list_calls
-    calls = [*(list_calls or list_loop_calls)(given), *(list_judge_calls(given) if spec.is_general else ())]
-    return add_up(calls, given, way if list_calls else "sequential")
+    judging = list_judge_calls(given) if spec.is_general else []
+    return add_up((list_calls or list_loop_calls)(given), given, way if list_calls else "sequential", judging)

@@ -85,6 +85,7 @@ ADDITIONS = [
     "In this section no harbour master is named, but Bo Lind was paid 65 crowns.",
     "This section says that Bo Lind had been paid 65 crowns.",
     "UNCHANGED, except that Bo Lind was paid 65 crowns.",
+    "I cannot find a harbour master in this section, but the pier was tarred twice.",
     "Add to the memory: Bo Lind was paid 65 crowns for the gas.",
     "Memory unchanged, but note: Bo Lind was paid 65 crowns on 9 May 1924.",
     "本节补充:商户总数后经核实为25家。其余不变。",
@@ -328,3 +329,30 @@ def test_what_the_section_says_of_a_memory_or_a_rest_is_told(memory, sentence, s
     section = "The memory of the device is not replaceable by the user. The rest is not refundable."
     scene = Scene(memory=memory, section=section, question="What can be changed?", unchanged="UNCHANGED")
     assert scene.read(sentence)[0] is stance
+
+
+LINES = "- Rent 900\n- Deposit 1800\n- Start 1 May"
+GARDENS = "The lease mentions only gardens. The gardens are kept by the owner, but the tenant pays for water."
+
+
+@pytest.mark.parametrize(
+    ("reply", "added"),
+    [
+        ("The rent question is not addressed here.", "The rent question is not addressed here."),
+        ("Nothing about rent. The lease mentions only gardens.", "The lease mentions only gardens."),
+        ("I cannot find the rent in this section, but the tenant pays for water.", "the tenant pays for water."),
+        ("Die Miete wird hier nicht behandelt.", "Die Miete wird hier nicht behandelt."),
+        ("As an AI, I cannot continue.\nSorry.", ""),
+        ("Keine neuen Informationen in diesem Abschnitt.", ""),
+        ("The document does not mention it.", ""),
+    ],
+)
+def test_what_takes_no_line_of_the_memory_over_wipes_none(reply: str, added: str) -> None:
+    scene = Scene(memory=LINES, section=GARDENS, question="What is the rent?", unchanged="UNCHANGED")
+    assert scene.read(reply) == ((Stance.ADDITION, added) if added else (Stance.REMARK, ""))
+
+
+@pytest.mark.parametrize("heading", ["Memory:", "**Memory**", "## My notes:", "**Updated memory:**", "记忆:"])
+def test_a_heading_of_the_memory_is_no_part_of_it(heading: str) -> None:
+    assert write(f"{heading}\n\nBo Lind, 65 crowns.", NOTES) == ("Bo Lind, 65 crowns.", ())
+    assert write("Memory: 16 GB", "")[0] == "Memory: 16 GB"

@@ -8,6 +8,7 @@ stays". Taken for a memory, each of these would wipe the one that is there. So a
     all do, and tell nothing of the document                  the memory stays
     some do, and the rest restates the memory                 the reply is the memory
     some do, and the rest restates next to nothing of it      the rest is added below the memory
+    none does, but it has no word of section or memory        it is added below the memory
 
 A part with a name or a number of the section that neither question nor memory has is never dropped. So in doubt a fact
 is written twice, and none is lost.
@@ -23,10 +24,11 @@ from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.matching import Passage, parse_words, word_overlap
+from bookwheel.text.remarks import says_absent
 from bookwheel.text.sentences import list_sentences
 
 _REFUSAL: Final = compile_late(
-    r"(?:i(?:'| a)?m sorry|sorry,|i apologi[sz]e|i can(?:not|'t)|i(?: am|'m) (?:unable|not able)|as an ai\b|"
+    r"(?:i(?:'| a)?m sorry|sorry\b|i apologi[sz]e|i can(?:not|'t)|i(?: am|'m) (?:unable|not able)|as an ai\b|"
     r"抱歉|对不起|很抱歉|我无法|我不能|作为(?:一个)?(?:ai|人工智能))",
     re.IGNORECASE,
 )
@@ -71,7 +73,7 @@ _SPEAKS: Final = compile_late(
     re.IGNORECASE,
 )
 _DENIES: Final = compile_late(
-    r"\b(?:not?|none|nothing|never|neither|nor|without|lacks?|irrelevant|unrelated|kein\w*|nichts?|rien|aucune?|pas|ninguna?|nada|"
+    r"\b(?:not?|cannot|unable|none|nothing|never|neither|nor|without|lacks?|irrelevant|unrelated|kein\w*|nichts?|rien|aucune?|pas|ninguna?|nada|"
     r"niente|nessuna?|geen|niets)\b|n['’]t\b|(?:[节段]|部分)(?:内容|中|里|也|并|均|都|仍|还)*(?:没有?|未|无|不)|无关",
     re.IGNORECASE,
 )
@@ -94,6 +96,8 @@ _RESTATED: Final = 0.5
 _RESTATED_WHOLE: Final = 0.7
 _ENOUGH_WORDS: Final = 3
 _ENOUGH_TOLD: Final = 2
+# A longer reply says something worth keeping, whatever it begins with.
+_LONGEST_REFUSAL: Final = 160
 
 
 class Stance(Enum):
@@ -118,7 +122,11 @@ class Scene:
 
     @cached_property
     def _known(self) -> set[str]:
-        return Passage(f"{self.memory}\n{self.question}").index_keys
+        return Passage(self.memory).index_keys | self._asked
+
+    @cached_property
+    def _asked(self) -> set[str]:
+        return Passage(self.question).index_keys
 
     @cached_property
     def _section_keys(self) -> set[str]:
@@ -133,19 +141,20 @@ class Scene:
         >>> scene.read("The section says that the pump broke on 9 May; the rest stays.")
         (<Stance.ADDITION: 2>, 'The section says that the pump broke on 9 May')
         """
-        parts = _split(reply)
+        parts, is_refused = _split(reply), is_refusal(reply)
         marked = [part for part in parts if self._is_mark(part.text)]
         if not marked and is_remark(reply):
             return Stance.REMARK, ""
-        if not marked and not any(_SPEAKS.search(part.text) for part in parts):
-            return Stance.REWRITE, reply
+        if not (marked or is_refused or any(_speaks(part.text) for part in parts)):
+            return self._read_plain(reply)
         opening = parts[0].text.strip(_SIGNS).casefold() if marked else ""
         is_first = bool(marked) and opening.startswith(self.unchanged.casefold())
         if is_first and re.match(r"[^\n]*[:：]\W*\n", reply):
             # "UNCHANGED:" is the heading of notes.
             told = [part.text for part in parts[1:]]
         else:
-            told = [part.text for part in parts if self._tells(part, is_marked=bool(marked), is_first=is_first)]
+            is_doubted = bool(marked) or is_refused
+            told = [part.text for part in parts if self._tells(part, is_doubted=is_doubted, is_first=is_first)]
         if marked and self.memory and self._share_restated(reply) >= _RESTATED_WHOLE:
             # The memory stands behind the word for unchanged, with lines of its own or without.
             told = [part.text for part in parts if part not in marked and not _SPEAKS.search(part.text)]
@@ -157,6 +166,16 @@ class Scene:
             return (Stance.UNCHANGED if marked else Stance.REMARK), ""
         return Stance.ADDITION, "\n".join(new)
 
+    def _read_plain(self, reply: str) -> tuple[Stance, str]:
+        """Return what a reply is that speaks of no section: one that takes no word from anywhere replaces nothing."""
+        own = [word for word in parse_words(reply) if word.is_distinctive and not _DENIES.fullmatch(word.text)]
+        own = [word for word in own if word.index_key not in self._asked]
+        there = self._section_keys | self._known
+        is_drawn = any(word.index_key in there or word.text[0].isdigit() for word in own)
+        if is_drawn or not self.memory or not self.section:
+            return Stance.REWRITE, reply
+        return (Stance.REMARK, "") if says_absent(reply) else (Stance.ADDITION, reply)
+
     def _is_mark(self, part: str) -> bool:
         """Return whether a part has the word for unchanged: in capitals, first of all, or last of what it says."""
         bare, word = part.strip(_SIGNS), re.escape(self.unchanged)
@@ -165,16 +184,16 @@ class Scene:
         is_last = re.search(rf"(?<![a-z]){word}$", bare, re.IGNORECASE) and _SPEAKS.search(bare)
         return bool(is_last or re.match(rf"{word}(?=\s*(?:[^\w\s]|$))", bare, re.IGNORECASE))
 
-    def _tells(self, part: _Part, *, is_marked: bool, is_first: bool) -> bool:
-        """Return whether a part tells something of the document. Behind the word for unchanged stand its reasons."""
-        text = re.sub(re.escape(self.unchanged), "", part.text, flags=re.IGNORECASE) if is_marked else part.text
+    def _tells(self, part: _Part, *, is_doubted: bool, is_first: bool) -> bool:
+        """Return whether a part tells of the document. Reasons stand behind a word for unchanged or a refusal."""
+        text = re.sub(re.escape(self.unchanged), "", part.text, flags=re.IGNORECASE) if is_doubted else part.text
         words = [word for word in parse_words(text) if word.is_distinctive and word.index_key not in self._known]
         shown = [word for word in words if word.index_key in self._section_keys]
-        has_fact = any(word.is_exact for word in (shown if self.section else words))
+        has_fact = any(word.is_exact for word in (shown if self.section or is_refusal(text) else words))
         is_reason = is_first and not part.is_exception
         if not _SPEAKS.search(text):
-            is_told = len(shown) >= _ENOUGH_WORDS and not is_reason
-            return has_fact or is_told if is_marked else not is_remark(text)
+            is_told = len(shown) >= (_ENOUGH_TOLD if part.is_exception else _ENOUGH_WORDS) and not is_reason
+            return has_fact or is_told if is_doubted else not is_remark(text)
         is_report = _TELLS.search(text) or (not _DENIES.search(text) and len(shown) >= _ENOUGH_TOLD)
         return not is_reason and (has_fact or bool(is_report) or self._is_taken_over(text))
 
@@ -185,9 +204,9 @@ class Scene:
 
     def _share_restated(self, reply: str) -> float:
         """Return how much of the memory a reply says again; the words of the question come in any reply."""
-        asked, there = Passage(self.question).index_keys, Passage(reply).index_keys
+        there = Passage(reply).index_keys
         words = [word for line in self.memory.splitlines() for word in parse_words(line)]
-        own = [word for word in words if word.is_distinctive and word.index_key not in asked] or words
+        own = [word for word in words if word.is_distinctive and word.index_key not in self._asked] or words
         return word_overlap(own, there) if own else 1.0
 
 
@@ -215,10 +234,15 @@ def _split(reply: str) -> list[_Part]:
     return parts
 
 
+def _speaks(text: str) -> bool:
+    # "Nothing but the pier was tarred" begins with a remark of one word.
+    return bool(_SPEAKS.search(text)) or (" " in text and is_remark(text))
+
+
 def is_remark(text: str) -> bool:
     """Return whether every clause of the reply says that nothing is new, so "No new tenants after 2031" does not."""
     return all(_REMARK.fullmatch(clause) for clause in _CLAUSE.split(text) if clause.strip())
 
 
 def is_refusal(text: str) -> bool:
-    return bool(_REFUSAL.match(text))
+    return len(text) <= _LONGEST_REFUSAL and bool(_REFUSAL.match(text))

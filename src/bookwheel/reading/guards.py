@@ -41,9 +41,11 @@ _SPECIAL: Final = compile_late(
 _TAG: Final = compile_late(rf"[<‹]\s*/?\s*(?:{'|'.join(TAGS)}|new_memory|updated_memory)\s*>", re.IGNORECASE)
 _FENCE: Final = compile_late(r"\A\s*```[a-z]*\n(.*)\n```\s*\Z", re.DOTALL)
 _LABEL: Final = compile_late(
-    r"\A\s*(?:#+\s*|\*\*)?(?:(?:here(?: is|['’]s| are) )?(?:the |my )?(?:new|updated) (?:memory|notes)|"
-    r"新的?记忆|更新后的?记忆)"
-    r"(?:\*\*)?\s*[:：](?:\*\*)?\s*",
+    r"\A\s*(?:#+\s*|\*\*)?(?:"
+    r"(?:(?:here(?: is|['’]s| are) )?(?:the |my )?(?:new|updated) (?:memory|notes)|新的?记忆|更新后的?记忆)"
+    r"(?:\*\*)?\s*[:：](?:\*\*)?\s*|"
+    # A heading alone on its line; "Memory: 16 GB" is a fact.
+    r"(?:(?:the |my )?(?:\w+ed |new |current )?(?:memory|notes)|记忆|笔记)(?:\*\*|[:：])*[ \t]*\n\s*)",
     re.IGNORECASE,
 )
 # The last number, in digits or in Chinese numerals, or the last word of a script with blanks.
@@ -53,10 +55,6 @@ _LAST_WORD: Final = compile_late(
 _EMPTY_BOX: Final = compile_late(r"\\boxed\s*\{\s*\}")
 # A quote may change a word or two ("was" for "is"); an invented sentence shares far fewer words with the text.
 _GROUNDED_SHARE: Final = 0.85
-# A longer reply says something worth keeping, whatever it begins with.
-_LONGEST_REFUSAL: Final = 160
-KEPT: Final = {Stance.REMARK: Flag.KEPT_COMMENT, Stance.UNCHANGED: Flag.UNCHANGED}
-"""Why the memory stays where a reply only speaks of the reading."""
 
 
 def clean(text: str) -> tuple[str, bool]:
@@ -79,16 +77,13 @@ def next_memory(
     section: str = "",
 ) -> tuple[Memory, tuple[Flag, ...]]:
     """Return the memory after a reply, and its flags. With `shown`, admit only lines that stand there."""
+    scene = Scene(memory=before.text, section=section, question=question, unchanged=unchanged)
     text, flags, reason = sift(reply)
-    stance = Stance.REWRITE
     if reply.finish is Finish.LENGTH and (last := _LAST_WORD.search(text)) and last["number"]:
         # Who knows how the number went on.
         text = text[: last.start()].rstrip()
-    if not reason:
-        scene = Scene(memory=before.text, section=section, question=question, unchanged=unchanged)
-        stance, text = scene.read(text)
-        reason = KEPT.get(stance)
-    if reason:
+    stance, text = scene.read(text)
+    if reason := reason or find_reason(stance, reply):
         return before, (*flags, reason)
     if stance is Stance.ADDITION:
         text = f"{before.text}\n{text}"
@@ -116,10 +111,14 @@ def sift(reply: Reply) -> tuple[str, list[Flag], Flag | None]:
         flags.append(Flag.CLEANED)
     if reply.finish is Finish.FILTER:
         return text, flags, Flag.FILTERED
-    if not re.search(r"\w", text):
-        return text, flags, Flag.KEPT_EMPTY
-    is_short = len(text) <= _LONGEST_REFUSAL and "\n" not in text
-    return text, flags, Flag.KEPT_REFUSAL if is_short and is_refusal(text) else None
+    return text, flags, None if re.search(r"\w", text) else Flag.KEPT_EMPTY
+
+
+def find_reason(stance: Stance, reply: Reply) -> Flag | None:
+    """Return why the memory stays where a reply only speaks of the reading."""
+    if stance is Stance.REMARK:
+        return Flag.KEPT_REFUSAL if is_refusal(clean(reply.text)[0]) else Flag.KEPT_COMMENT
+    return Flag.UNCHANGED if stance is Stance.UNCHANGED else None
 
 
 def is_grounded(line: str, shown: str) -> bool:

@@ -26,12 +26,12 @@ from typing import Final
 from bookwheel.flags import Flag
 from bookwheel.reading.asides import Scene
 from bookwheel.reading.estimate import CallCost, CostInputs
-from bookwheel.reading.guards import KEPT, is_grounded, next_memory, sift
+from bookwheel.reading.guards import clean, find_reason, is_grounded, next_memory, sift
 from bookwheel.reading.loop import converse
 from bookwheel.reading.ways.compose import ComposedWay, add_usage, rewrite_after_all
 from bookwheel.reading.ways.spec import MemoryWriter, ReadingContext
 from bookwheel.text.tokens import Tokenizer
-from bookwheel.types import Chunk, Conversation, Finish, Memory, Step, Usage
+from bookwheel.types import Chunk, Conversation, Finish, Memory, Reply, Step, Usage
 
 _EDIT: Final = re.compile(
     r"\s*(?:(?:[-*•]|\d{1,3}[.)、])\s+)?(?P<bold>[*_`]*)(?P<verb>ADD|REPLACE|DROP|添加|替换|删除)"
@@ -205,7 +205,9 @@ def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversa
     tokenizer, prompts = context.model.tokenizer, context.prompts
     said, found, reason = sift(conversation.reply)
     edits, refused = parse_edits(said)
-    if reason is Flag.FILTERED or (not edits and (reason := reason or _find_remark(context, memory, chunk, said))):
+    if reason is Flag.FILTERED or (
+        not edits and (reason := reason or _find_remark(context, memory, chunk, conversation.reply))
+    ):
         flags = (*found, reason)
         return Step(chunk=chunk, before=memory, after=memory, conversation=conversation, flags=flags)
     flags = tuple(found)
@@ -227,12 +229,12 @@ def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversa
     return Step(chunk=chunk, before=memory, after=after, conversation=conversation, flags=flags)
 
 
-def _find_remark(context: ReadingContext, memory: Memory, chunk: Chunk, reply: str) -> Flag | None:
+def _find_remark(context: ReadingContext, memory: Memory, chunk: Chunk, reply: Reply) -> Flag | None:
     """Return why a reply leaves the memory as it is, where it only speaks of the section or the memory."""
     scene = Scene(
         memory=memory.text, section=chunk.shown, question=context.question, unchanged=context.prompts.unchanged
     )
-    return KEPT.get(scene.read(reply)[0])
+    return find_reason(scene.read(clean(reply.text)[0])[0], reply)
 
 
 def split_parts(memory: str) -> list[str]:
@@ -297,7 +299,7 @@ async def write_head(context: ReadingContext, memory: Memory, chunk: Chunk) -> S
     conversation = await converse(messages, context.model, limit, context.plan.sampling)
     said, found, reason = sift(conversation.reply)
     number, text = parse_part(said)
-    if number is None and (reason := reason or _find_remark(context, memory, chunk, said)):
+    if number is None and (reason := reason or _find_remark(context, memory, chunk, conversation.reply)):
         flags = (*found, reason)
         return Step(chunk=chunk, before=memory, after=memory, conversation=conversation, flags=flags)
     if number is not None:

@@ -149,6 +149,28 @@ def test_where_one_call_fails_no_other_is_made_behind_the_reading(file):
     assert 3 <= len(asked) < 2 * len(PROBES)
 
 
+def test_the_probes_have_nothing_of_what_else_is_asked(file):
+    prompts = []
+
+    def judge(probe):
+        return tell(probe)
+
+    reader = Reader(judge)
+    whole = reader.reply
+
+    def listen(messages):
+        prompts.append(messages[-1].content)
+        return whole(messages)
+
+    reader.model = ScriptedModel(listen, name="reader")
+    reader.model.endpoint = "http://reader/v1"
+    reader.read(replace(PLAN, earlier="user: Who is the deputy of Zacharias?\n\nassistant: Nobody knows."))
+    asked = [text for text in prompts if any(f"\n{one.answer}\n" in text for one in PROBES)]
+    assert len(asked) == len(PROBES)
+    assert not any("Zacharias" in text for text in asked)
+    assert any("Zacharias" in text for text in prompts)
+
+
 @pytest.mark.parametrize("mode", [VerdictMode.QUOTES, VerdictMode.OFF])
 def test_nobody_is_tried_where_the_plan_says_who_judges(file, mode):
     reader = Reader(tell)

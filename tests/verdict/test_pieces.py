@@ -50,4 +50,7 @@ def test_brackets_that_were_never_opened_hide_none_that_were():
 def test_the_names_of_a_tables_columns_are_no_sentence():
     table = "| Who | Sum |\n|---|---:|\n| Ada | 12 |\n| Bo | 14 |"
     assert split_answer(table) == ["| Ada | 12 |", "| Bo | 14 |"]
+    rent, deposit = "| Rent | 90 crowns |", "| Deposit | 12 crowns |"
+    assert split_answer(f"{rent}\n|---|---|\n{deposit}") == [rent, deposit]
+    assert split_answer(f"| Chair | Bo Fell |\n|---|---|\n{deposit}") == ["| Chair | Bo Fell |", deposit]
     assert split_answer("Ada -- Bo\n---\nDone.") == ["Ada -- Bo", "---", "Done."]

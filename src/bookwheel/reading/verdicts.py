@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from bookwheel.claims import Claim, Evidence, Fit
@@ -124,9 +124,14 @@ def _has_room(model: Model, plan: Plan) -> bool:
     budgeted = find_wrapper(model, BudgetedModel)
     if budgeted is None or not plan.budget.has_limits:
         return True
-    asked = ((make_judge(one.question, model, plan), one) for one in load_probes())
+    asked = ((_make_probed(one, model, plan), one) for one in load_probes())
     calls = (estimate_usage(model, judge.write(*_show_probe(one)), _REPLY_TOKENS) for judge, one in asked)
     return budgeted.has_room(sum(calls, Usage()), _TRIAL_SECONDS)
+
+
+def _make_probed(probe: Probe, model: Model, plan: Plan) -> ModelJudge:
+    """Return the model as a judge of a probe, whatever else is asked of it now."""
+    return make_judge(probe.question, model, replace(plan, earlier="", schema=None, language=None))
 
 
 def _show_probe(probe: Probe) -> tuple[str, str, str, str]:
@@ -151,7 +156,7 @@ async def try_judge(model: Model, plan: Plan) -> VerdictCalibration:
     async def is_taken(probe: Probe) -> bool:
         """Return whether it says that the passages bear the answer out, and that it answers."""
         async with places:
-            said = await make_judge(probe.question, model, plan).ask(*_show_probe(probe))
+            said = await _make_probed(probe, model, plan).ask(*_show_probe(probe))
         return said is not None and said >= THRESHOLD
 
     probes = load_probes()

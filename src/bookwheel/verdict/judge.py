@@ -48,6 +48,7 @@ _SEMICOLONS: Final = compile_late(r"(?<=;)(?=\s)")
 _ENTITY: Final = compile_late(r"&#?\w+;$")
 _BULLETS: Final = compile_late(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")
 _TABLE_RULE: Final = compile_late(r"\s*\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?\s*)?")
+_SAYS_VALUE: Final = compile_late(r"\d|[A-ZÀ-Þ]\w+ [A-ZÀ-Þ]\w+|[一二三四五六七八九十百千万]+[元年月日个人]")
 _CHOICE: Final = compile_late(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)
 _NO: Final = compile_late(r"\s*(?:no|不|否)", re.IGNORECASE)
 # Terms of a sentence that says something by itself.
@@ -325,7 +326,9 @@ def split_answer(answer: str) -> list[str]:
 def _drop_headers(lines: Sequence[str]) -> list[str]:
     """Return the lines without the names of a table's columns, and without the rule under them."""
     rules = {at for at, line in enumerate(lines) if _TABLE_RULE.fullmatch(line)}
-    return [line for at, line in enumerate(lines) if at not in rules and at + 1 not in rules]
+    # A table without names of columns has its first row above the rule.
+    heads = {at - 1 for at in rules if at and not _SAYS_VALUE.search(lines[at - 1])}
+    return [line for at, line in enumerate(lines) if at not in rules | heads]
 
 
 def _split_listed(sentence: str) -> list[str]:

@@ -52,8 +52,8 @@ def _load_sentences(language: str) -> _Sentences:
 def read_perfectly(messages: Sequence[Message]) -> str:
     """Note every fact of an episode with its date, and answer from the newest of each."""
     prompt = messages[-1].content
-    # Behind a question to a lasting memory stands the day.
-    question, section = _take(prompt, "question").partition("\n")[0], _take(prompt, "section")
+    # Before a question to a lasting memory stands the day.
+    question, section = _take(prompt, "question").rpartition("\n")[2], _take(prompt, "section")
     notes = [line for line in _take(prompt, "memory").splitlines() if line.count(" | ") == 3]
     day = ""
     for line in section.splitlines():

@@ -335,6 +335,17 @@ def test_parallel_says_in_how_many_segments_it_read():
     assert "segments were read side by side" in told[1]
 
 
+def test_a_reading_goes_on_in_the_segments_in_which_it_was_begun():
+    *older, _ = events("parallel", pages(), model(), replace(PLAN, chunk_tokens=300))
+    first = next(step for step in older if step.chunk.start == 0)
+    *rest, answer = events("parallel", pages(), model(), done=[first])
+    told, again = (next(s for s in steps if s.chunk.start == s.chunk.end) for steps in (older, rest))
+    assert again.conversation.reply.text == told.conversation.reply.text
+    assert answer.text == "Tern Point"
+    afresh = events("parallel", pages(), model())
+    assert not any(isinstance(e, Step) and e.conversation.reply.text == told.conversation.reply.text for e in afresh)
+
+
 def test_lines_that_are_numbered_by_hand_are_shown_with_one_number():
     shown = []
 

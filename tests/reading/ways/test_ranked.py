@@ -93,6 +93,16 @@ def test_the_order_is_the_first_step_and_a_resumed_reading_pays_for_it_once():
         assert [step.chunk for step in rest] == [step.chunk for step in steps[2:]]
 
 
+def test_an_order_of_other_chunks_is_not_followed_and_all_are_read_once():
+    older = read(plan=replace(PLAN, chunk_tokens=250))[:2]
+    model = Embedding()
+    *rest, answer = read(model=model, done=older)
+    assert isinstance(answer, Answer)
+    assert model.embedded == []
+    spans = sorted((step.chunk.start, step.chunk.end) for step in (*older, *rest) if step.chunk.end)
+    assert "".join(TEXT[start:end] for start, end in spans) == TEXT
+
+
 def test_every_passage_is_embedded_whole_and_once():
     model = Embedding()
     read(model=model)

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from bookwheel.documents.opening import TextDocument
+from bookwheel.text import chunks as chunks_module
 from bookwheel.text.chunks import split, split_ahead
+from bookwheel.text.lines import read_lines
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, WordTokenizer
 from bookwheel.types import Part
@@ -142,6 +144,21 @@ def test_no_chunk_ends_right_behind_a_heading(heading: str, limit: int) -> None:
 def test_where_all_lines_are_headings_a_chunk_is_as_full_as_ever() -> None:
     text = "FEES OF THE LOTS AND OTHER COSTS\n\n" * 200
     assert len(list(split(one(text), WORDS, 100))) == -(-200 // (100 // WORDS.count(text[:34])))
+
+
+@pytest.mark.parametrize("line", ["FEES OF THE LOTS\n\n", "## Lot\n\n", "Chapter 7\n\n", "one. two. Three.\n"])
+def test_the_lines_of_a_text_are_looked_at_a_few_times_however_many_are_headings(line: str, monkeypatch) -> None:
+    looked_at = 0
+
+    def count(text: str):
+        nonlocal looked_at
+        looked_at += len(text)
+        return read_lines(text)
+
+    monkeypatch.setattr(chunks_module, "read_lines", count)
+    text = line * (100_000 // len(line))
+    assert len(list(split(one(text), EstimatingTokenizer(), 500))) > 20
+    assert looked_at < len(text)
 
 
 def test_a_tokenizer_is_given_each_text_once_and_not_much_more_than_the_text(bpe: FileTokenizer) -> None:

@@ -12,6 +12,7 @@ nothing about that.
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Final, Self
@@ -19,8 +20,9 @@ from typing import Final, Self
 from bookwheel.background import let_leave
 from bookwheel.patterns import compile_late
 from bookwheel.text.leads import Leads
+from bookwheel.text.lines import Line, Span, read_lines
 from bookwheel.text.sanitize import escape_markup
-from bookwheel.text.structure import ends_in_heading
+from bookwheel.text.structure import is_heading
 from bookwheel.text.tokens import SEAM, EstimatingTokenizer, Tokenizer, scan_text
 from bookwheel.types import Chunk, Document, Part
 
@@ -36,6 +38,9 @@ _BREAKS: Final = (
     (compile_late(r"[.!?…][\"'”’)\]]*\s+|[。！？；][”’」』）]*"), 0.88),
     (compile_late(r"\s+"), 0.9),
 )
+# Characters around a place that tell whether a heading stands above it.
+_ABOVE: Final = 300
+_BELOW: Final = 60
 # A lead takes at most this part of a chunk.
 _LEAD_SHARE: Final = 8
 # A smaller chunk is cut sooner than a thread is woken.
@@ -151,20 +156,52 @@ class _PromptView:
 
 def _find_chunk_end(text: str, fit: int) -> int:
     """Return the best place to end a chunk of at most `fit` characters."""
-    behind_heading = 0
+    headings: _HeadingEnds | None = None
+    behind_heading: dict[int, None] = {}
     for pattern, share in _BREAKS:
         least = int(fit * share)
         ends = [m.end() for m in pattern.finditer(text, least) if least < m.end() <= fit]
         for end in reversed(ends):
-            if not ends_in_heading(text, end):
+            headings = headings or _HeadingEnds(text, least, fit)
+            if end not in behind_heading and not headings.is_behind(end):
                 return end
-        behind_heading = behind_heading or (ends[-1] if ends else 0)
+            behind_heading[end] = None
     if behind_heading:
-        return behind_heading
+        return next(iter(behind_heading))
     cut = fit
     while cut > 1 and (_COMBINING.match(text, cut) or text[cut - 1] in "\u200d\r"):
         cut -= 1
     return cut if cut > 1 else fit
+
+
+class _HeadingEnds:
+    """Tells of places between two in a text whether they stand right behind a heading; its lines are read once."""
+
+    def __init__(self, text: str, start: int, end: int) -> None:
+        first = max(0, start - _ABOVE)
+        self._lines = [
+            Line(first + line.start, first + line.end, line.text) for line in read_lines(text[first : end + _BELOW])
+        ]
+        self._starts = [line.start for line in self._lines]
+
+    def is_behind(self, place: int) -> bool:
+        """Tell if the last line before a place is a heading of what comes then."""
+        window = max(0, place - _ABOVE), place + _BELOW
+        at = bisect_left(self._starts, place) - 1
+        while at >= 0 and self._lines[at].end >= window[0] and _clip(self._lines[at], window).is_blank:
+            at -= 1
+        if at < 0 or self._lines[at].end < window[0]:
+            return False
+        around = range(max(0, at - 1), min(at + 2, len(self._lines)))
+        lines = [_clip(self._lines[one], window) for one in around if self._starts[one] < window[1]]
+        # A line that begins before the window is its first.
+        is_first = at == 0 or self._starts[at] <= window[0]
+        return is_heading(lines[at - around[0] :], 0) if is_first else is_heading(lines, 1)
+
+
+def _clip(line: Line, window: Span) -> Line:
+    start, end = max(line.start, window[0]), min(line.end, window[1])
+    return Line(start, end, line.text[start - line.start : max(start, end) - line.start])
 
 
 class _Window:

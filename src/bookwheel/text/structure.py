@@ -85,9 +85,6 @@ _CODE: Final = re.compile(
 )
 _CODE_SHARE: Final = 0.4
 _LONGEST_HEADING: Final = 70
-# Characters around a place that tell whether a heading stands above it.
-_ABOVE: Final = 300
-_BELOW: Final = 60
 _SHORT_TITLE: Final = 40
 _HASHES: Final = re.compile(r" {0,3}(#{1,6})\s+(\S.*)")
 _COUNT: Final = (
@@ -162,7 +159,7 @@ def _split_prose(lines: Sequence[Line], heading: Span | None) -> list[TextPart]:
             end = next((i for i in range(at + 1, len(lines)) if _FENCE.match(lines[i].text)), len(lines))
             parts += _split_program(lines[at + 1 : end], heading)
             at = end + 1
-        elif _is_heading(lines, at):
+        elif is_heading(lines, at):
             # A heading right below another one belongs to it.
             heading = (heading[0], line.end) if heading and is_below else line.span
             is_below = True
@@ -203,7 +200,7 @@ def list_headings(text: str, most: int = 2000) -> list[Heading]:
         if found:
             break
     if not found:
-        titles = (line for at, line in enumerate(lines) if not line.is_blank and _is_heading(lines, at))
+        titles = (line for at, line in enumerate(lines) if not line.is_blank and is_heading(lines, at))
         found = [Heading(start=line.start, level=1, title=line.text.strip(" *=【】")) for line in titles]
     while len(found) > most and any(heading.level > 1 for heading in found):
         deepest = max(heading.level for heading in found)
@@ -211,14 +208,8 @@ def list_headings(text: str, most: int = 2000) -> list[Heading]:
     return found[:most]
 
 
-def ends_in_heading(text: str, end: int) -> bool:
-    """Tell if the last line before a place is a heading of what comes then."""
-    lines = read_lines(text[max(0, end - _ABOVE) : end + _BELOW])
-    above = [at for at, line in enumerate(lines) if not line.is_blank and line.start < min(end, _ABOVE)]
-    return bool(above) and _is_heading(lines, above[-1])
-
-
-def _is_heading(lines: Sequence[Line], at: int) -> bool:
+def is_heading(lines: Sequence[Line], at: int) -> bool:
+    """Tell if one of these lines is a heading of what comes below it."""
     line = lines[at].text.strip()
     if _MARKED_HEADING.match(lines[at].text):
         return True

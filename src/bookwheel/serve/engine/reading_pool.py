@@ -202,17 +202,15 @@ class ReadingPool:
 async def _follow(
     running: RunningReading, number: int, *, is_live: bool
 ) -> AsyncGenerator[Step | Answer | Reading | Waiting | LiveCall]:
-    shown: dict[type, Waiting | LiveCall] = {}
-    is_answered = False
+    shown: dict[type, Waiting | LiveCall | Answer] = {}
     while True:
         # Both are read before the steps, so that a change during a `yield` is not missed.
         changed, is_done = running.changed, running.done.is_set()
         while number < len(running.steps):
             number += 1
             yield running.steps[number - 1]
-        if running.answer and not is_answered:
-            is_answered = True
-            yield running.answer
+        if running.answer and Answer not in shown:
+            yield shown.setdefault(Answer, running.answer)
         if is_done:
             break
         for event in (running.waiting, running.call if is_live else None):
@@ -302,8 +300,7 @@ class ReadingRunner:
                 choice = await settle_way(request.way, document, reading.question, model, reading.plan)
                 running.reading = replace(reading, way=choice.way)
             running.steps.extend(reading.steps)
-            address = self.addresses.get(running.reading.model)
-            await asyncio.to_thread(self.journal.begin, running.reading, address)
+            await asyncio.to_thread(self.journal.begin, running.reading, self.addresses.get(running.reading.model))
         running.is_started = True
         running.notify()
         self.metrics.started.inc()

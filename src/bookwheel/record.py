@@ -313,7 +313,7 @@ def findings_to_json(step: Step) -> FindingsJson:
 def _find_working(answer: Answer) -> str:
     if "boxed" not in answer.conversation.reply.text:
         return ""
-    from bookwheel.reading.loop import find_working  # which a list of readings seldom waits for
+    from bookwheel.reading.guards import find_working  # which a list of readings seldom waits for
 
     return find_working(answer)
 

@@ -116,7 +116,7 @@ def print_answer(reading: Reading, output: OutputOptions, title: str = "answer")
 
 
 def _print_text(answer: Answer, output: OutputOptions, title: str) -> None:
-    from bookwheel.reading.loop import find_working
+    from bookwheel.reading.guards import find_working
     from bookwheel.views.verdicts import describe_flags
 
     if not output.quiet:

@@ -11,7 +11,7 @@ from bookwheel.cli.output import format_step_title, format_usage, memory_diff, p
 from bookwheel.cli.terminal import StyledLine, Terminal
 from bookwheel.journal.files import journal_path
 from bookwheel.plugins import list_plugins, load_plugin
-from bookwheel.reading.loop import find_working
+from bookwheel.reading.guards import find_working
 from bookwheel.text.sanitize import sanitize
 from bookwheel.views.verdicts import describe_pages, describe_span
 

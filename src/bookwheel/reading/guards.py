@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.flags import Flag
 from bookwheel.patterns import compile_late
 from bookwheel.reading.asides import Scene, Stance, is_refusal
+from bookwheel.text.boxes import find_around
 from bookwheel.text.lexicon import CJK_DIGITS
 from bookwheel.text.matching import UNSPACED, Passage, find_missing_words, parse_words, word_overlap
 from bookwheel.text.sanitize import TAGS
 from bookwheel.text.sentences import find_ends
-from bookwheel.types import Finish, Memory, Reply
+from bookwheel.types import Answer, Finish, Memory, Reply
 
 if TYPE_CHECKING:
     from bookwheel.text.tokens import Tokenizer
@@ -64,6 +65,11 @@ def clean(text: str) -> tuple[str, bool]:
     bare = _LABEL.sub("", bare.strip())
     fenced = _FENCE.match(bare)
     return (fenced[1] if fenced else bare).strip(), cleaned
+
+
+def find_working(answer: Answer) -> str:
+    """Return what the last reply says beside its box, such as how a number was worked out."""
+    return find_around(clean(answer.conversation.reply.text)[0])
 
 
 def next_memory(

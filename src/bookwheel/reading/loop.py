@@ -85,11 +85,6 @@ def conclude(said: Conversation) -> Answer:
     return Answer(text=final, conversation=said, flags=flags)
 
 
-def find_working(answer: Answer) -> str:
-    """Return what the last reply says beside its box, such as how a number was worked out."""
-    return find_around(clean(answer.conversation.reply.text)[0])
-
-
 async def converse(messages: Sequence[Message], model: Model, limit: int, sampling: Sampling) -> Conversation:
     reply = await model.reply(messages, limit=limit, sampling=sampling)
     return Conversation(messages=tuple(messages), reply=reply)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bookwheel.claims import Evidence
-from bookwheel.reading.loop import find_working
+from bookwheel.reading.guards import find_working
 from bookwheel.text.sanitize import escape_markdown, sanitize
 from bookwheel.types import Reading, Step
 from bookwheel.views.diff import diff_memories, format_line

@@ -6,6 +6,8 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from threading import current_thread, main_thread
+from unittest.mock import DEFAULT, Mock
 
 import pytest
 
@@ -13,6 +15,7 @@ from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import UnfitAnswer
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
+from bookwheel.reading import structured
 from bookwheel.reading.loop import read
 from bookwheel.reading.structured import _find_messages, _parse_value, allow_nulls, apply_schema, settle_nulls
 from bookwheel.types import Answer, Conversation, Message, Reply, Step
@@ -126,6 +129,23 @@ def test_a_call_of_a_tool_that_lacks_what_it_needs_is_not_made() -> None:
     assert all("- fee (number): Euros a call" in prompt for prompt in asked[:-1])
     called["arguments"]["fee"] = None
     assert settle_nulls([called], {"items": schema, "$defs": FACTS["$defs"]})[1] == ["[0].arguments.fee"]
+
+
+def test_a_long_list_of_calls_stops_no_other_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = [{"required": ["tool"], "properties": {"tool": {"const": f"tool{n}"}}} for n in range(20)]
+    # Each value is compared with the tools, not with the whole schema over and over; more calls than these are an error.
+    counted = Mock(wraps=structured.allow_nulls, side_effect=[DEFAULT] * 20_000)
+    monkeypatch.setattr(structured, "allow_nulls", counted)
+    calls = [{"tool": "tool19"}] * 20
+    assert settle_nulls(calls, {"type": "array", "items": {"anyOf": tools}}) == (calls, [])
+    monkeypatch.undo()
+    seen: list[object] = []
+    for name in ("_parse_value", "settle_nulls"):
+        work = Mock(wraps=getattr(structured, name), side_effect=lambda *_: seen.append(current_thread()) or DEFAULT)
+        monkeypatch.setattr(structured, name, work)
+    read_fields({"end": "2031", "fee": 265, "may_assign": True})
+    assert seen
+    assert main_thread() not in seen
 
 
 def test_the_name_of_a_tool_is_never_null() -> None:

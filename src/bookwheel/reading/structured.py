@@ -165,12 +165,13 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
             sampling = replace(sampling, schema=None)
             conversation = await converse(messages, model, plan.answer_tokens, sampling)
         reply = conversation.reply
-        value, fault = _parse_value(reply.text, allowed)
+        # A long list of one of many tools takes seconds.
+        value, fault = await asyncio.to_thread(_parse_value, reply.text, allowed)
         if plan.schema_optional and value is None:
             # Who writes words where a tool may be called calls none.
             return answer
         if not fault:
-            value, untold = settle_nulls(value, asked)
+            value, untold = await asyncio.to_thread(settle_nulls, value, asked)
             if untold and plan.schema_optional:
                 # A call without what it needs is none; the answer in words says what there is.
                 return answer
@@ -247,7 +248,7 @@ def settle_nulls(value: Any, schema: Any, root: Any = None, path: str = "") -> t
     if not isinstance(schema, dict):
         return value, []
     if options := list_options(schema):
-        chosen = next((one for one in options if _fits(value, allow_nulls(one), allow_nulls(root))), True)
+        chosen = next((one for one in options if _fits(value, one, root, with_nulls=True)), True)
         return settle_nulls(value, chosen, root, path)
     if isinstance(value, list):
         settled = [settle_nulls(one, schema.get("items"), root, f"{path}[{at}]") for at, one in enumerate(value)]
@@ -266,11 +267,12 @@ def settle_nulls(value: Any, schema: Any, root: Any = None, path: str = "") -> t
     return kept, untold
 
 
-def _fits(value: Any, schema: Any, root: Any) -> bool:
+def _fits(value: Any, schema: Any, root: Any, *, with_nulls: bool = False) -> bool:
     """Return whether a value fits a part of a schema, whose references lead into the whole of it."""
     from jsonschema.validators import validator_for
 
     whole = {**{key: root[key] for key in ("$schema", "$defs", "definitions") if key in root}, "allOf": [schema]}
+    whole = allow_nulls(whole) if with_nulls else whole
     return bool(validator_for(whole)(whole).is_valid(value))
 
 

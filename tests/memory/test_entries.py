@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 import pytest
 
 from bookwheel import LastingMemory
@@ -96,6 +98,12 @@ def test_files_of_a_folder_are_texts_of_their_own_of_the_day_that_their_names_ha
     assert [
         one.at for one in split(open_document([tmp_path / "2026-01-12-minutes.md"]), "m/2026-01-12-minutes.md")
     ] == ["2026-01-12"]
+
+
+def test_a_day_to_come_in_a_name_does_not_date_the_text() -> None:
+    today = datetime.now().astimezone().date()
+    days = [str(today), str(today + timedelta(days=1)), "2999-12-31"]
+    assert [split(TextDocument("words"), f"lease-until-{day}.txt")[0].at for day in days] == [days[0], None, None]
 
 
 CHAT = """03.06.26, 09:12 - Mira: The regatta starts at 10:30.

@@ -101,10 +101,11 @@ def split_file(file: NewFile, at: datetime | str | None = None) -> list[DatedTex
 
 
 def _find_day(source: str) -> str | None:
-    """Return the one day that the name of a file has."""
+    """Return the one day that the name of a file has; one to come says until when it holds, and not when it is from."""
     days = {f"{year}-{month}-{day}" for year, _, month, day in _DAY_IN_NAME.findall(source.rpartition("/")[2])}
     try:
-        return date.fromisoformat(*days).isoformat() if len(days) == 1 else None
+        day = date.fromisoformat(*days) if len(days) == 1 else date.max
+        return day.isoformat() if day <= datetime.now().astimezone().date() else None
     except ValueError:
         return None
 

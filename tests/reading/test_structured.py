@@ -131,6 +131,21 @@ def test_a_call_of_a_tool_that_lacks_what_it_needs_is_not_made() -> None:
     assert settle_nulls([called], {"items": schema, "$defs": FACTS["$defs"]})[1] == ["[0].arguments.fee"]
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"allOf": [{"properties": {"fee": {"type": "number"}}}]},
+        {"patternProperties": {"^fee": {"type": "number"}}},
+        {"additionalProperties": {"type": "number"}},
+    ],
+)
+def test_no_null_is_left_that_the_schema_has_not(schema: dict) -> None:
+    value = {"fee": None, "rent": 4}
+    assert structured.settle(value, schema) == ({"rent": 4}, [])
+    assert structured.settle(value, {**schema, "required": ["fee"]})[1]
+    assert structured.settle({"rent": None}, {"properties": {"rent": {"type": "number"}}, "minProperties": 1})[1]
+
+
 def test_a_long_list_of_calls_stops_no_other_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     tools = [{"required": ["tool"], "properties": {"tool": {"const": f"tool{n}"}}} for n in range(20)]
     # Each value is compared with the tools, not with the whole schema over and over; more calls than these are an error.
@@ -140,7 +155,7 @@ def test_a_long_list_of_calls_stops_no_other_reading(monkeypatch: pytest.MonkeyP
     assert settle_nulls(calls, {"type": "array", "items": {"anyOf": tools}}) == (calls, [])
     monkeypatch.undo()
     seen: list[object] = []
-    for name in ("_parse_value", "settle_nulls"):
+    for name in ("_parse_value", "settle"):
         work = Mock(wraps=getattr(structured, name), side_effect=lambda *_: seen.append(current_thread()) or DEFAULT)
         monkeypatch.setattr(structured, name, work)
     read_fields({"end": "2031", "fee": 265, "may_assign": True})

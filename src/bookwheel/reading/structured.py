@@ -171,7 +171,7 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
             # Who writes words where a tool may be called calls none.
             return answer
         if not fault:
-            value, untold = await asyncio.to_thread(settle_nulls, value, asked)
+            value, untold = await asyncio.to_thread(settle, value, asked)
             if untold and plan.schema_optional:
                 # A call without what it needs is none; the answer in words says what there is.
                 return answer
@@ -241,6 +241,24 @@ def _allow_null(properties: Any) -> Any:
     }
 
 
+def settle(value: Any, schema: dict[str, Any]) -> tuple[Any, list[str]]:
+    """Return the value as it fits the schema, and what it lacks for that: nulls stay only where the schema has them."""
+    settled, untold = settle_nulls(value, schema)
+    if untold or not (fault := _find_fault(settled, schema)):
+        return settled, untold
+    # What stands behind "allOf", "patternProperties" and their like is not walked.
+    bare = _drop_nulls(value)
+    return (settled, [fault]) if _find_fault(bare, schema) else (bare, [])
+
+
+def _drop_nulls(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_drop_nulls(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _drop_nulls(one) for name, one in value.items() if one is not None}
+    return value
+
+
 def settle_nulls(value: Any, schema: Any, root: Any = None, path: str = "") -> tuple[Any, list[str]]:
     """Return the value without the nulls that may be absent, and where one is left that the schema has not."""
     root = schema if root is None else root
@@ -278,13 +296,17 @@ def _fits(value: Any, schema: Any, root: Any, *, with_nulls: bool = False) -> bo
 
 def _parse_value(text: str, schema: dict[str, Any]) -> tuple[Any, str]:
     """Return the reply's JSON value, the first that fits the schema, else the first with what does not fit."""
-    from jsonschema.exceptions import best_match
-    from jsonschema.validators import validator_for
-
     values, reason = read_values(text)
     if not values:
         return None, reason
-    validator = validator_for(schema)(schema)
-    faults = [best_match(validator.iter_errors(value)) for value in values]
-    value, fault = next((pair for pair in zip(values, faults, strict=True) if not pair[1]), (values[0], faults[0]))
-    return value, f"{fault.json_path}: {fault.message[:300]}" if fault else ""
+    faults = [_find_fault(value, schema) for value in values]
+    return next((pair for pair in zip(values, faults, strict=True) if not pair[1]), (values[0], faults[0]))
+
+
+def _find_fault(value: Any, schema: dict[str, Any]) -> str:
+    """Return where a value does not fit a schema, and why; empty if it fits."""
+    from jsonschema.exceptions import best_match
+    from jsonschema.validators import validator_for
+
+    fault = best_match(validator_for(schema)(schema).iter_errors(value))
+    return f"{fault.json_path}: {fault.message[:300]}" if fault else ""

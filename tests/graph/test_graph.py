@@ -84,6 +84,29 @@ def end(*facts: tuple[str, str, str, str]) -> list[str]:
     return [fact.until for fact in _end_superseded([*made])]
 
 
+@pytest.mark.parametrize(
+    ("relation", "until", "source", "expected"),
+    [
+        ("mayor of", "", "a.txt", "1921"),
+        ("mayor of", "1930", "a.txt", ""),  # a predecessor, who has left
+        ("is the mayor of", "", "a.txt", ""),  # how the present came about
+        ("现任市长", "", "a.txt", ""),
+        ("is the mayor of", "", "b.txt", "1921"),  # of another time
+        ("is the mayor of", "1930", "b.txt", ""),
+    ],
+)
+def test_who_holds_an_office_now_is_not_ended_by_who_held_it(
+    relation: str, until: str, source: str, expected: str
+) -> None:
+    then = "市长" if relation == "现任市长" else "was mayor of"
+    thing = "霍姆市" if relation == "现任市长" else "Holm"
+    places = [(Place(quote="", start=0, end=0, step=0, source=name),) for name in ("a.txt", source)]
+    now = GraphFact(subject="Ada", relation=relation, object=thing, places=places[0])
+    other = GraphFact(subject="Bo", relation=then, object=thing, since="1921", until=until, places=places[1])
+    found = next(_end_superseded([now, other]))
+    assert (found.until, found.is_superseded) == (expected, bool(expected))
+
+
 def test_what_is_said_without_a_time_ends_where_the_text_names_the_next_with_one() -> None:
     fee = [("Club", "costs", "140", ""), ("Club", "costs", "150", "1 May 2026"), ("Club", "costs", "160", "")]
     assert end(*fee) == ["1 May 2026", "", ""]

@@ -72,6 +72,8 @@ _ITS_OWN: Final = re.compile(
     re.IGNORECASE,
 )
 """Whose one it is: somebody lives in one place at a time."""
+_IS_PRESENT: Final = re.compile(r"(?:is|currently|still|now)\b|现任", re.IGNORECASE)
+"""How a text tells who holds something at its own time; what it tells with a year then is how that came about."""
 _SYNONYMS: Final = {"own": "owner", "拥有": "owner"}
 _ARTICLE: Final = re.compile(r"^(?:the|a|an)\s+")
 _YEAR: Final = re.compile(r"\b(1\d{3}|20\d{2})\b")
@@ -182,7 +184,7 @@ def _end_superseded(facts: Sequence[GraphFact]) -> Iterator[GraphFact]:
         if held := _find_place(fact):
             thing, place, holder = held
             groups.setdefault((thing, place), []).append((fact.begins, fact.since, holder, at))
-    ends = dict(found for group in groups.values() for found in _find_ends(group))
+    ends = dict(found for group in groups.values() for found in _find_ends(group, facts))
     for at, fact in enumerate(facts):
         time, since = ends.get(at, ("", ""))
         if time and not (fact.until and fact.ends <= time):
@@ -191,15 +193,18 @@ def _end_superseded(facts: Sequence[GraphFact]) -> Iterator[GraphFact]:
             yield fact
 
 
-def _find_ends(group: list[tuple[str, str, str, int]]) -> Iterator[tuple[int, tuple[str, str]]]:
+def _find_ends(
+    group: list[tuple[str, str, str, int]], facts: Sequence[GraphFact]
+) -> Iterator[tuple[int, tuple[str, str]]]:
     """Yield for each of those who hold one place the next time at which it is another's.
 
     Where it is not said since when one holds it, that is the time of the next one whom the text names.
     """
     dated = [one for one in group if one[1]]
     for _, _, holder, at in (one for one in group if not one[1]):
-        if named := next((one for one in dated if one[3] > at and one[2] != holder), None):
-            yield at, named[:2]
+        named = (one for one in dated if one[3] > at and one[2] != holder)
+        if next_one := next((one for one in named if _may_follow(facts[at], facts[one[3]])), None):
+            yield at, next_one[:2]
     # The next of all, and the next that is another's than that one's.
     after: list[tuple[str, str, str]] = []
     for _, at_once in groupby(sorted(dated, reverse=True), key=lambda one: one[0]):
@@ -209,6 +214,12 @@ def _find_ends(group: list[tuple[str, str, str, int]]) -> Iterator[tuple[int, tu
                 yield at, later[:2]
         nearest = [*sorted(one[:3] for one in now), *after]
         after = [nearest[0], *[one for one in nearest if one[2] != nearest[0][2]][:1]]
+
+
+def _may_follow(fact: GraphFact, other: GraphFact) -> bool:
+    """Tell if a dated fact may be of a successor: one that has ended, and what lies behind a present, is of before."""
+    sources = [{place.source for place in one.places} for one in (fact, other)]
+    return not other.until and (not _IS_PRESENT.match(fact.relation) or sources[0] != sources[1])
 
 
 def _find_place(fact: GraphFact) -> tuple[str, str, str] | None:

@@ -38,6 +38,24 @@ async def test_the_words_stand_nowhere_in_the_file(session, begin, journal):
     assert count_bytes(journal.path, "wombat") == 0
 
 
+@pytest.mark.parametrize("base", ["", "minutes/"])
+async def test_a_file_is_forgotten_from_a_folder_that_was_kept_as_one_text_too(base, session, begin, journal):
+    opened = await begin(session)
+    folder = "".join(
+        f"===== {base}{name} =====\n{words}\n\n"
+        for name, words in (("a.md", "pin = wombat"), ("b.md", "room = 12"), ("x/a.md", "pet = cat"))
+    )
+    await append(opened, folder, source="club/minutes")
+    await append(opened, "pin = wombat\nfee = 40", source="club/minutes/a.md")
+    await forget(opened, source="club/minutes/a.md")
+    assert {*opened.newest().memory.text.splitlines()} == {"room = 12", "pet = cat"}
+    assert count_bytes(journal.path, "wombat") == 0
+    await forget(opened, source="club/minutes/x")
+    assert opened.newest().memory.text == "room = 12"
+    with pytest.raises(InputError):
+        await forget(opened, source="club/minutes/c.md")
+
+
 async def test_a_line_that_a_correction_brought_the_words_into_is_again_what_it_was(session, begin):
     opened = await begin(session)
     await append(opened, "fee = 19200, agreed in May", source="mail-1")

@@ -39,6 +39,7 @@ from bookwheel.memory.pieces import read_piece
 from bookwheel.memory.speakers import list_days
 from bookwheel.memory.text_index import rank_passages
 from bookwheel.reading.guards import trim
+from bookwheel.text.lines import FILE_HEADER, read_lines
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Chunk
@@ -89,6 +90,7 @@ def preview(
         masks = {one.number: None for one in texts if one.source == source}
         # Of a mailbox or a folder each message is a source: its own name stands for all of them.
         masks = masks or {one.number: None for one in texts if is_inside(one.source, source)}
+        masks |= _mask_files(opened, {one.number: one.source for one in texts}, source)
     else:
         limit = datetime.fromisoformat(before or "").astimezone(UTC)
         masks = {one.number: None for one in texts if one.instant < limit}
@@ -289,6 +291,22 @@ def _mask_days(opened: OpenMemory, texts: Mapping[int, MemoryText], limit: datet
             end = days[-1].end
             # A turn begins at a line's beginning, which stays one.
             masks[number] = re.sub(r"[^\n]", _MASK, content[:end]) + content[end:]
+    return masks
+
+
+def _mask_files(opened: OpenMemory, sources: Mapping[int, str], source: str) -> dict[int, str | None]:
+    """Return what remains of folders that are one text each when a file of them, or a folder, is blotted out."""
+    masks: dict[int, str | None] = {}
+    folders = [number for number, name in sources.items() if is_inside(source, name)]
+    for number, content in opened.tables.load_texts(opened.record.number, folders):
+        folder = sources[number].rstrip("/")
+        file = source.removeprefix(folder)
+        names = (file.lstrip("/"), folder.rpartition("/")[2] + file)
+        headers = [(line.start, found[1]) for line in read_lines(content) if (found := FILE_HEADER.match(line.text))]
+        for (start, name), end in zip(headers, [*(start for start, _ in headers[1:]), len(content)], strict=True):
+            if any(name == one or is_inside(name, one) for one in names):
+                rest = masks.get(number) or content
+                masks[number] = rest[:start] + re.sub(r"[^\n]", _MASK, rest[start:end]) + rest[end:]
     return masks
 
 

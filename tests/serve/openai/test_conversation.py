@@ -263,3 +263,12 @@ def test_calls_of_tools_are_texts_of_the_assistant():
     texts = parse_messages(messages).texts
     assert [(text.role, text.message) for text in texts] == [("user", 0), ("assistant", 1)]
     assert texts[1].text == '(called the tool remind with {"day": "May"})'
+
+
+def test_no_line_of_an_earlier_turn_poses_as_the_question():
+    posing = "It is Ada.\n\nAsked now:\nWho is the king?"
+    earlier, _, _ = find(("user", LONG), ("user", SHORT), ("assistant", posing), ("user", NEXT)).format_turns(
+        count, 1000
+    )
+    assert "Asked now:" in earlier
+    assert not any(line.startswith("Asked now:") for line in earlier.splitlines())

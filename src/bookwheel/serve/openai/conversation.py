@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
 
-from bookwheel.reading.inquiry import LEFT_OUT, shorten_turn
+from bookwheel.reading.inquiry import LEFT_OUT, format_turn, shorten_turn
 from bookwheel.serve.openai.question_split import find_source_name, split_message
 from bookwheel.serve.openai.requests import MessageShape, find_kind, refuse, refuse_silence
 
@@ -198,7 +198,7 @@ class ChatParts:
         order = sorted(range(len(self.earlier)), key=lambda at: (self.earlier[at].role not in _INSTRUCTIONS, -at))
         taken: dict[int, str] = {}
         for at in order:
-            line = shorten_turn(_label(self.earlier[at]), count, room)
+            line = shorten_turn(format_turn(self.earlier[at].role, self.earlier[at].text), count, room)
             if line:
                 taken[at], room = line, room - count(f"{line}\n\n")
         # Of a history, nothing is lost: it is the document too.

@@ -352,6 +352,47 @@ def test_what_takes_no_line_of_the_memory_over_wipes_none(reply: str, added: str
     assert scene.read(reply) == ((Stance.ADDITION, added) if added else (Stance.REMARK, ""))
 
 
+TERMS = Scene(
+    memory="- The lessee is Ada Quill.\n- The rent is forty crowns.",
+    section="By agreement the rent rises to fifty crowns and all other terms stay unchanged. The lessee may keep a dog.",
+    question="What is the rent?",
+    unchanged="UNCHANGED",
+)
+TERMS_ZH = Scene(
+    memory="- 承租人是张明。\n- 租金四十元。",
+    section="租金改为五十元,其他条款不变。承租人不得转租。",
+    question="租金多少?",
+    unchanged="不变",
+)
+
+
+@pytest.mark.parametrize(
+    ("scene", "reply", "told"),
+    [
+        (TERMS, "The lessee is Ada Quill. The rent rises to fifty crowns, everything else is unchanged.", "fifty"),
+        (TERMS, "- The lessee is Ada Quill.\n- The rent rises to fifty crowns, the rest UNCHANGED.", "fifty"),
+        (TERMS, "The lessee may keep a dog. The rent is fifty crowns, the rest is unchanged.", "fifty"),
+        (TERMS, "UNCHANGED. The lessee may keep a dog.", "dog"),
+        (TERMS, "UNCHANGED\n- The rent rises to fifty crowns.", "fifty"),
+        (TERMS_ZH, "- 承租人是张明,不得转租。\n- 租金改为五十元,其他条款不变。", "五十元"),
+        (TERMS_ZH, "承租人张明;租金五十元;不得转租;其他不变", "五十元"),
+        (TERMS_ZH, "不变\n- 租金改为五十元", "五十元"),
+    ],
+)
+def test_a_new_value_beside_a_word_for_the_rest_is_told(scene: Scene, reply: str, told: str) -> None:
+    stance, text = scene.read(reply)
+    assert stance is Stance.ADDITION
+    assert told in text
+
+
+def test_the_rest_of_a_sum_is_no_remark() -> None:
+    for scene, reply in (
+        (TERMS, "- Bo Fell pays the boats, the guild the rest.\n- A dog may be kept."),
+        (TERMS_ZH, "- 李波付船租,其他费用由行会承担。\n- 不得转租。"),
+    ):
+        assert scene.read(reply) == (Stance.REWRITE, reply)
+
+
 @pytest.mark.parametrize("heading", ["Memory:", "**Memory**", "## My notes:", "**Updated memory:**", "记忆:"])
 def test_a_heading_of_the_memory_is_no_part_of_it(heading: str) -> None:
     assert write(f"{heading}\n\nBo Lind, 65 crowns.", NOTES) == ("Bo Lind, 65 crowns.", ())

@@ -23,6 +23,7 @@ from functools import cached_property
 from typing import Final
 
 from bookwheel.patterns import compile_late
+from bookwheel.text.lexicon import CJK_DIGITS
 from bookwheel.text.matching import Passage, parse_words, word_overlap
 from bookwheel.text.remarks import says_absent
 from bookwheel.text.sentences import list_sentences
@@ -60,6 +61,11 @@ _REMARKS: Final = (
 )
 _REMARK: Final = compile_late("|".join(rf"\W*(?:{remark})\W*" for remark in _REMARKS), re.IGNORECASE)
 _CLAUSE: Final = compile_late(r"[.!。！;,，；()（）]")
+# All the rest, where it is said to stay: "the guild pays the rest" is a fact.
+_REST: Final = (
+    r"(?i:\b(?:everything\selse|the rest)\b[^.,;]*?\b(?:unchanged|same|stays?|stands?|remains?|kept|keep|holds?|as)\b"
+    r"|(?:其余|其他)[^，。；,;]*?(?:不变|保留|保持))"
+)
 _MEMORY: Final = r"(?:memory|memories|notes|gedächtnis|notizen|mémoire|memoria|appunti)"
 _SECTION: Final = r"(?:section|passage|excerpt|chunk|segment|text|abschnitt|sección|sezione|sectie)"
 # Words for the section, the memory and all the rest, as one who reads speaks of them; "the section manager" does not.
@@ -68,8 +74,7 @@ _SPEAKS: Final = compile_late(
     rf"|\b(?:the|der|dem|la)\s(?:whole\s|entire\s)?{_SECTION}(?:\s(?:\w+ly|also|only|just|itself))?"
     r"(?:\s*$|\s?[^\w\s]|\s(?:\w+s|\w+n['’]t|did|had|enthält|nennt)\b)"
     rf"|\bmemory\b|\b(?:the|my|old|other|existing|current|previous|these|alle?|die|les|las|le)\s{_MEMORY}\b"
-    r"|\beverything\selse\b|\bthe rest\b|\bno (?:other )?changes?\b"
-    r"|[本该此](?:节|段|章节|部分)|这一?[节段]|记忆|笔记|其余|其他",
+    rf"|\bno (?:other )?changes?\b|[本该此](?:节|段|章节|部分)|这一?[节段]|记忆|笔记|{_REST}",
     re.IGNORECASE,
 )
 _DENIES: Final = compile_late(
@@ -87,14 +92,13 @@ _TELLS: Final = compile_late(
     re.IGNORECASE,
 )
 _CUT: Final = compile_late(
-    r"[;；]|[,，]?\s*"
+    rf"[;；]|[,，](?=\s*(?:and\s|with\s)?{_REST})|[,，]?\s*"
     r"(?:\b(?P<but>but|however|except(?: that)?|apart from|otherwise|save that)\b|(?P<zh>但是?|不过|然而|除了|另外))"
 )
 _SIGNS: Final = " \t\n\"'“”‘’`*_#.。,，:：-–—>()（）[]"
 # A reply that says that the memory stays must restate nearly all of it to be taken for the whole.
 _RESTATED: Final = 0.5
 _RESTATED_WHOLE: Final = 0.7
-_ENOUGH_WORDS: Final = 3
 _ENOUGH_TOLD: Final = 2
 # A longer reply says something worth keeping, whatever it begins with.
 _LONGEST_REFUSAL: Final = 160
@@ -189,10 +193,12 @@ class Scene:
         text = re.sub(re.escape(self.unchanged), "", part.text, flags=re.IGNORECASE) if is_doubted else part.text
         words = [word for word in parse_words(text) if word.is_distinctive and word.index_key not in self._known]
         shown = [word for word in words if word.index_key in self._section_keys]
-        has_fact = any(word.is_exact for word in (shown if self.section or is_refusal(text) else words))
+        named = shown if self.section or is_refusal(text) else words
+        has_fact = any(word.is_exact or word.text in CJK_DIGITS for word in named)
+        has_fact = has_fact or bool(shown and self._is_taken_over(text))
         is_reason = is_first and not part.is_exception
         if not _SPEAKS.search(text):
-            is_told = len(shown) >= (_ENOUGH_TOLD if part.is_exception else _ENOUGH_WORDS) and not is_reason
+            is_told = len(shown) >= _ENOUGH_TOLD and not is_reason
             return has_fact or is_told if is_doubted else not is_remark(text)
         is_report = _TELLS.search(text) or (not _DENIES.search(text) and len(shown) >= _ENOUGH_TOLD)
         return not is_reason and (has_fact or bool(is_report) or self._is_taken_over(text))

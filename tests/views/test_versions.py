@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from bookwheel.documents.opening import SourceDocument, open_document
 from bookwheel.errors import InputError
-from bookwheel.views import versions
+from bookwheel.types import Part
+from bookwheel.views import changes, versions
 from bookwheel.views.changes import ChangesDocument
-from bookwheel.views.versions import TextChangeKind, compare_texts
+from bookwheel.views.versions import TextChangeKind, VersionPart, compare_texts
 
 OLD = """# Lease
 
@@ -220,3 +221,24 @@ def test_a_section_that_came_or_went_is_one_change():
         ("removed", "The Tenant waters the plants from May to September."),
         ("added", "Two points for electric cars stand in the yard."),
     ]
+
+
+class ManyFiles:
+    """A document of as many files as it has parts."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self._parts = [Part(text=text, source=f"{at}.md") for at, text in enumerate(texts)]
+
+    def parts(self, start: int = 0) -> list[Part]:
+        return self._parts
+
+
+def test_each_of_many_changes_is_found_in_its_file_and_line_without_a_walk_over_all() -> None:
+    texts = [f"===== {at}.md =====\n\nOne.\nTwo.\n" for at in range(100_000)]
+    places = changes._Places(ManyFiles(texts))
+    start, found = 0, []
+    for text in texts:
+        at = start + text.index("Two.")
+        found.append(places.locate("", VersionPart(start=at, end=at + 4, text="Two.", heading=""), "").source)
+        start += len(text)
+    assert found == [f"{at}.md#line-3" for at in range(100_000)]

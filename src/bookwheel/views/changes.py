@@ -10,6 +10,8 @@ Before: The tenant pays 40 crowns.     lease-2025.md#line-7
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.text.language import language_of
-from bookwheel.text.lines import find_lines, has_lines
+from bookwheel.text.lines import has_lines, skip_file_header
 from bookwheel.types import Part
 from bookwheel.views.versions import TextChange, TextChangeKind, VersionPart
 
@@ -99,19 +101,20 @@ class _Places:
         self._parts = [*document.parts()]
         self._text = "".join(part.text for part in self._parts)
         self._starts = [0, *accumulate(len(part.text) for part in self._parts)]
+        self._line_ends = [found.start() for found in re.finditer("\n", self._text)]
+        self._begins: dict[str, int] = {}
+        for part, start in zip(self._parts, self._starts, strict=False):
+            self._begins.setdefault(part.source, start)
 
     def locate(self, text: str, part: VersionPart | None, name: str) -> Part:
         """Return words as a part of the file that they are from; those around the changes are of both."""
         if part is None:
             return Part(text=text, source=name)
-        at = max(at for at, start in enumerate(self._starts[:-1]) if start <= part.start)
-        found = self._parts[at]
+        found = self._parts[bisect_right(self._starts, part.start, hi=len(self._parts)) - 1]
         if found.page is not None or not has_lines(found.source):
             return Part(text=text, source=found.source, page=found.page)
-        begins = next(
-            start for one, start in zip(self._parts, self._starts, strict=False) if one.source == found.source
-        )
-        line, _ = find_lines(lambda start, end: self._text[start:end], begins, part.start, part.end)
+        begins = skip_file_header(lambda start, end: self._text[start:end], self._begins[found.source])
+        line = 1 + bisect_left(self._line_ends, max(begins, part.start)) - bisect_left(self._line_ends, begins)
         return Part(text=text, source=f"{found.source}#line-{line}")
 
 

@@ -170,7 +170,7 @@ def test_a_reading_that_an_earlier_version_cut_otherwise_goes_on_and_reads_all_o
     model = partial(ScriptedModel, keyword_reader, judge=keyword_judge, likelihood=keyword_likelihood, window=900)
     document_index._SLOTS.clear()
     with monkeypatch.context() as patch:
-        patch.setattr("bookwheel.text.chunks.ends_in_heading", lambda *_: False)
+        patch.setattr("bookwheel.text.chunks._HeadingEnds.is_behind", lambda *_: False)
         before = [one for one in read(way, model(), plan, text=HEADED) if not isinstance(one, Answer)]
     document_index._SLOTS.clear()  # as in another process
     after = [one for one in read(way, model(), plan, before[:steps], HEADED) if not isinstance(one, Answer)]

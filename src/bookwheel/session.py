@@ -330,18 +330,21 @@ async def open_session(
     kept: ModelAddress | None = None,
     waits: Patience | None = None,
     record_tokens: bool = False,
+    may_be_away: bool = False,
     show_download: Callable[[], AbstractContextManager[DownloadProgress | None]] = nullcontext,
 ) -> AsyncGenerator[Session]:
     """Open the model until the end of the block. A model of the caller's own is taken as it is and stays open.
 
     `kept` is the address of a reading that goes on, and `waits` the patience with a server that cannot be reached yet.
+    One that `may_be_away` is opened all the same.
     """
     files = load_configuration() if configuration is None else configuration
     address = ModelAddress() if model else connection.find_address(files, kept)
     reader = model
     if reader is None:
         with show_download() as progress:
-            opening = partial(address.open, **connection.opening, record_tokens=record_tokens, progress=progress)
+            opened = {**connection.opening, "record_tokens": record_tokens, "may_be_away": may_be_away}
+            opening = partial(address.open, **opened, progress=progress)
             reader = await persist(opening, waits or Patience(seconds=0))
     try:
         yield Session(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import httpx2
@@ -20,6 +25,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("prometheus_client")
 
 from bookwheel.journal import Journal
+from bookwheel.plan import Plan
 from bookwheel.types import Status
 
 TEXT = "Gulls circle over the pier all day. " * 200
@@ -44,8 +50,10 @@ main(sys.argv[1:])
 
 
 @contextmanager
-def served(folder: Path, *python: str) -> Iterator[tuple[subprocess.Popen, httpx2.Client]]:
-    words = ["serve", "--model", "scripted", "--port", "0", "--journal", str(folder / "journal.sqlite")]
+def served(
+    folder: Path, *python: str, model: Sequence[str] = ("--model", "scripted")
+) -> Iterator[tuple[subprocess.Popen, httpx2.Client]]:
+    words = ["serve", *model, "--port", "0", "--journal", str(folder / "journal.sqlite")]
     process = subprocess.Popen(
         [sys.executable, *(python or ("-m", "bookwheel")), *words],
         stderr=subprocess.PIPE,
@@ -57,7 +65,7 @@ def served(folder: Path, *python: str) -> Iterator[tuple[subprocess.Popen, httpx
         while address is None:
             line = process.stderr.readline()
             assert line, "the server ended before it began"
-            address = re.search(r"http://[\w.]+:\d+", line)
+            address = re.search(r"(?<=is at )http://[\w.]+:\d+", line)
         with httpx2.Client(base_url=address[0], timeout=60, trust_env=False) as client:
             while True:
                 try:
@@ -100,9 +108,37 @@ def test_a_server_that_is_ended_loses_no_step_and_goes_on_when_it_is_back(tmp_pa
     assert reading["usage"]["calls"] == len(reading["steps"]) + 1
 
 
-def test_a_taken_port_is_an_error_that_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    import socket
+def test_a_server_begins_while_its_model_is_away_and_meets_it_when_it_comes(tmp_path: Path) -> None:
+    listed = {"data": [{"id": "m", "owned_by": "vllm", "max_model_len": 3000}]}
 
+    class Listing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps(listed).encode()
+            self.send_response(200 if self.path == "/v1/models" else 404)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_POST(self) -> None:
+            self.send_error(404)
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    away = ["--model", "m", "--base-url", f"http://127.0.0.1:{port}/v1"]
+    with served(tmp_path, model=away) as (_, client):
+        assert client.get("/documents").json() is not None
+        assert client.get("/models").json()[0]["window"] is None
+        with HTTPServer(("127.0.0.1", port), Listing) as model:
+            threading.Thread(target=model.serve_forever, daemon=True).start()
+            plan, until = Plan().within(3000).to_json(), time.monotonic() + 60
+            while (known := client.get("/models").json()[0])["plan"] != plan and time.monotonic() < until:
+                time.sleep(0.05)
+            model.shutdown()
+    assert (known["window"], known["plan"]) == (3000, plan)
+
+
+def test_a_taken_port_is_an_error_that_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         with pytest.raises(SystemExit) as ended:

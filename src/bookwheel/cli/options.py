@@ -103,6 +103,7 @@ class ModelOptions(FieldOptions):
         kept: ModelAddress | None = None,
         waits: Patience | None = None,
         record_tokens: bool = False,
+        may_be_away: bool = False,
     ) -> AbstractAsyncContextManager[Session]:
         """Open the model until the end of the block, and what prepares and runs its readings."""
         from bookwheel.cli.runner import show_download
@@ -114,6 +115,7 @@ class ModelOptions(FieldOptions):
             kept=kept,
             waits=waits,
             record_tokens=record_tokens,
+            may_be_away=may_be_away,
             show_download=show_download,
         )
 

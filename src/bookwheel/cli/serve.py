@@ -7,10 +7,10 @@ import logging
 import os
 import secrets
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from bookwheel.cli.arguments import Option
 from bookwheel.cli.options import (
@@ -30,10 +30,14 @@ from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
 
 if TYPE_CHECKING:
+    from bookwheel.journal import Journal
+    from bookwheel.plan import Plan
     from bookwheel.serve.engine.access import AccessPolicy, KeyRing
     from bookwheel.serve.engine.service import Service
     from bookwheel.serve.engine.settings import ServerSettings
+    from bookwheel.session import Session
 
+_log: Final = logging.getLogger(__name__)
 # Seconds that open connections have after the server is told to end.
 _GRACE: Final = 10
 _MCP_GRACE: Final = 3
@@ -142,13 +146,13 @@ async def _serve(
     logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     with bind_socket(options.host, options.port) as at, run.output.open_journal() as journal:
-        async with run.models.open_session(journal) as session:
+        async with _open_reader(run.models, journal, {**plan.given, **run.budget.given}) as (session, plans):
             model = session.model
             app = build_app(
                 journal=journal,
                 models={model.name: model},
                 addresses={model.name: session.address.complete(model)},
-                plans={model.name: session.build_plan({**plan.given, **run.budget.given})},
+                plans=plans,
                 way=WayRequest.from_settings("", plan.given, session.configuration),
                 keys=keys,
                 settings=settings,
@@ -158,6 +162,37 @@ async def _serve(
                 link = f"{server.address}/?token={secret}" if secret else server.address
                 print_note(f"bookwheel is at {link} (Ctrl-C ends it; readings are kept)", style="bold")
             await server.serve()
+
+
+@asynccontextmanager
+async def _open_reader(
+    models: ModelOptions, journal: Journal, settings: Mapping[str, Any]
+) -> AsyncGenerator[tuple[Session, dict[str, Plan]]]:
+    """Open the model and the plan by it. A server that is away is met when it comes, and the plan is made anew."""
+    from bookwheel.errors import ModelError
+    from bookwheel.models.base import unwrap
+    from bookwheel.models.openai import OpenAIModel
+    from bookwheel.models.patience import Patience, persist
+
+    async with models.open_session(journal, may_be_away=True) as session:
+        model, plans = unwrap(session.model), {session.model.name: session.build_plan(settings)}
+
+        async def meet() -> None:
+            if not isinstance(model, OpenAIModel) or model.is_met:
+                return
+            try:
+                await persist(model.meet, Patience(seconds=None))
+            except ModelError as error:
+                _log.error("%s cannot be read by: %s", model.name, error)
+                return
+            _log.info("%s is there", model.name)
+            plans[model.name] = session.build_plan(settings)
+
+        meeting = asyncio.create_task(meet())
+        try:
+            yield session, plans
+        finally:
+            meeting.cancel()
 
 
 @define_options()
@@ -250,13 +285,13 @@ async def _open_service(
     hosts = {server.host.strip("[]").lower(), *(name.lower() for name in server.allow_host)}
     settings = ServerSettings(hosts=LOOPBACK | hosts, limits=limits)
     with OutputOptions(journal=server.journal).open_journal() as journal:
-        async with models.open_session(journal) as session:
+        async with _open_reader(models, journal, budget.given) as (session, plans):
             model = session.model
             service = Service(
                 journal=journal,
                 models={model.name: model},
                 addresses={model.name: session.address.complete(model)},
-                plans={model.name: session.build_plan(budget.given)},
+                plans=plans,
                 way=WayRequest.from_settings("", (), load_configuration()),
                 keys=keys,
                 settings=settings,

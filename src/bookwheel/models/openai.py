@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Required, Self, TypedDict, Unpack
 
-from bookwheel.errors import WindowExceeded
+from bookwheel.errors import ModelError, WindowExceeded
 from bookwheel.models.base import REPLY_WATCHER, Ability, Embeddings, Judgement, Likelihood
 from bookwheel.models.completion import Completion, StreamedReply, parse_completion
 from bookwheel.models.deadline import end_within
@@ -108,6 +108,9 @@ class OpenAIModel:
         self.endpoint = Endpoint.resolve(
             base_url, api_key, account=account, timeout=timeout, deadline=deadline, retries=retries
         )
+        self.is_met = False
+        """The server has been asked for its window and tokenizer."""
+        self._own_plan, self._own_tokenizer = plan, tokenizer
         self.plan = plan or Plan()
         self.tokenizer = tokenizer or EstimatingTokenizer()
         self.window = window
@@ -127,23 +130,39 @@ class OpenAIModel:
 
     @classmethod
     async def connect(
-        cls, name: str, *, tokenizer: Tokenizer | Path | str | None = None, **settings: Unpack[EndpointSettings]
+        cls,
+        name: str,
+        *,
+        tokenizer: Tokenizer | Path | str | None = None,
+        may_be_away: bool = False,
+        **settings: Unpack[EndpointSettings],
     ) -> Self:
-        """Connect to the server and ask for its window and tokenizer. A wrong address, key or name fails here."""
+        """Connect to the server and ask for its window and tokenizer. A wrong address, key or name fails here.
+
+        One that `may_be_away` is to be met later.
+        """
         own = FileTokenizer(Path(tokenizer)) if isinstance(tokenizer, Path | str) else tokenizer
         model = cls(name=name, tokenizer=own, **settings)
         try:
-            served = find_model(await list_served_models(model.endpoint), name, model.endpoint)
-            model.window = model.window or served.window
-            model.plan = settings.get("plan") or Plan().within(model.window)
-            model._software = served.software
-            await model._use_server_tokenizer(own)
-        except BaseException:
+            await model.meet()
+        except BaseException as error:
+            if may_be_away and isinstance(error, ModelError) and error.is_passing:
+                _log.warning("%s is away and will be asked again: %s", name, error)
+                return model
             await model.aclose()
             raise
         return model
 
-    async def _use_server_tokenizer(self, own: Tokenizer | None) -> None:
+    async def meet(self) -> None:
+        """Ask the server for its window and tokenizer."""
+        served = find_model(await list_served_models(self.endpoint), self.name, self.endpoint)
+        self.window = self.window or served.window
+        self.plan = self._own_plan or Plan().within(self.window)
+        self._software = served.software
+        await self._use_server_tokenizer()
+        self.is_met = True
+
+    async def _use_server_tokenizer(self) -> None:
         """Use the server's tokenizer, unless the user gave one, and measure its chat template."""
         tokenizer = await ServerTokenizer.find(self.endpoint, self.name)
         if tokenizer is None:
@@ -151,7 +170,7 @@ class OpenAIModel:
         template_tokens = await tokenizer.template_tokens()
         if template_tokens is not None:
             self.template_tokens = template_tokens + _TEMPLATE_MARGIN
-        if own is None:
+        if self._own_tokenizer is None:
             self.tokenizer = tokenizer
         else:
             await asyncio.to_thread(tokenizer.close)

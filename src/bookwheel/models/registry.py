@@ -52,6 +52,7 @@ class ConnectionSettings(TypedDict, total=False):
     concurrency: int | None
     threads: int | None
     record_tokens: bool
+    may_be_away: bool
     progress: DownloadProgress | None
 
 
@@ -144,11 +145,13 @@ async def open_model(
     deadline: float | None = None,
     concurrency: int | None = None,
     record_tokens: bool = False,
+    may_be_away: bool = False,
     progress: DownloadProgress | None = None,
     environment: Environment | None = None,
 ) -> Model:
     """Open the model of this name. Without a name, open the endpoint's only model, or `local` without an endpoint.
 
+    A server that `may_be_away` is opened without an answer, if the name is given (`OpenAIModel.meet`).
     `progress` is called with the bytes while the local model's weights are fetched. What is not given here is taken
     from `environment`, by default this process's.
     """
@@ -194,5 +197,6 @@ async def open_model(
     return await OpenAIModel.connect(
         name or await find_only_model(Endpoint.resolve(url, api_key, account=environment.account)),
         tokenizer=tokenizer,
+        may_be_away=may_be_away,
         **settings,
     )

@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import logging
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import cache
 from pathlib import Path
@@ -74,7 +74,7 @@ def build_app(
     *,
     journal: Journal,
     models: Mapping[str, Model],
-    plans: Mapping[str, Plan] | None = None,
+    plans: MutableMapping[str, Plan] | None = None,
     addresses: Mapping[str, ModelAddress] | None = None,
     way: WayRequest | None = None,
     keys: KeyRing | None = None,

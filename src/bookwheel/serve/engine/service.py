@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -69,7 +70,7 @@ class Service(Library):
         *,
         journal: Journal,
         models: Mapping[str, Model],
-        plans: Mapping[str, Plan] | None = None,
+        plans: MutableMapping[str, Plan] | None = None,
         addresses: Mapping[str, ModelAddress] | None = None,
         way: WayRequest | None = None,
         keys: KeyRing | None = None,
@@ -77,8 +78,8 @@ class Service(Library):
     ) -> None:
         """Read by models and keep in a journal, which the caller closes."""
         self.settings, self.journal, self.models = settings or ServerSettings(), journal, models
-        # The plan of a reading by each model; a request changes it within its budget.
-        self.plans = {name: (plans or {}).get(name, model.plan) for name, model in models.items()}
+        # The plan of a reading by each model; a request changes it within its budget. The caller's may change.
+        self.plans = ChainMap(plans or {}, {name: model.plan for name, model in models.items()})
         # The way of a reading whose request names none.
         self.way = way or WayRequest()
         self.keys = keys or KeyRing()

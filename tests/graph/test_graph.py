@@ -15,6 +15,7 @@ from graph_model import FACTS, make_graph_model, write_facts
 
 from bookwheel import TextDocument, aread, collect_graph, read
 from bookwheel.errors import InputError, QuestionError
+from bookwheel.graph import facts
 from bookwheel.graph.around import find_lines, rank_facts
 from bookwheel.graph.export import to_networkx, write_graph
 from bookwheel.graph.facts import FactGraph, GraphFact, _end_superseded
@@ -105,6 +106,17 @@ def test_who_holds_an_office_now_is_not_ended_by_who_held_it(
     other = GraphFact(subject="Bo", relation=then, object=thing, since="1921", until=until, places=places[1])
     found = next(_end_superseded([now, other]))
     assert (found.until, found.is_superseded) == (expected, bool(expected))
+
+
+def test_the_end_of_a_fact_is_looked_for_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(facts, "_may_follow", lambda *_: bool(asked.append(1)))
+    monkeypatch.setattr(facts, "_MOST_NEXT", 5)
+    end(
+        *((f"Ada {at}", "chairs", "Board", "") for at in range(200)),
+        *((f"Bo {at}", "chairs", "Board", "1920") for at in range(200)),
+    )
+    assert len(asked) == 200 * 5
 
 
 def test_what_is_said_without_a_time_ends_where_the_text_names_the_next_with_one() -> None:

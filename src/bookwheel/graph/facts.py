@@ -10,6 +10,7 @@ kept, with its end: where a text says no end itself, only relations that hold fo
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -74,6 +75,8 @@ _ITS_OWN: Final = re.compile(
 """Whose one it is: somebody lives in one place at a time."""
 _IS_PRESENT: Final = re.compile(r"(?:is|currently|still|now)\b|现任", re.IGNORECASE)
 """How a text tells who holds something at its own time; what it tells with a year then is how that came about."""
+_MOST_NEXT: Final = 100
+"""Facts with a time that are looked at for the end of one without."""
 _SYNONYMS: Final = {"own": "owner", "拥有": "owner"}
 _ARTICLE: Final = re.compile(r"^(?:the|a|an)\s+")
 _YEAR: Final = re.compile(r"\b(1\d{3}|20\d{2})\b")
@@ -201,8 +204,10 @@ def _find_ends(
     Where it is not said since when one holds it, that is the time of the next one whom the text names.
     """
     dated = [one for one in group if one[1]]
+    places = [at for _, _, _, at in dated]
     for _, _, holder, at in (one for one in group if not one[1]):
-        named = (one for one in dated if one[3] > at and one[2] != holder)
+        first = bisect_right(places, at)
+        named = (one for one in dated[first : first + _MOST_NEXT] if one[2] != holder)
         if next_one := next((one for one in named if _may_follow(facts[at], facts[one[3]])), None):
             yield at, next_one[:2]
     # The next of all, and the next that is another's than that one's.

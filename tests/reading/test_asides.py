@@ -397,3 +397,9 @@ def test_the_rest_of_a_sum_is_no_remark() -> None:
 def test_a_heading_of_the_memory_is_no_part_of_it(heading: str) -> None:
     assert write(f"{heading}\n\nBo Lind, 65 crowns.", NOTES) == ("Bo Lind, 65 crowns.", ())
     assert write("Memory: 16 GB", "")[0] == "Memory: 16 GB"
+
+
+def test_a_reply_that_goes_on_from_the_memory_is_not_compared_with_the_section() -> None:
+    scene = Scene(memory=LINES, section=GARDENS, question="What is the rent?", unchanged="UNCHANGED")
+    assert scene.read("- Deposit 1800, paid\n- Start in June")[0] is Stance.REWRITE
+    assert "_section_keys" not in vars(scene)

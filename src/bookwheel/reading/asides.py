@@ -146,7 +146,8 @@ class Scene:
         (<Stance.ADDITION: 2>, 'The section says that the pump broke on 9 May')
         """
         parts, is_refused = _split(reply), is_refusal(reply)
-        marked = [part for part in parts if self._is_mark(part.text)]
+        has_word = self.unchanged.casefold() in reply.casefold()
+        marked = [part for part in parts if has_word and self._is_mark(part.text)]
         if not marked and is_remark(reply):
             return Stance.REMARK, ""
         if not (marked or is_refused or any(_speaks(part.text) for part in parts)):
@@ -174,9 +175,9 @@ class Scene:
         """Return what a reply is that speaks of no section: one that takes no word from anywhere replaces nothing."""
         own = [word for word in parse_words(reply) if word.is_distinctive and not _DENIES.fullmatch(word.text)]
         own = [word for word in own if word.index_key not in self._asked]
-        there = self._section_keys | self._known
-        is_drawn = any(word.index_key in there or word.text[0].isdigit() for word in own)
-        if is_drawn or not self.memory or not self.section:
+        is_drawn = any(word.index_key in self._known or word.text[0].isdigit() for word in own)
+        # The section is long, and nearly every reply has a word of the memory.
+        if not (self.memory and self.section) or is_drawn or any(word.index_key in self._section_keys for word in own):
             return Stance.REWRITE, reply
         return (Stance.REMARK, "") if says_absent(reply) else (Stance.ADDITION, reply)
 

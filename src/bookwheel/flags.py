@@ -58,7 +58,7 @@ class Flag(StrEnum):
     LOOKED_UP = "looked-up"
     """Of an answer: told by the structure of the whole document, its tables or its code, and not by the memory."""
     NO_ANSWER = "no-answer"
-    """The answer turn gave no text."""
+    """The answer turn gave no text, or a refusal."""
 
 
 NOT_TAKEN_IN: Final = frozenset({Flag.KEPT_EMPTY, Flag.KEPT_REFUSAL, Flag.FILTERED})

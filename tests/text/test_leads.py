@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.documents.opening import TextDocument, open_document
+from bookwheel.text import leads
 from bookwheel.text.chunks import fill_in, split
 from bookwheel.text.leads import Leads
+from bookwheel.text.lines import read_lines
 from bookwheel.text.tokens import WordTokenizer
 
 WORDS = WordTokenizer()
@@ -132,3 +134,33 @@ def test_a_lead_takes_no_large_part_of_a_chunk():
 def test_a_chunk_keeps_the_indentation_of_its_first_line():
     chunks = split(TextDocument(CODE, name="client.py"), WORDS, 40)
     assert all(not chunk.text.endswith(" ") for chunk in chunks)
+
+
+@given(
+    st.lists(st.sampled_from([*BOOK.splitlines(keepends=True), "a\r", "\n", "b" * 50, "\x0b", "\r\n"]), max_size=80),
+    st.data(),
+)
+def test_lines_that_are_known_are_those_that_would_be_read(lines, data):
+    text = "".join(lines)
+    places = sorted(data.draw(st.lists(st.integers(0, len(text)), min_size=1, max_size=9)))
+    document = TextDocument(text, name="a.txt")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leads, "_FAR", 70)
+        finder = Leads(document)
+        for place in (*places, places[0]):
+            read = read_lines(text[max(0, place - 70) : place])
+            assert [line.text for line in finder._read_far(place)] == [line.text for line in read]
+
+
+def test_few_lines_are_read_again_for_each_section(monkeypatch):
+    read = 0
+
+    def count(text: str, first: int = 0):
+        nonlocal read
+        read += len(text)
+        return read_lines(text, first)
+
+    monkeypatch.setattr(leads, "read_lines", count)
+    text = "The lamp was lit.\n\n" * 20_000
+    list(split(TextDocument(text, name="a.txt"), WORDS, 300, leads=True))
+    assert read < 3 * len(text)

@@ -11,6 +11,7 @@ before the section alone, so that a reading that is resumed sees what it would h
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -43,6 +44,9 @@ class Leads:
         self._block = 0
         """Where the block of lines begins that the last section ended in."""
         self._seen = 0
+        self._lines: list[Line] = []
+        """The lines before the last section, with their places in the document."""
+        self._end = 0
 
     def find(self, start: int, text: str, source: str) -> str:
         """Return the lines to show above a text that begins at a character of the document."""
@@ -50,7 +54,7 @@ class Leads:
         first = next((line for line in read_lines(ahead) if not line.is_blank), None)
         if not start or first is None or FILE_HEADER.match(first.text):
             return ""
-        lines = read_lines(self._document.slice(max(0, start - _FAR), start))
+        lines = self._read_far(start)
         at = next((at for at in reversed(range(len(lines))) if FILE_HEADER.match(lines[at].text)), None)
         name = ""
         if at is not None and (named := FILE_HEADER.match(lines[at].text)):
@@ -65,6 +69,22 @@ class Leads:
         found = [write_file_header(f"{name} (continued)").rstrip()] if name else []
         found += _find_around(lines, near, ahead, first)
         return "".join(f"{line}\n" for line in (*dict.fromkeys(found), OMITTED)) if found else ""
+
+    def _read_far(self, start: int) -> list[Line]:
+        """Return the lines that a section's file, headings and definitions stand in; few are read again for each."""
+        first = max(0, start - _FAR)
+        known = self._lines if start >= self._end else []
+        # More may stand behind what was the last line then.
+        again = known[-1].start if known else first
+        at = bisect_right(known, first, key=lambda line: line.start) - 1
+        if at < 0 or again <= first:
+            again, kept = first, []
+        else:
+            cut = known[at]
+            kept = [Line(first, max(first, cut.end), cut.text[first - cut.start :]), *known[at + 1 : -1]]
+        self._lines = [*kept, *read_lines(self._document.slice(again, start), again)]
+        self._end = start
+        return self._lines
 
     def _read_near(self, start: int) -> str:
         """Return the last lines before a section, with the beginning of a block that goes on in it."""

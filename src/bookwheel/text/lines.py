@@ -35,10 +35,10 @@ class Line:
         return len(self.text) - len(self.text.lstrip())
 
 
-def read_lines(text: str) -> list[Line]:
-    """Return the lines of a text, whatever ends them."""
+def read_lines(text: str, first: int = 0) -> list[Line]:
+    """Return the lines of a text that begins at a place, whatever ends them."""
     whole = text.splitlines(keepends=True)
-    starts = accumulate(map(len, whole), initial=0)
+    starts = accumulate(map(len, whole), initial=first)
     bodies = (line.rstrip("\r\n") for line in whole)
     return [Line(start, start + len(body), body) for start, body in zip(starts, bodies, strict=False)]
 

@@ -161,7 +161,7 @@ def structuring(*replies):
     """A model that reads by keywords and gives these replies to the turn that asks for JSON."""
     left = list(replies)
     return ScriptedModel(
-        lambda messages: left.pop(0) if "<schema>" in messages[0].content else keyword_reader(messages)
+        lambda messages: left.pop(0) if any("<schema>" in one.content for one in messages) else keyword_reader(messages)
     )
 
 

@@ -182,8 +182,12 @@ def test_a_run_trains_on_a_file_and_measures_on_what_it_holds_back(own, tmp_path
 
 
 def test_held_out_samples_may_have_a_file_of_their_own(own, tmp_path):
+    from bookwheel.lab.tasks import write_samples
+    from bookwheel.lab.training.toys import toy_samples
+
+    write_samples(toy_samples(tokens=32, count=9, seed=4), tmp_path / "held-out.jsonl")
     config = TrainConfig.load(str(own))
-    task = replace(config.task, held_out=config.task.file, count=4)
+    task = replace(config.task, held_out=str(tmp_path / "held-out.jsonl"), count=4)
     trainer = build_trainer(replace(config, task=task), tmp_path / "run")
     assert (len(trainer.samples), len(trainer.held_out)) == (4, 3)
 

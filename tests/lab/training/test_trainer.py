@@ -121,7 +121,7 @@ def test_a_run_of_nothing_but_failures_names_the_commonest(tmp_path):
 
 def test_mini_batches_move_the_policy_away_from_the_one_that_was_sampled(tmp_path):
     """With one update a batch the ratio is 1; with three the later ones see how far the first have gone."""
-    config = replace(killed_run.CONFIG, warm_start=replace(killed_run.CONFIG.warm_start, steps=0), learning_rate=0.05)
+    config = replace(killed_run.CONFIG, warm_start=replace(killed_run.CONFIG.warm_start, steps=0), learning_rate=0.2)
     ratios = {}
     for updates in (1, 3):
         run = killed_run.trainer(tmp_path / f"run-{updates}", config=replace(config, updates=updates))

@@ -123,9 +123,10 @@ def test_work_that_is_cancelled_in_the_breath_in_which_it_is_submitted_never_beg
         await asyncio.sleep(60)
 
     async def run() -> None:
-        worker, is_free = ReadingLoop(), threading.Event()
+        worker, is_busy, is_free = ReadingLoop(), threading.Event(), threading.Event()
         # While the loop is busy both come into one pass of it: the cancellation before the first line of the work.
-        busy = worker.submit(_block(is_free))
+        busy = worker.submit(_block(is_busy, is_free))
+        await asyncio.to_thread(is_busy.wait, 20)
         job = worker.submit(work())
         job.cancel()
         is_free.set()
@@ -138,7 +139,8 @@ def test_work_that_is_cancelled_in_the_breath_in_which_it_is_submitted_never_beg
     assert began == []
 
 
-async def _block(is_free: threading.Event) -> bool:
+async def _block(is_busy: threading.Event, is_free: threading.Event) -> bool:
+    is_busy.set()
     return is_free.wait(20)
 
 

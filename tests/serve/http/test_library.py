@@ -220,6 +220,19 @@ def test_a_model_that_does_not_answer_keeps_nobody_waiting(serving, gated, monke
     assert len(probed) == 1
 
 
+def test_an_address_names_a_reading_by_the_beginning_of_its_id(up, client) -> None:
+    id_ = read(up)["reading"]
+    told = client.get(f"/readings/{id_}/rows")
+    for short in (id_, id_[:6]):
+        assert client.get(f"/readings/{short}").json()["reading"] == id_
+        assert client.get(f"/readings/{short}/rows").json() == told.json()
+        assert client.get(f"/readings?before={short}").json() == []
+        assert client.patch(f"/readings/{short}", json={"name": short}).status_code == 200
+    assert [client.get(f"/readings/{name}").status_code for name in ("last", id_[:3])] == [404, 404]
+    assert client.delete(f"/readings/{id_[:6]}").status_code == 204
+    assert client.get("/readings").json() == []
+
+
 def test_a_beginning_of_several_ids_names_them(up, client, monkeypatch) -> None:
     monkeypatch.setattr(up.service.journal, "match_ids", lambda name: [f"{name}{n}" for n in range(4)])
     with pytest.raises(ApiError, match="'ab' matches more than one reading, as ab0, ab1, ab2; give more of the id"):

@@ -144,21 +144,20 @@ class Library:
 
     # Readings
 
-    async def get_reading(self, id_: str, key: Key | None) -> Reading:
-        """Return the key's reading of exactly this id, or raise a 404."""
-        await self.check_reading(id_, key)
-        return await asyncio.to_thread(self.journal.reading, id_)
+    async def get_reading(self, name: str, key: Key | None) -> Reading:
+        """Return the key's reading whose id begins so, or raise a 404."""
+        id_ = await self.find_addressed(name, key)
+        try:
+            return await asyncio.to_thread(self.journal.reading, id_)
+        except NotKept as error:
+            raise not_found("reading of that name") from error
 
-    async def check_reading(self, id_: str, key: Key | None) -> None:
-        """Raise a 404 unless there is a reading of exactly this id that the key may see."""
-        # The journal also takes the beginning of an id and "last", which must not reach someone else's reading.
-        is_id = _READING_ID.fullmatch(id_) and id_ != "last" and await asyncio.to_thread(self.owns, id_, key)
-        if not is_id or id_ not in await asyncio.to_thread(self.journal.match_ids, id_):
+    async def find_addressed(self, name: str, key: Key | None) -> str:
+        """Return the id of the one reading that an address names by the beginning of its id, or raise a 404."""
+        # "last" would be another reading as soon as somebody else asks.
+        if name == "last" or not _READING_ID.fullmatch(name):
             raise not_found("reading of that name")
-
-    def owns(self, id_: str, key: Key | None) -> bool:
-        owner = self.owner(key)
-        return not owner or self.usage.find_owner(id_) == owner
+        return await self.find_id(name, key)
 
     async def list_readings(self, key: Key | None, **which: Unpack[ReadingQuery]) -> list[Reading]:
         wanted = await self._restrict(key, which)
@@ -179,7 +178,7 @@ class Library:
     async def _restrict(self, key: Key | None, which: ReadingQuery) -> ReadingQuery:
         """Return which of the client's own readings are meant."""
         if (before := which.get("before")) is not None:
-            await self.check_reading(before, key)
+            which = {**which, "before": await self.find_addressed(before, key)}
         return {**which, "ids": self._list_owned(key)}
 
     async def find_id(self, name: str, key: Key | None) -> str:
@@ -199,7 +198,7 @@ class Library:
             ids = ", ".join(matches[:_MOST_NAMED])
             raise ApiError(400, f"{name!r} matches more than one reading, as {ids}; give more of the id")
         if not matches:
-            raise not_found("reading of that name; list_readings lists what there is")
+            raise not_found("reading of that name: list the readings to see what there is")
         return matches[0]
 
     async def find_finished(self, key: Key | None, sha: str, model: str, said: Sequence[str] = ()) -> Reading | None:

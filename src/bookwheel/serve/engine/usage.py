@@ -124,11 +124,6 @@ class UsageStore:
         self._execute("DELETE FROM readings WHERE id = ?", id_)
         self._execute("DELETE FROM leaders WHERE id = ?", id_)
 
-    def find_owner(self, id_: str) -> str | None:
-        """Return the key that a reading belongs to; None for a reading that no server started."""
-        rows = self._execute("SELECT owner FROM readings WHERE id = ?", id_)
-        return str(rows[0][0]) if rows else None
-
     def list_owned(self, key_name: str) -> list[str]:
         return [row[0] for row in self._execute("SELECT id FROM readings WHERE owner = ? ORDER BY rowid", key_name)]
 

@@ -42,7 +42,7 @@ UPLOADS: Final = {
     "multipart/form-data": {"schema": {"type": "object", "required": ["file"], "properties": {"file": _FILE}}},
 }
 _PATH_PARAMETERS: Final = {
-    "id": "Its id.",
+    "id": "Its id, or the beginning of it, from four characters on.",
     "sha": "The SHA-256 of a document's text.",
     "number": "A step, or the number of steps for the answer; of pages, one from 1 on.",
     "name": "A model.",
@@ -91,6 +91,9 @@ class Routes:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+
+    async def _find_id(self, request: Request) -> str:
+        return await self._service.find_addressed(request.path_params["id"], request.state.key)
 
     async def _find_reading(self, request: Request) -> Reading:
         return await self._service.get_reading(request.path_params["id"], request.state.key)

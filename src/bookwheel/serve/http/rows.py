@@ -81,8 +81,7 @@ class RowRoutes(Routes):
     )
     async def get_rows(self, request: Request) -> Response:
         """Return the rows that a reading has collected so far, or what SQL says of them."""
-        id_, wanted = request.path_params["id"], request.query_params
-        await self._service.check_reading(id_, request.state.key)
+        id_, wanted = await self._find_id(request), request.query_params
         shown = await asyncio.to_thread(load_shown, self._service.journal, id_, _parse_key(request))
         if sql := wanted.get("sql"):
             names, rows = await asyncio.to_thread(shown.query, sql)
@@ -99,8 +98,7 @@ class RowRoutes(Routes):
     @operation("POST", "/readings/{id}/rows", "Ask a table in words", TableAnswer, body=TableQuestionShape)
     async def ask(self, request: Request) -> Response:
         """Return the figures that SQLite gives, its query, and the ids of the rows behind each figure."""
-        body, id_ = await parse_body(TableQuestionShape, request), request.path_params["id"]
-        await self._service.check_reading(id_, request.state.key)
+        body, id_ = await parse_body(TableQuestionShape, request), await self._find_id(request)
         shown = await asyncio.to_thread(load_shown, self._service.journal, id_, _parse_key(request))
         return JsonResponse(
             to_plain(await ask_rows(self._service, request.state.key, shown, body.question, body.model))

@@ -13,10 +13,10 @@ Three update conversations and one answer conversation, four independent model c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 # The journal reads the annotations.
 from bookwheel.claims import Claim, Evidence, Fit, Sign, Verdict, choose_sign, sum_up_fits, sum_up_verdicts
@@ -150,6 +150,17 @@ class Document(Protocol):
 
     def slice(self, start: int, end: int) -> str:
         """Return the characters from `start` up to `end`."""
+
+
+FindLead: TypeAlias = Callable[[int, str, str], str]
+"""Return the lines to show above a chunk: by its first character, its text and its source."""
+
+
+@runtime_checkable
+class LedDocument(Protocol):
+    """A document that says what its chunks belong to, which are asked about in its order."""
+
+    def open_leads(self) -> FindLead | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

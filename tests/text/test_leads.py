@@ -5,11 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.documents.opening import TextDocument, open_document
+from bookwheel.journal import Journal
+from bookwheel.lab.tasks.base import SampleDocument
+from bookwheel.reading.ways.parallel import DocumentHead
 from bookwheel.text import leads
-from bookwheel.text.chunks import fill_in, split
+from bookwheel.text.chunks import fill_in, open_leads, split
 from bookwheel.text.leads import Leads
 from bookwheel.text.lines import read_lines
 from bookwheel.text.tokens import WordTokenizer
+from bookwheel.types import Part
 
 WORDS = WordTokenizer()
 CODE = '''\
@@ -125,6 +129,31 @@ def test_a_document_that_is_not_kept_is_read_once_and_has_no_leads(tmp_path):
     chunks = list(split(open_document([tmp_path / "notes.md"]), WORDS, 12, leads=True))
     assert "".join(chunk.text for chunk in chunks).startswith(BOOK)
     assert not any(chunk.lead for chunk in chunks)
+
+
+def test_a_document_says_what_its_chunks_belong_to_wherever_it_comes_from(tmp_path):
+    (tmp_path / "notes.md").write_text(BOOK)
+    file = open_document([tmp_path / "notes.md"])
+    read = "".join(part.text for part in file.parts())
+    text, sample = TextDocument(BOOK, name="a.txt"), SampleDocument("sample", [BOOK])
+    with Journal(tmp_path / "journal.db") as journal:
+        kept = journal.keep(text)
+        for one in (text, kept, sample, DocumentHead(document=text, length=len(BOOK))):
+            assert open_leads(one)(BOOK.index("They"), "They", "") == "# The lighthouse\n## Oil\n[…]\n"
+    assert open_leads(file)(read.index("They"), "They", "") == "# The lighthouse\n## Oil\n[…]\n"
+
+
+def test_a_document_that_says_nothing_of_its_chunks_is_read_without_leads():
+    text = BOOK + "Marta kept the lamp.\n\n" * 50
+
+    class Plain:
+        name, length = "plain", len(text)
+
+        def parts(self, start=0):
+            yield Part(text=text[start:], source="plain")
+
+    assert not any(chunk.lead for chunk in split(Plain(), WORDS, 80, leads=True))
+    assert any(chunk.lead for chunk in split(TextDocument(text), WORDS, 80, leads=True))
 
 
 def test_a_lead_takes_no_large_part_of_a_chunk():

@@ -35,6 +35,7 @@ from bookwheel.documents.sources import SourceFile, SourceWarnings, open_path, s
 from bookwheel.errors import InputError, SourceError
 from bookwheel.patterns import compile_late
 from bookwheel.picture import Picture
+from bookwheel.text.leads import WithLeads
 from bookwheel.text.lines import write_file_header
 from bookwheel.text.sanitize import is_blank
 from bookwheel.types import Part
@@ -53,7 +54,7 @@ _SENTENCE: Final = compile_late(r"\s\S+\s.*[.!?。！？]\s*$")
 _BRACKETS: Final = str.maketrans("[]", "()")
 
 
-class TextDocument:
+class TextDocument(WithLeads):
     """A text in memory."""
 
     notes: tuple[str, ...] = ()
@@ -78,7 +79,7 @@ class TextDocument:
         return ()
 
 
-class SourceDocument:
+class SourceDocument(WithLeads):
     """Files, folders, addresses and streams as one text; made by `open_document`."""
 
     def __init__(self, name: str, items: Sequence[SourceItem], notes: SourceWarnings, *, has_headers: bool) -> None:

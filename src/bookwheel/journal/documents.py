@@ -28,6 +28,7 @@ from bookwheel.journal.originals import (
 )
 from bookwheel.journal.tables import IS_SOUND, digest, from_json, load_text, store_text, to_json
 from bookwheel.picture import Picture
+from bookwheel.text.leads import WithLeads
 from bookwheel.text.lines import find_lines, has_lines
 from bookwheel.types import Document, DocumentInfo, Part
 
@@ -157,7 +158,7 @@ class SpooledDocument:
         return text
 
 
-class StoredDocument:
+class StoredDocument(WithLeads):
     """A document in the journal. Any slice of it can be read without the text before it."""
 
     def __init__(self, reader: ReadPool, row: int, writer: Writer | None = None) -> None:

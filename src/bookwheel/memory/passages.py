@@ -12,6 +12,7 @@ from bookwheel.picture import Box, Picture
 from bookwheel.plan import DESCRIBED
 from bookwheel.text.kinds import find_kind, shows_kind
 from bookwheel.text.language import language_of
+from bookwheel.text.leads import WithLeads
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Part
 from bookwheel.views.verdicts import describe_pages
@@ -80,7 +81,7 @@ class MemoryPassage:
     """The character of the document where its words begin."""
 
 
-class PassageDocument:
+class PassageDocument(WithLeads):
     """The passages that a question is put to, newest first, each below a line with its source and date."""
 
     def __init__(

@@ -19,12 +19,11 @@ from typing import Final, Self
 
 from bookwheel.background import let_leave
 from bookwheel.patterns import compile_late
-from bookwheel.text.leads import Leads
+from bookwheel.text.headings import is_heading
 from bookwheel.text.lines import Line, Span, read_lines
 from bookwheel.text.sanitize import escape_markup
-from bookwheel.text.structure import is_heading
 from bookwheel.text.tokens import SEAM, EstimatingTokenizer, Tokenizer, scan_text
-from bookwheel.types import Chunk, Document, Part
+from bookwheel.types import Chunk, Document, FindLead, LedDocument, Part
 
 _CHARACTERS_PER_TOKEN: Final = 6
 # Eighths of the last chunk's length that are looked at for the next: most differ by less than one.
@@ -49,6 +48,14 @@ _LEAST_IN_THREAD: Final = 512
 _COMBINING: Final = compile_late("[\u0300-\u036f\u200c\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
 
 
+def open_leads(document: Document) -> FindLead | None:
+    """Return what finds a document's leads; None where it has none.
+
+    One whose length is unknown is not kept: what stands before a chunk would be converted again for each.
+    """
+    return document.open_leads() if isinstance(document, LedDocument) and document.length is not None else None
+
+
 def split(
     document: Document, tokenizer: Tokenizer, limit: int, *, start: int = 0, index: int = 0, leads: bool = False
 ) -> Iterator[Chunk]:
@@ -57,8 +64,7 @@ def split(
     With `leads`, each says within its limit what it begins in.
     """
     window = _Window(document.parts(start), start)
-    # One whose length is unknown is not kept: what stands before a chunk would be converted again for each.
-    finder = Leads(document) if leads and document.length is not None else None
+    find = open_leads(document) if leads else None
     reach = limit * _CHARACTERS_PER_TOKEN
     while window.text(1):
         view = _view_budget(window, tokenizer, limit, reach)
@@ -68,7 +74,7 @@ def split(
             reach = view.fit * _AHEAD // 8 + SEAM
         sources, pages = window.sources_and_pages(cut)
         taken = window.start, view.text[:cut], sources[0]
-        lead, cost = _find_lead(finder, tokenizer, limit, taken) if finder else ("", 0)
+        lead, cost = _find_lead(find, tokenizer, limit, taken)
         if tokens + cost > limit:
             view.narrow(limit - cost)
             cut, tokens = _find_cut(view, limit - cost)
@@ -86,9 +92,9 @@ def split(
         index += 1
 
 
-def _find_lead(leads: Leads, tokenizer: Tokenizer, limit: int, taken: tuple[int, str, str]) -> tuple[str, int]:
-    """Return the lead of a text (its place, itself, its source) and its tokens; none where it takes too much room."""
-    lead = leads.find(*taken)
+def _find_lead(find: FindLead | None, tokenizer: Tokenizer, limit: int, taken: tuple[int, str, str]) -> tuple[str, int]:
+    """Return the lead of a text and its tokens; none where it takes too much room."""
+    lead = find(*taken) if find else ""
     tokens = tokenizer.count(escape_markup(lead)) if lead else 0
     return (lead, tokens) if tokens * _LEAD_SHARE <= limit else ("", 0)
 
@@ -97,7 +103,7 @@ def fill_in(chunk: Chunk, document: Document, tokenizer: Tokenizer, limit: int) 
     """Return a chunk that was kept without its text with that, and with its lead where there is room."""
     text = document.slice(chunk.start, chunk.end)
     source = chunk.sources[0] if chunk.sources else ""
-    lead, cost = _find_lead(Leads(document), tokenizer, limit, (chunk.start, text, source))
+    lead, cost = _find_lead(open_leads(document), tokenizer, limit, (chunk.start, text, source))
     if chunk.tokens + cost > limit:
         lead, cost = "", 0
     return replace(chunk, text=text, lead=lead, tokens=chunk.tokens + cost)

@@ -17,9 +17,10 @@ from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.code import find_name
+from bookwheel.text.headings import CHAPTER
 from bookwheel.text.lines import FILE_HEADER, Line, read_lines, write_file_header
-from bookwheel.text.structure import CHAPTER, Shape, split_parts
-from bookwheel.types import Document
+from bookwheel.text.structure import Shape, split_parts
+from bookwheel.types import Document, FindLead
 
 OMITTED: Final = "[…]"
 # Characters before a section: in which its file, headings and definitions stand, and in which a table or list began
@@ -34,6 +35,15 @@ _DEEPEST: Final = 6
 _PARAGRAPH: Final = compile_late(r"\n[ \t]*\r?\n")
 _HEAD: Final = compile_late(r"\A\[[^\]\n]*\] ")
 _HASHES: Final = compile_late(r" {0,3}(#{1,6})\s")
+
+
+class WithLeads:
+    """A document that says above each of its chunks what that belongs to."""
+
+    __slots__ = ()
+
+    def open_leads(self: Document) -> FindLead:
+        return Leads(self).find
 
 
 class Leads:

@@ -21,9 +21,22 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
+from bookwheel.patterns import compile_late
 from bookwheel.text.cells import has_header, split_cells
 from bookwheel.text.code import is_program, split_code
-from bookwheel.text.lexicon import SMALL_NUMBERS
+from bookwheel.text.headings import (
+    CLAUSE_NUMBER,
+    ENDS,
+    FENCE,
+    GAPS,
+    LONGEST_HEADING,
+    MARKED_HEADING,
+    NUMBERED,
+    RULE,
+    SPEAKER,
+    STAMPED,
+    is_heading,
+)
 from bookwheel.text.lines import FILE_HEADER, Line, Span, read_lines
 from bookwheel.text.references import find_references
 
@@ -52,64 +65,28 @@ class TextPart:
     """The header of a row, the line that leads in an item, the question before a turn."""
 
 
-_NUMBERED: Final = (
-    r"(?:\(?\d{1,3}(?:\.\d{1,3})*[.)、]|\d{1,3}(?:\.\d{1,3})+|\(?[a-z][.)]|[(（][一二三四五六七八九十\d]+[)）]|"
-    r"[一二三四五六七八九十]+、)"
+_ITEM: Final = compile_late(
+    rf"\s*>?\s*(?:[-*+•·–]\s+|\**{NUMBERED}\**\s*(?=\S)|§\s*\d|第[一二三四五六七八九十百\d]+[条款章节]|\*\*[^*\n]+\*\*)"
 )
-_ITEM: Final = re.compile(
-    rf"\s*>?\s*(?:[-*+•·–]\s+|\**{_NUMBERED}\**\s*(?=\S)|§\s*\d|第[一二三四五六七八九十百\d]+[条款章节]|\*\*[^*\n]+\*\*)"
-)
-_DASH: Final = re.compile(r"\s*[-*+•·–]\s+\S")
-_CLAUSE_NUMBER: Final = re.compile(rf"\**(?:{_NUMBERED}|§\s*\d+|第[一二三四五六七八九十百\d]+[条款章节])")
-_SUBCLAUSE: Final = re.compile(r"\s*\**\d{1,3}\.\d{1,3}")
-_MARKED_HEADING: Final = re.compile(
-    r"\s*#{1,6}\s+[^\n]*[^\n.。!！]\s*$|\s*\*\*[^*\n]{1,80}\*\*\s*$|={3,}.*={3,}\s*$|【[^】]{1,30}】\s*$"
-)
-_RULE: Final = re.compile(r"[\s|:=_*+-]+")
-_FENCE: Final = re.compile(r"\s*(?:```|~~~)")
-_TIME: Final = r"(?:\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?/\d\d?/\d{2,4}|\d\d?[:.]\d\d(?::\d\d)?|\d{4}年\d\d?月)"
-# As programs write it: ISO 8601, syslog, glog, web servers, logfmt.
-_LOGGED: Final = (
-    r"\d{4}-\d\d-\d\dT\d\d:?\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|[IWEF]\d{4} \d\d:\d\d:\d\d|"
-    r"\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}:|(?:ts|time|timestamp)=\S"
-)
-_STAMPED: Final = re.compile(rf"\s*[\[(<]?(?:{_TIME}\b|{_LOGGED})")
-_SPEAKER: Final = re.compile(
-    r"\s*(?:\*\*)?(?:[A-Z\u4e00-\u9fff@][\w.'@\u4e00-\u9fff-]*)(?: [\w.'()-]+){0,3}(?:\*\*)?\s*[:：](?:\*\*)?\s+\S"
-)
-_CHINESE_SPEAKER: Final = re.compile(r"\s*[\u4e00-\u9fff]{2,6}[:：]\S")
-_GAPS: Final = re.compile(r"\S(?: {2,}|\t)\S")
-_CODE: Final = re.compile(
+_DASH: Final = compile_late(r"\s*[-*+•·–]\s+\S")
+_SUBCLAUSE: Final = compile_late(r"\s*\**\d{1,3}\.\d{1,3}")
+_CHINESE_SPEAKER: Final = compile_late(r"\s*[\u4e00-\u9fff]{2,6}[:：]\S")
+_CODE: Final = compile_late(
     r"(?:[{};]|=>|\)\s*:|\*/)\s*$|^\s*(?:def|class|func|function|import|from|const|let|var|return|if|"
     r"for)\b|^\s*(?://|/\*|\*\s|--\s|#!|@\w+\()"
 )
 _CODE_SHARE: Final = 0.4
-_LONGEST_HEADING: Final = 70
 _SHORT_TITLE: Final = 40
-_HASHES: Final = re.compile(r" {0,3}(#{1,6})\s+(\S.*)")
-_COUNT: Final = (
-    rf"(?:\d{{1,3}}|[ivxlcdm]{{1,8}}|the \w+|first|last|{'|'.join(SMALL_NUMBERS[1:20])}|"
-    r"(?:twenty|thirty|forty|fifty)(?:[- ]\w+)?)"
-)
-CHAPTER: Final = re.compile(
-    rf"\s*(?:(?:chapter|book|part|volume|section|act|scene|letter) {_COUNT}(?:$|\s*$|[.:,—–-].*)|"
-    rf"(?:appendix|annex|schedule|exhibit) (?:{_COUNT}|[a-z])(?:\s*$|\s*[.:,—–-].*)|"
-    r"(?:第[一二三四五六七八九十百零〇\d]+[章回卷节部篇]|附[件录表][一二三四五六七八九十\d]+)"
-    r"(?:\s|$|[:：\u4e00-\u9fff])|[ivxlcdm]{1,7}\.?\s*$)",
-    re.IGNORECASE,
-)
-_LOUD: Final = re.compile(r"\s*(?=.*[A-Z]{3})[^a-z]+$")
 _SHORT_TURN: Final = 60
 _CELLS: Final = 2
 _ROWS: Final = 3
 _SAMPLE: Final = 50
 """Rows that tell whether the first of them is a header."""
-_PRICE: Final = re.compile(r"\d[.,]\d\d(?!\d)|[£$€¥]\s?\d|\d\s?元")
+_PRICE: Final = compile_late(r"\d[.,]\d\d(?!\d)|[£$€¥]\s?\d|\d\s?元")
 """What a row has and a header has not, where no rule below it says that it is one."""
 _LATEST_HEADER: Final = 6
 """Rows among which a table's header is looked for."""
 _CODE_LINES: Final = 12
-_ENDS: Final = (".", "!", "?", "。", "！", "？", ";", "；", ",", "，", ":", "：")
 
 
 def split_parts(text: str) -> list[TextPart]:
@@ -136,7 +113,7 @@ def _is_program(name: str, lines: Sequence[Line]) -> bool:
     told = is_program(name)
     filled = [line for line in lines if not line.is_blank]
     # What people and programs said has times, and code in it.
-    if told is not None or len(filled) <= _CODE_LINES or any(_STAMPED.match(line.text) for line in filled):
+    if told is not None or len(filled) <= _CODE_LINES or any(STAMPED.match(line.text) for line in filled):
         return bool(told)
     return sum(bool(_CODE.search(line.text)) for line in filled) > _CODE_SHARE * len(filled)
 
@@ -153,10 +130,10 @@ def _split_prose(lines: Sequence[Line], heading: Span | None) -> list[TextPart]:
     at = 0
     while at < len(lines):
         line = lines[at]
-        if line.is_blank or _RULE.fullmatch(line.text):
+        if line.is_blank or RULE.fullmatch(line.text):
             at += 1
-        elif _FENCE.match(line.text):
-            end = next((i for i in range(at + 1, len(lines)) if _FENCE.match(lines[i].text)), len(lines))
+        elif FENCE.match(line.text):
+            end = next((i for i in range(at + 1, len(lines)) if FENCE.match(lines[i].text)), len(lines))
             parts += _split_program(lines[at + 1 : end], heading)
             at = end + 1
         elif is_heading(lines, at):
@@ -172,61 +149,6 @@ def _split_prose(lines: Sequence[Line], heading: Span | None) -> list[TextPart]:
     return parts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heading:
-    """A heading of a text."""
-
-    start: int
-    level: int
-    """1 is the highest."""
-    title: str
-
-
-def list_headings(text: str, most: int = 2000) -> list[Heading]:
-    """Return the headings for a table of contents: those with number signs, else chapters, else lines that look so.
-
-    Where there are more than `most`, the lowest levels are left out.
-    """
-    lines = read_lines(text)
-    found: list[Heading] = []
-    is_fenced = False
-    for line in lines:
-        is_fenced ^= bool(_FENCE.match(line.text))
-        if not is_fenced and (match := _HASHES.match(line.text)):
-            found.append(Heading(start=line.start, level=len(match[1]), title=match[2].strip(" *#")))
-    for test in () if found else (CHAPTER, _LOUD):
-        titles = (line for line in lines if len(line.text) <= _LONGEST_HEADING and test.match(line.text))
-        found = [Heading(start=line.start, level=1, title=line.text.strip()) for line in titles]
-        if found:
-            break
-    if not found:
-        titles = (line for at, line in enumerate(lines) if not line.is_blank and is_heading(lines, at))
-        found = [Heading(start=line.start, level=1, title=line.text.strip(" *=【】")) for line in titles]
-    while len(found) > most and any(heading.level > 1 for heading in found):
-        deepest = max(heading.level for heading in found)
-        found = [heading for heading in found if heading.level < deepest]
-    return found[:most]
-
-
-def is_heading(lines: Sequence[Line], at: int) -> bool:
-    """Tell if one of these lines is a heading of what comes below it."""
-    line = lines[at].text.strip()
-    if _MARKED_HEADING.match(lines[at].text):
-        return True
-    if len(line) > _LONGEST_HEADING or line.endswith(_ENDS) or "|" in line or _STAMPED.match(line):
-        return False
-    before = at == 0 or lines[at - 1].is_blank or bool(_RULE.fullmatch(lines[at - 1].text))
-    after = at + 1 == len(lines) or lines[at + 1].is_blank or bool(_RULE.fullmatch(lines[at + 1].text))
-    if not before:
-        return False
-    is_loud = line.isupper() and any(map(str.isalpha, line))
-    # The blanks behind a clause's number make no table.
-    words = _CLAUSE_NUMBER.sub("", line, count=1).strip()
-    is_line = after and not _GAPS.search(words) and not _SPEAKER.match(line) and any(map(str.isalpha, line))
-    # A numbered title goes before its clauses; a numbered line of a list has another one below it.
-    return is_loud or (is_line and (not line.startswith(("-", "*", "•", ">")) or bool(_CLAUSE_NUMBER.match(line))))
-
-
 def _count_cells(line: str) -> int:
     """Return the cells of a row, or 0 where a line is none."""
     if line.count("|") >= _CELLS:
@@ -234,23 +156,23 @@ def _count_cells(line: str) -> int:
     for mark in ("\t", ";", ","):
         if line.count(mark) >= _CELLS:
             return line.count(mark) + 1
-    return len(_GAPS.findall(line)) + 1 if _GAPS.search(line.strip()) else 0
+    return len(GAPS.findall(line)) + 1 if GAPS.search(line.strip()) else 0
 
 
 def _read_block(lines: Sequence[Line], at: int) -> tuple[int, list[TextPart]]:
     """Return the line after the block that begins here, and its parts."""
     end = at
-    while end < len(lines) and not lines[end].is_blank and not _FENCE.match(lines[end].text):
-        if end > at and _MARKED_HEADING.match(lines[end].text):
+    while end < len(lines) and not lines[end].is_blank and not FENCE.match(lines[end].text):
+        if end > at and MARKED_HEADING.match(lines[end].text):
             break
         # A table may stand right below its title, and a note right below the table.
         if end > at and _part_tables(lines[end - 1].text, lines[end].text):
             break
         end += 1
     block = lines[at:end]
-    stamped = sum(bool(_STAMPED.match(line.text)) for line in block)
+    stamped = sum(bool(STAMPED.match(line.text)) for line in block)
     if _is_table(block) and (stamped < len(block) - 1 or "|" in block[0].text):
-        rows = [line for line in block if not _RULE.fullmatch(line.text)]
+        rows = [line for line in block if not RULE.fullmatch(line.text)]
         is_ruled = len(rows) < len(block)
         has_none = not is_ruled and (_has_empty_header(lines, at) or not _names_columns([row.text for row in rows]))
         header = None if has_none else _find_header(rows)
@@ -264,9 +186,9 @@ def _read_block(lines: Sequence[Line], at: int) -> tuple[int, list[TextPart]]:
             for line in rows
             if line.span != header
         ]
-    spoken = sum(bool(_SPEAKER.match(line.text) or _CHINESE_SPEAKER.match(line.text)) for line in block)
+    spoken = sum(bool(SPEAKER.match(line.text) or _CHINESE_SPEAKER.match(line.text)) for line in block)
     if max(stamped, spoken) > len(block) // 2:
-        test = _STAMPED if stamped >= spoken else _SPEAKER
+        test = STAMPED if stamped >= spoken else SPEAKER
         return end, list(_split_turns(block, test, lines[:at]))
     # A line with a colon at its end may lead in a list below it, over at most one blank line.
     above = next((line for line in reversed(lines[max(0, at - 2) : at]) if not line.is_blank), None)
@@ -283,7 +205,7 @@ def _part_tables(above: str, below: str) -> bool:
     """Tell if a table begins or ends between two lines; a log or a talk may have a bar in a line."""
     is_one_framed = _is_framed(above) is not _is_framed(below)
     has_one_bars = _has_bars(above) is not _has_bars(below)
-    is_said = any(_STAMPED.match(line) or _SPEAKER.match(line) for line in (above, below))
+    is_said = any(STAMPED.match(line) or SPEAKER.match(line) for line in (above, below))
     return is_one_framed or (has_one_bars and not is_said)
 
 
@@ -311,14 +233,14 @@ def _find_header(rows: Sequence[Line]) -> Span | None:
     mark = next((mark for mark in "|\t;," if all(mark in line.text for line in rows)), None)
     filled = [sum(map(bool, map(str.strip, line.text.split(mark)))) for line in rows[:_LATEST_HEADER]] if mark else [1]
     at = next(at for at, count in enumerate(filled) if 2 * count >= max(filled))
-    return rows[at].span if len(rows) > at + 1 and not _STAMPED.match(rows[at].text) else None
+    return rows[at].span if len(rows) > at + 1 and not STAMPED.match(rows[at].text) else None
 
 
 def _is_table(block: Sequence[Line]) -> bool:
-    rows = [line for line in block if not _RULE.fullmatch(line.text)]
+    rows = [line for line in block if not RULE.fullmatch(line.text)]
     if sum("|" in line.text for line in rows) == len(rows) and len(rows) > 1:
         return True
-    if len(rows) < _ROWS or any(_STAMPED.match(line.text) and not _GAPS.search(line.text) for line in rows[1:2]):
+    if len(rows) < _ROWS or any(STAMPED.match(line.text) and not GAPS.search(line.text) for line in rows[1:2]):
         return False
     separators = [mark for mark in (",", ";", "\t") if all(line.text.count(mark) >= _CELLS for line in rows)]
     tight = [
@@ -326,7 +248,7 @@ def _is_table(block: Sequence[Line]) -> bool:
     ]
     if tight:
         return True
-    return sum(_count_cells(line.text) > 1 and bool(_GAPS.search(line.text.strip())) for line in rows) > 0.7 * len(rows)
+    return sum(_count_cells(line.text) > 1 and bool(GAPS.search(line.text.strip())) for line in rows) > 0.7 * len(rows)
 
 
 def _split_turns(block: Sequence[Line], test: re.Pattern[str], earlier: Sequence[Line]) -> Iterator[TextPart]:
@@ -341,7 +263,7 @@ def _split_turns(block: Sequence[Line], test: re.Pattern[str], earlier: Sequence
     for turn in lines:
         start, end = turn[0], turn[-1]
         length = end.end - start.start
-        is_short = test is _STAMPED and length < _SHORT_TURN
+        is_short = test is STAMPED and length < _SHORT_TURN
         leads = before is not None and (before.text.rstrip().endswith(("?", "？")) or is_short)
         yield TextPart(start=start.start, end=end.end, shape=Shape.TURN, lead=before.span if leads and before else None)
         before = Line(start.start, end.end, "\n".join(line.text for line in turn))
@@ -353,11 +275,11 @@ def _is_title(line: str, below: str) -> bool:
     That is clauses ("3. Payment" over "3.1 The fee is due …"), or items with a dash ("4. Actions." over "- Ada to …").
     """
     words = line.strip()
-    if len(words) > _LONGEST_HEADING or not _CLAUSE_NUMBER.match(words):
+    if len(words) > LONGEST_HEADING or not CLAUSE_NUMBER.match(words):
         return False
     if _DASH.match(below):
         return len(words) <= _SHORT_TITLE and not words.endswith(("?", "!", ";", ",", "？", "！", "；", "，"))
-    return not words.endswith(_ENDS) and bool(_SUBCLAUSE.match(below))
+    return not words.endswith(ENDS) and bool(_SUBCLAUSE.match(below))
 
 
 def _split_items(block: Sequence[Line], lead: Span | None) -> Iterator[TextPart]:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring import Score, score_answer, score_missing_answer
+from bookwheel.text.leads import WithLeads
 from bookwheel.types import Document, Message, Part
 
 
@@ -59,7 +60,7 @@ MISSING: Final = "infeasible"
 """The field, first in its line, with the reason why a sample could not be made."""
 
 
-class SampleDocument:
+class SampleDocument(WithLeads):
     """A document in pieces, so that a long one is never joined just to be read.
 
     >>> SampleDocument("letters", ["Dear Ada, ", "the wheel turns."]).slice(5, 15)

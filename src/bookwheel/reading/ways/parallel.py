@@ -21,8 +21,8 @@ from typing import Final
 from bookwheel.errors import InputError
 from bookwheel.reading.ways.compose import ComposedWay, build_idle_step
 from bookwheel.reading.ways.spec import Course, Leave, ReadingContext, Write
-from bookwheel.text.chunks import split, split_ahead
-from bookwheel.types import Chunk, Document, Memory, Part, Step
+from bookwheel.text.chunks import open_leads, split, split_ahead
+from bookwheel.types import Chunk, Document, FindLead, Memory, Part, Step
 
 # Eight calls at once is what one GPU batches with little loss; a merge for each more would eat the gain.
 SEGMENTS: Final = 8
@@ -54,6 +54,9 @@ class DocumentHead:
 
     def slice(self, start: int, end: int) -> str:
         return self.document.slice(start, end)
+
+    def open_leads(self) -> FindLead | None:
+        return open_leads(self.document)
 
 
 class Segment:

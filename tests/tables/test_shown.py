@@ -65,6 +65,29 @@ def test_what_is_kept_shows_the_same(journal: Journal) -> None:
     assert kept.name_fact("quote") == "quote"
 
 
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("select amount from rows order by amount limit 1", "99"),
+        ("select max(amount) from rows", "1,010"),
+        ("select amount from rows where amount > 1000", "1,010"),
+        ("select amount from rows where amount >= '99.0' order by amount limit 1", "99"),
+        ("select amount from rows where amount between 90 and 100", "99"),
+        ("select amount from (select distinct amount from rows) order by amount desc limit 1", "1,010"),
+    ],
+)
+def test_amounts_are_sorted_and_bounded_as_numbers_and_shown_as_they_are_written(
+    journal: Journal, sql: str, told: str
+) -> None:
+    id_ = read(journal)
+    first, second, *_ = (record["row"] for record in load_shown(journal, id_).list_records())
+    edit_table(id_, first, {"amount": "99"}, journal=journal.path)
+    edit_table(id_, second, {"amount": "1,010"}, journal=journal.path)
+    made, kept = load_shown(journal, id_), load_shown(journal, id_)
+    assert kept.table is None
+    assert made.query(sql)[1] == kept.query(sql)[1] == [(told,)]
+
+
 def test_a_change_by_hand_and_another_key_make_it_anew(journal: Journal) -> None:
     id_ = read(journal)
     row = next(load_shown(journal, id_).list_records())["row"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import lru_cache
 from itertools import islice
 from math import isfinite
 from pathlib import Path
@@ -24,9 +25,12 @@ from bookwheel.text.tokens import replace_surrogates
 _AT_ONCE: Final = 10_000
 # Of one value that a query makes, and of all that it answers.
 _MOST_BYTES: Final = 1 << 25
-_READS: Final = frozenset(
+READS: Final = frozenset(
     {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 )
+"""What a query does that changes nothing."""
+SortKey = Callable[[str], Any]
+"""What the texts of a column are compared by."""
 
 
 class KeptRows:
@@ -69,9 +73,10 @@ class KeptRows:
             query = "INSERT INTO kept_tables (reading, made_of, facts) VALUES (?, ?, ?)"
             self._writer.execute_now(query, (self._reading, made_of, to_json(dict(facts))))
 
-    def select(self, names: Sequence[str], sql: str, limit: int, steps: int) -> tuple[list[str], list[tuple[Any, ...]]]:
+    def select(
+        self, columns: Mapping[str, SortKey | None], sql: str, limit: int, steps: int
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return the names and rows of a SELECT over `rows` with columns of these names; nothing else can be read."""
-        columns = ", ".join(f"json_extract(content, '$[{at}]') AS \"{name}\"" for at, name in enumerate(names))
         # What a query may read is told by the view that reads it, so nobody may name that view.
         secret = f"kept_{token_hex(16)}"
         with closing(connect_read_only(self._path)) as connection:
@@ -79,10 +84,28 @@ class KeptRows:
             own = f"SELECT content FROM main.kept_rows WHERE reading = {self._reading:d}"
             connection.execute("PRAGMA query_only = OFF")  # Views of the connection's own; the file stays closed to it.
             connection.execute(f"CREATE TEMP VIEW {secret} AS {own}")
-            connection.execute(f"CREATE TEMP VIEW rows AS SELECT {columns} FROM temp.{secret}")
+            values = [f"json_extract(content, '$[{at}]')" for at in range(len(columns))]
+            orders = add_orders(connection, [*columns.values()])
+            shown = ", ".join(
+                f'CAST({value} AS text) COLLATE {order} AS "{name}"' if order else f'{value} AS "{name}"'
+                for name, value, order in zip(columns, values, orders, strict=True)
+            )
+            connection.execute(f"CREATE TEMP VIEW rows AS SELECT {shown} FROM temp.{secret}")
             connection.execute("PRAGMA query_only = ON")
             connection.set_authorizer(_make_guard(secret, tables))
             return run_query(connection, sql, limit, steps)
+
+
+def add_orders(connection: sqlite3.Connection, keys: Sequence[SortKey | None]) -> list[str]:
+    """Return the name of the collation that sorts by each key; empty where there is none."""
+    for at, key in enumerate(keys):
+        if key is not None:
+            connection.create_collation(f"order_{at}", _make_order(lru_cache(maxsize=1 << 16)(key)))
+    return ["" if key is None else f"order_{at}" for at, key in enumerate(keys)]
+
+
+def _make_order(key: SortKey) -> Callable[[str, str], int]:
+    return lambda one, other: (key(one) > key(other)) - (key(one) < key(other))
 
 
 def run_query(
@@ -118,7 +141,7 @@ def _make_guard(secret: str, tables: Collection[str]) -> Callable[..., int]:
 
     def allow(action: int, table: str | None, _column: str | None, schema: str | None, view: str | None) -> int:
         if action != sqlite3.SQLITE_READ:
-            return sqlite3.SQLITE_OK if action in _READS else sqlite3.SQLITE_DENY
+            return sqlite3.SQLITE_OK if action in READS else sqlite3.SQLITE_DENY
         is_through_view = schema == "main" and table == "kept_rows" and view == secret
         is_view = schema == "temp" and table in {"rows", secret}
         # A table of the query's own, made by WITH or in brackets, has no schema.

@@ -84,6 +84,11 @@ class Column:
         """Return what makes two values the same: dates and numbers in one form, words without case and end signs."""
         return _fold(self.kind, value or "")
 
+    def sort_key(self, value: str) -> tuple[bool, str | float, str]:
+        """Return what sorts values by their number or date, those without one last; the same of what `fold` joins."""
+        known = self.normalize(value)
+        return known is None, "" if known is None else known, self.fold(value)
+
     def normalize(self, value: str | None) -> str | float | None:
         """Return the value as its kind: a number, an ISO date, or the text; None where it has none of the kind."""
         return value if value is None or self.kind is Kind.TEXT else _normalize(self.kind, value)

@@ -22,7 +22,8 @@ from bookwheel.plan import Plan
 from bookwheel.reading.loop import check_question, converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables.rows import UnreadableRowsError, parse_object
-from bookwheel.tables.table import format_grid, name_for_sql
+from bookwheel.tables.sql import name_for_sql
+from bookwheel.tables.table import format_grid
 from bookwheel.text.sanitize import escape_markdown
 from bookwheel.types import Usage
 

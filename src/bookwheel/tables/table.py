@@ -8,7 +8,6 @@ table.write("rows.csv")
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,11 +19,11 @@ from typing_extensions import TypedDict
 
 from bookwheel.errors import InputError
 from bookwheel.flags import Flag
-from bookwheel.journal.kept_rows import run_query
 from bookwheel.picture import Box
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables import files
 from bookwheel.tables.columns import NUMBER, QUOTE, Column, Kind, TableRequest
+from bookwheel.tables.sql import list_sort_keys, query_records
 from bookwheel.text.sanitize import escape_markdown
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Reading, find_gaps
@@ -328,24 +327,7 @@ class Table:
 
     def query(self, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return the names and rows that a SELECT over the table `rows` gives. SQLite counts, not a model."""
-        with sqlite3.connect(":memory:") as connection:
-            names = name_for_sql(self.fields)
-            connection.execute("create table rows ({})".format(", ".join(f'"{name}"' for name in names)))
-            places = ", ".join("?" * len(names))
-            rows = (tuple(record.values()) for record in self.list_records())
-            connection.executemany(f"insert into rows values ({places})", rows)
-            connection.commit()
-            connection.execute("pragma query_only = on")
-            connection.set_authorizer(_allow_reading)
-            try:
-                return run_query(connection, sql, MOST_SQL_ROWS, SQL_STEPS)
-            except (sqlite3.Error, sqlite3.Warning) as error:
-                raise make_sql_error(error, names) from error
-
-
-MOST_SQL_ROWS: Final = 10_000
-SQL_STEPS: Final = 50_000_000
-"""Instructions of SQLite's machine, after which a query is ended."""
+        return query_records(self.fields, list_sort_keys(self.fields, self._typed_columns), self.list_records(), sql)
 
 
 def check_target(path: Path) -> None:
@@ -379,22 +361,3 @@ def format_grid(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [names, *rows]
     head, *body = ("| " + " | ".join(map(escape_markdown, line)) + " |" for line in lines)
     return "\n".join((head, "|" + " --- |" * len(names), *body)) + "\n"
-
-
-def make_sql_error(error: Exception, names: Sequence[str]) -> InputError:
-    """Return what is wrong with a query, with the names that it may use."""
-    return InputError(f"{error}; the table is called rows, and its columns {', '.join(names)}")
-
-
-def name_for_sql(fields: Sequence[str]) -> list[str]:
-    """Return names that SQL takes without quotes, each once: `until when (date)` is `until_when_date`."""
-    names: list[str] = []
-    for name in fields:
-        plain = "_".join("".join(sign if sign.isalnum() else " " for sign in name).split()).lower() or "column"
-        names.append(plain if plain not in names else f"{plain}_{len(names)}")
-    return names
-
-
-def _allow_reading(action: int, *_details: object) -> int:
-    allowed = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
-    return sqlite3.SQLITE_OK if action in allowed else sqlite3.SQLITE_DENY

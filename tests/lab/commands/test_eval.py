@@ -9,6 +9,7 @@ import pytest
 
 from bookwheel.cli.main import main
 from bookwheel.lab.commands.eval import _choose_exit_code
+from bookwheel.lab.commands.options import EvalModelOptions, EvalOptions, GridOptions, merge_settings
 from bookwheel.lab.evaluation.records import SampleOutcome
 
 PLAN = ["--chunk-tokens=200", "--memory-tokens=80", "--answer-tokens=60", "--question-tokens=200"]
@@ -57,6 +58,31 @@ def test_json_is_one_object_and_nothing_else(capsys):
     assert (values["samples"], values["without_answer"], len(values["cells"])) == (6, 3, 2)
     assert values["cells"][1]["official"]["mean"] is None
     assert not printed.err
+
+
+@pytest.mark.slow
+def test_an_estimate_says_the_most_that_is_left_and_reads_nothing(tmp_path, capsys):
+    words = ["--task", "niah_single_1", "--length", "400", "--way", "sequential", "--way", "whole"]
+    words += ["--model", "scripted", "--chunk-tokens", "150", "--memory-tokens", "60", "--answer-tokens", "60"]
+    words += ["--question-tokens", "200", "--price-in", "3", "--out", "here", "--json"]
+    assert bookwheel("eval", *words, "--count", "2", "--estimate") == 0
+    most = {one["way"]: one for one in json.loads(capsys.readouterr().out)["estimates"]}
+    assert not (tmp_path / "here").exists()
+    assert bookwheel("eval", *words, "--count", "2") == 0
+    used = {cell["way"]: cell for cell in json.loads(capsys.readouterr().out)["cells"]}
+    for way, calls in (("sequential", 2 * 4), ("whole", 2)):
+        assert (most[way]["readings"], most[way]["calls"]) == (2, calls)
+        assert 2 * used[way]["prompt_tokens"] <= most[way]["prompt_tokens"]
+        assert most[way]["cost"] > 0
+    assert bookwheel("eval", *words, "--estimate", "--count", "3") == 0
+    assert {one["readings"] for one in json.loads(capsys.readouterr().out)["estimates"]} == {1}
+
+
+def test_a_served_model_waits_as_long_as_it_is_told_to():
+    models = EvalModelOptions(models=("served", "scripted"), base_url="http://host/v1", timeout=7)
+    grid = GridOptions(tasks=("vt",), lengths=(400,))
+    given = merge_settings(None, EvalOptions(grid=grid, models=models))
+    assert [spec.timeout for spec in given.models] == [7, None]
 
 
 @pytest.mark.slow

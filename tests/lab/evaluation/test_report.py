@@ -12,7 +12,7 @@ from bookwheel.lab.evaluation.plots import draw_plots
 from bookwheel.lab.evaluation.records import ResultsError, SampleOutcome
 from bookwheel.lab.evaluation.report import ALL, build_report, compare_results, report_to_json
 from bookwheel.lab.evaluation.results import Results
-from bookwheel.lab.evaluation.sections import to_html, to_markdown
+from bookwheel.lab.evaluation.sections import Section, to_html, to_markdown
 
 
 def test_whatever_has_no_answer_counts_as_wrong_and_is_counted_apart():
@@ -360,3 +360,24 @@ def test_means_are_compared_on_the_samples_that_all_have():
     ]
     assert "On the same samples." in texts(built)[0]
     assert build_report(results(*(one for one in every if one.way == "sequential"))).shared == ()
+
+
+def test_tasks_without_lengths_in_common_are_no_curve():
+    apart = [record(task="needles", length=1500), record(task="own", length=800), record(task="own", length=1500)]
+    found = build_report(results(*apart))
+    assert [(cell.length, cell.score.n) for cell in found.pooled] == [(1500, 2)]
+    assert not build_report(results(*apart[:2])).pooled
+
+
+def test_what_a_budget_stopped_is_one_row_however_many_tokens_it_had_taken():
+    error = "stopped at {} tokens: the next call could pass the limit of 2500 (--max-tokens-total)"
+    stopped = [record(sample=f"s{n}", outcome=SampleOutcome.STOPPED, error=error.format(n)) for n in (1, 1639, 0)]
+    written = to_markdown("t", build_sections(build_report(results(*stopped))))
+    assert written.count("the next call could pass") == 1
+    assert "(--max-tokens-total) | 3 |" in written
+
+
+def test_code_in_the_words_of_a_report_is_code_and_all_else_is_no_markup():
+    sections = [Section(title="t", words=("See `show ID_1 | x` and *this* `",))]
+    assert "See `show ID_1 | x` and \\*this\\* \\`" in to_markdown("t", sections)
+    assert "See <code>show ID_1 | x</code> and *this* `" in to_html("t", sections, {})

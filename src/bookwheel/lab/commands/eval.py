@@ -4,8 +4,9 @@ import asyncio
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,11 +15,12 @@ from bookwheel.companions import accompany
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
 from bookwheel.lab.commands.options import EvalOptions, merge_settings
-from bookwheel.lab.evaluation.records import SampleOutcome
+from bookwheel.lab.evaluation.records import RecordKey, SampleOutcome
 from bookwheel.lab.evaluation.report import Contrast, build_report, compare_results, contrasts_to_json, report_to_json
 from bookwheel.lab.evaluation.results import Results
 from bookwheel.lab.evaluation.run import EvaluationProgress, RunOptions
 from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
+from bookwheel.lab.evaluation.work import OpenModel
 from bookwheel.models.base import Model
 from bookwheel.models.registry import open_model
 from bookwheel.types import Status
@@ -35,6 +37,7 @@ def evaluate(
     compare: tuple[Path, Path] | None = None,
     report: Path | None = None,
     reproduce: Path | None = None,
+    estimate: bool = False,
     options: EvalOptions | None = None,
 ) -> int:
     """Compare ways of reading, with intervals. A run that was killed continues with the same command.
@@ -58,12 +61,15 @@ def evaluate(
     reproduce
         A page of numbers: each of its commands is run below --out, and its table is printed beside what comes out. With
         --count fewer samples are read.
+    estimate
+        Print the calls and tokens that each model and way can take, at most, of what has no result yet; read nothing.
 
     """
     from bookwheel.cli.output import EXIT_CODES, stderr
     from bookwheel.cli.runner import run_command
 
     options = options or EvalOptions()
+    rerun = frozenset({SampleOutcome.FAILED, SampleOutcome.STOPPED} if retry_failed else ())
     if compare:
         return _compare(*compare, as_json=options.output.as_json)
     if reproduce:
@@ -74,7 +80,11 @@ def evaluate(
         path = (out or Path("runs/eval")) / "results.jsonl"
         try:
             evaluation = merge_settings(settings, options)
-            results = run_command(_run_evaluation(evaluation, path.parent, options, retry_failed=retry_failed))
+            if estimate:
+                known = Results.load(path).records if path.is_file() else ()
+                done = {record.key for record in known if record.outcome not in rerun}
+                return run_command(_print_estimate(evaluation, done, options))
+            results = run_command(_run_evaluation(evaluation, path.parent, options, rerun))
         except (asyncio.CancelledError, KeyboardInterrupt):
             stderr().print(
                 f"interrupted; the results so far are in {path.parent}, and the same command goes on from there"
@@ -84,9 +94,7 @@ def evaluate(
     return _choose_exit_code(results, allow_failures=allow_failures)
 
 
-async def _run_evaluation(evaluation: Evaluation, folder: Path, options: EvalOptions, *, retry_failed: bool) -> Results:
-    from bookwheel.lab.evaluation.run import evaluate as measure
-
+def _open_with(options: EvalOptions) -> OpenModel:
     async def open_spec(spec: ModelSpec) -> Model:
         model = await open_model(
             spec.name,
@@ -100,7 +108,27 @@ async def _run_evaluation(evaluation: Evaluation, folder: Path, options: EvalOpt
         )
         return accompany(model)
 
-    rerun = frozenset({SampleOutcome.FAILED, SampleOutcome.STOPPED}) if retry_failed else frozenset[SampleOutcome]()
+    return open_spec
+
+
+async def _print_estimate(evaluation: Evaluation, done: Collection[RecordKey], options: EvalOptions) -> int:
+    from bookwheel.cli.output import print_json, print_line
+    from bookwheel.lab.evaluation.estimate import estimate_evaluation
+
+    found = await estimate_evaluation(evaluation, done, _open_with(options))
+    if options.output.as_json:
+        print_json({"estimates": [asdict(one) for one in found]})
+    else:
+        for one in found:
+            print_line(f"{one.model} · {one.way}: {one.text}")
+    return 0
+
+
+async def _run_evaluation(
+    evaluation: Evaluation, folder: Path, options: EvalOptions, rerun: frozenset[SampleOutcome]
+) -> Results:
+    from bookwheel.lab.evaluation.run import evaluate as measure
+
     quiet = options.output.quiet or options.output.as_json
     with (
         Journal(options.output.journal or folder / "journal.sqlite") as journal,
@@ -108,7 +136,7 @@ async def _run_evaluation(evaluation: Evaluation, folder: Path, options: EvalOpt
     ):
         command = _quote_command(sys.argv[1:])
         run_options = RunOptions(command=command, journal=journal, on_progress=on_progress, rerun=rerun)
-        return await measure(evaluation, folder / "results.jsonl", open_spec, options=run_options)
+        return await measure(evaluation, folder / "results.jsonl", _open_with(options), options=run_options)
 
 
 def _quote_command(words: Sequence[str]) -> str:

@@ -54,7 +54,9 @@ class GridOptions(FieldOptions):
     "NAME=VALUE or TASK.NAME=VALUE, an option of a task, such as vt.hops=8; may be given again."
 
 
-_CONNECTION = {name: list_fields(Connection)[name] for name in ("base_url", "api_key", "tokenizer", "threads")}
+_CONNECTION = {
+    name: list_fields(Connection)[name] for name in ("base_url", "api_key", "tokenizer", "threads", "timeout")
+}
 
 
 @define_options("Models", _CONNECTION)
@@ -128,9 +130,8 @@ def _refuse_idle(evaluation: Evaluation, given: Mapping[str, Any]) -> Evaluation
 def _apply_connection(spec: ModelSpec, options: EvalModelOptions) -> ModelSpec:
     """Return the model with the connection flags, where its own settings leave them open."""
     # A model of this process stands beside served ones, for which the address is.
-    names = (
-        ("tokenizer", "window", "threads") if is_built_in(spec.name) else ("base_url", "tokenizer", "window", "threads")
-    )
+    served = () if is_built_in(spec.name) else ("base_url", "timeout")
+    names = ("tokenizer", "window", "threads", *served)
     return replace(spec, **{name: getattr(options, name) for name in names if getattr(spec, name) is None})
 
 

@@ -337,8 +337,8 @@ def _build_coverage(report: Report) -> Section:
 
 
 def _name_kind(record: Record) -> str:
-    """Return an error without what is the sample's own: the name that a refusal begins with, and its first number."""
-    if record.outcome is not SampleOutcome.REFUSED:
+    """Return an error without what is the sample's own: the name that a refusal begins with, and the first number."""
+    if record.outcome not in {SampleOutcome.REFUSED, SampleOutcome.STOPPED}:
         return record.error
     return _NUMBER.sub("", record.error.removeprefix(f"{record.sample} "), count=1)
 

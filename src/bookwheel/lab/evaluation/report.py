@@ -115,7 +115,7 @@ class Report:
     results: Results
     cells: tuple[Cell, ...]
     pooled: tuple[Cell, ...]
-    """Over all tasks of a length; empty where there is one task."""
+    """Over all tasks, of each length that all of them have; empty where there is one task."""
     shared: tuple[Cell, ...]
     """Only over the samples that every model and way answered for, where some did not; else empty."""
     contrasts: tuple[Contrast, ...]
@@ -143,7 +143,10 @@ def build_report(results: Results, *, reference: str | None = None) -> Report:
     rank = {name: place for names in (models, tasks, ways) for place, name in enumerate(names)}
     records = tuple(sorted(records, key=lambda r: (rank[r.model], rank[r.way], rank[r.task], r.length)))
     by_cell = group_by(records, lambda r: (r.model, r.way, r.task, r.length))
-    by_length = group_by(records, lambda r: (r.model, r.way, ALL, r.length)) if len(tasks) > 1 else {}
+    # Where tasks have other lengths, a curve over all of them would compare tasks and not lengths.
+    tasks_at = {length: {one.task for one in group} for length, group in group_by(records, lambda r: r.length).items()}
+    common = [one for one in records if len(tasks_at[one.length]) == len(tasks)]
+    by_length = group_by(common, lambda r: (r.model, r.way, ALL, r.length)) if len(tasks) > 1 else {}
     shared = group_by(_keep_shared(records), lambda r: (r.model, r.way, r.task, r.length))
     return Report(
         results=results,
@@ -232,7 +235,8 @@ def describe_cells(cells: Sequence[Cell], report: Report) -> str:
     """Name the task, metric, n, interval method and seeds of cells of one task."""
     metrics = "; ".join(sorted({cell.metric for cell in cells}))
     numbers = sorted({(cell.score.n, cell.score.clusters) for cell in cells})
-    counts = ", ".join(f"{n} ({clusters} clusters)" if clusters < n else str(n) for n, clusters in numbers)
+    plural = {1: "cluster"}
+    counts = ", ".join(f"{n} ({c} {plural.get(c, 'clusters')})" if c < n else str(n) for n, c in numbers)
     methods = ", ".join(sorted({cell.score.method for cell in cells}))
     scores = f"Task: {cells[0].task}. Metric: {metrics}. n = {counts} a cell. 95 % intervals: {methods}."
     return f"{scores} {format_seeds(report, cells[0].task)}"

@@ -6,8 +6,8 @@ A page is Markdown. A command in a block is followed by a table with these colum
     | model | way | task | length | n | score | 95 % interval |
 
 Only `bookwheel eval` is run, without a shell, and writes below the folder that is given. A number agrees where the two
-intervals overlap: page and machine may have other samples of the model's replies. Of fewer than 20 samples here, the
-page's number must lie in the interval, else they are too few to tell.
+intervals overlap: page and machine may have other samples of the model's replies. Fewer than 20 samples here are too
+few to tell, unless they give the page's very number.
 """
 
 import re
@@ -30,6 +30,8 @@ _COLUMNS: Final = ("model", "way", "task", "length", "score", "95 % interval")
 # Below it an interval overlaps with nearly any other.
 _LEAST_SAMPLES: Final = 20
 _TOO_FEW: Final = "too few to tell"
+# Pages may print whole per cents.
+_ROUNDING: Final = 0.51
 _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -129,6 +131,7 @@ def _compare(one: PublishedNumber, cells: Sequence[Cell]) -> tuple[str, ...]:
         return (*one.place, page, "–", "0", "not measured")
     score = found.score
     low, high = 100 * score.low, 100 * score.high
-    is_wide = score.n < _LEAST_SAMPLES and not low <= one.score <= high
+    is_same = abs(100 * score.mean - one.score) < _ROUNDING
+    is_wide = score.n < _LEAST_SAMPLES and not is_same
     agrees = "no" if low > one.high or one.low > high else _TOO_FEW if is_wide else "yes"
     return (*one.place, page, f"{100 * score.mean:.1f} [{low:.1f}, {high:.1f}]", str(score.n), agrees)

@@ -29,6 +29,7 @@ class Section:
 
     title: str
     words: tuple[str, ...] = ()
+    """Paragraphs; what stands between backticks is code."""
     tables: tuple[ReportTable, ...] = ()
 
 
@@ -45,12 +46,21 @@ def format_percent(share: float | None, digits: int = 1, unit: str = "") -> str:
 def to_markdown(title: str, sections: Iterable[Section]) -> str:
     blocks = [f"# {_escape_markdown(title)}"]
     for section in sections:
-        blocks += [f"## {section.title}", *map(_escape_markdown, section.words)]
+        blocks += [f"## {section.title}", *map(_write_markdown, section.words)]
         for table in section.tables:
             lines = [_markdown_row(table.header), _markdown_row(["---"] * len(table.header))]
             lines += map(_markdown_row, table.rows)
             blocks += [*([_escape_markdown(table.caption)] if table.caption else []), "\n".join(lines)]
     return "\n\n".join(blocks) + "\n"
+
+
+def _write_markdown(text: str) -> str:
+    """Return a paragraph; within code nothing is markup."""
+    return re.sub(r"\\`.+?\\`", lambda code: re.sub(r"\\(.)", r"\1", code[0]), _escape_markdown(text))
+
+
+def _write_html(text: str) -> str:
+    return re.sub("`([^`]+)`", r"<code>\1</code>", _escape_html(text))
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
@@ -96,7 +106,7 @@ def to_html(title: str, sections: Iterable[Section], plots: Mapping[str, str]) -
     )
     body = f"<h2>Plots</h2>\n{figures}" if figures else ""
     for section in sections:
-        paragraphs = "".join(f"<p>{_escape_html(text)}</p>\n" for text in section.words)
+        paragraphs = "".join(f"<p>{_write_html(text)}</p>\n" for text in section.words)
         tables = "".join(map(_html_table, section.tables))
         body += f"<h2>{_escape_html(section.title)}</h2>\n{paragraphs}{tables}"
     return (

@@ -28,10 +28,10 @@ def test_a_passage_over_lines_and_sentences_is_a_copy_from_its_heading_on():
     assert found[1] == found[2] == "The mill was built by Odo Farr,\na carpenter of\nEste."
 
 
-def test_bullets_and_quotes_around_the_pieces_do_not_count():
+def test_bullets_and_quotes_do_not_count():
     assert [*copies_of("It has two wheels.", "Both are “of oak”.")] == [0, 1]
     assert [*copies_of('"He died in 1601."', "It has two wheels.")] == [0, 1]
-    assert [*copies_of("It has two wheels.", "Both are of oak.")] == [0]
+    assert [*copies_of("It has two wheels.", "Both are of oak.")] == [0, 1]
 
 
 def test_the_middle_of_a_sentence_is_no_copy():
@@ -79,6 +79,6 @@ def test_any_run_of_sentences_is_a_copy_however_its_lines_are_broken(first, coun
     sentences = list_sentences(MANUAL.replace("#", ""))[first : first + count]
     pieces = [piece for sentence in sentences for piece in sentence.replace(" ", blank).splitlines() if piece.strip()]
     pieces = [piece.strip().removeprefix("- ") for piece in pieces]
-    pieces = [piece for piece in pieces if piece != "-"]
+    pieces = [piece for piece in pieces if piece not in {"-", "3."}]
     if max(map(len, pieces)) >= 8:
         assert [*copies_of(*pieces, text=MANUAL.replace("#", ""), least=8)] == [*range(len(pieces))]

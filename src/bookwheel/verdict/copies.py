@@ -3,16 +3,16 @@ r"""Find the passages of an answer that are copied from the document word for wo
     document    # Who built it?\nThe mill was built by Odo Farr,\na carpenter. He died in 1601.
     answer      Who built it? The mill was built by Odo Farr, a carpenter.      copied, in two pieces
 
-A passage is a run of the answer's pieces that stand in the document one after the other. Blanks, line ends, bullets and
-invisible characters do not count. It begins and ends where sentences of the document do: "Ada signed it." is no copy of
-"Nobody says that Ada signed it."
+A passage is a run of the answer's pieces that stand in the document one after the other. Blanks, line ends, bullets,
+quotes and invisible characters do not count. It begins and ends where sentences of the document do: "Ada signed it." is
+no copy of "Nobody says that Ada signed it."
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, pairwise
 from typing import Final
 
 from bookwheel.patterns import compile_late
@@ -28,11 +28,7 @@ _MOST_SEEDS: Final = 32
 _MOST_PLACES: Final = 16
 _LEAST_SEED: Final = 8
 _QUOTES: Final = "\"'“”‘’«»「」"
-_BETWEEN: Final = compile_late(rf"(?:[-*•·>#{_QUOTES}]+|\(?\d{{1,2}}[.)、])*")
-_BETWEEN_LENGTH: Final = 8
-_BULLETS: Final = compile_late(rf"\s*(?:(?:[-*•·>]+|#+|\(?\d{{1,2}}[.)、])\s+)*[{_QUOTES}]*")
-_CLOSING: Final = compile_late(rf"[.!?。！？…{_QUOTES})\]]*")
-_HEADING: Final = compile_late(r"^\s{0,3}#{1,6}\s.*\n\s*", re.MULTILINE)
+_SKIPPED: Final = compile_late(rf"^\s*(?:(?:[-*•·>]+|#+|\(?\d{{1,2}}[.)、])\s+)+|[\s{_QUOTES}]+", re.MULTILINE)
 
 
 def find_copies(
@@ -42,9 +38,9 @@ def find_copies(
 
     `says_something` tells if the pieces of a passage can be borne out at all: a name alone stands in many places.
     """
-    keys = [_squeeze(piece)[0].strip(_QUOTES) for piece in pieces]
+    keys = [_squeeze(piece)[0] for piece in pieces]
     words = [sorted((word.strip(_QUOTES) for word in piece.split()), key=len, reverse=True) for piece in pieces]
-    seeds = sorted((at for at in range(len(pieces)) if len(keys[at]) >= _LEAST_SEED), key=lambda at: -len(keys[at]))
+    seeds = sorted((at for at in range(len(pieces)) if len(pieces[at]) >= _LEAST_SEED), key=lambda at: -len(keys[at]))
     seeds = seeds[:_MOST_SEEDS]
     copies: dict[int, LocatedSentence] = {}
     if not seeds or not says_something(pieces):
@@ -53,7 +49,7 @@ def find_copies(
         here = [seed for seed in seeds if seed not in copies and all(word in text for word in words[seed])]
         if not here:
             continue
-        block = _CopyBlock(text, offset, is_last=is_last)
+        block = _Block(text, offset, is_last=is_last)
         for seed in here:
             if seed not in copies:
                 copies |= block.find(keys, seed, lambda run: says_something(pieces[run.start : run.stop]))
@@ -63,22 +59,17 @@ def find_copies(
 
 
 def _squeeze(text: str) -> tuple[str, list[int]]:
-    """Return a text without blanks and invisible characters, and the places of those that are left."""
+    """Return a text without what does not count, and the places of the characters that are left."""
     visible, offsets = drop_invisible(text)
-    places = [at for at, character in enumerate(visible) if not character.isspace()]
-    return "".join(visible.split()), [offsets[at] for at in places] if offsets else places
+    places, last = list[int](), 0
+    for skipped in _SKIPPED.finditer(visible):
+        places += range(last, skipped.start())
+        last = skipped.end()
+    places += range(last, len(visible))
+    return _SKIPPED.sub("", visible), [offsets[at] for at in places] if offsets else places
 
 
-@dataclass(frozen=True, slots=True)
-class _CopiedRun:
-    """Pieces that stand one after the other in a block."""
-
-    first: int
-    spans: tuple[tuple[int, int], ...]
-    """Of each piece, its characters in the squeezed text."""
-
-
-class _CopyBlock:
+class _Block:
     """One block of the document, in which copies are looked for."""
 
     def __init__(self, text: str, start: int, *, is_last: bool) -> None:
@@ -91,79 +82,41 @@ class _CopyBlock:
         self, keys: Sequence[str], seed: int, says_something: Callable[[range], bool]
     ) -> dict[int, LocatedSentence]:
         """Return the sentences that the longest copied passage around a piece is from; none where there is none."""
+        first, last = seed, seed + 1
+        while first and keys[first - 1] and "".join(keys[first - 1 : last]) in self._squeezed:
+            first -= 1
+        while last < len(keys) and keys[last] and "".join(keys[first : last + 1]) in self._squeezed:
+            last += 1
         best: dict[int, LocatedSentence] = {}
-        for place in self._find_places(keys[seed]):
-            sentences = self._trim(self._extend(keys, seed, place))
+        lengths, at = [0, *accumulate(map(len, keys[first:last]))], -1
+        for _ in range(_MOST_PLACES):
+            if (at := self._squeezed.find("".join(keys[first:last]), at + 1)) < 0:
+                break
+            sentences = self._trim(first, [at + length for length in lengths])
             if len(sentences) > len(best) and says_something(range(min(sentences), max(sentences) + 1)):
                 best = sentences
         return best
 
-    def _find_places(self, key: str) -> Iterator[int]:
-        place = -1
-        for _ in range(_MOST_PLACES):
-            place = self._squeezed.find(key, place + 1)
-            if place < 0:
-                return
-            yield place
-
-    def _extend(self, keys: Sequence[str], seed: int, place: int) -> _CopiedRun:
-        spans = [(place, place + len(keys[seed]))]
-        first = last = seed
-        while first and (span := self._step_back(keys[first - 1], spans[0][0])):
-            spans.insert(0, span)
-            first -= 1
-        while last + 1 < len(keys) and (span := self._step_on(keys[last + 1], spans[-1][1])):
-            spans.append(span)
-            last += 1
-        return _CopiedRun(first, tuple(spans))
-
-    def _step_on(self, key: str, end: int) -> tuple[int, int] | None:
-        skipped = _BETWEEN.match(self._squeezed, end)
-        for start in (end, skipped.end() if skipped else end):
-            if self._squeezed.startswith(key, start):
-                return start, start + len(key)
-        return None
-
-    def _step_back(self, key: str, start: int) -> tuple[int, int] | None:
-        for end in range(start, max(0, start - _BETWEEN_LENGTH) - 1, -1):
-            is_between = _BETWEEN.fullmatch(self._squeezed, end, start)
-            if is_between and end >= len(key) and self._squeezed.startswith(key, end - len(key)):
-                return end - len(key), end
-        return None
-
-    def _trim(self, run: _CopiedRun) -> dict[int, LocatedSentence]:
+    def _trim(self, first: int, bounds: Sequence[int]) -> dict[int, LocatedSentence]:
         """Return the sentences of the pieces from the first that begins one to the last that ends one."""
-        spans = [(self._places[start], self._places[end - 1] + 1) for start, end in run.spans if end > start]
-        if len(spans) < len(run.spans):
-            return {}
+        spans = [(self._places[one], self._places[two - 1] + 1) for one, two in pairwise(bounds)]
+        before = [self._places[one - 1] if one else -1 for one in bounds[:-1]]
         ends = self._list_ends(spans[0][0], spans[-1][1])
-        starts = [self._find_start(start, ends) for start, _ in spans]
-        stops = [self._find_stop(end, ends) for _, end in spans]
-        first = next((at for at, start in enumerate(starts) if start is not None), len(spans))
-        last = next((at for at in range(len(spans) - 1, -1, -1) if stops[at] is not None), -1)
-        return {run.first + at: self._sentence(*spans[at], ends) for at in range(first, last + 1)}
+        begin = [at for at, (start, _) in enumerate(spans) if any(before[at] < end <= start for end in ends)]
+        stop = [at for at, (_, end) in enumerate(spans) if self._is_end(end, ends)]
+        kept = range(begin[0], stop[-1] + 1) if begin and stop else ()
+        return {first + at: self._sentence(*spans[at], ends) for at in kept}
 
     def _list_ends(self, start: int, end: int) -> list[int]:
         """Return where sentences begin and end around a span."""
         first, last = max(0, start - _MARGIN), min(len(self._text), end + _MARGIN)
-        ends = {*find_ends(self._text, first, last)}
-        ends |= {found.end() for found in _HEADING.finditer(self._text, first, last)}
-        if first == 0 and self._start == 0:
-            ends.add(len(self._text) - len(self._text.lstrip()))
-        if last == len(self._text) and self._is_last:
-            ends.add(last)
-        return sorted(ends)
+        ends = [*find_ends(self._text, first, last)]
+        starts = [0] if first == 0 == self._start else []
+        return starts + ends + ([last] if last == len(self._text) and self._is_last else [])
 
-    def _find_start(self, start: int, ends: Sequence[int]) -> int | None:
-        """Return where the sentence begins that these characters are the beginning of."""
-        before = (end for end in reversed(ends) if end <= start)
-        return next((end for end in before if _BULLETS.fullmatch(self._text, end, start)), None)
-
-    def _find_stop(self, end: int, ends: Sequence[int]) -> int | None:
-        closed = _CLOSING.match(self._text, end)
-        stop = closed.end() if closed else end
-        after = next((one for one in ends if one >= stop), None)
-        return stop if after is not None and not self._text[stop:after].strip() else None
+    def _is_end(self, end: int, ends: Sequence[int]) -> bool:
+        after = next((one for one in ends if one >= end), None)
+        return after is not None and not any(map(str.isalnum, self._text[end:after]))
 
     def _sentence(self, start: int, end: int, ends: Sequence[int]) -> LocatedSentence:
         first = max((one for one in ends if one <= start), default=start)

@@ -10,7 +10,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
 
-from bookwheel.errors import Refused
+from bookwheel.errors import Overloaded, Refused
 from bookwheel.types import Status
 
 USER = "user"
@@ -107,6 +107,21 @@ def test_streaming_gives_memories_as_reasoning_and_the_answer_as_content(up, wor
     assert "".join(delta.content or "" for delta in deltas) == kept.answer.text
     assert pieces[-2].choices[0].finish_reason == "stop"
     assert pieces[-1].usage.total_tokens == kept.usage.tokens
+
+
+def test_a_stream_says_that_the_model_is_away_once_a_try_and_goes_on_when_it_is_back(
+    serving, gated, words, monkeypatch
+) -> None:
+    monkeypatch.setattr("bookwheel.models.patience._choose_wait", lambda _state: 0.05)
+    away = dict.fromkeys(range(1, 3), Overloaded("the model is away", retry_after=0))
+    with serving(gated(faults=away)) as up, client(up) as ai:
+        pieces = list(ai.chat.completions.create(model="scripted", messages=asked(words), stream=True))
+    deltas = [piece.choices[0].delta for piece in pieces if piece.choices]
+    said = [text for delta in deltas if (text := getattr(delta, "reasoning_content", None)) and "try" in text]
+    assert [text.partition(" (")[0] for text in said] == ["The model does not answer"] * 2
+    assert [f"try {number}," in text for number, text in enumerate(said, 1)] == [True, True]
+    assert all(text.endswith("and is asked again: the model is away\n\n") for text in said)
+    assert "Ada Quill" in "".join(delta.content or "" for delta in deltas)
 
 
 def test_the_asynchronous_client_streams_too(up, words) -> None:

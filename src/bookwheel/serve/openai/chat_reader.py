@@ -24,7 +24,7 @@ from bookwheel.reading.loop import template_tokens
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.serve.engine.documents import shorten_name
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, RunningReading
+from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, RunningReading, Waiting
 from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.engine.starting import start_or_find
 from bookwheel.serve.engine.tables import answer_from_rows, format_first_rows
@@ -183,13 +183,19 @@ class ChatReader:
         self, reading: Reading, chat: ChatShape, notes: tuple[str, ...]
     ) -> AsyncGenerator[dict[str, Any]]:
         yield make_first_chunk(reading, chat)
-        is_carried = count_carried(reading.steps) > 0
+        is_carried, is_answered, tries = count_carried(reading.steps) > 0, False, 0
         async with aclosing(self._service.readings.stream(reading.id, count_carried(reading.steps))) as events:
             async for event in events:
                 # Whether the memory of before answers is known when it has answered.
                 if is_carried and isinstance(event, Answer):
                     yield make_carried_chunk(reading, chat)
                 is_carried = is_carried and not isinstance(event, Step | Answer)
+                is_answered = is_answered or isinstance(event, Answer)
+                # A try is reported twice: when it has failed, and when the next one begins.
+                failed = event.tries if isinstance(event, Waiting) else 0
+                if failed and (failed == tries or is_answered):
+                    continue
+                tries = failed
                 for chunk in make_chunks(event, reading, chat, notes):
                     yield chunk
                 if isinstance(event, Answer) and makes_table(reading.way):

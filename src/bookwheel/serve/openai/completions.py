@@ -13,6 +13,7 @@ from sse_starlette import ServerSentEvent
 from starlette.responses import Response
 
 from bookwheel.errors import BookwheelError, BudgetReached, ModelError
+from bookwheel.models.patience import format_duration
 from bookwheel.reading.follow_up import count_carried
 from bookwheel.record import evidence_to_json
 from bookwheel.schema import to_plain
@@ -197,7 +198,9 @@ def make_chunks(
         message, _ = _build_message(chat, event, begun.id)
         calls = [{"index": at, **call} for at, call in enumerate(message.get("tool_calls", ()))]
         return [chunk_to_json(id_, chat.model, {"tool_calls": calls} if calls else message)]
-    if isinstance(event, Waiting | LiveCall):
+    if isinstance(event, Waiting):
+        return [chunk_to_json(id_, chat.model, {"reasoning_content": _format_waiting(event)})]
+    if isinstance(event, LiveCall):
         return []
     if event.status is not Status.ANSWERED or event.answer is None:
         error = explain_no_answer(event)
@@ -279,6 +282,11 @@ def _format_step(step: Step, carried: int) -> str:
     if step.before.text == step.after.text:
         return f"{again}[{number + 1}] {place}: unchanged\n\n"
     return f"{again}[{number + 1}] {place}\n{step.after.text}\n\n"
+
+
+def _format_waiting(waiting: Waiting) -> str:
+    since = format_duration(waiting.seconds)
+    return f"The model does not answer (try {waiting.tries}, {since} so far), and is asked again: {waiting.error}\n\n"
 
 
 def explain_no_answer(reading: Reading) -> BookwheelError:

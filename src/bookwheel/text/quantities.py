@@ -116,7 +116,7 @@ _CONTINENTAL: Final = compile_late(
     r"(?<![\d.,])(?:(?<=€)|(?<=€ )|(?=[\d.,]*+\s?(?:€|eur\b|euros?\b)))"
     r"\d{1,3}(?:(?:\.\d{3}){2,}+(?:,\d{2})?|\.\d{3},\d{2})(?![\d.,]\d)"
 )
-_DECIMAL_COMMA: Final = compile_late(r"(?<![\d.,])(\d++),(\d{1,2})(?=\s?(?:%|€|eur\b|celsius|km\b|kg\b))")
+_DECIMAL_COMMA: Final = compile_late(r"(?<![\d.,])(\d++),(\d{1,2})(?=\s?(?:%|€|(?:eur|celsius|[kcm]?m|k?g|m?l)\b))")
 _COUNTS: Final = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _PARTS: Final = {"half": 2, "halve": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "tenth": 10}
 _FRACTION: Final = compile_late(

@@ -88,8 +88,8 @@ _DECLINES: Final = compile_late(
     | \b(?:information|details?|answer|data)\ (?:is|are|was|were)\s(?:\w+\s)?(?:missing|absent|omitted)\b
     | \b(?:beyond|outside)\W+(?:the\W+)?(?:scope|what)\b | \bleft\ (?:open|unsaid|unanswered|unstated)\b
     | \b(?:can|could|do|does|did|would)\s?(?:not|n't)\ (?:say|answer|tell|know)\b | \bno\ idea\b | \bi\ don't\ know\b
-    | ^\W*(?:unknown|none|n/?a|no\ answer|
-        not\ (?:given|found|stated|mentioned|known|available|specified|there|answerable))\W*$
+    | ^\W*(?:unknown|none|n/?a|no\ answer|(?:not|none|nobody)\ (?:(?:is|was|are|were)\ )?
+        (?:given|found|stated|mentioned|known|available|specified|there|answerable|named|discussed|listed))\W*$
     | \b(?:is|are|was|were)(?:\ simply)?(?:n't|\ not|\ nowhere)\ (?:in|within|part\ of|anywhere)\b
     | 没有(?:任何|明确|直接)?(?:提|说|写|给|记|交代|答案|信息|涉及|相关|线索|依据|这)
     | 未(?:曾|有)?(?:提|说|写|给|记|交代|涉及|明确|透露|载明)
@@ -102,8 +102,8 @@ _DECLINES: Final = compile_late(
 # A denial of a fact: "Ada did not sign", "it is not 7 but 8". Its subject is no document and nobody who reads one.
 _ABOUT_READING: Final = compile_late(
     rf"\b{_DOCUMENT}\b|\b(?:i|we|you|one|there|this|that|answer|question|unanswerable|unknown|unclear|unspecified|"
-    r"unstated|nowhere|mention\w*|stated|given|known|specified|determin\w*|indicat\w*|provided|disclosed|recorded|reveal\w*|n/?a|none|"
-    r"possible|nothing|nobody|found|listed|insufficient|available|undisclosed|named?|detailed|said)\b|"
+    r"unstated|nowhere|mention\w*|discuss\w*|stated|given|known|specified|determin\w*|indicat\w*|provided|disclosed|recorded|reveal\w*|n/?a|none|"
+    r"possible|nothing|nobody|found|listed|insufficient|available|undisclosed|names?|named|detailed|said)\b|"
     r"文|书|资料|记忆|笔记|材料|原著|答案|信息|提|说|知|确定|回答|不详|清楚|找|查|记载|透露|无|相关"
 )
 _GUESS: Final = compile_late(

@@ -14,6 +14,18 @@ GOLDS = sorted(
     }
 )
 RIGHT = [
+    ("contains", "How long was the lift out of use?", "7 hours", "From 08:00 to 15:00 (7 hours)"),
+    ("contains", "How long did it stay dry?", "19 days", "From 29 May to 16 June, that's 19 days."),
+    ("contains", "When did the kilns arrive?", "10 July 2024", "Wed 10 Jul 2024"),
+    ("contains", "What is the rent from April 2023?", "£1,775", "£1,775 rather than £1,850"),
+    ("contains", "How thick is the rope?", "9.1 mm", "9,1 mm"),
+    ("contains", "How many square metres are left?", "102", "102 square metres, since 18 of the 120 went to Unit 6"),
+    ("contains", "How heavy may a dog be at most?", "25 kg", "None over 25 kg are allowed."),
+    ("choice", "May it be used on Saturdays?", "yes", "Originally not, but yes since May."),
+    ("all_of", "Who takes care of the grill?", "Tobias Wren|Farouk Haddad", "Wren and Haddad"),
+    ("all_of", "What does the rent not include?", "VAT|rates", "The rent does not include VAT or rates."),
+    ("unanswerable", "Who owns it?", "not stated", "The owner was not discussed."),
+    ("unanswerable", "How many cats are allowed?", "not stated", "None stated."),
     ("contains", "Who did he give the key to?", "Ada Quill", "He gave the key to Ada Quill."),
     ("contains", "Who gave the town its name?", "Ada Quill", "The town was named after Ada Quill."),
     ("contains", "Where is it?", "Cuba", "Havana, Cuba"),
@@ -206,6 +218,12 @@ RIGHT = [
     ("choice", "Did Tom pay the old rent?", "yes", "Tom paid it late."),
 ]
 WRONG = [
+    ("contains", "Which firm got the work?", "Bodil Møller", "Tagkompagniet, since Bodil Møller was slower"),
+    ("contains", "Who found that it was not the contact?", "Ada Quill", "Not Ada Quill but Bo Quill"),
+    ("contains", "Which well is the deepest?", "Mill Well", "Church Well is deeper than Mill Well."),
+    ("contains", "Which gave the highest yield?", "straw", "Bark gave more than straw"),
+    ("unanswerable", "How many cats are allowed?", "not stated", "None"),
+    ("choice", "Can two run at once?", "no", "No problem, they can."),
     ("choice", "Is the gate open?", "yes", "Is the gate open?"),
     ("choice", "Did Ada sign the lease on Monday?", "Ada", "Did Ada sign the lease on Monday"),
     ("contains", "Did the vote pass?", "Yes|by 12 votes", "No, it failed by 12 votes."),

@@ -18,6 +18,8 @@ from bookwheel.text.remarks import declines
 
 _YES: Final = lexicon.words("yes yeah yep correct true indeed affirmative right")
 _NO: Final = lexicon.words("no nope incorrect false negative wrong")
+# "No doubt", "no problem": what follows is the answer.
+_HOLLOW: Final = lexicon.words("doubt matter problem")
 _CHINESE_YES: Final = re.compile(
     r"^(?:答案[是为]?[:：“\"]?)?(?:是的|是|对|对的|正确|没错|有|会|能|可以|支持|允许|(?:能|可以)[\u3400-\u9fff])"
     r"(?:[，,。.!！；;”\"]|$)"
@@ -67,6 +69,8 @@ _FORBIDS: Final = re.compile(
     re.IGNORECASE,
 )
 _EXCEPTION: Final = re.compile(r",? but not\b.*", re.IGNORECASE | re.DOTALL)
+# "Originally not, but since May it is": what holds is said behind the "but".
+_FORMERLY: Final = re.compile(r"^(?:originally|initially|formerly|at first)\b[^.;]*?\bbut\s", re.IGNORECASE)
 _SAYS: Final = re.compile(r"\b(yes|no)\b(?=\W*$|\s*[,.;:!\n\"”*])", re.IGNORECASE)
 _BOTH: Final = re.compile(r"\b(?:both|the same|same)\b", re.IGNORECASE)
 _CONTRAST: Final = re.compile(r"\b(?:while|whereas|but)\b", re.IGNORECASE)
@@ -142,7 +146,7 @@ def says_yes(answer: str, question: str = "") -> bool | None:
     The first word decides; a sentence that only restates the facts is read for "both" and "not", and for whether it
     says what the question asks.
     """
-    text = answer.strip().strip("*\"'“”").strip()
+    text = _FORMERLY.sub("", answer.strip().strip("*\"'“”").strip())
     if _CHINESE_NO.search(text):
         # "没有提到" begins with a no, and says that it is not mentioned.
         return None if not _CHINESE_BARE_NO.search(text) and declines(simplify(text)) else False
@@ -167,7 +171,7 @@ def _weigh_lead(first: str, text: str, question: str) -> bool | None:
     # "No auditors are mentioned" is no no; "No. It is not mentioned that …" is one.
     if first == "no" and not re.match(r"no\s*[,.;:!—–-]", text, re.IGNORECASE) and declines(simplify(text)):
         return None
-    return _weigh_statement(text, question) if (first, *rest) == ("no", "doubt") else first in _YES
+    return _weigh_statement(text, question) if first == "no" and {*rest} & _HOLLOW else first in _YES
 
 
 def _weigh_statement(text: str, question: str) -> bool | None:

@@ -20,6 +20,7 @@ from typing import Final
 from bookwheel.lab.scoring.selection import DIGIT, LONGEST, find_units, is_statement
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import ARTICLES, BREAK, find_words, match_words, split_clauses, words
+from bookwheel.text.quantities import UNITS
 from bookwheel.text.sentences import list_sentences
 
 _OPENERS: Final = lexicon.words(
@@ -79,6 +80,7 @@ def answers_otherwise(answer: str, gold: str, question: str) -> bool:
     rivals = [one for one in clauses if not (one.has_gold or lexicon.is_verb(one.row[0])) and one.sentence in sentences]
     if _has_number(part):
         unit = find_units(part)
+        unit |= {""} if "time" in unit else set()  # "at 9"
         rivals = [one for one in rivals if find_units(one.row) & unit]
     elif _is_name(gold):
         # Who did it is said with the verb, the first word that a question for a "who" holds.
@@ -98,7 +100,7 @@ def _has_number(row: Sequence[str]) -> bool:
 
 
 def _is_name(gold: str) -> bool:
-    return gold.strip('"“”《')[:1].isupper() and gold.isascii()
+    return gold.strip('"“”《')[:1].isupper() and not any(map(_is_han, gold))
 
 
 def _leads_with_gold(answer: str, gold: Sequence[str]) -> bool:
@@ -106,6 +108,7 @@ def _leads_with_gold(answer: str, gold: Sequence[str]) -> bool:
     row = next(iter(_split(answer)), [])
     at = next(iter(find_words(row, gold, most=1)), len(row))
     end = match_words(row, at, gold)
+    end += row[end : end + 1] != [] and row[end] in UNITS
     is_open = all(word in _WHERE or word[0].isdigit() for word in row[:at])
     return end > 0 and is_open and (end == len(row) or row[end] in lexicon.POSITIONS)
 

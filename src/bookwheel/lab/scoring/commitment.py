@@ -117,7 +117,7 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
         before, after = split_beside(row, start, end)
         if _GOES_ON.match("".join([*part[-1:], *after[:2]])):
             continue
-        if not denies and (_denies_before(before) or _denies_after(after)):
+        if _denies_before(before, asked=denies) or (not denies and _denies_after(after)):
             continue
         if golds is None or not (
             _is_alternative(before, after, golds)
@@ -129,9 +129,10 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
     return False
 
 
-def _denies_before(before: Sequence[str]) -> bool:
+def _denies_before(before: Sequence[str], *, asked: bool) -> bool:
+    """Return whether what stands before a gold denies it; where a denial is asked for, only "Not Ada but Bram" does."""
     near = before[-_REACH - 1 :]
-    if "whether" in near or _OPEN_PAIRS & set(pairwise(near)):
+    if not asked and ("whether" in near or _OPEN_PAIRS & set(pairwise(near))):
         return True
     for at in range(len(near) - 1, -1, -1):
         following = near[at + 1] if at + 1 < len(near) else ""
@@ -140,11 +141,11 @@ def _denies_before(before: Sequence[str]) -> bool:
             return at < 2 or near[at - 2] != "none"  # noqa: PLR2004 - the word before the pair
         if near[at] in _TURNS:
             return False
-        if near[at] in DENIALS and following not in _NO_DENIAL:
+        if near[at] in DENIALS and following not in _NO_DENIAL and (not asked or before == ["not"]):
             # "no" denies what stands beside it: "no Ada Quill", but "no doubt it was Ada Quill".
             return near[at] != "no" or at == len(near) - 1
     joined = "".join(near)
-    return bool(_CHINESE_DENIAL.search(joined)) and not _CHINESE_NO_DENIAL.search(joined)
+    return not asked and bool(_CHINESE_DENIAL.search(joined)) and not _CHINESE_NO_DENIAL.search(joined)
 
 
 def _denies_after(after: Sequence[str]) -> bool:

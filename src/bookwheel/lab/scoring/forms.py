@@ -67,6 +67,7 @@ _OFTEN: Final = re.compile(
 )
 _KINDS: Final = frozenset({"inc", "ltd", "city", "company", "corporation"})
 _CHINESE_KIND: Final = re.compile(r"^(.{2,}?)(公司|集团|大学|中学|大道|车站|站|县|市|省|区|镇|村|河|湖|山|岛|寺|人)$")
+_SPACED: Final = re.compile(r"[1-9]\d{0,2}(?: \d{3})+")
 _COUNTED: Final = re.compile(r"([\d.,]+)\s?([\u3400-\u9fff]{1,2})")
 _DIGITS_OF_CODE: Final = 7
 _TITLES: Final = lexicon.words(
@@ -158,6 +159,8 @@ def list_forms(gold: str, question: str = "") -> list[str]:
 
 def _make_forms(gold: str, question: str) -> Iterator[str]:
     yield _OWNED.sub("", gold)
+    if _SPACED.fullmatch(gold):
+        yield gold.replace(" ", "")
     if set(words(bare := _ABOUT.sub("", gold))) - ARTICLES:
         yield bare
     if aside := _ASIDE.match(gold):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
-from bookwheel.lab.scoring.forms import list_forms
+from bookwheel.lab.scoring.forms import list_forms, names_person
 from bookwheel.lab.scoring.score import NOTHING, Score
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import contains_words, words, words_with_articles
@@ -47,18 +47,20 @@ _TWO: Final = 2
 _MOST_EXTRA: Final = 3
 
 
-def share_of(answer: str, golds: Sequence[str]) -> Score:
+def share_of(answer: str, golds: Sequence[str], question: str = "") -> Score:
     """Score the share of the golds that stand in the answer; other words around them cost nothing."""
     if not words_with_articles(answer):
         return NOTHING
-    parts = {gold: float(asserts_any(answer, _spell([gold]), alone=False) is not None) for gold in golds}
+    spelled = {gold: _spell([gold], _name_persons(answer, [gold], question)) for gold in golds}
+    held = {gold: asserts_any(answer, forms, question=question, alone=False) for gold, forms in spelled.items()}
+    parts = {gold: float(form is not None) for gold, form in held.items()}
     count = int(sum(parts.values()))
     return Score(score=count / len(parts) if parts else 0.0, reason=f"holds {count} of {len(parts)}", parts=parts)
 
 
 def all_of(answer: str, golds: Sequence[str], question: str = "") -> Score:
     """Score 1 when every gold stands in the answer, none is left open, and a list names nothing else."""
-    share = share_of(answer, golds)
+    share = share_of(answer, golds, question)
     reason = share.reason
     is_whole = share.score == 1
     if is_whole and len(golds) > 1:
@@ -66,7 +68,7 @@ def all_of(answer: str, golds: Sequence[str], question: str = "") -> Score:
             is_whole, reason = False, f"{reason}, and decides for none"
         elif _lists_some(answer, golds):
             is_whole, reason = False, f"{reason}, and says it of some only"
-        elif extra := _find_extra(answer, golds):
+        elif extra := _find_extra(answer, golds, question):
             is_whole, reason = False, f'{reason}, and names "{extra}" too'
     return Score(score=float(is_whole), reason=reason, parts=share.parts)
 
@@ -84,9 +86,9 @@ def _lists_some(answer: str, golds: Sequence[str]) -> bool:
     return extra[0] <= 1 and extra[-1] >= _TWO and not any(set(clauses[0][1]) & set(named) for _, named in clauses[1:])
 
 
-def _find_extra(answer: str, golds: Sequence[str]) -> str:
+def _find_extra(answer: str, golds: Sequence[str], question: str) -> str:
     """Return an item that is no gold: at the end of a list, or anywhere where the answer is nothing but a list."""
-    forms = _spell(golds)
+    forms = _spell(golds, _name_persons(answer, golds, question))
     tail = _TAIL.search(_mark_golds(answer, forms))
     if tail and _is_item(tail[1]):
         return tail[1]
@@ -103,9 +105,14 @@ def _is_item(text: str) -> bool:
     return not any(word in lexicon.FUNCTION_WORDS | _NO_ITEM or lexicon.is_verb(word) for word in row)
 
 
-def _spell(golds: Sequence[str]) -> list[str]:
+def _name_persons(answer: str, golds: Sequence[str], question: str) -> list[str]:
+    """Return the family names by which an answer names the golds."""
+    return list(filter(None, (names_person(answer, gold, question) for gold in golds)))
+
+
+def _spell(golds: Sequence[str], others: Sequence[str] = ()) -> list[str]:
     """Return the golds and their other forms: in a list, a headache is headaches too."""
-    forms = [form for gold in golds for form in (gold, *list_forms(gold))]
+    forms = [form for gold in golds for form in (gold, *list_forms(gold))] + [*others]
     return forms + [
         gold.removesuffix("s") if gold[-1] == "s" else f"{gold}s" for gold in golds if _PLAIN.fullmatch(gold)
     ]

@@ -76,7 +76,7 @@ def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
             return choice(answer, golds, question)
         golds = others
     if golds and all(_NOT_STATED.fullmatch(simplify(gold).strip().casefold()) for gold in golds):
-        return unanswerable(answer, golds)
+        return unanswerable(answer, golds, question)
     addresses = {one.casefold() for one in _ADDRESS.findall(answer)}
     # "a@alm.example" does not stand in "a@alm.example.org".
     longer = {one for one in {gold.strip().casefold() for gold in golds} - addresses if _ADDRESS.fullmatch(one)}
@@ -102,6 +102,7 @@ _NOT_STATED: Final = re.compile(
     r"the \w+ (?:does not|doesn't) (?:say|state|mention)(?: (?:it|this|that))?\.?|unanswerable|"
     r"(?:文中|文章)?(?:没有|未)(?:提到|提及|说明)。?"
 )
+_ASKS_NUMBER: Final = re.compile(r"\bhow (?:many|much)\b", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+")
 
 
@@ -147,16 +148,17 @@ def _measure_overlap(answer_words: list[str], gold: list[str]) -> tuple[float, f
     return 2 * precision * recall / (precision + recall), precision, recall
 
 
-def unanswerable(answer: str, golds: Sequence[str]) -> Score:
+def unanswerable(answer: str, golds: Sequence[str], question: str = "") -> Score:
     """Score 1 when the answer says that the document has none, and neither guesses nor asks in return.
 
-    An answer that equals a gold ("not in the document") scores 1 as well.
+    An answer that equals a gold ("not in the document") scores 1 as well. "None" is a number where one is asked for.
     """
     if not words_with_articles(answer):
         return NOTHING
     if exact(answer, golds).score:
         return Score(score=1.0, reason="says that it is not there")
-    has_declined = declines(simplify(answer)) or lacks(answer)
+    is_number = words(answer) == ["none"] and _ASKS_NUMBER.search(question)
+    has_declined = not is_number and (declines(simplify(answer)) or lacks(answer))
     if has_declined is None:
         return Score(score=0.0, reason="asks instead of answering")
     reason = "says that it is not there" if has_declined else "gives an answer where there is none"
@@ -199,6 +201,7 @@ _WITH_QUESTION: Final[Mapping[str, QuestionMetric]] = {
     "contains": contains,
     "choice": choice,
     "all_of": all_of,
+    "unanswerable": unanswerable,
     "slidevqa_f1": slidevqa_f1,
     "slidevqa_em": slidevqa_em,
 }

@@ -64,6 +64,8 @@ _AFTERWARDS: Final = lexicon.words("afterwards afterward thereafter later")
 _SINCE: Final = lexicon.words("in since from")
 _ROLES: Final = lexicon.words("to in at for under against opposite alongside beside")
 _COPULAS: Final = lexicon.words("is was are were")
+_DENIERS: Final = lexicon.words("no not none nothing nobody never neither")
+_LOW: Final = lexicon.words("low small short few young")
 _LOSES: Final = lexicon.words("lost loses lose beaten defeated")
 _BEATS: Final = lexicon.words("beat beats defeated")
 _KIN: Final = lexicon.words("wife husband son daughter father mother brother sister uncle aunt")
@@ -94,7 +96,7 @@ _EVENTS: Final = tuple(
         *("build construct erect complete finish", "found establish form create start begin incorporate"),
         *("open inaugurate launch", "publish release issue come launch premiere air appear", "begin start"),
         *("end close finish expire dissolve abolish disband cease", "die death kill", "born birth birthday"),
-        *("marry wed", "retire resign leave", "sign", "buy purchase acquire", "sell", "pay settle", "announce"),
+        *("marry", "retire resign leave", "sign", "buy purchase acquire", "sell", "pay settle", "announce"),
         *("restore renovate", "file submit apply", "approve"),
     )
 )
@@ -116,6 +118,7 @@ def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
     return (
         is_beside_in_chinese(before, after, question)
         or _is_later(before, after, asked)
+        or _is_outdone(before, asked)
         or bool(_WINS & set(asked) and (set(after[:2]) & _LOSES or set(before[-1:]) & _BEATS))
         or has_opposite(clause, asked)
         or _is_other_role(before, asked)
@@ -140,6 +143,16 @@ def has_opposite(clause: Sequence[str], asked: Sequence[str], pairs: _Pairs = _O
     """Return whether the clause says the opposite of what is asked: of the arrival, where the departure is."""
     said, wanted = ({lexicon.stem(word) for word in row} for row in (clause, asked))
     return any(one & wanted and not other & wanted and other & said and not one & said for one, other in pairs)
+
+
+def _is_outdone(before: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether another is said to have more than the gold of what the question asks the most of."""
+    if before[-1:] != ["than"] or _DENIERS & {*before}:
+        return False
+    most = {word.removesuffix("est") for word in asked if word.endswith("est")} | {*asked} & {"most"}
+    return any(word.removesuffix("er") in most for word in before if word.endswith("er")) or (
+        "more" in before and bool(most - _LOW)
+    )
 
 
 def _is_other_role(before: Sequence[str], asked: Sequence[str]) -> bool:
@@ -168,7 +181,10 @@ def _has_other_event(clause: Sequence[str], asked: Sequence[str]) -> bool:
 
 def _has_other_year(row: Sequence[str], start: int, end: int, clause: Sequence[str], asked: Sequence[str]) -> bool:
     """Return whether the clause speaks of another year than the one that the question is about."""
-    wanted, given = ({word for word in words if _YEAR.fullmatch(word)} for words in (asked, clause))
+    wanted, given = (
+        {word for word, unit in pairwise([*words, ""]) if _YEAR.fullmatch(word) and unit not in UNITS}
+        for words in (asked, clause)
+    )
     return bool(wanted and given) and not wanted & given and not _YEAR.fullmatch("".join(row[start:end]))
 
 
@@ -187,7 +203,7 @@ def _is_bound(before: Sequence[str], asked: Sequence[str]) -> bool:
     if "between" in before[-4:] and "between" not in asked and before[-1] == "and":
         return True
     pair = tuple(before[-2:])
-    is_denied = bool({"no", "not"} & {*before[-4:]})
+    is_denied = bool({"no", "not", "none"} & {*before[-4:]})
     if set(asked) & _LOWER and (pair == ("at", "least") or (is_denied and _BELOW & {*pair})):
         return False
     if set(asked) & _UPPER and (pair in {("at", "most"), ("up", "to")} or (is_denied and _ABOVE & {*pair})):

@@ -30,7 +30,8 @@ _UNIT: Final = (
     r"[万亿千百]+|°\s?[CF]))"
 )
 _NUMBER: Final = re.compile(
-    rf"(?i:\d{{3,}}(?: \d{{3,}})+|[$€£¥]?\s?\d[\d,.:/–-]*\d|\d)(?:st|nd|rd|th)?{_UNIT}?(?:\s?元)?|"
+    rf"(?i:\d{{3,}}(?: \d{{3,}})+|[$€£¥]?\s?\d[\d,.:/–-]*\d|\d)(?:st|nd|rd|th)?{_UNIT}?(?:\s?元)?"
+    rf"(?i:\s(?:{'|'.join(lexicon.MONTH_NAMES)})\b)?|"
     rf"(?i:\b(?:{'|'.join(lexicon.MONTH_NAMES)})\s+\d{{1,2}}(?:,\s+\d{{4}})?)"
 )
 _DATE: Final = re.compile(
@@ -76,6 +77,9 @@ _DENIED_AFTER: Final = re.compile(
 _DENIED_BEFORE: Final = re.compile(r"(?:\bnot|\brather than|\binstead of|\bunlike|n['’]t|不是|并非|而非)\s*(?:the\s)?$")
 # "Ada Quill, the owner of the Lark, lives at": who opens the sentence is what it speaks of.
 _SPOKEN_OF: Final = re.compile(r",\s(?:the|an?|who|which|whose)\s[^,;.()\n]+,\s(?:\w+ly\s)?(\w+)\b[^,;.()\n]*")
+_CLOCK: Final = re.compile(r"\d\dh\d\d")
+_YEAR: Final = re.compile(r"\d{4}")
+_HAN: Final = re.compile("[\u2e80-\u9fff]")
 _FEW_WORDS: Final = 3
 _STATEMENT: Final = 6
 DIGIT: Final = re.compile(f"[0-9{''.join({*lexicon.CJK_DIGITS} - {'一'})}]")
@@ -128,10 +132,14 @@ def _is_quoted(text: str) -> bool:
 
 
 def find_units(row: Sequence[str]) -> set[str]:
-    """Return the units of the numbers in a row of tokens; days and years are of one, a count is of none."""
+    """Return the units of a row's numbers; days and years are of one, times of the clock of one, a count of none."""
     bare = "date" if lexicon.MONTHS & {*row} else ""
     numbers = [(word, unit) for word, unit in zip(row, [*row[1:], ""], strict=True) if DIGIT.search(word)]
-    return {unit if unit in UNITS else "date" if re.fullmatch(r"\d{4}", word) else bare for word, unit in numbers}
+    kinds = (
+        (word, unit, "time" if _CLOCK.fullmatch(word) else "date" if _YEAR.fullmatch(word) else bare)
+        for word, unit in numbers
+    )
+    return {unit if unit in UNITS else kind for _, unit, kind in kinds}
 
 
 def _choose_pattern(gold: str) -> re.Pattern[str] | None:
@@ -147,7 +155,7 @@ def _choose_pattern(gold: str) -> re.Pattern[str] | None:
         return None
     if re.search(r"\d", gold) and not _LABEL.fullmatch(gold):
         return _NUMBER
-    return _NAME if gold[:1].isupper() and gold.isascii() else None
+    return _NAME if gold[:1].isupper() and not _HAN.search(gold) else None
 
 
 def _find_values(text: str, pattern: re.Pattern[str], golds: Sequence[str], question: str) -> list[_Value]:

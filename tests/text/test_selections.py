@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.text.selections import asks_bound, select_rows
+from bookwheel.text.selections import asks_bound, narrow_rows, select_rows
 
 HEADER = "| Boat | Price | Shed | Berths | Open |"
 ROWS = [
@@ -161,3 +161,45 @@ def test_a_long_question_takes_no_longer_than_its_length(question):
     begun = process_time()
     assert select_rows(question, HEADER, ROWS) is None
     assert process_time() - begun < 2
+
+
+JOBS = "| Job | Site | Kind | Who | State | Cost |"
+JOB_ROWS = [
+    "| J-1 | Old Lock | lamp | A. Berg | open | 80 |",
+    "| J-2 | Old Lock | crane | B. Berg | done | 900 |",
+    "| J-3 | Dry Dock | lamp | A. Berg | open | 450 |",
+    "| J-4 | Old Lock | crane | A. Berg | open | 700 |",
+    "| J-5 | Dry Dock | crane | B. Berg | done | 300 |",
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Which jobs at the Old Lock are open?", ("J-1", "J-4")),
+        ("Which jobs at the Old Lock cost more than 400?", ("J-2", "J-4")),
+        ("Which open crane jobs did A. Berg have at the Old Lock?", ("J-4",)),
+        ("Which lamps are done?", None),
+        ("Which jobs cost more than 400?", ("J-2", "J-3", "J-4")),
+    ],
+)
+def test_rows_have_all_that_a_question_names(question, names):
+    found = select_rows(question, JOBS, JOB_ROWS)
+    assert (found and found.names) == names
+
+
+def test_a_word_of_two_columns_narrows_nothing():
+    games = [
+        "Home | Guests | Day",
+        *("Leeds | York | Mon", "York | Leeds | Tue", "Leeds | Hull | Wed", "Hull | York | Thu"),
+    ]
+    assert narrow_rows("When did Leeds win?", games[0], games[1:]) == []
+    assert narrow_rows("Which games of Hull at home?", games[0], games[1:]) == []
+
+
+def test_what_a_bound_says_names_no_cell():
+    header, rows = (
+        "品名,品种,存量,最低,备注",
+        ["稻,晚糯,85,100,低于最低存量", "麦,郑丰,95,60,", "豆,黑河,48,50,低于最低存量；已订", "米,香丝,9,8,"],
+    )
+    assert select_rows("哪些品种低于最低存量？", header, rows).names == ("晚糯", "黑河")

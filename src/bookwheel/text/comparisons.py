@@ -17,24 +17,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from bookwheel.text.cells import read_row, split_cells
 from bookwheel.text.comparatives import HAN, asks_end, find_alternatives, find_order, names_two
 from bookwheel.text.figures import TERM, FigureGroup, list_units, measure
-from bookwheel.text.kinds import choose_figures, list_order_words
+from bookwheel.text.kinds import choose_figures, find_asked_columns, list_order_words
 from bookwheel.text.numbers import find_dates
 from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.rows import BRACKETS, choose_columns
 
 YEARS: Final = range(1000, 2101)
 NAMES_TIME: Final = re.compile(r"\b(?:time|duration|days|hours|minutes|seconds)\b|时间|用时|时长", re.IGNORECASE)
-_ONE_OF: Final = re.compile(r"\b(?:which|who)\b|哪[个家种款位月条台门项]|谁", re.IGNORECASE)
+_ONE_OF: Final = re.compile(r"\b(?:which|who|what (?:kind|sort|type))\b|哪[个家种款位月条台门项]|谁", re.IGNORECASE)
 _OF_ALL: Final = re.compile(r"\b(?:where|which|who)\b.*\b(?:most|least|\w{2,}est)\b", re.IGNORECASE)
 _SUPERLATIVE: Final = re.compile(r"\b\w{2,}est\b|\b(?:most|least|best|worst)\b|最", re.IGNORECASE)
 _WANTS_VALUE: Final = re.compile(
-    r"^(?!.*\b(?:which|who)\b).*(?:\bhow (?:much|many|long|old|far|high)\b|\bwhen\b|\bwhat (?:time|day|date|price))|"
+    r"^(?!.*\b(?:which|who)\b).*(?:\bhow (?:much|many|long|old|far|high)\b|\bwhen\b|\bwhat (?:time|day|date|price)|"
+    r"\bwhat (?:did|does|do)\b.*\bcosts?\b)|"
     r"^(?!.*(?:哪[个家种款位门项]|谁)).*(?:多少|几|哪[天年]|什么时候|何时)",
     re.IGNORECASE,
 )
@@ -46,6 +47,7 @@ _SERIAL: Final = re.compile(r"[A-Za-z]+[-–]\d+|[A-Za-z]*\d{3,}")
 """F-1003 is nobody's name, while Q5 may be."""
 _CODE: Final = re.compile(r"[A-Za-z]+[-–/]?\d+(?:[-–/]\d+)*")
 _SUBJECT: Final = re.compile(r"\bwhich (\w+)|哪(?:些|几[个种家款]?)([^\W\d_]{1,3})", re.IGNORECASE)
+_NOUN: Final = re.compile(r"\b(?:which|what) (\w+)", re.IGNORECASE)
 _LEAST_ROWS: Final = 2
 _DISTINCT: Final = 0.8
 """Share of a column's cells that differ, where it tells the rows apart; two chairs may have one name."""
@@ -69,13 +71,17 @@ def asks_comparison(question: str) -> bool:
     return any((one and word.start >= one.end()) or word.text[0] == "最" for word in list_order_words(question))
 
 
-def compare_rows(question: str, header: str, rows: Sequence[str]) -> Comparison | None:
-    """Return what a question asks for by comparing rows, or columns; None where it does not, or nothing can be told."""
+def compare_rows(question: str, header: str, rows: Sequence[str], among: Collection[str] = ()) -> Comparison | None:
+    """Return what a question asks for by comparing rows, or columns; None where it does not, or nothing can be told.
+
+    With `among`, only these of the rows are compared.
+    """
     names, table = split_cells(header), read_table(header, rows)
     cells = [found for _, found in table]
     if not cells:
         return None
-    if found := _compare(question, names, cells):
+    able = [at for at, (row, _) in enumerate(table) if not among or row in among]
+    if found := _compare(question, names, cells, able):
         lines = found.places or [found.won]
         shown = tuple(table[at][0] for at in lines)
     elif found := _compare_columns(question, names, cells):
@@ -104,7 +110,7 @@ def _compare_columns(question: str, names: Sequence[str], rows: Sequence[Sequenc
     if not is_named or 2 * sum(any(row[1:]) for row in alike) < len(rows):
         return None
     turned = [[name, *(row[at] for row in alike)] for at, name in enumerate(names) if at]
-    return _compare(question, ["", *(row[0] for row in rows)], turned)
+    return _compare(question, ["", *(row[0] for row in rows)], turned, range(len(turned)))
 
 
 def _list_forms(cells: Sequence[str]) -> set[str]:
@@ -125,7 +131,7 @@ def find_outermost(question: str, row: Sequence[str]) -> str | None:
     return (min if first else max)(times, key=times.__getitem__)
 
 
-def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> _Won | None:
+def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]], among: Sequence[int]) -> _Won | None:
     found = find_key(question, names, rows) if len(rows) >= _LEAST_ROWS else None
     if found is None:
         return None
@@ -139,7 +145,7 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
     if order is None or is_one or (find_alternatives(question) and len(places) < 2):  # noqa: PLR2004 - both are rows
         return None
     places = places if len(places) > 1 else []
-    compared = places or range(len(rows))
+    compared = places or among
     ends = asks_end(asked)
     able = list_measured([rows[place] for place in compared], key, ends=ends)
     beside = {stem for place in compared for stem in find_stems(rows[place][key])}
@@ -158,7 +164,22 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]])
     # "What is the highest yearly fee?", where the fee has a column.
     what = _WHAT_IS.search(question)
     is_value = _WANTS_VALUE.search(question) or (what and choose_columns(what[1], names, [column], by_kind=False))
-    return _Won(rows[won[0]][column if is_value else key], won[0], places, column, len(columns) == 1)
+    told = _find_told(question, names, rows[won[0]], key)
+    told = None if told == column else told
+    told = column if told is None and is_value else key if told is None else told
+    return _Won(rows[won[0]][told], won[0], places, column, len(columns) == 1)
+
+
+def _find_told(question: str, names: Sequence[str], row: Sequence[str], key: int) -> int | None:
+    """Return the column that the question names, or is of the kind asked for where rows have codes and no names.
+
+    "Which site had the dearest repair?" and "Who did it?" ask for neither its number nor its price.
+    """
+    nouns = find_stems(" ".join(_NOUN.findall(question)))
+    found = [at for at, name in enumerate(names) if nouns & find_stems(name)]
+    if not found and _CODE.fullmatch(row[key]):
+        found = find_asked_columns(question, names)
+    return found[0] if len(found) == 1 and row[found[0]] else None
 
 
 def find_group(name: str, cells: Sequence[str]) -> FigureGroup:
@@ -186,7 +207,7 @@ def _find_key(
     question: str, names: Sequence[str], rows: Sequence[Sequence[str]], *, is_code: bool
 ) -> tuple[int, list[int]] | None:
     subject = find_stems(" ".join(word for found in _SUBJECT.findall(question) for word in found))
-    best = list[tuple[tuple[int, bool, int], int, list[int]]]()
+    best = list[tuple[tuple[int, int, int], int, list[int]]]()
     for at in range(len(rows[0])):
         cells = [row[at] for row in rows]
         worded = sum(
@@ -199,7 +220,7 @@ def _find_key(
         told = [cells[place] for place in named] if len(named) > 1 else cells
         if len(set(told)) >= (len(told) if named else _DISTINCT * len(told)) and worded > len(cells) / 2:
             # The column with the most of what the question names; "which boats" are those of a column "Boat".
-            best.append(((len(named), bool(find_stems(names[at]) & subject), -at), at, named))
+            best.append(((len(named), len(find_stems(names[at]) & subject), -at), at, named))
     return max(best)[1:] if best else None
 
 

@@ -116,6 +116,13 @@ def find_columns(question: str, names: Sequence[str]) -> Iterator[list[int]]:
             yield [at for at, name in enumerate(names) if column.search(name)]
 
 
+def find_asked_columns(question: str, names: Sequence[str]) -> list[int]:
+    """Return the places of the names that a column has of what the question asks for: of "who" those of persons."""
+    kind = find_kind(question)
+    column = kind and _find_pattern(kind, "column")
+    return [at for at, name in enumerate(names) if column and column.search(name)]
+
+
 def spell_order(is_least: bool) -> str:
     """Return the words that ask for the least, or for the most, as alternatives of a regular expression."""
     side = _SIDES[not is_least]

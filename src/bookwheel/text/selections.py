@@ -105,8 +105,12 @@ def select_rows(question: str, header: str, rows: Sequence[str]) -> Selection | 
     key, every = found[0], [cells for _, cells in table]
     beyond = _select_beyond(question, names, every, key)
     beyond = _select_month(question, names, every, key) if beyond is None else beyond
-    beyond = _select_against(question, names, every, key) if beyond is None else beyond
-    chosen = _select_named(question, every, key) if beyond is None else beyond
+    named = _select_named(question if beyond is None else _MONTH.sub(" ", bare), every, key)
+    if beyond is None:
+        beyond = _select_against(question, names, every, key)
+        chosen = named if beyond is None else beyond
+    else:
+        chosen = [at for at in beyond if at in named] if named else beyond
     if not chosen or len(chosen) == len(table):
         return None
     return Selection(
@@ -230,17 +234,36 @@ def _select_against(question: str, names: Sequence[str], rows: Sequence[Sequence
     return [at for at, (a, b) in enumerate(pairs) if holds and a is not None and b is not None and holds(a, b)]
 
 
+def narrow_rows(question: str, header: str, rows: Sequence[str]) -> list[str]:
+    """Return the rows with all the words that a question names of their columns; none where it names no such word.
+
+    >>> narrow_rows("The cheapest in the north shed?", "| Boat | Shed |", ["| A | North |", *["| B | South |"] * 2])
+    ['| A | North |']
+    """
+    table = read_table(header, rows)
+    found = find_key(question, split_cells(header), [cells for _, cells in table]) if len(table) > 1 else None
+    chosen = _select_named(question, [cells for _, cells in table], found[0]) if found else ()
+    return [table[at][0] for at in chosen]
+
+
 def _select_named(question: str, rows: Sequence[Sequence[str]], key: int) -> list[int]:
-    """Return the rows with the cell that the question names, of the column of which it names one alone."""
-    asked, best = find_stems(question), list[tuple[int, list[int]]]()
+    """Return the rows with the cells that the question names, one of a column: "open" ones at "North Lock".
+
+    None of them where one word of the question may be that of two columns: of the home team and of the guests.
+    """
+    asked, found = find_stems(question), list[tuple[str, set[int]]]()
     for at in range(len(rows[0])) if not _ORDERED.search(question) else ():
         cells = Counter(row[at] for row in rows if row[at])
         named = [cell for cell in cells if _names(question, asked, cell)]
-        if at == key or len(cells) == len(rows) or len(named) != 1:
-            continue
-        best.append((len(named[0]), [place for place, row in enumerate(rows) if row[at] == named[0]]))
-    best.sort(key=lambda one: -one[0])
-    return best[0][1] if best and (len(best) == 1 or best[0][0] > best[1][0]) else []
+        if at != key and len(cells) < len(rows) and len(named) == 1:
+            found.append((named[0], {place for place, row in enumerate(rows) if row[at] == named[0]}))
+    best = list[tuple[str, set[int]]]()
+    for cell, places in sorted(found, key=lambda one: -len(one[0])):
+        same = [other for other, _ in best if find_stems(other) & find_stems(cell)]
+        if any(len(other) == len(cell) for other in same):
+            return []
+        best += [] if same else [(cell, places)]
+    return sorted(set[int].intersection(*(places for _, places in best))) if best else []
 
 
 def asks_bound(question: str) -> bool:

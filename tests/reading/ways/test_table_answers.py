@@ -287,3 +287,35 @@ def test_a_row_with_other_cells_than_its_header_has_names_breaks_nothing(text):
     assert rows
     for row in rows:
         assert find_table_answer("How many days does the doctor come?", row.shown, document) is None
+
+
+JOBS = """job,day,site,kind,person,state,cost
+J-1,2026-03-01,Old Lock,lamp,A. Berg,open,80
+J-2,2026-04-01,Old Lock,crane,B. Berg,done,900
+J-3,2026-05-01,Dry Dock,lamp,A. Berg,open,450
+J-4,2026-06-01,Old Lock,crane,C. Lund,open,700
+J-5,2026-07-01,Dry Dock,crane,B. Berg,done,1300
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        # What the rows are stands in the file's name alone.
+        ("What was the most expensive repair?", "J-5"),
+        ("Which repair at the Old Lock was the cheapest?", "J-1"),
+        ("How much was the dearest repair at the Old Lock?", "900"),
+        ("What did the most expensive lamp repair cost?", "450"),
+        ("Who did the most expensive repair at the Old Lock?", "B. Berg"),
+        ("When was the most expensive repair?", "2026-07-01"),
+        ("Which site had the most expensive repair?", "Dry Dock"),
+        ("What kind of repair was the cheapest?", "lamp"),
+        ("How many repairs at the Old Lock are open?", "2"),
+        ("What was the most expensive boat?", None),
+    ],
+)
+def test_of_the_rows_that_a_question_names_one_has_the_most(question, text):
+    document = TextDocument(JOBS, "repairs_2026.csv")
+    passage = index_passages(document).list_windows(Shape.ROW)[0].shown
+    found = find_table_answer(question, passage, document)
+    assert (found and found.text) == text

@@ -22,7 +22,7 @@ from bookwheel.text.lines import Span
 from bookwheel.text.questions import COUNTS, Style, can_answer, find_counted, find_style
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.rows import find_cell, list_asked
-from bookwheel.text.selections import asks_bound, select_rows
+from bookwheel.text.selections import asks_bound, narrow_rows, select_rows
 from bookwheel.text.structure import Shape
 from bookwheel.types import Document
 
@@ -97,7 +97,7 @@ def find_table_answer(question: str, passage: str, document: Document) -> ToldAn
         return None
     every, own = index_passages(document).list_windows(Shape.ROW), _find_row(passage, document)
     if wanted.is_whole:
-        told = _ask_tables(question, wanted, every, own)
+        told = _ask_tables(question, wanted, every, own, document.name)
         # "How many beds did East have?" may count rows, or be about one; "Which supplier sent R-25180?" is about one.
         is_all = wanted.is_bound or find_style(question) is Style.LIST
         if told or is_all or (wanted.is_compared and not (own and _names_row(question, own, every))):
@@ -106,7 +106,9 @@ def find_table_answer(question: str, passage: str, document: Document) -> ToldAn
     return named or (_find_in_row(question, own, passage) if own else None)
 
 
-def _ask_tables(question: str, wanted: _Wanted, rows: Sequence[Window], own: Window | None) -> ToldAnswer | None:
+def _ask_tables(
+    question: str, wanted: _Wanted, rows: Sequence[Window], own: Window | None, title: str
+) -> ToldAnswer | None:
     """Return what the first table says that can; the table of the passage's row is asked first."""
     with_header: dict[Span, list[Window]] = {}
     for row in rows:
@@ -116,8 +118,9 @@ def _ask_tables(question: str, wanted: _Wanted, rows: Sequence[Window], own: Win
     tables.sort(key=lambda table: own is None or table[0].lead_spans[-1] != own.lead_spans[-1])
     # A word of the question may stand in any table.
     asked = tables if wanted.is_bound or not wanted.is_list else tables[: own is not None]
+    able = (table for table in asked if len(table) <= _MOST_ROWS)
     ask = _list_rows if wanted.is_list else _compare
-    return next(filter(None, (ask(question, table) for table in asked if len(table) <= _MOST_ROWS)), None)
+    return next(filter(None, (ask(question, table, title) for table in able)), None)
 
 
 def _find_row(passage: str, document: Document) -> Window | None:
@@ -165,34 +168,34 @@ def _find_named_value(question: str, rows: Sequence[Window]) -> ToldAnswer | Non
     return _tell(best[0][1], [best[0][2].shown], is_sure=True) if len(best) == 1 else None
 
 
-def _compare(question: str, rows: Sequence[Window]) -> ToldAnswer | None:
-    shown = {_read_line(row): row.shown for row in rows}
-    found = compare_rows(question, _read_header(rows[0]), list(shown))
+def _compare(question: str, rows: Sequence[Window], title: str) -> ToldAnswer | None:
+    shown, header = {_read_line(row): row.shown for row in rows}, _read_header(rows[0])
+    found = compare_rows(question, header, list(shown), narrow_rows(question, header, list(shown)))
     if found is None or not can_answer(question, found.text):
         return None
-    # A table of another matter may have a column of that kind: it has no word of what is compared.
+    # A table of another matter may have a column of that kind: it has no word of what is compared, nor has its file.
     asked = list_asked(question) - list_superlatives(question)
-    if asked and not any(asked & find_stems(row) for row in shown.values()):
+    if asked and not asked & find_stems(title) and not any(asked & find_stems(row) for row in shown.values()):
         return None
     return _tell(found.text, [shown[row] for row in found.rows], is_sure=found.is_certain)
 
 
-def _list_rows(question: str, rows: Sequence[Window]) -> ToldAnswer | None:
+def _list_rows(question: str, rows: Sequence[Window], title: str) -> ToldAnswer | None:
     """Return the names of the rows that are asked for, or their number where that is."""
     shown = {_read_line(row): row.shown for row in rows}
     found = select_rows(question, _read_header(rows[0]), list(shown))
     is_count = bool(COUNTS.search(question))
     if found is None or (not is_count and len(found.names) > _MOST_NAMES):
         return None
-    if is_count and not found.is_measured and not _counts_rows(question, rows[0], found.rows):
+    if is_count and not found.is_measured and not _counts_rows(question, rows[0], found.rows, title):
         return None
     text = str(len(found.names)) if is_count else "\n".join(found.names)
     return _tell(text, [shown[row] for row in found.rows], is_sure=found.is_measured and not is_count)
 
 
-def _counts_rows(question: str, first: Window, lines: Sequence[str]) -> bool:
+def _counts_rows(question: str, first: Window, lines: Sequence[str], title: str) -> bool:
     """Return whether a question counts what the table has a row for each of, and each row has all else that it says."""
-    above = find_stems(f"{_read_header(first)} {' '.join(first.leads)}")
+    above = find_stems(f"{title} {_read_header(first)} {' '.join(first.leads)}")
     asked = list_asked(question) - above
     return find_counted(question) in above and bool(asked) and all(asked <= find_stems(line) for line in lines)
 

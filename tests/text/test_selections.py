@@ -199,7 +199,7 @@ def test_a_word_of_two_columns_narrows_nothing():
 
 def test_what_a_bound_says_names_no_cell():
     header, rows = (
-        "品名,品种,存量,最低,备注",
+        "品名,品种,存量,最低存量,备注",
         ["稻,晚糯,85,100,低于最低存量", "麦,郑丰,95,60,", "豆,黑河,48,50,低于最低存量；已订", "米,香丝,9,8,"],
     )
     assert select_rows("哪些品种低于最低存量？", header, rows).names == ("晚糯", "黑河")

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.errors import PromptError
+from bookwheel.lab.scoring.declining import declines
 from bookwheel.plan import Layout, Plan
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.text.language import language_of
-from bookwheel.text.remarks import declines
 from bookwheel.types import Chunk, Memory
 
 TAGS = re.compile(r"</?(?:question|memory|section)>")

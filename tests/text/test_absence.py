@@ -4,7 +4,7 @@ import pytest
 
 from bookwheel.claims import Verdict, sum_up_verdicts
 from bookwheel.documents.opening import TextDocument
-from bookwheel.text.remarks import says_absent
+from bookwheel.text.remarks import is_absence, is_refusal, is_remark, says_absent
 from bookwheel.verdict.judge import judge_answer
 
 MINUTES = TextDocument("Ada Quill bought a dishwasher in May. Bo Reed paid for it. The kitchen is closed on Sundays.")
@@ -39,3 +39,17 @@ def test_what_is_told_before_a_semicolon_is_an_answer(sentence, is_absent):
 def test_an_answer_that_begins_with_it_is_absent_unless_the_rest_is_borne_out(answer, verdict):
     _, claims = judge_answer(answer, "Who paid for the washing machine?", (), MINUTES)
     assert sum_up_verdicts(claims) is verdict
+
+
+@pytest.mark.parametrize(
+    ("is_known", "text"),
+    [
+        (is_refusal, "I’m sorry, I can’t help with that."),
+        (is_remark, "Doesn’t add any new facts."),
+        (is_absence, "The text doesn’t say."),
+        (says_absent, "It isn’t mentioned."),
+    ],
+)
+def test_an_apostrophe_may_be_typographic(is_known, text):
+    assert is_known(text)
+    assert is_known(text.replace("’", "'"))

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from bookwheel.claims import BORNE_OUT, Claim, Fit, Verdict, doubt, mark_seen, sum_up_fits, sum_up_verdicts
 from bookwheel.errors import InputError
-from bookwheel.flags import GAPS, Flag
+from bookwheel.flags import GAPS
 from bookwheel.journal.memory_rows import MemoryVersion
 from bookwheel.memory.opened import OpenMemory, find_version
 from bookwheel.memory.passages import (
@@ -51,7 +51,7 @@ from bookwheel.text.kinds import find_kind
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
 from bookwheel.text.ranking import QuestionWords
-from bookwheel.text.remarks import is_absence
+from bookwheel.text.remarks import has_no_answer, is_absence
 from bookwheel.types import DocumentInfo, Status, Usage
 from bookwheel.verdict.judge import judge_answer
 
@@ -207,7 +207,7 @@ async def _ask_memory(
     said = await loop.answer(_say_day(question, prompts, until), memory, reader, plan, prompts)
     seeing = find_wrapper(reader, SeeingModel)
     marks = [picture.mark for picture in seeing.seen] if seeing else []
-    if Flag.NO_ANSWER in said.flags or is_absence(said.text.casefold()):
+    if has_no_answer(said):
         return None, False
 
     def judge() -> MemoryAnswer:
@@ -244,7 +244,7 @@ async def _ask_texts(
     if not prompts.quotes:
         judged = await asyncio.to_thread(_judge, text, question, version.version, document, "texts")
         return await asyncio.to_thread(_add_seen, opened, judged, marks)
-    if not is_absence(text.casefold()):
+    if not is_absence(text):
         # A short answer has none of the question's words; the passage that it is from has.
         passage = ended.answer.passage or text
         if answer := await asyncio.to_thread(_choose_newest, opened, text, passage, question, version, document):

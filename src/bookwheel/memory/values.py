@@ -96,7 +96,7 @@ def _list_later(document: PassageDocument, home: MemoryPassage, place: int) -> l
 
 def says_more(noted: str, found: str) -> bool:
     """Return whether an answer says all that another one does, and more."""
-    return is_absence(found.casefold()) or _list_stems(found) < _list_stems(noted)
+    return is_absence(found) or _list_stems(found) < _list_stems(noted)
 
 
 def find_told(question: str, document: PassageDocument) -> str:

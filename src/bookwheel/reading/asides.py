@@ -25,55 +25,20 @@ from typing import Final
 from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import CJK_DIGITS
 from bookwheel.text.matching import Passage, parse_words, word_overlap
-from bookwheel.text.remarks import says_absent
+from bookwheel.text.remarks import MEMORY, SECTION, TOLD, is_refusal, is_remark, says_absent
 from bookwheel.text.sentences import list_sentences
 
-_REFUSAL: Final = compile_late(
-    r"(?:i(?:'| a)?m sorry|sorry\b|i apologi[sz]e|i can(?:not|'t)|i(?: am|'m) (?:unable|not able)|as an ai\b|"
-    r"抱歉|对不起|很抱歉|我无法|我不能|作为(?:一个)?(?:ai|人工智能))",
-    re.IGNORECASE,
-)
-_NEWS: Final = (
-    r"(?:new|relevant|relat\w+|additional|further|useful|changes?|updates?|information|facts?|details?|needed|"
-    r"to (?:add|note|update))"
-)
-_WHERE: Final = (
-    r"(?:\s+(?:here|found|given|present|provided|mentioned|"
-    r"(?:in|from|about|for|to|on|regarding|with)\b[^.\n]{0,90}))*"
-)
-_SUBJECT: Final = (
-    r"(?:(?:there (?:is|are|was|were)|i (?:see|found|find)|(?:this|the) (?:section|text|passage) \w+)\s+)?"
-)
-_REMARKS: Final = (
-    rf"{_SUBJECT}(?:no|nothing|not any|does not|doesn't|not)\b(?:\s+[\w'-]+){{0,6}}?\s+{_NEWS}(?:\s+{_NEWS})*{_WHERE}",
-    (
-        r"(?:the |my )?(?:old |previous |current )?(?:memory|notes?)\s+(?:(?:remains?|stays?|is|are)\s+)+"
-        r"(?:unchanged|the same|as (?:is|it is|they are))"
-    ),
-    rf"(?:unchanged|no change|same as (?:before|above)|nothing|n/?a|none){_WHERE}",
-    (
-        r"(?:本节|本段|这一?[节段])?(?:内容)?(?:中|里)?(?:并)?(?:没有|无|未)(?:任何)?"
-        r"(?:新|相关|需要|变化|更新|提供|提及|涉及)[^。\n]{0,20}"
-    ),
-    r"(?:旧|原有?)?(?:记忆|笔记)?(?:保持)?不变",
-    r"无需(?:更新|修改)[^。\n]{0,10}",
-    "无",
-)
-_REMARK: Final = compile_late("|".join(rf"\W*(?:{remark})\W*" for remark in _REMARKS), re.IGNORECASE)
-_CLAUSE: Final = compile_late(r"[.!。！;,，；()（）]")
 # All the rest, where it is said to stay: "the guild pays the rest" is a fact.
 _REST: Final = (
     r"(?i:\b(?:everything\selse|the rest)\b[^.,;]*?\b(?:unchanged|same|stays?|stands?|remains?|kept|keep|holds?|as)\b"
     r"|(?:其余|其他)[^，。；,;]*?(?:不变|保留|保持))"
 )
-_MEMORY: Final = r"(?:memory|memories|notes|gedächtnis|notizen|mémoire|memoria|appunti)"
-_SECTION: Final = r"(?:section|passage|excerpt|chunk|segment|text|abschnitt|sección|sezione|sectie)"
 # Words for the section, the memory and all the rest, as one who reads speaks of them; "the section manager" does not.
 _SPEAKS: Final = compile_late(
-    rf"\b(?:this|current|present|provided|given|latest|dieser|diesem|cette|esta|questa|deze)\s(?:new\s|\w+\s)?{_SECTION}\b"
-    rf"|\b(?:the|der|dem|la)\s(?:whole\s|entire\s)?{_SECTION}(?:\s(?:\w+ly|also|only|just|itself))?"
+    rf"\b(?:this|current|present|provided|given|latest|dieser|diesem|cette|esta|questa|deze)\s(?:new\s|\w+\s)?{SECTION}\b"
+    rf"|\b(?:the|der|dem|la)\s(?:whole\s|entire\s)?{SECTION}(?:\s(?:\w+ly|also|only|just|itself))?"
     r"(?:\s*$|\s?[^\w\s]|\s(?:\w+s|\w+n['’]t|did|had|enthält|nennt)\b)"
-    rf"|\bmemory\b|\b(?:the|my|old|other|existing|current|previous|these|alle?|die|les|las|le)\s{_MEMORY}\b"
+    rf"|\bmemory\b|\b(?:the|my|old|other|existing|current|previous|these|alle?|die|les|las|le)\s{MEMORY}\b"
     rf"|\bno (?:other )?changes?\b|[本该此](?:节|段|章节|部分)|这一?[节段]|记忆|笔记|{_REST}",
     re.IGNORECASE,
 )
@@ -88,7 +53,7 @@ _TELLS: Final = compile_late(
     r"(?:say|state|confirm|report|explain|show|tell|add|stipulate|provide|reveal|repeat)(?:s|ed)\s"
     r"(?!not?\b|nothing\b|neither\b|none\b|any)|\bsaid\s(?!not)|\bthat no\b|\bnotes that\b"
     r"|\bno\s(?:\w+\s){1,4}?(?:is|are|was|were|may|can|shall|will|must)\s"
-    r"(?!named|given|mentioned|stated|said|specified|recorded|listed|found|provided|relevant|related)",
+    rf"(?!{TOLD}|named|found|provided|relevant|related)",
     re.IGNORECASE,
 )
 _CUT: Final = compile_late(
@@ -100,8 +65,6 @@ _SIGNS: Final = " \t\n\"'“”‘’`*_#.。,，:：-–—>()（）[]"
 _RESTATED: Final = 0.5
 _RESTATED_WHOLE: Final = 0.7
 _ENOUGH_TOLD: Final = 2
-# A longer reply says something worth keeping, whatever it begins with.
-_LONGEST_REFUSAL: Final = 160
 
 
 class Stance(Enum):
@@ -148,7 +111,7 @@ class Scene:
         parts, is_refused = _split(reply), is_refusal(reply)
         has_word = self.unchanged.casefold() in reply.casefold()
         marked = [part for part in parts if has_word and self._is_mark(part.text)]
-        if not marked and is_remark(reply):
+        if not marked and is_remark(reply) and not self._has_number(reply):
             return Stance.REMARK, ""
         if not (marked or is_refused or any(_speaks(part.text) for part in parts)):
             return self._read_plain(reply)
@@ -200,9 +163,14 @@ class Scene:
         is_reason = is_first and not part.is_exception
         if not _SPEAKS.search(text):
             is_told = len(shown) >= _ENOUGH_TOLD and not is_reason
-            return has_fact or is_told if is_doubted else not is_remark(text)
+            return has_fact or is_told if is_doubted else not is_remark(text) or self._has_number(text)
         is_report = _TELLS.search(text) or (not _DENIES.search(text) and len(shown) >= _ENOUGH_TOLD)
         return not is_reason and (has_fact or bool(is_report) or self._is_taken_over(text))
+
+    def _has_number(self, text: str) -> bool:
+        """Return whether it has a number that only the section has: "No changes before 2032" is a fact."""
+        numbers = {word.index_key for word in parse_words(text) if any(map(str.isdigit, word.text))}
+        return bool((numbers & self._section_keys) - self._known)
 
     def _is_taken_over(self, text: str) -> bool:
         """Return whether the section has the words: "The memory of the device is soldered" may be of any document."""
@@ -244,12 +212,3 @@ def _split(reply: str) -> list[_Part]:
 def _speaks(text: str) -> bool:
     # "Nothing but the pier was tarred" begins with a remark of one word.
     return bool(_SPEAKS.search(text)) or (" " in text and is_remark(text))
-
-
-def is_remark(text: str) -> bool:
-    """Return whether every clause of the reply says that nothing is new, so "No new tenants after 2031" does not."""
-    return all(_REMARK.fullmatch(clause) for clause in _CLAUSE.split(text) if clause.strip())
-
-
-def is_refusal(text: str) -> bool:
-    return len(text) <= _LONGEST_REFUSAL and bool(_REFUSAL.match(text))

@@ -39,7 +39,7 @@ from bookwheel.reading.inquiry import tell_before
 from bookwheel.reading.loop import Way
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.text.ranking import QuestionWords
-from bookwheel.text.remarks import is_absence
+from bookwheel.text.remarks import has_no_answer
 from bookwheel.types import Answer, Document, Memory, Reading, Step, Usage, find_gaps
 from bookwheel.verdict.judge import judge_answer
 
@@ -155,7 +155,7 @@ def question_room(model: Model, plan: Plan, prompts: Prompts) -> int:
 
 
 def _suffices(final: Answer, document: Document, question: str, steps: Sequence[Step]) -> bool:
-    if Flag.NO_ANSWER in final.flags or is_absence(final.text.casefold()):
+    if has_no_answer(final):
         return False
     _, claims = judge_answer(final.text, question, steps, document)
     return bool(claims) and not any(claim.missing or claim.verdict is Verdict.ABSENT for claim in claims)

@@ -20,12 +20,11 @@ from bookwheel.flags import Flag
 from bookwheel.models.base import Model, count_messages
 from bookwheel.patterns import compile_late
 from bookwheel.plan import Plan, Sampling
-from bookwheel.reading.asides import is_refusal
 from bookwheel.reading.guards import clean, next_memory
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.text.boxes import find_around, find_box
 from bookwheel.text.chunks import split_ahead
-from bookwheel.text.remarks import is_absence
+from bookwheel.text.remarks import is_absence, is_refusal
 from bookwheel.types import Answer, Chunk, Conversation, Document, Finish, Memory, Message, Step
 
 _LABEL: Final = compile_late(
@@ -79,7 +78,7 @@ def conclude(said: Conversation) -> Answer:
     boxed, is_cut = find_box(text)
     final = _LABEL.sub("", text) if boxed is None else boxed or find_around(text)
     # What stands in a box is an answer, and may be somebody's words.
-    is_refused = boxed is None and is_refusal(final) and not is_absence(final.casefold())
+    is_refused = boxed is None and is_refusal(final) and not is_absence(final)
     flags = (
         *((Flag.TRUNCATED,) if is_cut or said.reply.finish is Finish.LENGTH else ()),
         *((Flag.FILTERED,) if said.reply.finish is Finish.FILTER else ()),

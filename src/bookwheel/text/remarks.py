@@ -1,9 +1,14 @@
-"""Tell which answers decline: those that say that the document does not say.
+"""Tell what of a reply or an answer says nothing of the document, by one table of words.
 
-Whether an answer says that the document does not say is asked twice. A reader may stop, or ask again, only where one
-sentence is sure to say so (`is_absence`, `says_absent`). A whole answer is judged (`declines`) by its first sentence
-that is not only an opening, in any of many wordings; one that declines and then guesses ("…, but it was probably Ada")
-has answered.
+    is_refusal     "I cannot help with that."                    the model does not do it
+    is_remark      "No new information in this section."         there is nothing to note
+    is_absence     "… but the year is not stated"                somewhere it says that the document does not tell
+    says_absent    "The document does not say who paid."         it says so, and tells nothing beside
+
+They are not one, for each keeps what another may drop. Who reads on with a remark loses nothing, while "no fee is
+stated" is worth a note; a sentence with `is_absence` may tell much else, so that it is only asked again; and
+`says_absent` is shown as the verdict. Scores know what was asked, and that nobody could know: they take more for a
+refusal (`lab/scoring/declining.py`).
 """
 
 from __future__ import annotations
@@ -11,23 +16,59 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from bookwheel.flags import Flag
 from bookwheel.patterns import compile_late
-from bookwheel.text.lexicon import MONTHS
 from bookwheel.text.matching import parse_words
+from bookwheel.types import Answer
 
+SECTION: Final = r"(?:section|passage|excerpt|chunk|segment|text|abschnitt|sección|sezione|sectie)"
+MEMORY: Final = r"(?:memory|memories|notes|gedächtnis|notizen|mémoire|memoria|appunti)"
+TOLD: Final = "given|said|stated|mentioned|specified|recorded|listed"
+"""What something is that a document has; "no fee is stated" says nothing of fees."""
+_SOURCE: Final = "(?:document|text|book|passages?|sections?|memory|notes?)"
+_REFUSAL: Final = compile_late(
+    r"(?:i(?:'| a)?m sorry|sorry\b|i apologi[sz]e|i can(?:not|'t)|i(?: am|'m) (?:unable|not able)|as an ai\b|"
+    r"抱歉|对不起|很抱歉|我无法|我不能|作为(?:一个)?(?:ai|人工智能))"
+)
+_NEWS: Final = (
+    r"(?:new|relevant|relat\w+|additional|further|useful|changes?|updates?|information|facts?|details?|needed|"
+    r"to (?:add|note|update))"
+)
+_WHERE: Final = (
+    r"(?:\s+(?:here|found|given|present|provided|mentioned|"
+    r"(?:in|from|about|for|to|on|regarding|with)\b[^.\n]{0,90}))*"
+)
+_SUBJECT: Final = rf"(?:(?:there (?:is|are|was|were)|i (?:see|found|find)|(?:this|the) {SECTION} \w+)\s+)?"
+_REMARKS: Final = (
+    rf"{_SUBJECT}(?:no|nothing|not any|does not|doesn't|not)\b(?:\s+[\w'-]+){{0,6}}?\s+{_NEWS}(?:\s+{_NEWS})*{_WHERE}",
+    (
+        r"(?:the |my )?(?:old |previous |current )?(?:memory|notes?)\s+(?:(?:remains?|stays?|is|are)\s+)+"
+        r"(?:unchanged|the same|as (?:is|it is|they are))"
+    ),
+    rf"(?:unchanged|no change|same as (?:before|above)|nothing|n/?a|none){_WHERE}",
+    (
+        r"(?:本节|本段|这一?[节段])?(?:内容)?(?:中|里)?(?:并)?(?:没有|无|未)(?:任何)?"
+        r"(?:新|相关|需要|变化|更新|提供|提及|涉及)[^。\n]{0,20}"
+    ),
+    r"(?:旧|原有?)?(?:记忆|笔记)?(?:保持)?不变",
+    r"无需(?:更新|修改)[^。\n]{0,10}",
+    "无",
+)
+_REMARK: Final = compile_late("|".join(rf"\W*(?:{remark})\W*" for remark in _REMARKS))
+_CLAUSE: Final = compile_late(r"[.!。！;,，；()（）]")
+_LONGEST_REFUSAL: Final = 160
 _ABSENCE: Final = compile_late(
-    r"""
-    (?:not|never|nowhere|n't)\s(?:\w+\s){0,2}?
-        (?:given|said|stated|mentioned|specified|provided|available|recorded|answerable|answered|disclosed|listed)\b
-    | (?:not|nowhere)\s(?:\w+\s)?(?:in|within|part\ of)\s(?:\w+\s){0,2}?(?:document|text|book|passages?|notes?|memory)\b
+    rf"""
+    (?:not|never|nowhere|n't)\s(?:\w+\s){{0,2}}?(?:{TOLD}|provided|available|answerable|answered|disclosed)\b
+    | (?:not|nowhere)\s(?:\w+\s)?(?:in|within|part\ of)\s(?:\w+\s){{0,2}}?{_SOURCE}\b
     | (?:not|n't|isn't|never)\s(?:known|found|there)\s*[.!]?$
-    | (?:document|text|book|passages?|sections?|memory|notes?)\s(?:\w+\s){0,3}?
+    | {_SOURCE}\s(?:\w+\s){{0,3}}?
         (?:(?:do(?:es)?|did|has|have|can)\s?(?:not|n't|never|no|nothing)|says?\ no|gives?\ no|holds?\ no|contains?\ no)
     | there\ (?:is|are|was|were)\ (?:no|nothing|not\ any)\b
     | (?:do|does|did|could|can)\s?(?:not|n't)\s(?:\w+\s)?(?:know|tell|answer|say|find|determine)\b
     | (?:doesn't|didn't|don't)\s(?:\w+\s)?(?:say|state|mention|tell|give|specify|contain|hold|provide|answer|know)\b
-    | (?:^|\s)no\s(?:\w+\s){0,2}?(?:answer|information|mention|record|evidence|indication)\b
-    | (?:cannot|can't|couldn't|impossible\ to)\s(?:\w+\s){0,2}?
+    | (?:^|\s)no\s(?:\w+\s){{0,2}}?(?:answer|information|mention|record|evidence|indication)\b
+    | (?:cannot|can't|couldn't|impossible\ to)\s(?:\w+\s){{0,2}}?
         (?:answer|answered|say|tell|determine|determined|know|known|find)\b
     | (?:unanswerable|unknown|unspecified|unstated|n/a|none|no\ answer)\s*[.!]?$
     | (?:文中|文章|文本|文档|原文|资料|记忆|书中|里面)?(?:中|里|内)?(?:并|都|均|也|完全)?
@@ -35,7 +76,7 @@ _ABSENCE: Final = compile_late(
     | (?:记忆|笔记)(?:中|里|内)(?:并|都|均|也)?(?:没有|未见|无)
     | \b(?:the|this)\s(?:document|text|section|passage|notes)\s(?:has|have|contains?|names?|gives?|mentions?)\s
         (?:no|none|nothing)\b(?!\s(?:other|more|further)\b)(?!.*\b(?:than|but|except)\b)
-    | (?:无法|不能)(?:从\w{0,8})?(?:回答|确定|得知|判断|知道)|不知道|未知|不得而知|不在(?:文中|文档)
+    | (?:无法|不能)(?:从\w{{0,8}})?(?:回答|确定|得知|判断|知道)|不知道|未知|不得而知|不在(?:文中|文档)
     """,
     re.VERBOSE,
 )
@@ -47,95 +88,26 @@ _ABOUT_DOCUMENT: Final = compile_late(
 )
 _SHORTEST_DENIAL: Final = 4
 _ENOUGH_TOLD: Final = 4
-_SENTENCE_END: Final = compile_late(r"(?<=[.!?])\s+|[\n;；。！？]+")
-_ASKS: Final = compile_late(r"[?？]\s*$")
-_OPENING: Final = compile_late(
-    r"^\W*(?:(?:the|this|your|you)\s+(?:question|query|user)?\s*(?:asks?|asked|wants?|is asking|is about|concerns)\b|"
-    r"(?:let me|i (?:have |'ve )?(?:read|checked|searched|looked|reviewed|went)|after (?:reading|reviewing|checking))\b"
-    r"(?!.*\b(?:no|not|nothing|n't)\b)|sorry\W*$|i(?:'m| am) sorry\W*$|unfortunately\W*$|hm+\W*$|based on the[^,]*\W*$|"
-    r"抱歉\W*$|对不起\W*$)"
-)
-_NAMED_DOCUMENT: Final = (
-    r"(?:documents?|texts?|books?|passages?|sections?|memory|memories|notes?|articles?|context|story|source|report|"
-    r"letters?|record|records|material|excerpts?|content|pages?|chapter|information|details?|data|contract|lease|agreement|"
-    r"policy|invoice|minutes|manual|clause|warranty|leaflet|notice|brochure|flyer|guide|announcement|transcript|e-?mail|message)"
-)
-_DOCUMENT: Final = rf"(?:{_NAMED_DOCUMENT}|it|author)"
-_DECLINES: Final = compile_late(
-    rf"""
-    (?:^\W*|\b(?:is|are|was|were|be|been|as|remains?|stays?|left|it's)\s(?:\w+\s){{0,2}})
-        (?:un|in)(?:answerable|known|specified|stated|mentioned|disclosed|clear|available|determined|certain|
-        determinable)\b(?!\s+\w+\s+[a-z]+\s+(?:built|did|made|was|is)\b)
-    | \bno\s(?:\w+\s){{1,5}}?(?:is|are|was|were)\s(?:\w+\s)?
-        (?:named|given|mentioned|stated|said|specified|recorded|listed)\b
-    | \bunder\ (?:investigation|examination|review)\b
-    | \bsays?\ nothing\ (?:about|of)\b | \bno\ (?:definition|reason|explanation|such\ \w+)\b
-    | \bnot\ (?:by\ |for\ |to\ )?(?:who|whom|whose|what|when|where|why|how|which)\b
-    | \b(?:no|any|enough|sufficient|insufficient|lack\ of|lacks?|lacking|missing|without)\s(?:\w+\s){{0,3}}?
-        (?:answer|information|info|mention|record|evidence|indication|details?|data|reference|trace|statement|clue|word|
-        figure|number|date|name|value|context|account)\b
-    | (?:\b(?:not|never|nowhere|cannot|unable\ to|fails?\ to|failed\ to|impossible\ to|no\ way\ to|hard\ to|unsure)
-        |n't)\b
-        (?:\W+\w+){{0,4}}?\W+
-        (?:give|given|named|said|says?|stated?|states|mention\w*|specif\w*|provid\w*|available|record\w*|answer\w*|disclos\w*|list\w*|
-        reveal\w*|cover\w*|address\w*|discuss\w*|includ\w*|contain\w*|indicat\w*|describ\w*|determin\w*|identif\w*|know|
-        known|tell|told|find|found|locate\w*|infer\w*|ascertain\w*|clear|sure|certain|present|explain\w*|report\w*|noted?|
-        supported|touch\w*|refer\w*|appear|establish\w*|confirm\w*|deduc\w*|conclud\w*|see|supply|supplied|detailed?)\b
-    | \b{_DOCUMENT}\b(?:\W+\w+){{0,4}}?\W+(?:silent|omits?|leaves?\W+(?:\w+\W+){{0,3}}?(?:open|out|unsaid|unanswered)|
-        skips?|lacks?|never|nothing|says?\ nothing|tells?\ (?:us\ )?nothing|leave\ (?:it|this|that)\ open)\b
-    | \b(?:nothing|nobody|no\ one|none|nowhere|no\ part)\b(?:\W+\w+){{0,6}}?\W+
-        (?:{_NAMED_DOCUMENT}|says?|tells?|mentions?|states?|answers?|about)\b
-    | \b(?:information|details?|answer|data)\ (?:is|are|was|were)\s(?:\w+\s)?(?:missing|absent|omitted)\b
-    | \b(?:beyond|outside)\W+(?:the\W+)?(?:scope|what)\b | \bleft\ (?:open|unsaid|unanswered|unstated)\b
-    | \b(?:can|could|do|does|did|would)\s?(?:not|n't)\ (?:say|answer|tell|know)\b | \bno\ idea\b | \bi\ don't\ know\b
-    | ^\W*(?:unknown|none|n/?a|no\ answer|(?:not|none|nobody)\ (?:(?:is|was|are|were)\ )?
-        (?:given|found|stated|mentioned|known|available|specified|there|answerable|named|discussed|listed))\W*$
-    | \b(?:is|are|was|were)(?:\ simply)?(?:n't|\ not|\ nowhere)\ (?:in|within|part\ of|anywhere)\b
-    | 没有(?:任何|明确|直接)?(?:提|说|写|给|记|交代|答案|信息|涉及|相关|线索|依据|这)
-    | 未(?:曾|有)?(?:提|说|写|给|记|交代|涉及|明确|透露|载明)
-    | 无法|不能(?:确定|回答|得知|判断)|不知道|不清楚|未知|不详|不得而知|没提|没说|没写|找不到|查不到|只字未提
-    | 无(?:此|相关|从|答案)|不在(?:文中|文档|文章)
-    | 并(?:未|没有|不)|缺乏|缺少|不足以
-    """,
-    re.VERBOSE,
-)
-# A denial of a fact: "Ada did not sign", "it is not 7 but 8". Its subject is no document and nobody who reads one.
-_ABOUT_READING: Final = compile_late(
-    rf"\b{_DOCUMENT}\b|\b(?:i|we|you|one|there|this|that|answer|question|unanswerable|unknown|unclear|unspecified|"
-    r"unstated|nowhere|mention\w*|discuss\w*|stated|given|known|specified|determin\w*|indicat\w*|provided|disclosed|recorded|reveal\w*|n/?a|none|"
-    r"possible|nothing|nobody|found|listed|insufficient|available|undisclosed|names?|named|detailed|said)\b|"
-    r"文|书|资料|记忆|笔记|材料|原著|答案|信息|提|说|知|确定|回答|不详|清楚|找|查|记载|透露|无|相关"
-)
-_GUESS: Final = compile_late(
-    r"\b(?:but|however|though|although|still|nevertheless|yet|that said|even so|"
-    r"i(?:'d| would)?\s+(?:guess|say|assume|think|believe)|my (?:best )?guess|presumably|probably|likely|perhaps)\b"
-    r"[^.!?\n]*?\b(?:is|was|were|are|be|been|in|by|on|"
-    r"guess|say|believe|think|assume|probably|likely|suggests?|points? to|impl(?:y|ies)|so)\b\s+(?P<answer>[^.!?\n]+)"
-)
-_LIKELY: Final = compile_late(
-    r"\bbut (?:it|he|she|they|that) (?:is|was|were|are) (?:most |very )?(?:probably|likely|presumably) an?\b"
-)
-_CHINESE_GUESS: Final = compile_late(
-    r"(?:但|不过|然而|只是)[^。！？\n]*?(?:应该|可能|大概|估计|我猜|就是|答案是|推测)(?P<answer>[^。！？\n]+)"
-)
-# "Ada Quill, though the year is not given."
-_ANSWER_FIRST: Final = compile_late(
-    r"^(?![^,]*\b(?:is|are|was|were|has|have|mentions?|describes?|says?|sorry|afraid)\b)[A-Z0-9][\w'.-]*+(?:\s[\w'.-]++){0,3},\s"
-    r"(?:though|although|but)\b"
-)
-_CONCESSION: Final = compile_late(r"^\W*(?:although|though|even though|while|whilst)\b[^,.]*,\s*(?=\S)", re.IGNORECASE)
-_LITTLE: Final = compile_late(rf"^\W*(?:the\s)?(?:{_NAMED_DOCUMENT}|it|author)\b.*\b(?:only|just|merely)\b")
-# "It just says 40. No other number is given."
-_OTHERS: Final = compile_late(r"\b(?:others?|else|more|further)\b")
-_HOLLOW: Final = compile_late(
-    r"\b(?:not|no|nothing|never|n't|only|unclear|unknown|mention\w*|other|different|elsewhere|say|said|tell|told)\b"
-)
-_NAME: Final = compile_late(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-z]+\b|\d")
+
+
+def is_remark(text: str) -> bool:
+    """Return whether every clause of the reply says that nothing is new, so "No new tenants after 2031" does not."""
+    return all(_REMARK.fullmatch(clause) for clause in _CLAUSE.split(_fold(text)) if clause.strip())
+
+
+def is_refusal(text: str) -> bool:
+    """Return whether a short reply begins with one; a longer one says something, whatever it begins with."""
+    return len(text) <= _LONGEST_REFUSAL and bool(_REFUSAL.match(_fold(text)))
 
 
 def is_absence(text: str) -> bool:
-    """Return whether a sentence of an answer, in lower case, says that the text does not give one."""
-    return _ABSENCE.search(text) is not None
+    """Return whether a sentence of an answer says that the text does not give one."""
+    return _ABSENCE.search(_fold(text)) is not None
+
+
+def has_no_answer(answer: Answer) -> bool:
+    """Return whether an answer is none: it is empty, refuses, or says that the text does not give one."""
+    return Flag.NO_ANSWER in answer.flags or is_absence(answer.text)
 
 
 def says_absent(sentence: str) -> bool:
@@ -147,8 +119,8 @@ def says_absent(sentence: str) -> bool:
 
 
 def _says_absent(part: str) -> bool:
-    text = part.strip().casefold().replace("’", "'")
-    return is_absence(text) and (len(text.split()) <= _SHORTEST_DENIAL or bool(_ABOUT_DOCUMENT.search(text)))
+    is_short = len(part.split()) <= _SHORTEST_DENIAL
+    return is_absence(part) and (is_short or bool(_ABOUT_DOCUMENT.search(_fold(part))))
 
 
 def _tells(part: str) -> bool:
@@ -156,39 +128,5 @@ def _tells(part: str) -> bool:
     return len(words) >= _ENOUGH_TOLD or any(word.is_exact and word.text[0].isdigit() for word in words)
 
 
-def declines(answer: str) -> bool | None:
-    """Return whether the answer, in simplified characters, says that there is none; None where it asks instead."""
-    original = answer.strip().replace("’", "'")
-    sentences = [part.strip() for part in _SENTENCE_END.split(original) if part.strip(" \t*\"'“”")]
-    telling = [part for part in sentences if not _OPENING.search(part.casefold())] or sentences
-    if not telling:
-        return False
-    # "Although it is not stated, the owner appears to be Ada" gives an answer.
-    first = _CONCESSION.sub("", telling[0])
-    if _ANSWER_FIRST.search(first):
-        return False
-    if _ASKS.search(first) or _ASKS.search(original):
-        return None
-    said = first.casefold().replace("no doubt", "")
-    is_denial = (_DECLINES.search(said) or is_absence(said)) and _ABOUT_READING.search(said)
-    return bool(is_denial) and not _gives_guess(" ".join(telling))
-
-
-def lacks(answer: str) -> bool:
-    """Return whether an answer says how little the document says, and behind it that the rest is not there."""
-    opening, _, rest = answer.partition(";" if ";" in answer else ".")
-    return bool(_LITTLE.search(opening.casefold()) and not _OTHERS.search(rest) and declines(rest))
-
-
-def _gives_guess(text: str) -> bool:
-    """Return whether an answer follows after all, behind a "but" or an "I guess": with a name or a number in it."""
-    match = _GUESS.search(text) or _CHINESE_GUESS.search(text)
-    if not match:
-        return False
-    guess = match["answer"]
-    if _HOLLOW.search(guess.casefold()):
-        return False
-    if _LIKELY.search(text):
-        return True
-    months = any(month in guess.casefold() for month in MONTHS if month != "may")
-    return bool(_NAME.search(f"- {guess}")) or months or bool(_CHINESE_GUESS.search(text))
+def _fold(text: str) -> str:
+    return text.strip().casefold().replace("’", "'")

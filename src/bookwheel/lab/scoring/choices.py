@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
+from bookwheel.lab.scoring.declining import declines
 from bookwheel.lab.scoring.forms import list_forms
 from bookwheel.lab.scoring.relevance import has_opposite
 from bookwheel.text import lexicon
 from bookwheel.text.normalization import find_words, simplify, words
-from bookwheel.text.remarks import declines
 
 _YES: Final = lexicon.words("yes yeah yep correct true indeed affirmative right")
 _NO: Final = lexicon.words("no nope incorrect false negative wrong")

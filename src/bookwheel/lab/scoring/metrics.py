@@ -28,6 +28,7 @@ from bookwheel.lab.scoring.benchmarks import PUBLISHED
 from bookwheel.lab.scoring.choices import is_polar, list_options, picks_gold, picks_option, read_polar, says_yes
 from bookwheel.lab.scoring.claims import answers_otherwise
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
+from bookwheel.lab.scoring.declining import declines, lacks
 from bookwheel.lab.scoring.forms import find_other_form
 from bookwheel.lab.scoring.lists import all_of, find_listed, set_f1, share_of
 from bookwheel.lab.scoring.relevance import shares_with_rival
@@ -43,7 +44,6 @@ from bookwheel.text.normalization import (
     words,
     words_with_articles,
 )
-from bookwheel.text.remarks import declines, lacks
 
 # A refusal stands at the beginning.
 _OPENING: Final = 400

@@ -18,11 +18,11 @@ from itertools import pairwise
 from math import isclose
 from typing import Any, Final
 
+from bookwheel.lab.scoring.declining import declines
 from bookwheel.lab.scoring.published import ALL_MARKS, ARTICLES, best, harmonic_mean
 from bookwheel.lab.scoring.score import NOTHING, Score
 from bookwheel.text.lexicon import SMALL_NUMBERS
 from bookwheel.text.normalization import simplify
-from bookwheel.text.remarks import declines
 
 # Letters of an answer that are compared: beyond, no gold is near.
 _LONGEST: Final = 20_000

@@ -42,7 +42,7 @@ from bookwheel.text.chunks import fill_in, split
 from bookwheel.text.matching import parse_words
 from bookwheel.text.questions import asks_for_all
 from bookwheel.text.ranking import list_words
-from bookwheel.text.remarks import is_absence
+from bookwheel.text.remarks import has_no_answer
 from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import Answer, Chunk, Document, Memory, Part, Step, Usage
 from bookwheel.verdict.judge import judge_answer
@@ -215,7 +215,7 @@ async def leave_early(context: ReadingContext, memory: Memory, steps: Sequence[S
 def is_borne_out(final: Answer, steps: Sequence[Step], context: ReadingContext) -> bool:
     """Return whether the chunks that were read bear the answer out."""
     # Words of absence anywhere: only the whole document can show that something is not there.
-    if Flag.NO_ANSWER in final.flags or is_absence(final.text.casefold()):
+    if has_no_answer(final):
         return False
     _, claims = judge_answer(final.text, context.question, steps, _ReadText(context.document, steps))
     return bool(claims) and all(map(_has_its_words, claims))

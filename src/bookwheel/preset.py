@@ -22,10 +22,15 @@ def load_preset(name: str) -> dict[str, Any]:
     """Return the tables of a preset: `[plan]` for reading, `[train]` and `[eval]` for other rooms."""
     import tomllib
 
+    return tomllib.loads(read_preset(name))
+
+
+def read_preset(name: str) -> str:
+    """Return the file of a preset, to be copied and changed."""
     file = _PRESETS / f"{name}.toml"
     if not file.is_file():
         raise PlanError(f"no preset {name!r}; there are: {', '.join(list_presets())}")
-    return tomllib.loads(file.read_text(encoding="utf-8"))
+    return file.read_text(encoding="utf-8")
 
 
 def load_preset_plan(name: str) -> Plan:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.cli.options import ModelOptions, OutputOptions
-from bookwheel.cli.output import print_json, stdout
+from bookwheel.cli.options import ModelOptions, OutputOptions, Text
+from bookwheel.cli.output import print_json, print_line, stdout
 from bookwheel.configuration import load_configuration
 from bookwheel.environment import Environment
 from bookwheel.plan import Plan
 from bookwheel.plugins import require_extra
-from bookwheel.preset import ModelFamily, find_family_preset, list_presets, load_family, load_preset_plan
+from bookwheel.preset import ModelFamily, find_family_preset, list_presets, load_family, load_preset_plan, read_preset
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
@@ -54,7 +54,11 @@ class ModelReport:
 
 
 async def models(
-    *, fetch: bool = False, models: ModelOptions = ModelOptions(), output: OutputOptions = OutputOptions()
+    *,
+    preset: Text | None = None,
+    fetch: bool = False,
+    models: ModelOptions = ModelOptions(),
+    output: OutputOptions = OutputOptions(),
 ) -> int:
     """List the models available here, and the plans that `--preset` names.
 
@@ -63,6 +67,8 @@ async def models(
 
     Parameters
     ----------
+    preset
+        Print the file of a preset and nothing else: copy it, change it, and give it in the preset's place.
     fetch
         Download the local model's weights now, to work offline later.
 
@@ -70,6 +76,9 @@ async def models(
     from bookwheel.cli.runner import show_download
     from bookwheel.models import weights
 
+    if preset:
+        print_line(read_preset(preset).rstrip())
+        return 0
     environment = Environment.load()
     if fetch:
         require_extra("the local model", "local", "xllamacpp", "gguf")

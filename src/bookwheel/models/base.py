@@ -171,8 +171,10 @@ async def require_ability(model: Model, ability: Ability, way: str) -> JudgingMo
 
 
 def missing_ability(model: Model, ability: str, way: str) -> MissingAbility:
+    # What is no way of reading has no other one: "of a teacher".
+    other = "" if way.startswith("of ") else "another --way, "
     return MissingAbility(
-        f"the way {way} needs log-probabilities ({ability}), which {model.name} does not offer: use another --way, "
+        f"the way {way} needs log-probabilities ({ability}), which {model.name} does not offer: use {other}"
         f"the local model, or a server such as vLLM or llama.cpp"
     )
 

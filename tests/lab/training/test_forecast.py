@@ -94,7 +94,7 @@ def test_tokens_are_those_of_every_conversation():
     readings = 128 * 16
     updates = -(-28672 // plan.chunk_tokens)
     notes = plan.question_tokens + plan.memory_tokens + 200
-    assert found.updates == updates
+    assert found.sections == updates
     assert found.prompt_tokens == readings * (updates * (notes + plan.chunk_tokens) + notes)
     assert found.reply_tokens == readings * (updates * plan.memory_tokens + plan.answer_tokens)
 
@@ -137,10 +137,13 @@ def test_a_dry_run_says_what_a_run_takes_and_what_is_missing(command, monkeypatc
     code, out, _ = command("train", "paper-7b", "--dry", "--json")
     told = json.loads(out)
     assert code == 2
-    assert (told["gpus"], told["weights"], told["updates"]) == (32, 7_615_616_512, 6)
+    assert (told["gpus"], told["weights"], told["sections"]) == (32, 7_615_616_512, 6)
+    assert (told["model"], told["steps"]) == ("Qwen/Qwen2.5-7B-Instruct", 400)
     (problem,) = told["problems"]
     assert "hotpotqa_train" in problem
-    assert "not ready: train.task" in command("train", "paper-7b", "--dry").out
+    said = command("train", "paper-7b", "--dry").out
+    assert "not ready: train.task" in said
+    assert "93.7 million prompt and 14.7 million reply tokens" in said
     assert not (tmp_path / "runs").exists()
 
 
@@ -169,3 +172,10 @@ def test_without_machines_in_the_settings_a_dry_run_is_of_the_processes_it_is_st
     with pytest.raises(SystemExit):
         main(["train", str(file), "--dry"])
     assert "on 4 GPUs of 80 GB" in capsys.readouterr().out
+
+
+def test_a_preset_is_printed_to_be_copied_and_changed(command, tmp_path):
+    printed = command("models", "--preset", "paper-7b").out
+    (tmp_path / "mine.toml").write_text(printed)
+    assert TrainConfig.load(str(tmp_path / "mine.toml")) == TrainConfig.load("paper-7b")
+    assert command("models", "--preset", "paper-8b").code == 2

@@ -146,22 +146,36 @@ def _print_forecast(config: TrainConfig, settings: str, problem: str, *, as_json
     found = forecast(config, read_shape(config.policy), cluster)
     problems = (*filter(None, [problem]), *found.problems)
     if as_json:
-        print(json.dumps({"gpus": cluster.ranks, **asdict(found), "problems": problems}))
+        of = {"model": config.policy.path, "steps": config.steps, "gpus": cluster.ranks}
+        print(json.dumps({**of, **asdict(found), "problems": problems}))
         return 2 if problems else 0
     gpus = f"{cluster.ranks} GPUs" if cluster.ranks > 1 else "one GPU"
-    trained = "" if found.trained == found.weights else f", {found.trained / 1e6:.1f} million in adapters are trained,"
-    print(f"{config.policy.path}: {found.weights / 1e9:.2f} billion weights{trained} on {gpus} of 80 GB")
-    print(f"a step: {config.samples} x {config.group_size} readings of {found.updates} sections and an answer")
-    print(f"  at most {found.prompt_tokens / 1e6:,.0f} million prompt and {found.reply_tokens / 1e6:,.1f} reply tokens")
-    print(f"{config.steps} steps: {found.gpu_hours:,.0f} GPU hours, {found.days:.1f} days, at most")
-    print(f"  sampling {found.sampling_hours:,.0f} hours, {found.at_once} readings at once on a copy")
-    print(f"  training {found.training_hours:,.0f} hours")
+    trained = "" if found.trained == found.weights else f", {_count(found.trained)} in adapters are trained,"
+    print(f"{config.policy.path}: {_count(found.weights)} weights{trained} on {gpus} of 80 GB")
+    print(f"a step: {config.samples} x {config.group_size} readings of {found.sections} sections and an answer")
+    print(f"  at most {_count(found.prompt_tokens)} prompt and {_count(found.reply_tokens)} reply tokens")
+    print(f"{config.steps} steps: at most {found.gpu_hours:,.0f} GPU hours, {found.days:.1f} days of the clock")
+    print(f"  of the clock, sampling {found.sampling_hours:,.0f} hours, {found.at_once} readings at once on a copy")
+    print(f"  and training {found.training_hours:,.0f} hours")
     print(f"memory of a GPU: {found.training_gb:.0f} GB to train, {found.sampling_gb:.0f} to sample")
+    print("taken for granted: H100s at a third of their peak, replies as long as their limits; a warm start, held-out")
+    print("samples and filters come on top")
     if problem:
         print(f"not ready: {problem}")
     for sentence in found.problems:
         print(f"does not fit: {sentence}")
     return 2 if problems else 0
+
+
+def _count(number: float) -> str:
+    """Return a large number in words.
+
+    >>> _count(7_615_616_512), _count(14_680_064), _count(99_000)
+    ('7.62 billion', '14.7 million', '99,000')
+    """
+    if number >= 1e9:  # noqa: PLR2004 - a billion
+        return f"{number / 1e9:.2f} billion"
+    return f"{number / 1e6:.1f} million" if number >= 1e6 else f"{number:,.0f}"  # noqa: PLR2004 - a million
 
 
 def open_folder(folder: Path) -> Model:

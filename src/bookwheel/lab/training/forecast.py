@@ -68,7 +68,7 @@ class Forecast:
 
     weights: int
     trained: int
-    updates: int
+    sections: int
     """Of one reading."""
     prompt_tokens: float
     reply_tokens: float
@@ -155,7 +155,7 @@ def forecast(config: TrainConfig, shape: ModelShape, machines: ClusterSettings) 
     return Forecast(
         weights=n,
         trained=shape.trained,
-        updates=updates,
+        sections=updates,
         prompt_tokens=prompt,
         reply_tokens=reply,
         sampling_hours=hours[0],

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from bookwheel.bounds import Ge, Gt, Le, Lt
 from bookwheel.errors import InputError, PlanError
 from bookwheel.plan import Budget, Layout, Plan, Sampling
-from bookwheel.schema import check_bounds, from_plain, parse, to_plain
+from bookwheel.schema import Ge, Gt, Le, Lt, check_bounds, from_plain, parse, to_plain
 from bookwheel.types import Finish
 
 

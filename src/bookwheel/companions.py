@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from bookwheel.bounds import Ge, Gt, Le
 from bookwheel.configuration import Connection, load_configuration
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError
@@ -25,7 +24,7 @@ from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.registry import ModelAddress
 from bookwheel.models.server_models import find_only_model
 from bookwheel.plan import GatePlan, Scorer
-from bookwheel.schema import check_bounds, parse
+from bookwheel.schema import Ge, Gt, Le, check_bounds, parse
 
 CALIBRATIONS_VARIABLE: Final = "BOOKWHEEL_CALIBRATIONS"
 JUDGE_VARIABLE: Final = "BOOKWHEEL_JUDGE"

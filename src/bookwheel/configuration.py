@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 from urllib.parse import urlsplit
 
-from bookwheel.bounds import Ge
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError, explain_failure
 from bookwheel.patterns import compile_late
 from bookwheel.plan import Budget, Plan, Positive, Price, merge_tables
 from bookwheel.preset import list_presets
-from bookwheel.schema import check_bounds, parse
+from bookwheel.schema import Ge, check_bounds, parse
 
 if TYPE_CHECKING:
     from bookwheel.models.endpoint import Endpoint

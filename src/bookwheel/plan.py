@@ -12,9 +12,8 @@ from enum import StrEnum
 from math import inf
 from typing import Annotated, Any, Final, Self
 
-from bookwheel.bounds import Ge, Gt, Le, Lt
 from bookwheel.errors import PlanError
-from bookwheel.schema import FieldSpec, check_bounds, from_plain, list_fields, parse, to_plain
+from bookwheel.schema import FieldSpec, Ge, Gt, Le, Lt, check_bounds, from_plain, list_fields, parse, to_plain
 
 _PAPER_WINDOW: Final = 8192
 _TOKEN_FIELDS: Final = ("question_tokens", "chunk_tokens", "memory_tokens", "answer_tokens")

@@ -24,6 +24,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
 from itertools import pairwise
+from math import inf
+from operator import ge, gt, le, lt
 from pathlib import PurePath
 from typing import (
     TYPE_CHECKING,
@@ -38,7 +40,6 @@ from typing import (
     get_type_hints,
 )
 
-from bookwheel.bounds import Bound
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_SIDES: Final = {"ge": (ge, "at least"), "gt": (gt, "above"), "le": (le, "at most"), "lt": (lt, "below")}
+"""By the names that pydantic has for them."""
 _KINDS: Final = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
@@ -66,6 +69,30 @@ _BOUNDS: Final = {"greater_than_equal": "ge", "greater_than": "gt", "less_than_e
 _UNKNOWN: Final = frozenset({"unexpected_keyword_argument", "extra_forbidden"})
 _MISSING: Final = frozenset({"missing", "missing_argument", "missing_keyword_only_argument"})
 _SHOWN_CHARACTERS: Final = 60
+
+
+class Bound:
+    """One end of what a number may be, for annotations: `Annotated[int, Ge(1), Le(9)]`.
+
+    >>> Ge(1).holds(0), Ge(1).describe()
+    (False, 'at least 1')
+    """
+
+    def __init__(self, kind: str, limit: float) -> None:
+        self.kind, self.limit = kind, limit
+
+    def holds(self, value: float) -> bool:
+        """Return True for a value inside the bound; what is not a number is inside none."""
+        return bool(_SIDES[self.kind][0](value, self.limit))
+
+    def describe(self) -> str:
+        return "a finite number" if self.limit == inf else f"{_SIDES[self.kind][1]} {self.limit}"
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        return {**handler(source), self.kind: self.limit}
+
+
+Ge, Gt, Le, Lt = (partial(Bound, kind) for kind in _SIDES)
 
 
 def parse(

@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 
 import pytest
 
-from bookwheel.bounds import Ge, Le
 from bookwheel.cli import UsageError
 from bookwheel.cli.arguments import Option, list_arguments
 from bookwheel.cli.options import OutPath, Text, Texts, Words, define_options
 from bookwheel.cli.parsing import parse
+from bookwheel.schema import Ge, Le
 
 
 @define_options("Inner")

@@ -26,7 +26,7 @@ from bookwheel.journal import Journal, documents, files, new_id
 from bookwheel.journal.damage import repair
 from bookwheel.journal.shelf import CollectionCount, Label, LabelKind, Reach, ShelfOrder, ShelfQuery
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
-from bookwheel.reading.inquiry import tell_before
+from bookwheel.reading.earlier import tell_before
 from bookwheel.types import (
     Part,
 )

@@ -13,7 +13,7 @@ from bookwheel.errors import PromptError
 from bookwheel.lab.scoring.declining import declines
 from bookwheel.plan import Layout, Plan
 from bookwheel.reading.prompts import Prompts, prompts_for
-from bookwheel.text.language import language_of
+from bookwheel.text.lexicon import language_of
 from bookwheel.types import Chunk, Memory
 
 TAGS = re.compile(r"</?(?:question|memory|section)>")

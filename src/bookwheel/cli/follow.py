@@ -12,12 +12,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from bookwheel.bounds import Gt
 from bookwheel.cli import STDIN
 from bookwheel.cli.memory import format_change, open_named
 from bookwheel.cli.options import CallOptions, OutputOptions, Text
 from bookwheel.cli.output import INCOMPLETE, count, print_json, print_line, print_note
 from bookwheel.errors import InputError
+from bookwheel.schema import Gt
 from bookwheel.text.sanitize import sanitize
 
 # Seconds that a command or an address may take to be told something.

@@ -14,12 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, dataclass_transform, get_args
 
-from bookwheel.bounds import Ge, Gt, Le
 from bookwheel.cli.arguments import Option
 from bookwheel.configuration import Connection
 from bookwheel.errors import JournalError
 from bookwheel.plan import LIMITS, describe_setting
-from bookwheel.schema import FieldSpec, list_fields
+from bookwheel.schema import FieldSpec, Ge, Gt, Le, list_fields
 
 if TYPE_CHECKING:
     from bookwheel.journal import Journal

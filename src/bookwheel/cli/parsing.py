@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, NoReturn, get_args, get_origin
 
-from bookwheel.bounds import Bound
 from bookwheel.cli import UsageError, suggest
 from bookwheel.cli.arguments import Argument, find_class, hints_of, list_arguments, merge_options, unwrap
 from bookwheel.patterns import compile_late
+from bookwheel.schema import Bound
 
 # A word that argparse, too, takes for a number and not for an option.
 _NUMBER: Final = compile_late(r"-\d+|-\d*\.\d+")

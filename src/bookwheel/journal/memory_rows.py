@@ -8,14 +8,13 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Final
 
-from bookwheel.bounds import Gt
 from bookwheel.errors import InputError
 from bookwheel.flags import Flag
 from bookwheel.journal.rows import Codec, RowFormat, name_usage
 from bookwheel.journal.tables import from_json, to_json
 from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import Plan
-from bookwheel.schema import check_bounds, from_plain, to_plain
+from bookwheel.schema import Gt, check_bounds, from_plain, to_plain
 from bookwheel.types import Finish, Memory, Usage
 
 BY_HAND: Final = "by hand"

@@ -22,7 +22,7 @@ from bookwheel.journal.rows import (
 )
 from bookwheel.journal.tables import IS_SOUND, from_json, load_text, store_text
 from bookwheel.models.registry import ModelAddress
-from bookwheel.reading.inquiry import leave_out
+from bookwheel.reading.earlier import leave_out
 from bookwheel.types import DocumentInfo, Memory, Reading, Step
 
 # Steps that one query fetches.

@@ -20,7 +20,7 @@ from bookwheel.journal.memory_rows import MemoryVersion, VersionKind
 from bookwheel.memory.pictures import see
 from bookwheel.memory.pieces import MemoryUpdate
 from bookwheel.memory.speakers import TURN, find_turn
-from bookwheel.text.language import language_of
+from bookwheel.text.lexicon import language_of
 from bookwheel.text.matching import UNSPACED, parse_words
 from bookwheel.text.sentences import LONGEST, find_ends
 from bookwheel.types import Memory

@@ -11,8 +11,8 @@ from bookwheel.memory.speakers import TURN, find_time, find_turn, keep_spans, li
 from bookwheel.picture import Box, Picture
 from bookwheel.plan import DESCRIBED
 from bookwheel.text.kinds import find_kind, shows_kind
-from bookwheel.text.language import language_of
 from bookwheel.text.leads import WithLeads
+from bookwheel.text.lexicon import language_of
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Part
 from bookwheel.views.verdicts import describe_pages

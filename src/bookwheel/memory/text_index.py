@@ -27,7 +27,7 @@ from bookwheel.memory.passages import MemoryPassage, cut_passages, format_header
 from bookwheel.memory.speakers import list_days
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.document_index import name_index, pack_blocks, unpack_blocks
-from bookwheel.text.language import language_of
+from bookwheel.text.lexicon import language_of
 from bookwheel.text.ranking import PackedWords, QuestionWords, WordIndex, find_stems
 
 if TYPE_CHECKING:

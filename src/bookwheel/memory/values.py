@@ -17,8 +17,7 @@ from typing import Final
 from bookwheel.memory.passages import DatedQuote, MemoryPassage, PassageDocument, is_title
 from bookwheel.memory.speakers import FIRST, TURN, find_turn, is_named
 from bookwheel.reading.ways.passages import GAP
-from bookwheel.text.language import language_of
-from bookwheel.text.lexicon import stem
+from bookwheel.text.lexicon import language_of, stem
 from bookwheel.text.matching import parse_words
 from bookwheel.text.questions import can_answer
 from bookwheel.text.ranking import QuestionWords

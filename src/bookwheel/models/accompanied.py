@@ -11,11 +11,10 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
-from bookwheel.bounds import Ge, Le
 from bookwheel.errors import InputError
 from bookwheel.models.base import Embeddings, Model, ModelWrapper, find_wrapper
 from bookwheel.models.registry import open_model
-from bookwheel.schema import check_bounds
+from bookwheel.schema import Ge, Le, check_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ models have it, is not asked.
     question  What is the harbour master's name?     Ada Quill
               Who lights the lamp of the tower?      the document does not say: it is read again
 
-Every prompt has the earlier question and its answer too (inquiry.py), so "and when did she?" means something, also
+Every prompt has the earlier question and its answer too (earlier.py), so "and when did she?" means something, also
 where there is no memory to ask.
 
 Another way to go on is to read again the sections that were not taken in, or were skipped: `reread` continues the steps
@@ -35,7 +35,7 @@ from bookwheel.models.base import Model, count_messages
 from bookwheel.patterns import compile_late
 from bookwheel.plan import Plan
 from bookwheel.reading import loop
-from bookwheel.reading.inquiry import tell_before
+from bookwheel.reading.earlier import tell_before
 from bookwheel.reading.loop import Way
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.text.ranking import QuestionWords

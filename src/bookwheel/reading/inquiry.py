@@ -12,20 +12,13 @@ A model that only looks for passages to quote is asked the question alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from bookwheel.plan import Plan
 
-if TYPE_CHECKING:
-    from bookwheel.types import Reading
-
-LEFT_OUT: Final = "[…]"
-# The characters that are left of a long turn: more where there is room.
-_SHORT: Final = (1200, 300)
-_ASKED: Final = "user: "
 _DEEPEST: Final = 4
 _MOST_CHOICES: Final = 12
 # A schema whose parts refer to one another has far more fields than it has text.
@@ -144,66 +137,3 @@ def _name_kind(node: Any, root: Any) -> str:
 def _list_types(node: dict[str, Any]) -> list[str]:
     types = node.get("type", [])
     return [types] if isinstance(types, str) else [str(one) for one in types]
-
-
-def format_turn(role: str, text: str) -> str:
-    """Return a turn of a conversation under its role; no line of its text can pose as another turn."""
-    return f"{role}: {text.strip()}".replace("\n", "\n  ")
-
-
-def tell_before(reading: Reading, count: Callable[[str], int], room: int) -> str:
-    """Return what a question about the same document follows: the reading's own and its answer, and those before.
-
-    At most `room` tokens: the newest are kept, and of a long one its beginning and end.
-    """
-    kept = list[str]()
-    for turn in (*reversed(_list_turns(reading)), *reversed(split_turns(reading.plan.earlier))):
-        short = shorten_turn(turn, count, room)
-        if not short:
-            break
-        kept.insert(0, short)
-        room -= count(f"{short}\n\n")
-    return "\n\n".join(kept)
-
-
-def leave_out(reading: Reading, earlier: str) -> str:
-    """Return what was said before without a reading's question, what was answered to it, and its answer."""
-    question, *answer = ({_cut(turn, most) for most in (len(turn), *_SHORT)} for turn in _list_turns(reading))
-    kept, is_answered = list[str](), False
-    for turn in split_turns(earlier):
-        if turn.startswith(_ASKED):
-            is_answered = turn in question
-        if not is_answered and not (answer and turn in answer[0]):
-            kept.append(turn)
-    return "\n\n".join(kept)
-
-
-def _list_turns(reading: Reading) -> list[str]:
-    answer = reading.answer.text if reading.answer else ""
-    return [format_turn("user", reading.question), *([format_turn("assistant", answer)] if answer else [])]
-
-
-def split_turns(earlier: str) -> Sequence[str]:
-    """Return the turns of what was said before; a line of a turn that is not its first one begins with a space."""
-    turns = list[str]()
-    for block in earlier.split("\n\n"):
-        if turns and (block.startswith(" ") or not block):
-            turns[-1] += f"\n\n{block}"
-        elif block:
-            turns.append(block)
-    return turns
-
-
-def shorten_turn(line: str, count: Callable[[str], int], room: int) -> str:
-    """Return the turn, its beginning and end if it is too long, or nothing if even those are."""
-    if room <= 0:
-        return ""
-    for most in (len(line), *_SHORT):
-        short = _cut(line, most)
-        if count(short) <= room:
-            return short
-    return ""
-
-
-def _cut(line: str, most: int) -> str:
-    return line if len(line) <= most else f"{line[: most // 2]} {LEFT_OUT} {line[-most // 2 :]}"

@@ -21,7 +21,7 @@ from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
 from bookwheel.plan import Layout, Plan
 from bookwheel.reading.inquiry import Inquiry
-from bookwheel.text.language import language_of
+from bookwheel.text.lexicon import language_of
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Chunk, Memory, Message
 

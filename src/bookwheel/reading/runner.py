@@ -43,7 +43,7 @@ from bookwheel.reading.pictures import SeeingModel, judge_by_sight, see_pictures
 from bookwheel.reading.verdicts import choose_judge, judge
 from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
-from bookwheel.text.language import language_of
+from bookwheel.text.lexicon import language_of
 from bookwheel.text.tokens import EstimatingTokenizer, Tokenizer
 from bookwheel.types import Answer, Document, DocumentInfo, Reading, Status, Step, Usage
 from bookwheel.verdict.citations import assure

@@ -1,4 +1,4 @@
-"""Words by what they do in a sentence: function words, months, numbers, equal verbs; and the stem of a word.
+"""Words by what they do in a sentence: function words, months, numbers, equal verbs; their stems and their language.
 
 Small and hand-made on purpose: a missing entry makes a verdict more careful, never bolder.
 
@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
+
+from bookwheel.patterns import compile_late
 
 
 def words(text: str) -> frozenset[str]:
@@ -151,3 +153,13 @@ FORMS: Final[dict[str, tuple[str, ...]]] = {}
 """For each stem, the words that have it without beginning with it."""
 for _word in (*IRREGULAR, *EQUAL):
     FORMS[stem(_word)] = (*FORMS.get(stem(_word), ()), _word)
+
+
+_LETTER: Final = compile_late(r"[^\W\d_]")
+_HAN: Final = compile_late("[\u4e00-\u9fff\u3400-\u4dbf]")
+
+
+def language_of(text: str) -> str:
+    """Return `zh` when at least three in ten letters are Chinese characters, else `en`."""
+    letters = len(_LETTER.findall(text))
+    return "zh" if letters and len(_HAN.findall(text)) >= 0.3 * letters else "en"

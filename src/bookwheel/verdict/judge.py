@@ -32,7 +32,7 @@ from typing import Final
 from bookwheel.claims import WORDS, Claim, Evidence, Fit, Verdict
 from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
-from bookwheel.text.language import language_of
+from bookwheel.text.lexicon import language_of
 from bookwheel.text.remarks import says_absent
 from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Step

@@ -18,7 +18,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.documents.opening import TextDocument
-from bookwheel.text.language import language_of
+from bookwheel.text.lexicon import language_of
 from bookwheel.text.lines import has_lines, skip_file_header
 from bookwheel.types import Part
 from bookwheel.views.versions import TextChange, TextChangeKind, VersionPart

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final
 
-from bookwheel.bounds import Gt, Le
 from bookwheel.cli.options import AsJson, ModelOptions, PlanOptions, PositiveInt, define_options
 from bookwheel.companions import Calibration, store_calibration
 from bookwheel.lab.evaluation.calibration import (
@@ -25,6 +24,7 @@ from bookwheel.lab.tasks import Sample, make_samples
 from bookwheel.models.accompanied import VerdictCalibration
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan
+from bookwheel.schema import Gt, Le
 
 if TYPE_CHECKING:
     from rich.status import Status

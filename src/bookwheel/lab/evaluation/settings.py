@@ -27,12 +27,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
-from bookwheel.bounds import Ge, Gt
 from bookwheel.errors import InputError
 from bookwheel.plan import Plan
 from bookwheel.preset import list_presets, load_preset
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.schema import check_bounds, parse
+from bookwheel.schema import Ge, Gt, check_bounds, parse
 
 AtLeastOne = Annotated[int, Ge(1)]
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Annotated, Final
 
-from bookwheel.bounds import Ge, Le
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.definition import BOTH, Percent, SampleDraft, SampleRequest, task
 from bookwheel.lab.tasks.material import (
@@ -30,6 +29,7 @@ from bookwheel.lab.tasks.material import (
     list_words,
     spread,
 )
+from bookwheel.schema import Ge, Le
 
 _WALKS: Final = 0.6
 """Of ten events so many are walks, and so many of the others pick a thing up where there is one."""

@@ -13,12 +13,11 @@ from difflib import get_close_matches
 from random import Random
 from typing import Annotated, Any, Final, overload
 
-from bookwheel.bounds import Ge, Le
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.assembly import AssembledDocument, SourcePassage, assemble
 from bookwheel.lab.tasks.base import InfeasibleSample, MemoryRule, MissingSample, Sample, SampleDocument
 from bookwheel.lab.tasks.data_dir import DataDir
-from bookwheel.schema import parse
+from bookwheel.schema import Ge, Le, parse
 from bookwheel.text.tokens import Tokenizer
 
 AtLeastOne = Annotated[int, Ge(1)]

@@ -21,7 +21,6 @@ from itertools import islice, pairwise
 from random import Random
 from typing import Annotated, Final
 
-from bookwheel.bounds import Ge, Le
 from bookwheel.lab.tasks.definition import BOTH, AtLeastOne, SampleDraft, SampleRequest, task
 from bookwheel.lab.tasks.material import (
     GAPS,
@@ -34,6 +33,7 @@ from bookwheel.lab.tasks.material import (
     spread,
     write_prose,
 )
+from bookwheel.schema import Ge, Le
 
 _MOST: Final = 8
 """Like requests of one sample."""

@@ -19,7 +19,6 @@ from functools import partial
 from itertools import islice
 from typing import Annotated, Final, Literal
 
-from bookwheel.bounds import Ge, Le
 from bookwheel.lab.tasks.assembly import SourcePassage
 from bookwheel.lab.tasks.definition import BOTH, SampleDraft, SampleRequest, task
 from bookwheel.lab.tasks.material import (
@@ -30,6 +29,7 @@ from bookwheel.lab.tasks.material import (
     list_words,
     write_prose,
 )
+from bookwheel.schema import Ge, Le
 
 KINDS: Final = ("exact", "aggregate", "track", "deletion", "cascade", "absence")
 _Sessions = Annotated[int, Ge(10), Le(200)]

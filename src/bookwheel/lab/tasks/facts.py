@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated
 
-from bookwheel.bounds import Ge, Le
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.assembly import SourcePassage
 from bookwheel.lab.tasks.base import GoldEvidence
@@ -37,6 +36,7 @@ from bookwheel.lab.tasks.material import (
     list_words,
     spread,
 )
+from bookwheel.schema import Ge, Le
 
 
 @task("count", "how often something happened in all", times=AtLeastTwo)

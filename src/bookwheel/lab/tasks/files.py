@@ -14,7 +14,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Final, Self
 
-from bookwheel.bounds import Ge
 from bookwheel.documents.opening import SourceDocument
 from bookwheel.errors import InputError, explain_failure
 from bookwheel.lab.scoring import load_metric
@@ -33,7 +32,7 @@ from bookwheel.lab.tasks.data_dir import BrokenRecord, read_records
 from bookwheel.lab.tasks.imports import adapt_record
 from bookwheel.lab.tasks.material import ABSENT
 from bookwheel.lab.tasks.published import PublishedSpecs
-from bookwheel.schema import parse
+from bookwheel.schema import Ge, parse
 from bookwheel.tables.files import replace_whole
 
 

@@ -26,11 +26,11 @@ from random import Random
 from string import ascii_lowercase
 from typing import Annotated, Final, Literal
 
-from bookwheel.bounds import Ge, Le
 from bookwheel.lab.tasks.assembly import CLOSE, AssembledDocument, count_tokens, draw_filler, join, length_error
 from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule
 from bookwheel.lab.tasks.definition import BOTH, AtLeastOne, SampleDraft, SampleRequest, task
 from bookwheel.lab.tasks.material import Wordings, coin_word, draw_distinct, list_words, write_prose
+from bookwheel.schema import Ge, Le
 
 _FREQUENT: Final = 3
 ALPHAS: Final = Annotated[float, Ge(1.1), Le(4.0)]

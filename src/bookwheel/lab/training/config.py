@@ -14,13 +14,12 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from bookwheel.bounds import Ge, Gt, Lt
 from bookwheel.lab.training.advantages import Estimator
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.objective import LossSettings, RewardSettings, Share, Weight
 from bookwheel.plan import Plan, Sampling, Seed, Temperature, TopP
 from bookwheel.preset import list_presets, load_preset
-from bookwheel.schema import parse, settings_table
+from bookwheel.schema import Ge, Gt, Lt, parse, settings_table
 
 NotNegative = Annotated[int, Ge(0)]
 AtLeastOne = Annotated[int, Ge(1)]

@@ -3,9 +3,8 @@
 from math import inf
 from typing import Annotated, Literal
 
-from bookwheel.bounds import Ge, Gt, Le, Lt
 from bookwheel.lab.training.errors import ConfigError
-from bookwheel.schema import settings_table
+from bookwheel.schema import Ge, Gt, Le, Lt, settings_table
 
 Share = Annotated[float, Ge(0), Le(1)]
 Weight = Annotated[float, Ge(0), Lt(inf)]

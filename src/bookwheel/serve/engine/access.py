@@ -27,9 +27,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
-from bookwheel.bounds import Ge
 from bookwheel.errors import InputError, SourceError
-from bookwheel.schema import parse
+from bookwheel.schema import Ge, parse
 from bookwheel.serve.engine.errors import QuotaReached
 from bookwheel.serve.engine.usage import UsageStore, today
 

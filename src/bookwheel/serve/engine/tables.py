@@ -14,7 +14,7 @@ from bookwheel.tables.proposal import complete_request
 from bookwheel.tables.questions import TableAnswer, ask_table, format_answer
 from bookwheel.tables.table import format_grid
 from bookwheel.tables.way import makes_table
-from bookwheel.text.language import language_of
+from bookwheel.text.lexicon import language_of
 from bookwheel.types import Status, Usage
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
 
-from bookwheel.reading.inquiry import LEFT_OUT, format_turn, shorten_turn
+from bookwheel.reading.earlier import LEFT_OUT, format_turn, shorten_turn
 from bookwheel.serve.openai.question_split import find_source_name, split_message
 from bookwheel.serve.openai.requests import MessageShape, find_kind, refuse, refuse_silence
 

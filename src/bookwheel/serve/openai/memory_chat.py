@@ -14,7 +14,7 @@ from bookwheel.serve.engine.access import Key
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.openai.completions import ChatResult, make_reply
 from bookwheel.serve.openai.requests import ChatShape, refuse_silence
-from bookwheel.text.language import language_of
+from bookwheel.text.lexicon import language_of
 from bookwheel.types import Status, Usage
 
 if TYPE_CHECKING:

@@ -23,11 +23,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from bookwheel.bounds import Ge, Gt, Le
 from bookwheel.lab.training.config import AtLeastOne, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.preset import load_preset
-from bookwheel.schema import parse, settings_table
+from bookwheel.schema import Ge, Gt, Le, parse, settings_table
 
 NAME: Final = "bookwheel"
 """The name of the trainer, of the agent loop and of the settings that they read."""

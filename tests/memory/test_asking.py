@@ -11,8 +11,9 @@ from value_notes import note_values
 from bookwheel.claims import Fit, Verdict
 from bookwheel.journal.memory_rows import MemoryText
 from bookwheel.memory import asking
+from bookwheel.memory.answers import MemoryAnswer
 from bookwheel.memory.append import append
-from bookwheel.memory.asking import MemoryAnswer, ask
+from bookwheel.memory.asking import ask
 from bookwheel.memory.editing import edit
 from bookwheel.memory.forgetting import forget
 from bookwheel.memory.opened import begin_memory, open_memory

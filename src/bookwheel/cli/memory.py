@@ -24,7 +24,7 @@ from bookwheel.views.diff import SIGNS, find_changes, mark_words
 
 if TYPE_CHECKING:
     from bookwheel.documents.opening import SourceDocument
-    from bookwheel.memory.asking import MemoryAnswer
+    from bookwheel.memory.answers import MemoryAnswer
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.memory.pieces import MemoryUpdate
 

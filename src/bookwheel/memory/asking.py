@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Container, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Container
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from bookwheel.claims import BORNE_OUT, Claim, Fit, Verdict, doubt, mark_seen, sum_up_fits, sum_up_verdicts
+from bookwheel.claims import BORNE_OUT, WORDS, Claim, Fit, Verdict, doubt, sum_up_fits
 from bookwheel.errors import InputError
 from bookwheel.flags import GAPS
 from bookwheel.journal.memory_rows import MemoryVersion
+from bookwheel.memory.answers import MemoryAnswer, add_seen, describe, judge_words
 from bookwheel.memory.opened import OpenMemory, find_version
 from bookwheel.memory.passages import (
     DatedQuote,
@@ -32,11 +33,11 @@ from bookwheel.memory.passages import (
     leave_out_titles,
     only_asks,
 )
-from bookwheel.memory.pictures import find_marks, locate, see
+from bookwheel.memory.pictures import locate, see
 from bookwheel.memory.pieces import read_time
 from bookwheel.memory.speakers import is_named
 from bookwheel.memory.text_index import rank_passages
-from bookwheel.memory.values import find_rivals, find_told, list_newest, says_more, tells_change
+from bookwheel.memory.values import find_told, list_newest, says_more, tells_change
 from bookwheel.models.base import Ability, find_wrapper, require_ability
 from bookwheel.plan import Plan
 from bookwheel.reading import loop
@@ -44,6 +45,7 @@ from bookwheel.reading.follow_up import asks_for_more
 from bookwheel.reading.pictures import SeeingModel
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.reading.runner import new_reading, run_reading
+from bookwheel.reading.verdicts import judge
 from bookwheel.reading.ways.question_scorer import QuestionScorer
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.session import WayRequest, settle_way
@@ -52,8 +54,7 @@ from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import has_no_answer, is_absence
-from bookwheel.types import DocumentInfo, Status, Usage
-from bookwheel.verdict.judge import judge_answer
+from bookwheel.types import DocumentInfo, Status
 
 # Readers by words pass over what stands before the heading (models/scripted.py).
 _DAYS: Final = {"en": "(It is {day}.)\n\nAsked now:\n", "zh": "（今天是{day}。）\n\n现在的问题:\n"}
@@ -68,30 +69,6 @@ _HOLE: Final = re.compile(r"(?:\S {3,}|[\u4e00-\u9fff] {2,})(?:\S.*)?[.!?。！�
 _FITS: Final = (Fit.NO, None, Fit.DOUBTFUL, Fit.YES)
 # Newer statements of one matter that are judged at most.
 _MOST_STATEMENTS: Final = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryAnswer:
-    """The answer to a question put to a lasting memory."""
-
-    question: str
-    answer: str
-    origin: str
-    """`memory` or `texts`."""
-    version: int
-    verdict: Verdict | None
-    answers: Fit | None = None
-    claims: tuple[Claim, ...] = ()
-    evidence: tuple[DatedQuote, ...] = ()
-    superseded: tuple[DatedQuote, ...] = ()
-    """What older texts say in its place, newest first."""
-    newer: tuple[DatedQuote, ...] = ()
-    """What newer texts say in its place."""
-    gaps: tuple[MemoryVersion, ...] = ()
-    """The version that it was answered from, where its memory was full and did not take a piece in whole."""
-    usage: Usage = field(default_factory=Usage)
-    status: Status = Status.ANSWERED
-    error: str = ""
 
 
 async def ask(
@@ -210,17 +187,20 @@ async def _ask_memory(
     if has_no_answer(said):
         return None, False
 
-    def judge() -> MemoryAnswer:
-        # The words of the answer may stand where none of the question's do.
-        more = rank_passages(opened, f"{question}\n{said.text}", version, until)
-        wider = PassageDocument(more, has_headers=True)
-        return _add_seen(opened, _judge(said.text, question, version.version, wider, "memory"), marks)
+    # The words of the answer may stand where none of the question's do.
+    more = await asyncio.to_thread(rank_passages, opened, f"{question}\n{said.text}", version, until)
+    wider = PassageDocument(more, has_headers=True)
+    judged = await judge(said.text, question, (), wider, plan=plan, model=opened.reader)
+    answer = await asyncio.to_thread(describe, said.text, question, version.version, wider, "memory", judged)
+    answer = await asyncio.to_thread(add_seen, opened, answer, marks)
+    return answer, bool(answer.claims) and all(map(_is_trusted, answer.claims)) and not answer.newer
 
-    answer = await asyncio.to_thread(judge)
-    is_borne_out = bool(answer.claims) and not any(
-        claim.missing or claim.verdict in {Verdict.ABSENT, Verdict.NOT_FOUND} for claim in answer.claims
-    )
-    return answer, is_borne_out and not answer.newer
+
+def _is_trusted(claim: Claim) -> bool:
+    """Return whether a sentence of the memory needs no look into the texts."""
+    if claim.judge not in {None, WORDS}:
+        return claim.verdict in BORNE_OUT
+    return not claim.missing and claim.verdict not in {Verdict.ABSENT, Verdict.NOT_FOUND}
 
 
 async def _ask_texts(
@@ -242,19 +222,20 @@ async def _ask_texts(
     marks = [ended.evidence[at].quote for at in sorted(cited)]
     prompts = prompts_for(plan, question)
     if not prompts.quotes:
-        judged = await asyncio.to_thread(_judge, text, question, version.version, document, "texts")
-        return await asyncio.to_thread(_add_seen, opened, judged, marks)
+        judged = ended.evidence, ended.claims
+        described = await asyncio.to_thread(describe, text, question, version.version, document, "texts", judged)
+        return await asyncio.to_thread(add_seen, opened, described, marks)
     if not is_absence(text):
         # A short answer has none of the question's words; the passage that it is from has.
         passage = ended.answer.passage or text
         if answer := await asyncio.to_thread(_choose_newest, opened, text, passage, question, version, document):
             return answer if answer.answer == text else await _shorten(opened, answer, prompts, document)
     if told := find_told(question, document):
-        answer = await asyncio.to_thread(_judge, told, question, version.version, document, "texts")
+        answer = await asyncio.to_thread(judge_words, told, question, version.version, document, "texts")
         return await _shorten(opened, answer, prompts, document)
     # The nearest words are of another matter: what was asked for is not there, or no longer.
-    judged = await asyncio.to_thread(_judge, prompts.not_found, question, version.version, document, "texts")
-    return replace(judged, verdict=Verdict.ABSENT, claims=(), evidence=(), superseded=(), newer=())
+    absent = await asyncio.to_thread(judge_words, prompts.not_found, question, version.version, document, "texts")
+    return replace(absent, verdict=Verdict.ABSENT, claims=(), evidence=(), superseded=(), newer=())
 
 
 def _choose_newest(
@@ -271,12 +252,12 @@ def _choose_newest(
     for statement in (*newest[:_MOST_STATEMENTS], own):
         # Of a passage that was joined, the answer may be in the sentence that is nearest to the question.
         is_said = statement == passage or (statement is own and text in own)
-        answer = _judge(text if is_said else statement, question, version.version, document, "texts")
+        answer = judge_words(text if is_said else statement, question, version.version, document, "texts")
         candidates = [answer]
         if answer.newer:
             # Who quotes cannot weigh: of sentences that say the same of another value, the newest holds.
             newer = max(answer.newer, key=lambda quote: datetime.fromisoformat(quote.at))
-            candidates.insert(0, _judge(newer.quote, question, version.version, document, "texts"))
+            candidates.insert(0, judge_words(newer.quote, question, version.version, document, "texts"))
         for one in candidates:
             if one.answers is not Fit.NO and _says(one, question, blotted) and _is_of_matter(one, question, document):
                 return replace(one, newer=(*later, *one.newer))
@@ -305,17 +286,8 @@ async def _shorten(
         return answer
     judge = await require_ability(opened.model, Ability.LIKELIHOOD, "quotes")
     short = await QuestionScorer(judge, prompts, answer.question).answer(answer.answer)
-    found = await asyncio.to_thread(_judge, short.text, answer.question, answer.version, home, "texts")
+    found = await asyncio.to_thread(judge_words, short.text, answer.question, answer.version, home, "texts")
     return replace(found, superseded=answer.superseded, newer=answer.newer)
-
-
-def _add_seen(opened: OpenMemory, answer: MemoryAnswer, marks: Sequence[str]) -> MemoryAnswer:
-    """Return the answer with what no words bear out said to be seen in these pictures."""
-    is_open = any(claim.verdict is Verdict.NOT_FOUND for claim in answer.claims)
-    if not is_open or not (quotes := find_marks(opened, marks)):
-        return answer
-    claims = mark_seen(answer.claims, tuple(range(len(answer.evidence), len(answer.evidence) + len(quotes))))
-    return replace(answer, claims=claims, verdict=sum_up_verdicts(claims), evidence=(*answer.evidence, *quotes))
 
 
 def _is_of_matter(answer: MemoryAnswer, question: str, document: PassageDocument) -> bool:
@@ -330,26 +302,3 @@ def _is_of_matter(answer: MemoryAnswer, question: str, document: PassageDocument
     signs = set(_SIGN.findall(question)) - set("".join(document.speakers))
     # A question that names nobody who speaks is not of a talk.
     return not own or is_label or any(asked.find(one.quote) - own or signs & set(one.quote) for one in answer.evidence)
-
-
-def _judge(text: str, question: str, version: int, document: PassageDocument, origin: str) -> MemoryAnswer:
-    """Return the answer with its verdict, its quotes, and what other texts say in its place."""
-    evidence, claims = judge_answer(text, question, (), document)
-    quotes = [document.quote(piece.start, piece.end) for piece in evidence]
-    found = tuple(quote for quote in quotes if quote)
-    rivals = find_rivals(text, found, question, document)
-    times = [datetime.fromisoformat(quote.at) for quote in found]
-    newest = max(times) if times else None
-    newer = [one for one in rivals if newest and datetime.fromisoformat(one.at) > newest]
-    return MemoryAnswer(
-        question=question,
-        answer=text,
-        origin=origin,
-        version=version,
-        verdict=sum_up_verdicts(claims),
-        answers=sum_up_fits(claims),
-        claims=claims,
-        evidence=found,
-        superseded=tuple(one for one in rivals if one not in newer),
-        newer=tuple(newer),
-    )

@@ -23,7 +23,7 @@ from bookwheel.errors import InputError
 from bookwheel.journal import Journal
 from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord, MemoryVersion, Tombstone
 from bookwheel.memory import append, asking, editing, forgetting
-from bookwheel.memory.asking import MemoryAnswer
+from bookwheel.memory.answers import MemoryAnswer
 from bookwheel.memory.entries import NewFile
 from bookwheel.memory.files import FileCommand, run_command
 from bookwheel.memory.opened import WRITTEN_ABOUT, OpenMemory, begin_memory, find_version, open_memory

@@ -30,7 +30,7 @@ from bookwheel.types import Usage
 from bookwheel.views.diff import find_changes
 
 if TYPE_CHECKING:
-    from bookwheel.memory.asking import MemoryAnswer
+    from bookwheel.memory.answers import MemoryAnswer
     from bookwheel.memory.forgetting import ForgetPreview
 
 

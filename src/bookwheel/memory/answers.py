@@ -1,0 +1,94 @@
+"""An answer of a lasting memory: with its verdict, the words of the texts that it rests on, and what others say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from bookwheel.claims import Claim, Evidence, Fit, Verdict, mark_seen, sum_up_fits, sum_up_verdicts
+from bookwheel.journal.memory_rows import MemoryVersion
+from bookwheel.memory.opened import OpenMemory
+from bookwheel.memory.passages import DatedQuote, PassageDocument
+from bookwheel.memory.pictures import find_marks
+from bookwheel.memory.values import find_rivals
+from bookwheel.types import Status, Usage
+from bookwheel.verdict.judge import judge_answer
+
+Judged = tuple[Sequence[Evidence], Sequence[Claim]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryAnswer:
+    """The answer to a question put to a lasting memory."""
+
+    question: str
+    answer: str
+    origin: str
+    """`memory` or `texts`."""
+    version: int
+    verdict: Verdict | None
+    answers: Fit | None = None
+    claims: tuple[Claim, ...] = ()
+    evidence: tuple[DatedQuote, ...] = ()
+    superseded: tuple[DatedQuote, ...] = ()
+    """What older texts say in its place, newest first."""
+    newer: tuple[DatedQuote, ...] = ()
+    """What newer texts say in its place."""
+    gaps: tuple[MemoryVersion, ...] = ()
+    """The version that it was answered from, where its memory was full and did not take a piece in whole."""
+    usage: Usage = field(default_factory=Usage)
+    status: Status = Status.ANSWERED
+    error: str = ""
+
+
+def judge_words(text: str, question: str, version: int, document: PassageDocument, origin: str) -> MemoryAnswer:
+    """Return the answer with its verdict by words."""
+    return describe(text, question, version, document, origin, judge_answer(text, question, (), document))
+
+
+def describe(
+    text: str, question: str, version: int, document: PassageDocument, origin: str, judged: Judged
+) -> MemoryAnswer:
+    """Return the answer with its verdict, its quotes, and what other texts say in its place."""
+    found, claims = _keep_quotes(*judged, document)
+    rivals = find_rivals(text, found, question, document)
+    times = [datetime.fromisoformat(quote.at) for quote in found]
+    newest = max(times) if times else None
+    newer = [one for one in rivals if newest and datetime.fromisoformat(one.at) > newest]
+    return MemoryAnswer(
+        question=question,
+        answer=text,
+        origin=origin,
+        version=version,
+        verdict=sum_up_verdicts(claims),
+        answers=sum_up_fits(claims),
+        claims=claims,
+        evidence=found,
+        superseded=tuple(one for one in rivals if one not in newer),
+        newer=tuple(newer),
+    )
+
+
+def _keep_quotes(
+    evidence: Sequence[Evidence], claims: Sequence[Claim], document: PassageDocument
+) -> tuple[tuple[DatedQuote, ...], tuple[Claim, ...]]:
+    """Return the evidence as words of the texts, and the claims with its places; a line above a text is left out."""
+    quotes = [document.quote(piece.start, piece.end) for piece in evidence]
+    kept = [at for at, quote in enumerate(quotes) if quote and quote.quote.strip()]
+    places = {at: place for place, at in enumerate(kept)}
+
+    def move(cited: Sequence[int]) -> tuple[int, ...]:
+        return tuple(places[at] for at in cited if at in places)
+
+    moved = (replace(claim, evidence=move(claim.evidence), against=move(claim.against)) for claim in claims)
+    return tuple(quote for quote in quotes if quote and quote.quote.strip()), tuple(moved)
+
+
+def add_seen(opened: OpenMemory, answer: MemoryAnswer, marks: Sequence[str]) -> MemoryAnswer:
+    """Return the answer with what no words bear out said to be seen in these pictures."""
+    is_open = any(claim.verdict is Verdict.NOT_FOUND for claim in answer.claims)
+    if not is_open or not (quotes := find_marks(opened, marks)):
+        return answer
+    claims = mark_seen(answer.claims, tuple(range(len(answer.evidence), len(answer.evidence) + len(quotes))))
+    return replace(answer, claims=claims, verdict=sum_up_verdicts(claims), evidence=(*answer.evidence, *quotes))

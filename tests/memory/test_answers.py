@@ -1,0 +1,56 @@
+"""An answer of a memory has the verdict of whoever judges it, and quotes words of the texts alone."""
+
+from dataclasses import replace
+
+import pytest
+from value_notes import PLAN
+
+from bookwheel.claims import Claim, Evidence, Sign, Verdict, choose_sign
+from bookwheel.memory.answers import describe
+from bookwheel.memory.append import append
+from bookwheel.memory.asking import ask
+from bookwheel.memory.opened import begin_memory, open_memory
+from bookwheel.memory.passages import PassageDocument
+from bookwheel.memory.text_index import rank_passages
+from bookwheel.plan import VerdictMode
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict", "sign"), [("Yes", Verdict.SUPPORTED, Sign.GREEN), ("No", Verdict.NOT_FOUND, Sign.RED)]
+)
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_an_answer_is_judged_by_the_model_that_the_plan_names(make_session, said, verdict, sign, is_known):
+    """Of the memory as of the texts; what words alone would say of it is not asked."""
+
+    def reply(messages):
+        text = messages[-1].content
+        if "Answer Yes or No" in text or "one word" in text:
+            return said
+        if "Between sections" in text:
+            return "Ada pays for everybody." if is_known else "UNCHANGED"
+        return "It is Ada who foots the bill."
+
+    session = make_session(reply)
+    await begin_memory(session, "ada", "Everything about Ada", replace(PLAN, verdict=VerdictMode.MODEL))
+    opened = open_memory(session, "ada")
+    await append(opened, "All of it was settled by Ada, as ever.", source="mail-1", at="2026-01-01")
+    answer = await ask(opened, "Who pays?")
+    assert {claim.judge for claim in answer.claims} == {session.model.name}
+    assert (answer.verdict, choose_sign(answer.verdict, answer.answers)) == (verdict, sign)
+
+
+async def test_the_line_above_a_text_is_no_evidence(session, begin):
+    opened = await begin(session)
+    await append(opened, "room = 12", source="mail-1", at="2026-01-01")
+    document = PassageDocument(rank_passages(opened, "room?", opened.newest(), None), has_headers=True)
+    above, words = document.passages[0].place, len("room = 12")
+    evidence = [
+        Evidence(step=None, quote="", start=0, end=above),
+        Evidence(step=None, quote="room = 12", start=above, end=above + words),
+    ]
+    claim = Claim(text="12", verdict=Verdict.QUOTED, evidence=(0, 1), against=(1,))
+    answer = describe("12", "room?", 1, document, "texts", (evidence, [claim]))
+    assert [quote.quote for quote in answer.evidence] == ["room = 12"]
+    assert (answer.claims[0].evidence, answer.claims[0].against) == ((0,), (0,))

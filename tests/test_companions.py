@@ -100,19 +100,19 @@ def test_a_model_that_was_measured_to_judge_better_than_words_judges_by_default(
     path = tmp_path / "calibrations.json"
     monkeypatch.setenv("BOOKWHEEL_CALIBRATIONS", str(path))
     model = accompany(ScriptedModel(keyword_reader, name="m"))
-    assert choose_judge("Who?", model, Plan()) is None
+    assert choose_judge("Who?", model, Plan()).judge is None
     store_calibration(verdicts(recall, by_words), path)
-    judge = choose_judge("Who?", model, Plan())
+    judge = choose_judge("Who?", model, Plan()).judge
     assert (judge.threshold if judge else None) == (0.7 if judges else None)
-    assert choose_judge("Who?", model, Plan(verdict=VerdictMode.QUOTES)) is None
-    assert choose_judge("Who?", model, Plan(verdict=VerdictMode.MODEL)).threshold == 0.7
+    assert choose_judge("Who?", model, Plan(verdict=VerdictMode.QUOTES)).judge is None
+    assert choose_judge("Who?", model, Plan(verdict=VerdictMode.MODEL)).judge.threshold == 0.7
 
 
 def test_a_damaged_file_of_calibrations_leaves_the_verdict_to_the_words(tmp_path, monkeypatch):
     path = tmp_path / "calibrations.json"
     monkeypatch.setenv("BOOKWHEEL_CALIBRATIONS", str(path))
     path.write_text("{")
-    assert choose_judge("Who?", accompany(ScriptedModel(keyword_reader, name="m")), Plan()) is None
+    assert choose_judge("Who?", accompany(ScriptedModel(keyword_reader, name="m")), Plan()).judge is None
 
 
 def test_the_judge_of_a_cascade_may_be_an_endpoint_of_the_settings(tmp_path, monkeypatch):

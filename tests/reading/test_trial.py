@@ -9,10 +9,13 @@ from bookwheel.claims import WORDS, Verdict
 from bookwheel.companions import accompany, load_verdict_calibration
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import Rejected
+from bookwheel.models.base import count_messages
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan, VerdictMode
 from bookwheel.reading.runner import new_reading, run_reading
+from bookwheel.reading.trial import estimate_trial
 from bookwheel.reading.ways.registry import estimate_cost
+from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import DocumentInfo, Status
 from bookwheel.verdict.probes import load_probes
 
@@ -131,6 +134,18 @@ def test_a_trial_is_held_within_a_budget_that_has_room(file):
     ended = reader.read(replace(PLAN, budget=Budget(tokens=100_000, seconds=1000)))
     assert ended.claims[0].judge == "reader"
     assert ended.usage.calls > len(PROBES)
+
+
+def test_a_trial_takes_no_more_than_it_is_estimated_at(file):
+    prompts, reader = [], Reader(tell)
+    reader.model = ScriptedModel(lambda messages: prompts.append(messages) or reader.reply(messages), name="reader")
+    reader.model.endpoint = "http://reader/v1"
+    reader.read()
+    asked = [one for one in prompts if any(f"\n{probe.answer}\n" in one[-1].content for probe in PROBES)]
+    cost = estimate_trial(reader.model)
+    assert len(asked) == cost.most
+    tokens = sum(count_messages(one, EstimatingTokenizer()) for one in asked)
+    assert 0.9 * cost.most_text < tokens <= cost.most_text
 
 
 def test_where_one_call_fails_no_other_is_made_behind_the_reading(file):

@@ -14,8 +14,8 @@ from bookwheel.journal import Journal
 from bookwheel.models.patience import Patience
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan, VerdictMode
+from bookwheel.reading.model_judge import show_passages
 from bookwheel.reading.runner import judge_again, new_reading, run_reading
-from bookwheel.reading.verdicts import show_passages
 from bookwheel.reading.ways.registry import estimate_cost
 from bookwheel.types import DocumentInfo, Status
 from bookwheel.verdict.judge import examine

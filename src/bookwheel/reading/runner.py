@@ -182,7 +182,7 @@ async def run_reading(
 
 def can_judge(question: str, model: Model) -> bool:
     """Return whether a model judges answers that are there; one that only quotes does not."""
-    return choose_judge(question, model, _plan_judging(model.plan, model)) is not None
+    return choose_judge(question, model, _plan_judging(model.plan, model)).judge is not None
 
 
 def _plan_judging(plan: Plan, model: Model) -> Plan:

@@ -22,8 +22,9 @@ from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import converse
+from bookwheel.reading.model_judge import ModelJudge
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.verdicts import ModelJudge, settle_judge
+from bookwheel.reading.verdicts import settle_judge
 from bookwheel.text.matching import Passage, find_missing_words, parse_words
 from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Finish

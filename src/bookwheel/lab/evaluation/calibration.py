@@ -23,8 +23,8 @@ from bookwheel.lab.tasks.verdicts import LabelledAnswer, load_answers
 from bookwheel.models.accompanied import VerdictCalibration
 from bookwheel.models.base import Ability, Model, find_abilities, require_ability
 from bookwheel.plan import Plan, Scorer
+from bookwheel.reading.model_judge import make_judge, show_passages
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.verdicts import make_judge, show_passages
 from bookwheel.reading.ways.gates import HalvingScorer
 from bookwheel.text.chunks import split
 from bookwheel.types import Memory

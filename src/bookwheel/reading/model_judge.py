@@ -1,0 +1,177 @@
+"""A model as the judge of an answer, sentence by sentence.
+
+For each sentence that is no quotation it is shown the best passages and asked whether they say it, where they do not,
+whether they say otherwise; and for each sentence whether it answers the question. A model with log-probabilities
+answers with one token, any other with a short reply. What it was not asked, or did not answer, is unchecked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from bookwheel.claims import Claim, Evidence, Fit
+from bookwheel.errors import BudgetReached, ModelError
+from bookwheel.models.base import Ability, JudgingModel, Model, find_abilities
+from bookwheel.plan import Plan, Sampling
+from bookwheel.reading.prompts import Prompts, prompts_for
+from bookwheel.types import Step
+from bookwheel.verdict.judge import Finding, Judgment, examine, is_foreign, weigh, write_claims
+from bookwheel.verdict.provenance import SupportsSlice
+from bookwheel.verdict.search import LocatedSentence
+from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
+
+THRESHOLD: Final = 0.5
+"""The probability from which on a judgement is a yes, where the model was not calibrated."""
+REPLY_TOKENS: Final = 8
+MOST_JUDGED: Final = 32
+"""Sentences of an answer that it is asked about; those behind them are measured. An answer can run on for ever."""
+# A passage that has less of a sentence than this cannot deny it.
+_LEAST_DENIED: Final = 0.3
+# At this probability nothing speaks for a sentence's answering the question.
+_DOUBTFUL: Final = 0.25
+# Characters before and behind a passage in which its heading, the header of its row and its neighbours are looked for.
+_BEFORE: Final = 2000
+_AFTER: Final = 400
+# Bytes of the passages that a model is shown, no more than a section has; and how many the memory's lines came from.
+_MOST_SHOWN: Final = 5000
+_TOKEN_BYTES: Final = 3
+_MOST_ORIGINS: Final = 8
+
+
+async def judge_by_model(
+    answer: str,
+    question: str,
+    steps: Sequence[Step],
+    document: SupportsParts,
+    judge: ModelJudge,
+    *,
+    is_strict: bool = False,
+) -> tuple[tuple[Evidence, ...], tuple[Claim, ...]]:
+    """Return the evidence and the claims of an answer as the model judges them.
+
+    Where a call fails or the budget is used up, the sentences that are left are unchecked; `is_strict` raises it.
+    """
+    parts = PlacedParts(document)
+    findings = await asyncio.to_thread(examine, answer, question, parts)
+    origins = await asyncio.to_thread(EvidenceList(steps, parts).list_origins, f"{answer} {question}")
+    judged: list[tuple[Finding, Judgment | None]] = []
+    has_failed, asked = False, 0
+    for finding in findings:
+        judgment = None
+        if finding.is_absent or (asked >= MOST_JUDGED and not has_failed):
+            judgment = weigh(finding)
+        elif not has_failed:
+            asked += 1
+            try:
+                section = await asyncio.to_thread(show_passages, finding, document, origins, judge.room)
+                judgment = await judge.judge(finding, question, section)
+                has_said = judgment and (judgment.is_supported or judgment.is_denied)
+                is_whole = len(section) == getattr(document, "length", None)
+                # Who was shown the part of a document that has none of its words cannot tell.
+                if not (has_said or is_whole) and await asyncio.to_thread(is_foreign, finding, parts):
+                    judgment = None
+            except (ModelError, BudgetReached):
+                if is_strict:
+                    raise
+                has_failed = True
+        judged.append((finding, judgment))
+    return await asyncio.to_thread(write_claims, judged, steps, parts)
+
+
+def make_judge(question: str, model: Model, plan: Plan, threshold: float = THRESHOLD) -> ModelJudge:
+    """Return the model as a judge in the language of a question."""
+    room = min(_MOST_SHOWN, _TOKEN_BYTES * plan.chunk_tokens)
+    return ModelJudge(model=model, prompts=prompts_for(plan, question), threshold=threshold, room=room)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelJudge:
+    """A model that judges sentences beside passages, one question a call, and decides alone."""
+
+    model: Model
+    prompts: Prompts
+    threshold: float = THRESHOLD
+    room: int = _MOST_SHOWN
+    """Bytes of passages beside a sentence."""
+
+    async def judge(self, finding: Finding, question: str, section: str) -> Judgment | None:
+        """Return what the model says to a sentence beside passages; None where its reply says nothing."""
+        supported = 1.0 if finding.copy else await self.ask_support(finding, question, section)
+        if supported is None:
+            return None
+        is_supported, denied = supported >= self.threshold, 0.0
+        # What is copied word for word may be put right elsewhere.
+        is_open = finding.copy or (not is_supported and finding.features["in all"] >= _LEAST_DENIED)
+        if section and is_open:
+            denied = await self.ask("denies", section, finding.text, question) or 0.0
+        fits = await self.ask("responds", "", finding.text, question)
+        if fits is None:
+            return None
+        fit = Fit.YES if fits >= THRESHOLD else Fit.DOUBTFUL if fits >= _DOUBTFUL else Fit.NO
+        # A reply in words is as sure as it sounds, and no probability.
+        score = supported if 0 < supported < 1 else None
+        is_denied, judge = denied >= THRESHOLD, self.model.name
+        return Judgment(score=score, is_supported=is_supported, is_denied=is_denied, answers=fit, judge=judge)
+
+    async def ask_support(self, finding: Finding, question: str, section: str) -> float | None:
+        """Return the probability that the passages say a sentence; None where the reply says nothing."""
+        if not section:
+            return 0.0
+        return await self.ask("supports", section, finding.text, question)
+
+    async def ask(self, turn: str, section: str, answer: str, question: str) -> float | None:
+        """Return the probability of yes to a turn's question; None where the reply is neither yes nor no."""
+        yes, no = self.prompts.options
+        messages = self.prompts.turn(turn, section=section, memory=answer, question=question)
+        if isinstance(self.model, JudgingModel) and Ability.JUDGE in await find_abilities(self.model):
+            return (await self.model.judge(messages, self.prompts.options)).probability(yes)
+        reply = await self.model.reply(messages, limit=REPLY_TOKENS, sampling=Sampling(temperature=0.0))
+        word = reply.text.strip(" \n\"'*.").casefold()
+        return 1.0 if word.startswith(yes.casefold()) else 0.0 if word.startswith(no.casefold()) else None
+
+
+def show_passages(
+    finding: Finding, document: SupportsParts, origins: Sequence[LocatedSentence] = (), room: int = _MOST_SHOWN
+) -> str:
+    """Return the passages of a sentence as a model is shown them, in the document's order; a short document whole.
+
+    Those that have most of it come with what the memory took its lines from, and with others that have its words, of
+    which one may say otherwise. A line alone seldom says what it is about: it comes with its heading, its header and
+    the sentences beside it. `room` is in bytes, which count tokens alike in every language.
+    """
+    length = getattr(document, "length", None)
+    if isinstance(document, SupportsSlice) and length is not None and length <= room:
+        whole = document.slice(0, length)
+        if _measure(whole) <= room:
+            return whole
+    shown = dict[LocatedSentence, str]()
+    for one in (*finding.passages, *origins[:_MOST_ORIGINS], *finding.near):
+        text = _widen(one, document) if isinstance(document, SupportsSlice) else one.text
+        # What stands within another is shown once.
+        within = [other for other, had in shown.items() if had in text]
+        freed = sum(_measure(shown[other]) for other in within)
+        if not any(text in had for had in shown.values()) and (not shown or _measure(text) <= room + freed):
+            room += freed - _measure(text)
+            shown = {other: had for other, had in shown.items() if other not in within} | {one: text}
+    return "\n\n".join(shown[one] for one in sorted(shown, key=lambda passage: passage.start))
+
+
+def _measure(text: str) -> int:
+    return len(text.encode(errors="replace"))
+
+
+def _widen(passage: LocatedSentence, document: SupportsSlice) -> str:
+    # Who is not judged by a model starts without the parts of texts.
+    from bookwheel.reading.ways.passages import find_windows
+
+    first = max(0, passage.start - _BEFORE)
+    around = document.slice(first, passage.end + _AFTER)
+    # A line that the cut goes through would pass for a heading.
+    cut = around.find("\n", 0, passage.start - first) + 1 if first else 0
+    start, end = passage.start - first - cut, passage.end - first - cut
+    windows = [one for one in find_windows(around[cut:]) if one.start <= start and end <= one.end]
+    whole = [one.shown for one in windows if one.start or cut or not first]
+    return whole[len(whole) // 2] if whole else passage.text

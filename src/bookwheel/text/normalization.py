@@ -24,8 +24,9 @@ from typing import Final
 
 from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
+from bookwheel.text.chinese_numbers import parse_chinese_numbers
 from bookwheel.text.lexicon import FUNCTION_WORDS
-from bookwheel.text.numbers import compose_numbers, order_dates, parse_chinese_numbers
+from bookwheel.text.numbers import compose_numbers, order_dates
 from bookwheel.text.quantities import UNITS, name_units, same_quantity, spell_quantities
 
 ARTICLES: Final = frozenset({"a", "an", "the"})

@@ -29,6 +29,12 @@ from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
+from bookwheel.text.chinese_numbers import (
+    CHINESE_MEASURES,
+    parse_chinese_numbers,
+    parse_cjk_number,
+    write_chinese_amounts,
+)
 
 _HUNDRED: Final = 100
 _VALUE: Final = {
@@ -57,27 +63,27 @@ _SCALES: Final = {
     **{word: float(power) for word, power in _POWER.items()},
     "k": 1e3,
     "bn": 1e9,
-    "千": 1e3,
-    "万": 1e4,
-    "亿": 1e8,
 }
-_SCALE: Final = compile_late(r"\s*(thousand|million|billion|trillion|k\b|bn\b|千|万|亿)", re.IGNORECASE)
+_SCALE: Final = compile_late(r"\s*(thousand|million|billion|trillion|k\b|bn\b)", re.IGNORECASE)
 _LEAST_SPELLED: Final = 4
 _TEEN: Final = 10
 _LAST_DAY: Final = 31
 _MONTHS_A_YEAR: Final = 12
-_MEASURES: Final = "箱斤袋把台支件瓶盒包套吨枚份张辆块桶公米克元角分秒小户间栋页项笔升"
-# One sign alone is part of too many words (一定, 三明治); it counts before a word of measure.
-_CHINESE: Final = compile_late(
-    rf"[〇零一二三四五六七八九十百千万亿两]{{2,}}|"
-    rf"[二三四五六七八九十两](?=[年月日号个次岁人位名天条只本颗根尾棵株匹幅册种类楼层级届{_MEASURES}])|"
-    r"(?<=月)一(?=[日号])|(?<=年)一(?=月)"
-)
-# 百分之三点六, 三分之一
-_CHINESE_SHARE: Final = compile_late(
-    r"([二三四五六七八九十百])分之([零一二三四五六七八九十百两\d]+)(?:点([零一二三四五六七八九]+))?"
-)
 _MONTH: Final = rf"({lexicon.MONTH})\.?"
+# German, French, Spanish and Italian, where a day stands before and a year behind them.
+_OTHER_MONTHS: Final = {
+    name: number
+    for number, names in enumerate(
+        (
+            *("januar jänner janvier enero gennaio", "februar février febrero febbraio", "märz mars marzo"),
+            *("april avril abril aprile", "mai mayo maggio", "juni juin junio giugno", "juli juillet julio luglio"),
+            *("august août agosto", "september septembre septiembre settembre", "oktober octobre octubre ottobre"),
+            *("november novembre noviembre", "dezember décembre diciembre dicembre"),
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
 _DATES: Final = (
     (compile_late(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)"), "ymd"),
     (compile_late(r"(\d{4})\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]"), "ymd"),
@@ -86,6 +92,13 @@ _DATES: Final = (
         "dmy",
     ),
     (compile_late(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(\d{{4}})(?!\d)", re.IGNORECASE), "mdy"),
+    (
+        compile_late(
+            rf"(?<!\d)(\d{{1,2}})(?:\.|er|º)?\s+(?:de\s+)?({'|'.join(_OTHER_MONTHS)})\s+(?:de\s+)?(\d{{4}})(?!\d)",
+            re.IGNORECASE,
+        ),
+        "dmy",
+    ),
     (compile_late(r"(?<!\d)(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)"), "dmy"),
     (compile_late(r"(?<!\d)(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)"), "d/m/y"),
 )
@@ -94,11 +107,8 @@ _DAYS: Final = (
     compile_late(rf"\b(?P<m>{lexicon.MONTH})\.?\s+(?P<d>\d{{1,2}})(?!\d)", re.IGNORECASE),
     compile_late(r"(?<!\d)(?P<m>\d{1,2})\s*月\s*(?P<d>\d{1,2})\s*[日号]"),
 )
-_SIGNS_OF_FINANCE: Final = "壹贰叁肆伍陆柒捌玖拾佰仟萬億"
-_PLAIN_SIGNS: Final = str.maketrans(_SIGNS_OF_FINANCE, "一二三四五六七八九十百千万亿")
-_FINANCIAL: Final = compile_late(f"[{_SIGNS_OF_FINANCE}零〇万亿]{{2,}}|[{_SIGNS_OF_FINANCE}](?=[元圆])")
 # A count of things; "一" before 定 or 般 is none.
-_ONE_MEASURE: Final = compile_late(rf"(?<![一二三四五六七八九十百千万亿两第])一(?=[{_MEASURES}])")
+_ONE_MEASURE: Final = compile_late(rf"(?<![一二三四五六七八九十百千万亿两第])一(?=[{CHINESE_MEASURES}])")
 _ALONE: Final = compile_late(r"\s*(one|[〇零一二三四五六七八九十两])\s*", re.IGNORECASE)
 _NUMBER_WORD: Final = "|".join(sorted({*_VALUE, *_POWER, *_ORDINAL, *_AFTER_TENS}, key=len, reverse=True))
 _SPELLED: Final = compile_late(
@@ -108,52 +118,12 @@ _SPELLED: Final = compile_late(
 _SPELLED_WORD: Final = compile_late(r"[a-z]+")
 _FIRST_OF_MONTH: Final = compile_late(rf"\b(?:first|second)\b(?=\s+(?:of\s+)?{_MONTH})", re.IGNORECASE)
 _AFTER_HAN: Final = compile_late(r"(?<=[\u2e80-\u9fff])(?=\d)")
-_COUNTED: Final = (*_MEASURES, "人", "名", "次")
-_NO_NUMBER: Final = frozenset({"万一", "千万", "百万", "十万", "万千", "一一", "万万", "千百", "百十"})
 
 
 def parse_ones(word: str) -> int:
     """Return the value of a word from one to nine, else 0."""
     value = lexicon.NUMBER_WORDS.get(word.casefold(), "")
     return int(value) if len(value) == 1 else 0
-
-
-def parse_cjk_number(text: str) -> str:
-    """Return a number written in Chinese signs, in Arabic digits."""
-    if not any(sign in lexicon.CJK_POWERS for sign in text):
-        return "".join(str(lexicon.CJK_DIGITS[sign]) for sign in text)
-    total = section = digit = 0
-    for sign in text:
-        if sign in lexicon.CJK_DIGITS:
-            digit = lexicon.CJK_DIGITS[sign]
-        elif (power := lexicon.CJK_POWERS[sign]) >= lexicon.CJK_POWERS["万"]:
-            # 两千万 behind 三亿 is added; 万 before 亿 is multiplied.
-            below = section + digit
-            total, section, digit = (total + below * power if total >= power else (total + below) * power), 0, 0
-        else:
-            section, digit = section + (digit or 1) * power, 0
-    return str(total + section + digit)
-
-
-def parse_chinese_numbers(text: str) -> str:
-    """Replace numbers in Chinese signs by digits, wherever they stand in the text."""
-    text = _FINANCIAL.sub(lambda found: found[0].translate(_PLAIN_SIGNS), text)
-    text = _CHINESE_SHARE.sub(_write_share, text)
-
-    def write(found: re.Match[str]) -> str:
-        # A word, but where it counts something: 十万火急, 十万元.
-        is_word = found[0] in _NO_NUMBER and not text.startswith(_COUNTED, found.end())
-        return found[0] if is_word else parse_cjk_number(found[0])
-
-    return _CHINESE.sub(write, text)
-
-
-def _write_share(found: re.Match[str]) -> str:
-    whole, part, decimals = found[1], found[2], found[3]
-    share = part if part.isdigit() else parse_cjk_number(part)
-    if whole != "百":
-        return f"{share}/{parse_cjk_number(whole)}"
-    return f"{share}{'.' + parse_cjk_number(decimals) if decimals else ''}%"
 
 
 def compose_numbers(tokens: list[str], pause: str) -> list[str]:
@@ -302,9 +272,8 @@ def unify_numbers(text: str) -> str:
     if not text.isascii():
         # A sign such as ½ stands close to the number before it.
         text = "".join(f" {sign}" if "⁄" in unicodedata.normalize("NFKC", sign) else sign for sign in text)
-    text = _FINANCIAL.sub(lambda found: found[0].translate(_PLAIN_SIGNS), text)
-    text = parse_chinese_numbers(_ONE_MEASURE.sub("1", text))
-    text = unicodedata.normalize("NFKC", text).replace("⁄", "/")
+    text = parse_chinese_numbers(unicodedata.normalize("NFKC", text).replace("⁄", "/"))
+    text = write_chinese_amounts(_ONE_MEASURE.sub("1", text))
     text = _FIRST_OF_MONTH.sub(lambda found: _AFTER_TENS[found[0].lower()], text)
     text = _SPELLED.sub(lambda found: " ".join(compose_numbers(_SPELLED_WORD.findall(found[0].lower()), "")), text)
     return _AFTER_HAN.sub(" ", text)
@@ -358,8 +327,9 @@ def _make_date(order: str, parts: tuple[str, ...]) -> str:
     else:
         given = dict(zip(order, parts, strict=True))
         year, day = int(given["y"]), int(given["d"])
+        named = _OTHER_MONTHS.get(given["m"].lower())
         names = [name[:3] for name in lexicon.MONTH_NAMES]
-        month = int(given["m"]) if given["m"].isdigit() else 1 + names.index(given["m"][:3].lower())
+        month = int(given["m"]) if given["m"].isdigit() else named or 1 + names.index(given["m"][:3].lower())
     try:
         return date(year, month, day).isoformat()
     except ValueError:

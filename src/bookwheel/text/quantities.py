@@ -21,7 +21,8 @@ from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
-from bookwheel.text.numbers import compose_numbers, find_dates, parse_cjk_number
+from bookwheel.text.chinese_numbers import parse_cjk_number
+from bookwheel.text.numbers import compose_numbers, find_dates
 
 _FORMS: Final = {
     "usd": "usd dollar dollars",

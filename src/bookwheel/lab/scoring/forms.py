@@ -20,8 +20,8 @@ from typing import Final
 from bookwheel.lab.scoring.commitment import DENIALS, VERBS_DENIED, asserts_any, mentions
 from bookwheel.lab.scoring.relevance import WAYS, has_opposite
 from bookwheel.text import lexicon
+from bookwheel.text.chinese_numbers import parse_chinese_numbers
 from bookwheel.text.normalization import ARTICLES, contains_words, words
-from bookwheel.text.numbers import parse_chinese_numbers
 from bookwheel.text.sentences import list_sentences
 
 _NATION_GROUPS: Final = (

@@ -43,6 +43,15 @@ async def test_a_sentence_that_only_a_text_has_is_put_right_and_supersedes_it(op
     assert list_sources(opened) == ["by hand", "mail-1"]
 
 
+async def test_a_correction_of_an_earlier_day_is_older_than_what_came_after_that(opened):
+    await append(opened, "The choir meets on Friday at six.", source="mail-3", at="2026-02-01")
+    update = await edit(opened, "Tuesday", "Thursday", at="2026-01-15")
+    assert update.after.kept.startswith("2026-01-15")
+    assert list_sources(opened) == ["mail-3", "by hand", "mail-1"]
+    with pytest.raises(InputError, match="2999-01-01 is to come"):
+        await edit(opened, "Thursday", "Monday", at="2999-01-01")
+
+
 async def test_words_are_found_over_line_ends_and_in_the_turn_of_who_said_them(opened):
     await edit(opened, "meets on Tuesday", "meets on Friday")
     assert "The choir meets on Friday at six." in opened.newest().memory.text

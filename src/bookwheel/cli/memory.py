@@ -186,6 +186,7 @@ async def edit(
     new_: Annotated[str | None, Option(name="--new", takes_hyphen=True)] = None,
     memory: Words | None = None,
     memory_file: Path | None = None,
+    at: Text | None = None,
     options: CallOptions = CallOptions(),
 ) -> int:
     """Correct a memory by hand, as a new version. The versions before stay: to erase something, forget its source.
@@ -200,6 +201,8 @@ async def edit(
         The whole memory anew. Without this and --old, $EDITOR opens it.
     memory_file
         A file with the whole memory anew, or "-" for standard input.
+    at
+        The time from which it holds, such as 2026-11-24; by default, now. A text of a later one says what is newer.
 
     """
     from bookwheel.memory.editing import edit as edit_memory
@@ -208,7 +211,7 @@ async def edit(
         if (old is None) != (new_ is None):
             raise InputError("give both --old and --new, or the whole memory")
         text = new_ if new_ is not None else choose_memory(opened.newest().memory.text, memory, memory_file)
-        return _print_update(name, await edit_memory(opened, old or "", text), options.output)
+        return _print_update(name, await edit_memory(opened, old or "", text, at), options.output)
 
 
 @app.command

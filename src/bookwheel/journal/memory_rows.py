@@ -104,6 +104,7 @@ class MemoryVersion:
     changes: tuple[tuple[str, str], ...] = ()
     """The lines of a correction: old and new; an empty one is none."""
     kept: str = ""
+    """When it was written; of a correction, the time from which it holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """Correct a lasting memory by hand. The versions before stay: erasing is `forget`.
 
 Words that stand in the texts alone are put right there: each of their sentences, corrected, becomes a line of the
-memory, said by hand on this day, and supersedes what the text says. It goes with the last text that has the sentence.
+memory, said by hand on this day or the one that is given, and supersedes what the text says. It goes with the last
+text that has the sentence.
 Where nothing has the words, a whole statement is taken as it is: somebody says what holds.
 """
 
@@ -11,6 +12,8 @@ import asyncio
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
@@ -18,7 +21,7 @@ from bookwheel.flags import Flag
 from bookwheel.journal.memories import write_time
 from bookwheel.journal.memory_rows import MemoryVersion, VersionKind
 from bookwheel.memory.pictures import see
-from bookwheel.memory.pieces import MemoryUpdate
+from bookwheel.memory.pieces import MemoryUpdate, read_time
 from bookwheel.memory.speakers import TURN, find_turn
 from bookwheel.text.lexicon import language_of
 from bookwheel.text.matching import UNSPACED, parse_words
@@ -38,8 +41,11 @@ _LETTER: Final = rf"[^\W_{UNSPACED}]"
 _BORDER: Final = rf"(?:(?<!{_LETTER})|(?!{_LETTER}))"
 
 
-async def edit(opened: OpenMemory, old: str, new: str) -> MemoryUpdate:
-    """Put some words of the newest memory right, or else of its texts; without `old`, `new` is the whole memory."""
+async def edit(opened: OpenMemory, old: str, new: str, at: datetime | str | None = None) -> MemoryUpdate:
+    """Put some words of the newest memory right, or else of its texts; without `old`, `new` is the whole memory.
+
+    `at` is the time from which the correction holds, by default now.
+    """
     said, gone = dict[str, str](), set[str]()
     words = re.compile(_BORDER + r"\s+".join(map(re.escape, old.split())) + _BORDER)
     if old and not old.strip():
@@ -62,7 +68,7 @@ async def edit(opened: OpenMemory, old: str, new: str) -> MemoryUpdate:
             raise InputError("the new memory is empty, so nothing was changed")
         return corrected
 
-    return await rewrite(opened, put_right, said, gone)
+    return await rewrite(opened, put_right, said, gone, at)
 
 
 def list_written(opened: OpenMemory, version: MemoryVersion) -> dict[str, tuple[str, str]]:
@@ -131,11 +137,16 @@ async def rewrite(
     change: Callable[[str], str],
     said: Mapping[str, str] | None = None,
     gone: Collection[str] = (),
+    at: datetime | str | None = None,
 ) -> MemoryUpdate:
     """Put what a function makes of the newest memory's text in its place, as a new version, in its turn.
 
     `said` has for each new line that corrects a text what the text says, `gone` the lines by hand that hold no more.
     """
+    since = read_time(at) if at is not None else write_time()
+    # What is forgotten takes along all that was said since its correction.
+    if datetime.fromisoformat(since) > datetime.now(UTC):
+        raise InputError(f"{at} is to come: a correction holds from now or earlier; add as a text what will hold then")
     async with opened.hold():
         before = opened.newest()
         text = await asyncio.to_thread(change, before.memory.text)
@@ -143,7 +154,7 @@ async def rewrite(
             return MemoryUpdate(before=before, after=before)
         changes = [(old or (said or {}).get(new, ""), new) for old, new in list_changes(before.memory.text, text)]
         changes += [(line, "") for line in gone if line not in dict(changes)]
-        after = make_edit(opened, before, before.version + 1, text, changes)
+        after = replace(make_edit(opened, before, before.version + 1, text, changes), kept=since)
         await asyncio.to_thread(opened.tables.add_version, opened.record.number, after)
         return MemoryUpdate(before=before, after=after, versions=(after,))
 
@@ -164,7 +175,6 @@ def make_edit(
         flags=(Flag.EDITED,),
         scores={line: score for line, score in before.scores.items() if line in text.splitlines()},
         changes=tuple(changes),
-        kept=write_time(),
     )
 
 

@@ -112,10 +112,10 @@ class LastingMemory:
         async with self._open() as opened:
             return await asking.ask(opened, question, as_of=as_of)
 
-    async def aedit(self, old: str, new: str) -> MemoryUpdate:
-        """Put some words of the newest memory right; with an empty `old`, `new` is the whole memory."""
+    async def aedit(self, old: str, new: str, *, at: datetime | str | None = None) -> MemoryUpdate:
+        """Put some words of the newest memory right, from a time on; with an empty `old`, `new` is the whole memory."""
         async with self._open() as opened:
-            return await editing.edit(opened, old, new)
+            return await editing.edit(opened, old, new, at)
 
     async def aforget(
         self, *, source: str | None = None, before: datetime | str | None = None, text: str | None = None
@@ -145,9 +145,9 @@ class LastingMemory:
         """Answer a question; see `aask`."""
         return run_now(self.aask(question, as_of=as_of))
 
-    def edit(self, old: str, new: str) -> MemoryUpdate:
+    def edit(self, old: str, new: str, *, at: datetime | str | None = None) -> MemoryUpdate:
         """Correct the newest memory; see `aedit`."""
-        return run_now(self.aedit(old, new))
+        return run_now(self.aedit(old, new, at=at))
 
     def forget(
         self, *, source: str | None = None, before: datetime | str | None = None, text: str | None = None

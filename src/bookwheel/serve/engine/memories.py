@@ -165,8 +165,8 @@ class ServedMemories:
         answer = await self._run(key, name, partial(ask, question=question, as_of=as_of, is_kept=is_kept))
         return records.answer_to_json(name, answer)
 
-    async def edit(self, key: Key | None, name: str, old: str, new: str) -> records.MemoryJson:
-        return records.update_to_json(name, await self._run(key, name, partial(edit, old=old, new=new)))
+    async def edit(self, key: Key | None, name: str, old: str, new: str, at: str | None) -> records.MemoryJson:
+        return records.update_to_json(name, await self._run(key, name, partial(edit, old=old, new=new, at=at)))
 
     async def forget(
         self, key: Key | None, name: str, *, source: str | None, before: str | None, text: str | None, is_preview: bool

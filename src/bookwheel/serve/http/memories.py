@@ -91,6 +91,8 @@ class EditShape(Body):
 
     old: str = ""
     new: str
+    at: _Time | None = None
+    """The time from which it holds; by default, now."""
 
 
 class ForgetShape(Body):
@@ -222,7 +224,7 @@ class MemoryRoutes:
     async def edit_memory(self, request: Request) -> Response:
         body = await parse_body(EditShape, request)
         return JsonResponse(
-            await self._memories.edit(request.state.key, request.path_params["name"], body.old, body.new)
+            await self._memories.edit(request.state.key, request.path_params["name"], body.old, body.new, body.at)
         )
 
     @operation(

@@ -132,9 +132,9 @@ class LastingMemoryTools:
         changes = [_shorten_change(change) for change in found["changes"]]
         return {"memory": memory, **make_page("changes", clean(changes), cursor, ROOM - 60)}
 
-    async def memory_edit(self, ctx: Context, *, memory: str, new: str, old: str = "") -> Json:
-        """Correct words of a memory; without `old`, `new` is all of it. Older versions stay."""
-        edited = await self._memories.edit(get_key(ctx), memory, old, new)
+    async def memory_edit(self, ctx: Context, *, memory: str, new: str, old: str = "", at: str = "") -> Json:
+        """Correct words; without `old`, `new` is all; `at`: since when."""
+        edited = await self._memories.edit(get_key(ctx), memory, old, new, at or None)
         return {"memory": memory, "version": edited["version"]} | _shorten_changes(list(edited["changes"]))
 
     async def memory_forget(

@@ -189,6 +189,26 @@ def test_a_schema_is_complete_in_itself(reference) -> None:
         read(DOCUMENT, QUESTION, model="scripted", schema={"properties": {"a": {"$ref": reference}}})
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"$ref": "#/$defs/a"},
+        {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/a"}]},
+        {"allOf": [{"not": {"$ref": "#/$defs/a"}}]},
+        {"oneOf": [{"$ref": "#/$defs/b"}]},
+    ],
+)
+def test_a_schema_that_leads_back_to_itself_in_the_same_place_is_refused(part) -> None:
+    with pytest.raises(InputError, match="leads back to itself before any property or item"):
+        format_schema({"properties": {"v": {"$ref": "#/$defs/a"}}, "$defs": {"a": part, "b": {"$ref": "#/$defs/a"}}})
+
+
+def test_a_schema_may_hold_itself() -> None:
+    whole = {"anyOf": [{"type": "string"}, {"items": {"$ref": "#/$defs/json"}}]}
+    schema = {"allOf": [{"$ref": "#/$defs/json"}, {"$ref": "#/$defs/json"}], "$defs": {"json": whole}}
+    assert json.loads(format_schema(schema)) == schema
+
+
 @pytest.mark.parametrize("reference", ["#", "#name", "#/anyOf/1", "#/$defs/a%20b", "#/$defs/c~1d"])
 def test_a_schema_may_refer_to_any_part_of_itself(reference) -> None:
     parts = {"a b": {"$anchor": "name", "type": "string"}, "c/d": {"type": "string"}}

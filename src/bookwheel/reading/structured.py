@@ -81,32 +81,55 @@ def format_schema(schema: Any, where: str = "schema") -> str:
         validator_for(schema).check_schema(schema)
     except SchemaError as error:
         raise InputError(f"{where} is no JSON Schema: {error.json_path}: {error.message}") from error
+    seen = dict[int, bool]()
     for reference in _list_values(schema, "$ref"):
-        if not _resolves(schema, reference):
+        if (part := _find_part(schema, reference)) is None:
             raise InputError(
                 f'{where}: "$ref" must lead to a part of the same file such as "#/$defs/x", not {reference!r}'
             )
+        if _is_endless(part, schema, seen):
+            raise InputError(f"{where}: {reference!r} leads back to itself before any property or item of it")
     return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
 
 
 def _list_values(node: Any, keyword: str) -> Iterator[str]:
     """Yield every text under a keyword in a schema."""
+    return (one[keyword] for one in _list_objects(node) if isinstance(one.get(keyword), str))
+
+
+def _list_objects(node: Any) -> Iterator[dict[str, Any]]:
     if isinstance(node, dict):
-        if isinstance(value := node.get(keyword), str):
-            yield value
+        yield node
         node = list(node.values())
     if isinstance(node, list):
         for part in node:
-            yield from _list_values(part, keyword)
+            yield from _list_objects(part)
 
 
-def _resolves(schema: Any, reference: str) -> bool:
-    """Return True if the reference leads to a part of the schema. Nothing is fetched."""
+def _is_endless(node: Any, root: Any, seen: dict[int, bool]) -> bool:
+    """Return whether a value must fit a part of a schema before it can be told whether it fits that part.
+
+    `seen` has the parts that were looked at, and whether to their end.
+    """
+    if not isinstance(node, dict) or id(node) in seen:
+        return not seen.get(id(node), True)
+    seen[id(node)] = False
+    same = [node.get(keyword) for keyword in ("not", "if", "then", "else")]
+    same += [part for keyword in ("allOf", "anyOf", "oneOf") for part in node.get(keyword) or ()]
+    same += [_find_part(root, node["$ref"])] if isinstance(node.get("$ref"), str) else []
+    is_endless = any(_is_endless(part, root, seen) for part in same)
+    seen[id(node)] = True
+    return is_endless
+
+
+def _find_part(schema: Any, reference: str) -> Any:
+    """Return the part of the schema that a reference leads to; None where there is none. Nothing is fetched."""
     if not reference.startswith("#"):
-        return False
+        return None
     fragment = unquote(reference[1:])
     if fragment and not fragment.startswith("/"):
-        return fragment in {*_list_values(schema, "$anchor"), *_list_values(schema, "$dynamicAnchor")}
+        named = (one for one in _list_objects(schema) if fragment in (one.get("$anchor"), one.get("$dynamicAnchor")))
+        return next(named, None)
     for part in fragment.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
         if isinstance(schema, list) and key.isdecimal() and int(key) < len(schema):
@@ -114,8 +137,8 @@ def _resolves(schema: Any, reference: str) -> bool:
         elif isinstance(schema, dict) and key in schema:
             schema = schema[key]
         else:
-            return False
-    return True
+            return None
+    return schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,7 +133,7 @@ class LastingMemoryTools:
         return {"memory": memory, **make_page("changes", clean(changes), cursor, ROOM - 60)}
 
     async def memory_edit(self, ctx: Context, *, memory: str, new: str, old: str = "", at: str = "") -> Json:
-        """Correct words; without `old`, `new` is all; `at`: since when."""
+        """Correct words; no `old`: `new` is all. `at`: since when."""
         edited = await self._memories.edit(get_key(ctx), memory, old, new, at or None)
         return {"memory": memory, "version": edited["version"]} | _shorten_changes(list(edited["changes"]))
 

@@ -50,7 +50,7 @@ from bookwheel.serve.http.operations import describe_operations, make_routes, op
 from bookwheel.serve.http.originals import OriginalRoutes
 from bookwheel.serve.http.readings import ReadingRoutes
 from bookwheel.serve.http.reports import ReportRoutes
-from bookwheel.serve.http.requests import SessionShape, parse_body
+from bookwheel.serve.http.requests import SessionShape
 from bookwheel.serve.http.rows import RowRoutes
 from bookwheel.serve.openai.chat import OpenAIRoutes
 from bookwheel.serve.openai.messages import MessageRoutes
@@ -317,9 +317,8 @@ class ServerRoutes:
             self._embeds[name] = await check_embeddings(model)
         return abilities
 
-    @operation("POST", "/session", "Sign a browser in", status=204, body=SessionShape)
-    async def create_session(self, request: Request) -> Response:
-        body = await parse_body(SessionShape, request)
+    @operation("POST", "/session", "Sign a browser in", status=204)
+    async def create_session(self, request: Request, body: SessionShape) -> Response:
         key = self._service.keys.find_by_secret(body.key)
         if key is None:
             raise ApiError(401, "that is not a key of this server", kind="invalid_api_key")

@@ -17,7 +17,7 @@ from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import find_places
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import SPAN, UPLOADS, Routes, operation
-from bookwheel.serve.http.requests import Body, LabelShape, parse_body, parse_flag, parse_number, store_upload
+from bookwheel.serve.http.requests import Body, LabelShape, parse_flag, parse_number, store_upload
 
 _MOST_CHARACTERS: Final = 200_000
 _MOST_DOCUMENTS: Final = 500
@@ -127,10 +127,10 @@ class DocumentRoutes(Routes):
         documents = await self._service.list_shelf(key, query, limit=limit, offset=parse_number(request, "offset", 0))
         return JsonResponse([to_plain(document) for document in documents])
 
-    @operation("PATCH", "/documents", "Change several documents at once", ChangedJson, body=DocumentsShape)
-    async def change_documents(self, request: Request) -> Response:
+    @operation("PATCH", "/documents", "Change several documents at once", ChangedJson)
+    async def change_documents(self, request: Request, body: DocumentsShape) -> Response:
         """Star, collect or delete documents; what the client does not have is passed over."""
-        body, key = await parse_body(DocumentsShape, request), request.state.key
+        key = request.state.key
         owner, shelf = self._service.owner(key), self._service.journal.shelf
         ids = await self._service.choose_on_shelf(key, body.documents)
         if body.add:
@@ -151,10 +151,9 @@ class DocumentRoutes(Routes):
     async def get_document(self, request: Request) -> Response:
         return JsonResponse(to_plain(await self._find_on_shelf(request)))
 
-    @operation("PATCH", "/documents/{sha}", "Name or star a document", ShelvedDocument, body=LabelShape)
-    async def label_document(self, request: Request) -> Response:
+    @operation("PATCH", "/documents/{sha}", "Name or star a document", ShelvedDocument)
+    async def label_document(self, request: Request, body: LabelShape) -> Response:
         document = await self._find_on_shelf(request)
-        body = await parse_body(LabelShape, request)
         key, kind = request.state.key, LabelKind.DOCUMENT
         await self._service.set_label(key, kind, document.document, name=body.name, is_starred=body.starred)
         return JsonResponse(to_plain(await self._find_on_shelf(request)))

@@ -29,7 +29,7 @@ from bookwheel.picture import find_media
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import operation
-from bookwheel.serve.http.requests import Body, PlanValues, Question, parse_body, parse_flag, parse_number
+from bookwheel.serve.http.requests import Body, PlanValues, Question, parse_flag, parse_number
 
 if TYPE_CHECKING:
     from bookwheel.serve.engine.service import Service
@@ -138,9 +138,8 @@ class MemoryRoutes:
     async def list_memories(self, request: Request) -> Response:
         return JsonResponse(await self._memories.list_all(request.state.key))
 
-    @operation("POST", "/memories", "Begin a lasting memory", MemorySummaryJson, status=201, body=NewMemoryShape)
-    async def begin_memory(self, request: Request) -> Response:
-        body = await parse_body(NewMemoryShape, request)
+    @operation("POST", "/memories", "Begin a lasting memory", MemorySummaryJson, status=201)
+    async def begin_memory(self, request: Request, body: NewMemoryShape) -> Response:
         begun = await self._memories.begin(
             request.state.key,
             body.name,
@@ -159,9 +158,8 @@ class MemoryRoutes:
         version = parse_number(request, "version", 0) if "version" in request.query_params else None
         return JsonResponse(await self._memories.show(request.state.key, request.path_params["name"], version))
 
-    @operation("PATCH", "/memories/{name}", "Rename a memory", MemorySummaryJson, body=NameShape)
-    async def rename_memory(self, request: Request) -> Response:
-        body = await parse_body(NameShape, request)
+    @operation("PATCH", "/memories/{name}", "Rename a memory", MemorySummaryJson)
+    async def rename_memory(self, request: Request, body: NameShape) -> Response:
         return JsonResponse(await self._memories.rename(request.state.key, request.path_params["name"], body.name))
 
     @operation("DELETE", "/memories/{name}", "Delete a memory with all that it holds", status=204)
@@ -175,11 +173,9 @@ class MemoryRoutes:
         "Read a text into a memory; with wait=0, only take it",
         MemoryJson,
         also=202,
-        body=TextShape,
         query=_WAIT,
     )
-    async def add_text(self, request: Request) -> Response:
-        body = await parse_body(TextShape, request)
+    async def add_text(self, request: Request, body: TextShape) -> Response:
         waits = "wait" not in request.query_params or parse_flag(request, "wait")
         if bool(body.text) == bool(body.document):
             raise ApiError(400, "give a text, or a document that was uploaded, and not both", param="text")
@@ -191,9 +187,8 @@ class MemoryRoutes:
             added = await self._memories.add(key, name, body.text, source=body.source, at=body.at, waits=waits)
         return JsonResponse(added, 200 if waits else 202)
 
-    @operation("POST", "/memories/{name}/questions", "Ask a memory", MemoryAnswerJson, body=QuestionShape)
-    async def ask_memory(self, request: Request) -> Response:
-        body = await parse_body(QuestionShape, request)
+    @operation("POST", "/memories/{name}/questions", "Ask a memory", MemoryAnswerJson)
+    async def ask_memory(self, request: Request, body: QuestionShape) -> Response:
         name = request.path_params["name"]
         return JsonResponse(await self._memories.ask(request.state.key, name, body.question, as_of=body.as_of))
 
@@ -220,22 +215,14 @@ class MemoryRoutes:
         old, new = (parse_number(request, end, 0) for end in ("from", "to"))
         return JsonResponse(await self._memories.diff(request.state.key, request.path_params["name"], old, new))
 
-    @operation("POST", "/memories/{name}/edits", "Correct a memory by hand", MemoryJson, body=EditShape)
-    async def edit_memory(self, request: Request) -> Response:
-        body = await parse_body(EditShape, request)
+    @operation("POST", "/memories/{name}/edits", "Correct a memory by hand", MemoryJson)
+    async def edit_memory(self, request: Request, body: EditShape) -> Response:
         return JsonResponse(
             await self._memories.edit(request.state.key, request.path_params["name"], body.old, body.new, body.at)
         )
 
-    @operation(
-        "POST",
-        "/memories/{name}/forgets",
-        "Forget with all that came of it",
-        ForgetPreviewJson | TombstoneJson,
-        body=ForgetShape,
-    )
-    async def forget_source(self, request: Request) -> Response:
-        body = await parse_body(ForgetShape, request)
+    @operation("POST", "/memories/{name}/forgets", "Forget with all that came of it", ForgetPreviewJson | TombstoneJson)
+    async def forget_source(self, request: Request, body: ForgetShape) -> Response:
         forgotten = await self._memories.forget(
             request.state.key,
             request.path_params["name"],
@@ -251,10 +238,8 @@ class MemoryRoutes:
         "/memories/{name}/files",
         "Run a command of Anthropic's memory tool on the files in a memory",
         FileReplyJson,
-        body=FileCommandShape,
     )
-    async def run_command(self, request: Request) -> Response:
-        body = await parse_body(FileCommandShape, request)
+    async def run_command(self, request: Request, body: FileCommandShape) -> Response:
         name, command = request.path_params["name"], FileCommand(**body.model_dump())
         if body.command == "create":
             model = next(iter(self._service.models))

@@ -4,27 +4,32 @@
         @operation("GET", "/readings/{id}", "A whole reading", ReadingJson, query={"changes": int})
         async def get_reading(self, request: Request) -> Response: ...
 
+A second parameter is the body of the request, parsed as the type that it is annotated with.
+
 `make_routes` makes the routes of an object of such a class; `describe_operations` makes the OpenAPI document of the
 classes, from the operations, the bodies that they parse and the types of their answers.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from inspect import signature
 from pkgutil import resolve_name
-from typing import Any, Final, Literal, TypeVar, get_args, get_origin
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import CoreRef, DefsRef, GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from bookwheel.journal import StoredDocument
 from bookwheel.plan import Budget, GatePlan, Plan, Sampling
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.answers import ErrorJson
+from bookwheel.serve.http.requests import parse_body
 from bookwheel.types import Reading
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
@@ -79,11 +84,29 @@ def operation(method: str, path: str, summary: str, answer: Any = None, **more: 
     """Mark a method as the function of an operation; `more` are the other fields of `Operation`."""
 
     def mark(function: _F) -> _F:
-        described = Operation(method=method, path=path, summary=summary, answer=answer, **more)
+        facts = {"body": _find_body(function), **more}
+        described = Operation(method=method, path=path, summary=summary, answer=answer, **facts)
         vars(function)["operation"] = described
         return function
 
     return mark
+
+
+def _find_body(function: Callable[..., Any]) -> Any:
+    """Return the type of what a method takes beside the request; None where it takes no body, or parses that itself."""
+    _, _, *names = signature(function).parameters
+    return get_type_hints(function)[names[0]] if names else None
+
+
+def _parse_before(function: Callable[..., Awaitable[Response]], shape: Any) -> Callable[[Request], Awaitable[Response]]:
+    """Return the function of a request alone."""
+    if len(signature(function).parameters) == 1:
+        return function
+
+    async def answer(request: Request) -> Response:
+        return await function(request, await parse_body(shape, request))
+
+    return answer
 
 
 class Routes:
@@ -109,7 +132,7 @@ def list_operations(group: type) -> dict[str, Operation]:
 
 def make_routes(group: object) -> list[BaseRoute]:
     found = list_operations(type(group)).items()
-    return [Route(one.path, getattr(group, name), methods=[one.method]) for name, one in found]
+    return [Route(one.path, _parse_before(getattr(group, name), one.body), methods=[one.method]) for name, one in found]
 
 
 def describe_operations(groups: Sequence[type]) -> dict[str, Any]:

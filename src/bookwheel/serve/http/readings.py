@@ -31,7 +31,6 @@ from bookwheel.serve.http.requests import (
     ResumeShape,
     SourceShape,
     identify_caller,
-    parse_body,
     parse_flag,
     parse_number,
     read_digits,
@@ -70,11 +69,9 @@ class ReadingRoutes(Routes):
         ReadingJson | StartedReadingsJson,
         status=201,
         also=200,
-        body=ReadingShape,
         headers=IDEMPOTENCY,
     )
-    async def start_reading(self, request: Request) -> Response:
-        body = await parse_body(ReadingShape, request)
+    async def start_reading(self, request: Request, body: ReadingShape) -> Response:
         if (body.question is None) == (body.questions is None):
             raise ApiError(400, "give one of question and questions", param="question")
         questions = [body.question] if body.question is not None else body.questions or []
@@ -110,10 +107,9 @@ class ReadingRoutes(Routes):
             payload["waiting"] = to_plain(running.waiting)
         return JsonResponse(payload)
 
-    @operation("PATCH", "/readings/{id}", "Name or star a reading", Label, body=LabelShape)
-    async def label_reading(self, request: Request) -> Response:
+    @operation("PATCH", "/readings/{id}", "Name or star a reading", Label)
+    async def label_reading(self, request: Request, body: LabelShape) -> Response:
         reading, key = await self._find_reading(request), request.state.key
-        body = await parse_body(LabelShape, request)
         await self._service.set_label(key, LabelKind.READING, reading.id, name=body.name, is_starred=body.starred)
         return JsonResponse(to_plain((await self._service.load_labels(key, [reading.id]))[reading.id]))
 
@@ -152,17 +148,10 @@ class ReadingRoutes(Routes):
         return JsonResponse(to_plain(await measure_reading(reading, document, session.model)))
 
     @operation(
-        "POST",
-        "/readings/{id}/judge",
-        "Let a model judge its answer",
-        ReadingJson,
-        body=JudgeShape,
-        needs_body=False,
-        query=_CHANGES,
+        "POST", "/readings/{id}/judge", "Let a model judge its answer", ReadingJson, needs_body=False, query=_CHANGES
     )
-    async def judge_reading(self, request: Request) -> Response:
+    async def judge_reading(self, request: Request, body: JudgeShape) -> Response:
         reading = await self._find_reading(request)
-        body = await parse_body(JudgeShape, request)
         if reading.status is Status.READING:
             raise ApiError(409, "the reading is under way: its answer can be judged when it is there", kind="under_way")
         judged = await self._service.judge(reading.id, body.model, body.plan.budget, request.state.key)
@@ -211,25 +200,16 @@ class ReadingRoutes(Routes):
         await self._service.readings.interrupt(reading.id)
         return JsonResponse(await _to_json(request, await self._find_reading(request)))
 
-    @operation(
-        "POST",
-        "/readings/{id}/resume",
-        "Continue a reading",
-        ReadingJson,
-        body=ResumeShape,
-        needs_body=False,
-        query=_CHANGES,
-    )
-    async def resume_reading(self, request: Request) -> Response:
+    @operation("POST", "/readings/{id}/resume", "Continue a reading", ReadingJson, needs_body=False, query=_CHANGES)
+    async def resume_reading(self, request: Request, body: ResumeShape) -> Response:
         reading = await self._find_reading(request)
-        body = await parse_body(ResumeShape, request)
         resumed = await self._service.resume(reading, body.plan.budget, Caller(key=request.state.key))
         return JsonResponse(await _to_json(request, resumed))
 
-    @operation("POST", "/readings/{id}/fork", "Change the memory by hand", ReadingJson, status=201, body=ForkShape)
-    async def fork_reading(self, request: Request) -> Response:
+    @operation("POST", "/readings/{id}/fork", "Change the memory by hand", ReadingJson, status=201)
+    async def fork_reading(self, request: Request, body: ForkShape) -> Response:
         reading = await self._find_reading(request)
-        body, caller = await parse_body(ForkShape, request), Caller(key=request.state.key)
+        caller = Caller(key=request.state.key)
         self._service.readings.check_capacity(caller.key_name)
         # A fork copies steps, which costs no tokens.
         await self._service.documents.check_disk()

@@ -19,7 +19,7 @@ from bookwheel.serve.engine.reports import MatrixOrder, ReportOrder, ReportStage
 from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.http.answers import JsonResponse, write_to_bytes
 from bookwheel.serve.http.operations import Routes, operation
-from bookwheel.serve.http.requests import Body, PlanValues, Question, identify_caller, parse_body, parse_format
+from bookwheel.serve.http.requests import Body, PlanValues, Question, identify_caller, parse_format
 from bookwheel.tables.way import NAME
 
 _MOST_DOCUMENTS: Final = 200
@@ -108,9 +108,8 @@ class ReportRoutes(Routes):
         super().__init__(service)
         self._reports = ServedReports(service)
 
-    @operation("POST", "/outlines", "Propose the outline of a report", ReportOutlineJson, body=OutlineShape)
-    async def propose_outline(self, request: Request) -> Response:
-        body = await parse_body(OutlineShape, request)
+    @operation("POST", "/outlines", "Propose the outline of a report", ReportOutlineJson)
+    async def propose_outline(self, request: Request, body: OutlineShape) -> Response:
         outline = await self._reports.propose(request.state.key, body.brief, self._make_spec(body))
         return JsonResponse({"outline": outline.to_markdown()})
 
@@ -119,12 +118,10 @@ class ReportRoutes(Routes):
         "/reports",
         "Make a report, or tell how far it is",
         ReportProgressJson,
-        body=ReportShape,
         query={"format": Literal["json", "md", "html", "docx"]},
     )
-    async def make_report(self, request: Request) -> Response:
+    async def make_report(self, request: Request, body: ReportShape) -> Response:
         """Read each document for each section, then write; rows that are there are taken."""
-        body = await parse_body(ReportShape, request)
         kind = parse_format(request, _KINDS)
         order = ReportOrder(
             brief=body.brief,
@@ -143,12 +140,10 @@ class ReportRoutes(Routes):
         "/matrices",
         "Ask documents several questions each, or tell how far that is",
         MatrixProgressJson,
-        body=MatrixShape,
         query={"format": Literal["json", "md", "html", "docx"]},
     )
-    async def make_matrix(self, request: Request) -> Response:
+    async def make_matrix(self, request: Request, body: MatrixShape) -> Response:
         """Read each document for each question, then write what the columns come to; answers of before are taken."""
-        body = await parse_body(MatrixShape, request)
         kind = parse_format(request, _KINDS)
         order = MatrixOrder(
             questions=tuple(dict.fromkeys(body.questions)),

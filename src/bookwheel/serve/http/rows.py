@@ -22,7 +22,7 @@ from bookwheel.serve.engine.tables import ask_rows
 from bookwheel.serve.http.answers import JsonResponse, write_to_bytes
 from bookwheel.serve.http.operations import IDEMPOTENCY, Routes, operation
 from bookwheel.serve.http.readings import start_questions
-from bookwheel.serve.http.requests import Body, Question, SourceShape, parse_body, parse_format, parse_number
+from bookwheel.serve.http.requests import Body, Question, SourceShape, parse_format, parse_number
 from bookwheel.tables.build import edit_row, load_rows, load_shown
 from bookwheel.tables.questions import TableAnswer
 from bookwheel.tables.table import Table, TableJson
@@ -95,18 +95,17 @@ class RowRoutes(Routes):
         limit = parse_number(request, "limit", shown.facts["count"])
         return JsonResponse(await asyncio.to_thread(shown.to_json, start, limit))
 
-    @operation("POST", "/readings/{id}/rows", "Ask a table in words", TableAnswer, body=TableQuestionShape)
-    async def ask(self, request: Request) -> Response:
+    @operation("POST", "/readings/{id}/rows", "Ask a table in words", TableAnswer)
+    async def ask(self, request: Request, body: TableQuestionShape) -> Response:
         """Return the figures that SQLite gives, its query, and the ids of the rows behind each figure."""
-        body, id_ = await parse_body(TableQuestionShape, request), await self._find_id(request)
+        id_ = await self._find_id(request)
         shown = await asyncio.to_thread(load_shown, self._service.journal, id_, _parse_key(request))
         return JsonResponse(
             to_plain(await ask_rows(self._service, request.state.key, shown, body.question, body.model))
         )
 
-    @operation("PATCH", "/readings/{id}/rows", "Change or remove a row by hand", TableJson, body=RowShape)
-    async def change_row(self, request: Request) -> Response:
-        body = await parse_body(RowShape, request)
+    @operation("PATCH", "/readings/{id}/rows", "Change or remove a row by hand", TableJson)
+    async def change_row(self, request: Request, body: RowShape) -> Response:
         if body.removed == bool(body.cells):
             raise InputError('give "cells" with new values, or "removed": true')
         table = await self._load(request)
@@ -115,17 +114,9 @@ class RowRoutes(Routes):
         return JsonResponse(table.to_json())
 
     @operation(
-        "POST",
-        "/graphs",
-        "Start a reading that makes a graph",
-        ReadingJson,
-        status=201,
-        also=200,
-        body=GraphShape,
-        headers=IDEMPOTENCY,
+        "POST", "/graphs", "Start a reading that makes a graph", ReadingJson, status=201, also=200, headers=IDEMPOTENCY
     )
-    async def start_graph(self, request: Request) -> Response:
-        body = await parse_body(GraphShape, request)
+    async def start_graph(self, request: Request, body: GraphShape) -> Response:
         way = join_parts("", is_parallel=body.parallel)
         started = await start_questions(self._service, request, body, [REQUEST.to_question()], way)
         running, reading = started[0]

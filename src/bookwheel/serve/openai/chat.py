@@ -21,7 +21,7 @@ from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
-from bookwheel.serve.http.requests import parse_body, store_upload
+from bookwheel.serve.http.requests import store_upload
 from bookwheel.serve.openai.attachments import store_attachments, store_pictures
 from bookwheel.serve.openai.chat_reader import ChatReader
 from bookwheel.serve.openai.chat_tasks import answer_from_words, is_chat_task, shorten_chat
@@ -97,29 +97,13 @@ class OpenAIRoutes:
         )
         return JsonResponse(_file_to_json(document, document.length))
 
-    @operation(
-        "POST",
-        "/v1/chat/completions",
-        "OpenAI: chat",
-        f"{_ANSWERS}ChatCompletionJson",
-        body=ChatShape,
-        headers=IDEMPOTENCY,
-    )
-    async def create_completion(self, request: Request) -> Response:
-        chat = await parse_body(ChatShape, request)
+    @operation("POST", "/v1/chat/completions", "OpenAI: chat", f"{_ANSWERS}ChatCompletionJson", headers=IDEMPOTENCY)
+    async def create_completion(self, request: Request, chat: ChatShape) -> Response:
         return (await self.answer(request, chat, await request.body())).to_chat_response()
 
-    @operation(
-        "POST",
-        "/v1/responses",
-        "OpenAI: a response",
-        f"{_ANSWERS}ResponseJson",
-        body=ResponsesShape,
-        headers=IDEMPOTENCY,
-    )
-    async def create_response(self, request: Request) -> Response:
+    @operation("POST", "/v1/responses", "OpenAI: a response", f"{_ANSWERS}ResponseJson", headers=IDEMPOTENCY)
+    async def create_response(self, request: Request, shape: ResponsesShape) -> Response:
         """Answer a request of the Responses API, as the chat completion that it stands for."""
-        shape = await parse_body(ResponsesShape, request)
         owner, previous = self.service.owner(request.state.key), shape.previous_response_id or ""
         kept = self.service.responses
 

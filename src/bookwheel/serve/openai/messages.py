@@ -18,7 +18,7 @@ from typing_extensions import TypedDict  # pydantic cannot read that of typing b
 from bookwheel.plan import Temperature, TopP
 from bookwheel.serve.http.answers import EventStream, JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
-from bookwheel.serve.http.requests import TokenLimit, parse_body
+from bookwheel.serve.http.requests import TokenLimit
 from bookwheel.serve.openai.chat import OpenAIRoutes
 from bookwheel.serve.openai.completions import CompletionFacts, find_reasoning, stream_events
 from bookwheel.serve.openai.requests import (
@@ -107,9 +107,8 @@ class MessageRoutes:
     def __init__(self, chats: OpenAIRoutes) -> None:
         self._chats = chats
 
-    @operation("POST", "/v1/messages", "Anthropic: a message", MessageJson, body=MessagesShape, headers=IDEMPOTENCY)
-    async def create_message(self, request: Request) -> Response:
-        shape = await parse_body(MessagesShape, request)
+    @operation("POST", "/v1/messages", "Anthropic: a message", MessageJson, headers=IDEMPOTENCY)
+    async def create_message(self, request: Request, shape: MessagesShape) -> Response:
         if shape.thread:
             return JsonResponse(_NO_THREADS, 400)
         chat, raw_body = to_chat_request(shape)
@@ -122,11 +121,9 @@ class MessageRoutes:
             return JsonResponse({"type": "error", **payload}, result.status, headers=result.headers)
         return JsonResponse(_build_message(payload, shape), result.status, headers=result.headers)
 
-    @operation(
-        "POST", "/v1/messages/count_tokens", "Anthropic: the tokens of a message", TokenCountJson, body=CountedShape
-    )
-    async def count_tokens(self, request: Request) -> Response:
-        chat, _ = to_chat_request(await parse_body(CountedShape, request))
+    @operation("POST", "/v1/messages/count_tokens", "Anthropic: the tokens of a message", TokenCountJson)
+    async def count_tokens(self, request: Request, body: CountedShape) -> Response:
+        chat, _ = to_chat_request(body)
         return JsonResponse({"input_tokens": await self._chats.count_tokens(request, chat)})
 
 

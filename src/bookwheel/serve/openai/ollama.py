@@ -17,7 +17,6 @@ from typing_extensions import TypedDict  # pydantic cannot read that of typing b
 
 from bookwheel.serve.http.answers import EndingStream, JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
-from bookwheel.serve.http.requests import parse_body
 from bookwheel.serve.openai.chat import READING_PREFIX, OpenAIRoutes
 from bookwheel.serve.openai.completions import ChatResult, CompletionFacts, find_reasoning
 from bookwheel.serve.openai.requests import ChatBody, ChatShape, ReadingFactsJson, make_call, make_chat, refuse
@@ -115,17 +114,15 @@ class OllamaRoutes:
         ]
         return JsonResponse({"models": models})
 
-    @operation("POST", "/api/show", "Ollama: a model", OllamaModelJson, body=OllamaNameShape)
-    async def show_model(self, request: Request) -> Response:
-        shape = await parse_body(OllamaNameShape, request)
+    @operation("POST", "/api/show", "Ollama: a model", OllamaModelJson)
+    async def show_model(self, _request: Request, shape: OllamaNameShape) -> Response:
         window = self._chats.find_window(_strip_tag(shape.model or shape.name))
         info = {"general.architecture": "bookwheel", "bookwheel.context_length": window}
         details = {"details": _describe(), "model_info": info, "capabilities": ["completion", "tools", "thinking"]}
         return JsonResponse({"modelfile": "", "parameters": "", "template": "", **details})
 
-    @operation("POST", "/api/chat", "Ollama: chat", OllamaChatJson, body=OllamaChatShape, headers=IDEMPOTENCY)
-    async def create_chat(self, request: Request) -> Response:
-        shape = await parse_body(OllamaChatShape, request)
+    @operation("POST", "/api/chat", "Ollama: chat", OllamaChatJson, headers=IDEMPOTENCY)
+    async def create_chat(self, request: Request, shape: OllamaChatShape) -> Response:
         chat, raw_body = to_chat_request(shape)
         result = await self._chats.answer(request, chat, raw_body)
         if result.chunks is not None:

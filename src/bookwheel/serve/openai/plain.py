@@ -16,7 +16,7 @@ from bookwheel.models.embeddings import check_embeddings
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import operation
-from bookwheel.serve.http.requests import TokenLimit, build_shape, parse_body
+from bookwheel.serve.http.requests import TokenLimit, build_shape
 from bookwheel.serve.openai.chat import OpenAIRoutes
 from bookwheel.serve.openai.completions import ChatResult
 from bookwheel.serve.openai.conversation import parse_messages
@@ -74,9 +74,8 @@ class PlainRoutes:
     def __init__(self, chats: OpenAIRoutes) -> None:
         self._chats = chats
 
-    @operation("POST", "/v1/completions", "OpenAI: complete a text", CompletionJson, body=CompletionShape)
-    async def complete(self, request: Request) -> Response:
-        shape = await parse_body(CompletionShape, request)
+    @operation("POST", "/v1/completions", "OpenAI: complete a text", CompletionJson)
+    async def complete(self, request: Request, shape: CompletionShape) -> Response:
         model, key = self._chats.find_model(shape.model), request.state.key
         text = shape.prompt if isinstance(shape.prompt, str) else json.dumps(shape.prompt)
         limit = shape.max_tokens or _MOST_TOKENS
@@ -94,9 +93,8 @@ class PlainRoutes:
         payload = _convert(result.payload) if result.payload else {}
         return ChatResult(payload=payload, chunks=chunks, at_end=result.at_end).to_chat_response()
 
-    @operation("POST", "/v1/embeddings", "OpenAI: embeddings", EmbeddingsJson, body=EmbeddingShape)
-    async def embed(self, request: Request) -> Response:
-        shape = await parse_body(EmbeddingShape, request)
+    @operation("POST", "/v1/embeddings", "OpenAI: embeddings", EmbeddingsJson)
+    async def embed(self, request: Request, shape: EmbeddingShape) -> Response:
         model, key, service = self._chats.find_model(shape.model), request.state.key, self._chats.service
         if await check_embeddings(model) is False:
             raise refuse(f"{model.name} gives no embeddings: name a model that does", "model", "unsupported_model")

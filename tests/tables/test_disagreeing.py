@@ -86,6 +86,31 @@ def test_a_correction_finds_the_row_that_it_is_most_like(corrects: str, cells, e
     assert [at for at, row in enumerate(rows) if row.is_corrected] == ([] if expected is None else [expected])
 
 
+@pytest.mark.parametrize(
+    ("corrects", "expected"),
+    [
+        ("1.850,00 €", ["rent"]),  # not the last row that is like it
+        ("伍仟伍佰伍拾元", ["deposit"]),
+        ("59,081.40 €", []),  # no row has it
+        ("the old one", ["deposit"]),
+    ],
+)
+def test_a_correction_that_names_a_number_is_of_a_row_that_has_it(corrects: str, expected: list[str]) -> None:
+    columns = TableRequest.parse("every payment: who, Betrag, ab wann").columns
+    cells = {
+        "rent": ("tenant", "1.850,00 € monatlich", "1. Januar 2023"),
+        "deposit": ("tenant", "5.550,00 €", None),
+        "new": ("tenant", "1.950,00 €", "1. April 2025"),
+    }
+    rows = [
+        TableRow(id=name, cells=one, places=[Place(quote="", start=0, end=0, step=at)], is_proven=True)
+        for at, (name, one) in enumerate(cells.items())
+    ]
+    rows[-1].corrects = corrects
+    mark_disagreeing(rows, columns, [])
+    assert [row.id for row in rows if row.is_corrected] == expected
+
+
 def make_rows(names: list[str], corrects: list[str]) -> list[TableRow]:
     return [
         TableRow(

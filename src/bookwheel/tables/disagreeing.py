@@ -5,7 +5,8 @@
 
 Rows disagree that agree in the key and differ elsewhere; without a key, those that differ in one number or date alone.
 A model that reads that the text puts right what was said before tells so in its row: that row and the one before it
-that it is most like, and differs from, disagree too, however few columns the correction repeats.
+that it is most like, and differs from, disagree too, however few columns the correction repeats. Where it names a number
+that it puts right, that is a row with this number, or none.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tables.columns import Column, Kind
+from bookwheel.text.numbers import list_amounts
 from bookwheel.text.ranking import find_stems
 
 if TYPE_CHECKING:
@@ -82,7 +84,8 @@ class _EarlierRows:
         values = [(column, cell) for column, cell in zip(self._columns, row.cells, strict=True) if cell]
         # A value is named where all of its stems are, so that one of them is enough to find it by.
         stems = [("value", min(found)) for _, cell in values if (found := _find_stems(cell))]
-        numbers = [("value", number) for column, cell in values if (number := _read_number(column, cell)) is not None]
+        numbers = [("value", number) for _, cell in values for number in list_amounts(cell)]
+        numbers += [("value", number) for column, cell in values if (number := _read_number(column, cell)) is not None]
         for one in {*self._list_names(row), *stems, *numbers}:
             self._places.setdefault(one, []).append(len(self._rows))
         self._rows.append(row)
@@ -90,7 +93,8 @@ class _EarlierRows:
     def find_like(self, row: TableRow) -> list[TableRow]:
         """Return the earlier rows that may be of the same as a row, or have the value that it puts right."""
         stems = {("value", stem) for stem in _find_stems(row.corrects)}
-        numbers = {("value", _read_number(column, row.corrects)) for column in self._columns}
+        numbers = {("value", number) for number in list_amounts(row.corrects)}
+        numbers |= {("value", _read_number(column, row.corrects)) for column in self._columns}
         places = {*self._list_last({*self._list_names(row), None}), *self._list_last(stems | numbers)}
         if self._list_names(row) == {None}:
             places.update(range(len(self._rows))[-_MOST_COMPARED:])
@@ -129,7 +133,8 @@ def _find_corrected(row: TableRow, earlier: Sequence[TableRow], columns: Sequenc
             continue
         # It names the value that it puts right, or is the same but for one.
         is_named = any(_names(column, row.corrects, old) for column, old in differing)
-        if shared and differing and (is_named or shared >= len(differing)) and (is_named, shared) >= best:
+        may_be = is_named or (shared >= len(differing) and not list_amounts(row.corrects))
+        if shared and differing and may_be and (is_named, shared) >= best:
             best, found = (is_named, shared), one
     return found
 
@@ -155,8 +160,9 @@ def _names(column: Column, words: str, value: str) -> bool:
     """Tell if some words name a value, as they stand or as a number or date."""
     number = _read_number(column, value)
     is_same = number is not None and _read_number(column, words) == number
-    stems = _find_stems(value)
-    return is_same or (bool(stems) and stems <= _find_stems(words))
+    stems, amounts = _find_stems(value), list_amounts(words)
+    has_number = bool(amounts) and amounts <= list_amounts(value)
+    return is_same or has_number or (bool(stems) and stems <= _find_stems(words))
 
 
 def _read_number(column: Column, value: str) -> str | float | None:

@@ -5,8 +5,8 @@
 
 Rows disagree that agree in the key and differ elsewhere; without a key, those that differ in one number or date alone.
 A model that reads that the text puts right what was said before tells so in its row: that row and the one before it
-that it is most like, and differs from, disagree too, however few columns the correction repeats. Where it names a number
-that it puts right, that is a row with this number, or none.
+that it is most like, and differs from, disagree too, however few columns the correction repeats. Where it names a
+number that it puts right, that is a row with this number, or none.
 """
 
 from __future__ import annotations

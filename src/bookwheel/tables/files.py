@@ -28,8 +28,9 @@ _EXTRAS: Final = {
 }
 # Spreadsheets and some editors write a mark of their own at the beginning of a file.
 _ENCODING: Final = "utf-8-sig"
-# What a spreadsheet shows as it is, though it begins with a sign.
-_NUMBER: Final = re.compile(r"-\d+(?:[.,]\d+)*")
+# What a spreadsheet shows as it is, though it begins with a sign: a number, with its unit and what it lies between.
+_NUMBER: Final = re.compile(r"[-+\u2212]\d+(?:[., ]\d+)*(?:\s?[%‰°€$£]|\s[a-zA-Z]{1,6}\d?)?(?:\s\([^()=@A-Z]*\))?")
+_CHINESE: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 def check_format(path: Path, formats: Iterable[str] = FORMATS, what: str = "table") -> str:
@@ -125,11 +126,13 @@ def _read_parquet(path: Path) -> list[Row]:
 
 
 def _write_csv(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="", errors="replace") as file:
-        writer = csv.writer(file)
-        # A column's name is a cell too.
-        writer.writerow([_to_cell(name) for name in columns])
-        writer.writerows([_to_cell(row.get(name, "")) for name in columns] for row in rows)
+    # A column's name is a cell too.
+    cells = [[_to_cell(name) for name in columns]]
+    cells += ([_to_cell(row.get(name, "")) for name in columns] for row in rows)
+    # Without the mark the spreadsheet program that opens the file in China takes UTF-8 for the code page of Windows.
+    is_chinese = any(_CHINESE.search(cell) for line in cells for cell in line if isinstance(cell, str))
+    with path.open("w", encoding=_ENCODING if is_chinese else "utf-8", newline="", errors="replace") as file:
+        csv.writer(file).writerows(cells)
 
 
 def _to_cell(value: Any) -> Any:

@@ -219,11 +219,20 @@ def _match_keys(rows: Sequence[dict[str, Any]], columns: Sequence[Column], *, by
 def _parse_row(row: dict[str, Any], columns: Sequence[Column], names: dict[str, str]) -> WrittenRow:
     given = {names.get(str(key), str(key)): value for key, value in row.items()}
     cells = (_to_text(given.get(column.name)) for column in columns)
+    quote = _to_text(given.get(QUOTE)) or ""
     return WrittenRow(
-        cells=tuple(None if cell and cell.strip(" ()[].。").casefold() in _NOTHING else cell for cell in cells),
-        quote=_to_text(given.get(QUOTE)) or "",
+        cells=tuple(None if cell and _is_nothing(cell, quote) else cell for cell in cells),
+        quote=quote,
         corrects=_find_corrects(given, [column.name for column in columns]),
     )
+
+
+def _is_nothing(cell: str, quote: str) -> bool:
+    """Return whether a value says that there is none; as a word of the row's quote it is the document's own."""
+    words = cell.strip(" ()[].。")
+    if words.casefold() not in _NOTHING:
+        return False
+    return not (words and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", quote, re.IGNORECASE))
 
 
 def _find_corrects(row: dict[str, Any], names: Sequence[str]) -> str:
@@ -330,7 +339,9 @@ class _Section:
             return len(dates) == 1 and (
                 dates[0] in self._dates or (day in self._dates and float(year) in self._amounts)
             )
-        return read_amount(value) in self._amounts
+        # "A reduction of 29 %" is -29 % in a table.
+        amount = read_amount(value)
+        return amount is not None and abs(amount) in self._amounts
 
 
 def _find_whole(words: str, text: str) -> int:

@@ -1,0 +1,23 @@
+"""Values of rows that look like nothing, or like another number, and are neither."""
+
+import json
+from dataclasses import replace
+
+from bookwheel.tables.columns import TableRequest
+from bookwheel.tables.rows import SectionRows, WrittenRow, parse_rows, place_rows
+
+
+def test_the_documents_own_word_for_nothing_is_a_value() -> None:
+    columns = TableRequest.parse("every row: treatment, leaching, note").columns
+    reply = {"rows": [{"treatment": "none", "leaching": "29.6", "note": "none", "quote": "control | 29.6"}]}
+    assert parse_rows(json.dumps(reply), columns).rows[0].cells == (None, "29.6", None)
+    reply["rows"][0] |= {"note": "n/a", "quote": "none | 30.8 | 28.4 | 29.6"}
+    assert parse_rows(json.dumps(reply), columns).rows[0].cells == ("none", "29.6", None)
+
+
+def test_a_reduction_is_a_negative_number_of_what_the_text_says() -> None:
+    row = WrittenRow(cells=("-37 %",), quote="the reduction is 37 %, not 29 %")
+    (placed,) = place_rows(SectionRows(rows=(row,)), "Corrected: the reduction is 37 %, not 29 %.", "")
+    assert placed.is_proven
+    (other,) = place_rows(SectionRows(rows=(replace(row, cells=("-38 %",)),)), "the reduction is 37 %, not 29 %", "")
+    assert not other.is_proven

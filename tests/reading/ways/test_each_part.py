@@ -360,6 +360,16 @@ def test_lines_that_are_numbered_by_hand_are_shown_with_one_number():
     assert set(shown) == {"1. Ada Quill is meant.\n2. 1911. A year."}
 
 
+def test_a_line_that_is_replaced_by_the_word_for_unchanged_stays_as_it_is():
+    first = next(event for event in events("edits", pages(), model()) if isinstance(event, Step))
+    known = replace(first.after, text="Ada Quill is meant.\nShe paid 40.", tokens=9)
+    script = model(lambda _: "REPLACE 1: (unchanged)\nREPLACE 2: She paid 50.")
+    second = events("edits", pages(), script, done=[replace(first, after=known)])[0]
+    assert second.after.text == "Ada Quill is meant.\nShe paid 50."
+    only = events("edits", pages(), model(lambda _: "REPLACE 1: UNCHANGED"), done=[replace(first, after=known)])[0]
+    assert (only.after.text, only.flags) == (known.text, (Flag.UNCHANGED,))
+
+
 @pytest.mark.parametrize("polite", ["", "Sure! Here is the part:\n\n"])
 def test_a_part_may_be_introduced_and_a_rewriting_is_shown_no_headings(polite):
     asked = []

@@ -63,6 +63,31 @@ def test_a_change_may_be_numbered_or_dressed(form: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("reply", "lines"),
+    [
+        (
+            "REPLACE 1: The lamp is red, and\nits oil is colza,\nas of old.\nADD: Rain.",
+            ["The lamp is red, and its oil is colza, as of old.", 1, "Rain."],
+        ),
+        ("REPLACE 1 with: The lamp is red.\nDelete 2.", ["The lamp is red."]),
+        ("DROP 2 (no longer needed)\nADD: Rain.", [0, "Rain."]),
+        ("REPLACE 1-2: Lamp green, clock wound.", ["Lamp green, clock wound."]),
+        ("DROP lines 1 and 2\nADD: Rain.", ["Rain."]),
+        ("REPLACE 7: The lamp is red.", [0, 1, "The lamp is red."]),
+        ("REPLACE 1: Red.\nREPLACE 1: It burns colza.", ["Red.", 1, "It burns colza."]),
+    ],
+)
+def test_what_a_change_says_is_lost_in_no_form_of_it(reply: str, lines: list[int | str]) -> None:
+    known = NOTES.splitlines()
+    assert write(reply).splitlines() == [known[line] if isinstance(line, int) else line for line in lines]
+
+
+def test_a_line_behind_a_whole_sentence_is_no_part_of_it() -> None:
+    assert parse_edits("ADD: Rain.\nand so on")[1] == 1
+    assert parse_edits("ADD: Rain\n\nand so on")[1] == 1
+
+
 @given(WORDS)
 def test_whatever_is_added_is_the_last_line(words: list[str]) -> None:
     note = f"Note {' '.join(words)}"

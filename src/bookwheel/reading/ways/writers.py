@@ -33,9 +33,16 @@ from bookwheel.reading.ways.spec import MemoryWriter, ReadingContext
 from bookwheel.text.tokens import Tokenizer
 from bookwheel.types import Chunk, Conversation, Finish, Memory, Reply, Step, Usage
 
+# Between the numbers of several lines: "1-3", "2, 4 and 5".
+_AND: Final = r"(?:[-–—,、]|and|和)"
+_NUMBERS: Final = re.compile(r"(\d+)(?:\s*[-–—]\s*(\d+))?")
+# "(no longer needed)" behind a line that goes.
+_WHY: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+_ENDED: Final = re.compile(r"[.!?…。！？;；][\"'”’»)\]）」』*_`]*$")
 _EDIT: Final = re.compile(
-    r"\s*(?:(?:[-*•]|\d{1,3}[.)、])\s+)?(?P<bold>[*_`]*)(?P<verb>ADD|REPLACE|DROP|添加|替换|删除)"
-    r"\s*(?:LINE\s*|第)?(?P<line>\d{1,4})?\s*行?(?P<end>[*_`]*)\s*(?:[:：.](?P<close>[*_`]*)\s*(?P<text>.*))?\s*",
+    r"\s*(?:(?:[-*•]|\d{1,3}[.)、])\s+)?(?P<bold>[*_`]*)(?P<verb>ADD|REPLACE|DROP|DELETE|REMOVE|添加|替换|删除)"
+    rf"\s*(?:LINES?\s*|第)?(?P<lines>\d{{1,4}}(?:\s*{_AND}\s*\d{{1,4}})*)?\s*行?(?:\s+(?:WITH|BY)\b)?(?P<end>[*_`]*)\s*"
+    r"(?:[:：.](?P<close>[*_`]*)\s*(?P<text>.*))?\s*",
     re.IGNORECASE,
 )
 # The number that a line is shown with; "9. März 1912" is a day, in any language.
@@ -44,6 +51,8 @@ _NUMBER: Final = re.compile(r"(?!\d{1,2}\.\s+[^\W\d_]{3,10}\.?\s+\d{4}\b)(\d{1,4
 _ROOM_CALLS: Final = 2
 # Tokens of room for each that a memory is too long by, as a prompt takes them for less than words.
 _WORDS_OVER: Final = 2
+# Lines that one change may name as a range.
+_MOST_LINES: Final = 100
 # Four were measured to be enough: with more, a step's reply hardly gets shorter and a part soon holds a single line.
 PARTS: Final = 4
 # Tokens that a heading may take beside its part.
@@ -62,7 +71,11 @@ class EditKind(StrEnum):
     DROP = "drop"
 
 
-_KINDS: Final = {"添加": EditKind.ADD, "替换": EditKind.REPLACE, "删除": EditKind.DROP}
+_KINDS: Final = {
+    "添加": EditKind.ADD,
+    "替换": EditKind.REPLACE,
+    **dict.fromkeys(("删除", "delete", "remove"), EditKind.DROP),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,28 +94,43 @@ def parse_edits(reply: str) -> tuple[list[MemoryEdit], int]:
     >>> parse_edits("ADD: Ada signed.\nDROP 2\nand so on")[0][1]
     MemoryEdit(kind=<EditKind.DROP: 'drop'>, line=2, text='')
     """
-    found = [_parse_edit(line) for line in filter(str.strip, reply.splitlines())]
-    return [edit for edit in found if edit], found.count(None)
+    edits, others, is_open = list[MemoryEdit](), 0, False
+    for line in reply.splitlines():
+        found = _parse_edit(line)
+        if found:
+            edits += found
+        elif line.strip() and is_open:  # The line before goes on.
+            edits[-1] = replace(edits[-1], text=f"{edits[-1].text} {line.strip()}")
+        elif line.strip():
+            others += 1
+        is_open = bool(line.strip() and edits and edits[-1].text) and not _ENDED.search(line.rstrip())
+    return edits, others
 
 
-def _parse_edit(line: str) -> MemoryEdit | None:
-    found = _EDIT.fullmatch(line)
+def _parse_edit(line: str) -> list[MemoryEdit]:
+    """Return the changes that a line says; of several lines that one text replaces, the others go."""
+    found = _EDIT.fullmatch(line) or _EDIT.fullmatch(_WHY.sub("", line))
     if not found:
-        return None
-    kind = _KINDS.get(found["verb"]) or EditKind(found["verb"].lower())
-    number, text = int(found["line"] or 0), (found["text"] or "").strip()
+        return []
+    kind = _KINDS.get(found["verb"].lower()) or EditKind(found["verb"].lower())
+    ranges = [(int(first), int(last or first)) for first, last in _NUMBERS.findall(found["lines"] or "")]
+    numbers = [number for first, last in ranges for number in range(first, min(last, first + _MOST_LINES) + 1)]
+    text = (found["text"] or "").strip()
     # Where the whole change is in bold, the marks at its end close those before it.
     if (bold := found["bold"]) and not found["end"] and not found["close"]:
         text = text.removesuffix(bold)
-    if (kind is not EditKind.ADD and not number) or (kind is EditKind.DROP) == bool(text):
-        return None
-    return MemoryEdit(kind=kind, line=0 if kind is EditKind.ADD else number, text=text)
+    if (kind is not EditKind.ADD and not any(numbers)) or (kind is EditKind.DROP) == bool(text):
+        return []
+    first, *others = [0] if kind is EditKind.ADD else numbers
+    dropped = [MemoryEdit(kind=EditKind.DROP, line=number) for number in others]
+    return [*dropped, MemoryEdit(kind=kind, line=first, text=text)]
 
 
 def apply_edits(memory: str, edits: Sequence[MemoryEdit]) -> tuple[str, int]:
     r"""Return the memory after the changes, and how many were refused.
 
-    Numbers are those of the lines before the first change. The second change of one line is refused.
+    Numbers are those of the lines before the first change. A line that goes twice, or is not there, is refused; a new
+    wording of it is a new line.
 
     >>> apply_edits("one\ntwo", [MemoryEdit(kind=EditKind.DROP, line=1), MemoryEdit(kind=EditKind.ADD, text="three")])
     ('two\nthree', 0)
@@ -112,14 +140,15 @@ def apply_edits(memory: str, edits: Sequence[MemoryEdit]) -> tuple[str, int]:
     changed: set[int] = set()
     refused, is_list = 0, _is_list([edit.text for edit in edits if edit.kind is EditKind.ADD])
     for edit in edits:
-        if edit.kind is EditKind.ADD:
+        is_there = edit.line in lines and edit.line not in changed
+        if edit.text and not is_there:
             kept = [line for line in lines.values() if line]
             # The next line's number is told from the lines before the changes, or from what they leave.
             shown = {len(lines) + len(added) + 1, len(kept) + len(added) + 1}
             text, bare = edit.text, _drop_number(edit.text)
             if bare not in (*kept, *added) and text not in (*kept, *added):
                 added.append(bare if is_list or _find_number(text) in shown else text)
-        elif edit.line not in lines or edit.line in changed:
+        elif not is_there:
             refused += 1
         else:
             changed.add(edit.line)
@@ -205,6 +234,12 @@ def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversa
     tokenizer, prompts = context.model.tokenizer, context.prompts
     said, found, reason = sift(conversation.reply)
     edits, refused = parse_edits(said)
+    # "REPLACE 1: unchanged" is no new wording.
+    word = prompts.unchanged.casefold() or None
+    kept = [edit for edit in edits if re.sub(r"[\W_]", "", edit.text).casefold() != word]
+    if edits and not kept:
+        reason = reason or Flag.UNCHANGED
+    edits = kept
     if reason is Flag.FILTERED or (
         not edits and (reason := reason or _find_remark(context, memory, chunk, conversation.reply))
     ):

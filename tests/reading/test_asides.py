@@ -149,8 +149,8 @@ def test_a_rewriting_replaces_the_memory_whatever_it_drops(reply: str) -> None:
 
 
 def test_a_memory_that_is_restated_whole_is_no_addition() -> None:
-    reply = f"Memory (unchanged, and one line more):\n{NOTES}\nBo Lind was paid 65 crowns."
-    assert write(reply) == (reply, ())
+    reply = f"{NOTES}\nBo Lind was paid 65 crowns."
+    assert write(f"Memory (unchanged, and one line more):\n{reply}") == (reply, ())
     assert write(f"UNCHANGED\n\n1. {NOTES}")[0] == NOTES
 
 
@@ -186,7 +186,7 @@ GARDENS = "The lease mentions only gardens. The gardens are kept by the owner, b
 @pytest.mark.parametrize(
     ("reply", "added"),
     [
-        ("The rent question is not addressed here.", "The rent question is not addressed here."),
+        ("The rent question is not addressed here.", ""),
         ("Nothing about rent. The lease mentions only gardens.", "The lease mentions only gardens."),
         ("I cannot find the rent in this section, but the tenant pays for water.", "the tenant pays for water."),
         ("Die Miete wird hier nicht behandelt.", "Die Miete wird hier nicht behandelt."),
@@ -197,7 +197,7 @@ GARDENS = "The lease mentions only gardens. The gardens are kept by the owner, b
 )
 def test_what_takes_no_line_of_the_memory_over_wipes_none(reply: str, added: str) -> None:
     scene = Scene(memory=LINES, section=GARDENS, question="What is the rent?", unchanged="UNCHANGED")
-    assert scene.read(reply) == ((Stance.ADDITION, added) if added else (Stance.REMARK, ""))
+    assert scene.read(reply) == ((Stance.ADDITION, f"{LINES}\n{added}") if added else (Stance.REMARK, ""))
 
 
 TERMS = Scene(
@@ -229,8 +229,9 @@ TERMS_ZH = Scene(
 )
 def test_a_new_value_beside_a_word_for_the_rest_is_told(scene: Scene, reply: str, told: str) -> None:
     stance, text = scene.read(reply)
-    assert stance is Stance.ADDITION
+    assert stance in {Stance.ADDITION, Stance.REWRITE}
     assert told in text
+    assert ("Ada Quill" if scene is TERMS else "张明") in text
 
 
 def test_the_rest_of_a_sum_is_no_remark() -> None:

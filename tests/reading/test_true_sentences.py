@@ -29,7 +29,7 @@ SECTION = "The pump broke on 9 May. The fee is 40 and Ada Quill paid it in Riga.
 )
 def test_a_true_sentence_of_the_section_is_kept(sentence, memory):
     scene = Scene(memory=memory, section=f"{sentence} {SECTION}", question="Who paid the fee?", unchanged="UNCHANGED")
-    assert scene.read(sentence)[1].rstrip(".") == sentence.rstrip(".")
+    assert scene.read(sentence)[1].splitlines()[-1].rstrip(".") == sentence.rstrip(".")
 
 
 def test_a_remark_with_a_number_that_was_asked_about_stays_one():

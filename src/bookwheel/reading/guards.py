@@ -93,7 +93,6 @@ def next_memory(
     if reason := reason or find_reason(stance, reply):
         return before, (*flags, reason)
     if stance is Stance.ADDITION:
-        text = f"{before.text}\n{text}"
         flags.append(Flag.ADDED)
     if shown is not None:
         grounded = "\n".join(line for line in text.splitlines() if is_grounded(line, shown))

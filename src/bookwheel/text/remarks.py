@@ -38,7 +38,7 @@ _WHERE: Final = (
     r"(?:\s+(?:here|found|given|present|provided|mentioned|"
     r"(?:in|from|about|for|to|on|regarding|with)\b[^.\n]{0,90}))*"
 )
-_SUBJECT: Final = rf"(?:(?:there (?:is|are|was|were)|i (?:see|found|find)|(?:this|the) {SECTION} \w+)\s+)?"
+_SUBJECT: Final = rf"(?:(?:there (?:is|are|was|were)|i (?:see|found|find|have)|(?:this|the) {SECTION} \w+)\s+)?"
 _REMARKS: Final = (
     rf"{_SUBJECT}(?:no|nothing|not any|does not|doesn't|not)\b(?:\s+[\w'-]+){{0,6}}?\s+{_NEWS}(?:\s+{_NEWS})*{_WHERE}",
     (

@@ -388,7 +388,7 @@ def test_a_part_may_be_introduced_and_a_rewriting_is_shown_no_headings(polite):
 
     def refuse(messages):
         is_refused = messages[-1].content.endswith("New part:") and facts_in(tag(messages[-1].content, "memory"))
-        return "so be it" if is_refused else script(messages)
+        return "so be it, as any old poet would have sung" if is_refused else script(messages)
 
     asked.clear()
     *steps, answer = events("heads", pages(), model(refuse))

@@ -390,3 +390,28 @@ def test_what_a_remark_tells_is_written_below_the_old_memory(reply: str, told: s
 def test_a_memory_that_keeps_the_old_words_is_the_memory() -> None:
     reply = "The lease ends in 2031. The section adds that the rent is 900."
     assert after(reply) == (Memory(text=reply, tokens=WORDS.count(reply), limit=30), ())
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ("好的，以下是更新后的记忆：\n\n", ""),
+        ("根据本节内容，更新后的记忆如下：\n", "\n（以上为更新后的记忆，约200字。）"),
+        ("【新记忆】\n", ""),
+        ("Sure! Here is the updated memory:\n", ""),
+        ("Certainly. Below is the rewritten memory, in 80 words:\n\n", "\n(The above is the new memory.)"),
+    ],
+)
+def test_a_line_that_hands_the_memory_over_is_no_part_of_it(opening: str, closing: str) -> None:
+    notes = "- 顾守业：顾长风二叔，离家，带走梅瓶\n- 福伯：记得顾守业怕火"
+    before = Memory(text=notes, tokens=20, limit=200)
+    said = f"{notes}\n- 方子安：冒名顾长青"
+    after, flags = next_memory(before, Reply(text=f"{opening}{said}{closing}"), WordTokenizer(), "不变", section=said)
+    assert (after.text, Flag.ADDED in flags) == (said, False)
+
+
+@pytest.mark.parametrize(
+    "line", ["Here are the notes of the meeting:", "Memory: 16 GB", "以下是会议纪要：", "新的笔记："]
+)
+def test_a_heading_of_the_document_stays(line: str) -> None:
+    assert clean(f"{line}\n- Ada")[0] == f"{line}\n- Ada"

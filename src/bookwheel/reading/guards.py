@@ -47,7 +47,18 @@ _LABEL: Final = compile_late(
     r"(?:(?:here(?: is|['’]s| are) )?(?:the |my )?(?:new|updated) (?:memory|notes)|新的?记忆|更新后的?记忆)"
     r"(?:\*\*)?\s*[:：](?:\*\*)?\s*|"
     # A heading alone on its line; "Memory: 16 GB" is a fact.
-    r"(?:(?:the |my )?(?:\w+ed |new |current )?(?:memory|notes)|记忆|笔记)(?:\*\*|[:：])*[ \t]*\n\s*)",
+    r"(?:(?:the |my )?(?:\w+ed |new |current )?(?:memory|notes)|记忆|笔记)(?:\*\*|[:：])*[ \t]*\n\s*|"
+    # A line that hands the memory over: "Sure! Here is the updated memory:", "好的，以下是更新后的记忆：".
+    r"(?:[^\n:：]{0,30}[,.!] )?(?:here(?: is|['’]s| are)|below (?:is|are)) (?:the|my|your) "
+    r"(?:(?:\w+e[dn]|new) (?:memory|notes)|memory)\b"
+    r"[^\n:：]{0,60}[:：](?:\*\*)?[ \t]*\n\s*|"
+    r"[^\n:：]{0,30}?(?:以下|更新|新|重写|整理|修改)[^\n:：]{0,12}?记忆(?:内容)?(?:如下)?[:：](?:\*\*)?[ \t]*\n\s*|"
+    r"【[^】\n]{0,10}记忆】[:：]?\s*\n\s*)",
+    re.IGNORECASE,
+)
+# "（以上为更新后的记忆，约200字。）" below it.
+_FAREWELL: Final = compile_late(
+    r"\n\s*[(（](?:以上|the above|this is)[^()（）\n]{0,40}(?:记忆|笔记|memory|notes)[^()（）\n]{0,40}[)）]\s*\Z",
     re.IGNORECASE,
 )
 # The last number, in digits or in Chinese numerals, or the last word of a script with blanks.
@@ -63,7 +74,7 @@ def clean(text: str) -> tuple[str, bool]:
     """Strip reasoning, special tokens, tags, code fence and label; return also whether any was there."""
     bare = _TAG.sub("", _SPECIAL.sub("", _REASONING.sub("", text)))
     cleaned = bare != text
-    bare = _LABEL.sub("", bare.strip())
+    bare = _LABEL.sub("", _FAREWELL.sub("", bare.strip()))
     fenced = _FENCE.match(bare)
     return (fenced[1] if fenced else bare).strip(), cleaned
 

@@ -84,7 +84,7 @@ class _EarlierRows:
         values = [(column, cell) for column, cell in zip(self._columns, row.cells, strict=True) if cell]
         # A value is named where all of its stems are, so that one of them is enough to find it by.
         stems = [("value", min(found)) for _, cell in values if (found := _find_stems(cell))]
-        numbers = [("value", number) for _, cell in values for number in list_amounts(cell)]
+        numbers: list[Hashable] = [("value", number) for _, cell in values for number in list_amounts(cell)]
         numbers += [("value", number) for column, cell in values if (number := _read_number(column, cell)) is not None]
         for one in {*self._list_names(row), *stems, *numbers}:
             self._places.setdefault(one, []).append(len(self._rows))
@@ -93,7 +93,7 @@ class _EarlierRows:
     def find_like(self, row: TableRow) -> list[TableRow]:
         """Return the earlier rows that may be of the same as a row, or have the value that it puts right."""
         stems = {("value", stem) for stem in _find_stems(row.corrects)}
-        numbers = {("value", number) for number in list_amounts(row.corrects)}
+        numbers: set[Hashable] = {("value", number) for number in list_amounts(row.corrects)}
         numbers |= {("value", _read_number(column, row.corrects)) for column in self._columns}
         places = {*self._list_last({*self._list_names(row), None}), *self._list_last(stems | numbers)}
         if self._list_names(row) == {None}:

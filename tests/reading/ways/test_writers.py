@@ -88,6 +88,16 @@ def test_a_line_behind_a_whole_sentence_is_no_part_of_it() -> None:
     assert parse_edits("ADD: Rain\n\nand so on")[1] == 1
 
 
+def test_changes_in_other_usual_words_are_made() -> None:
+    reply = "新增：a\n修改1：b\n补充：c\n替换第三行：d\n将第4行替换为：e\n删去5\nUPDATE 6: f\nremove 7\n添加：更新 2: g"
+    edits, others = parse_edits(reply)
+    assert others == 0
+    assert [(str(one.kind)[0], one.line, one.text) for one in edits] == [
+        *(("a", 0, "a"), ("r", 1, "b"), ("a", 0, "c"), ("r", 3, "d"), ("r", 4, "e"), ("d", 5, "")),
+        *(("r", 6, "f"), ("d", 7, ""), ("a", 0, "更新 2: g")),
+    ]
+
+
 @given(WORDS)
 def test_whatever_is_added_is_the_last_line(words: list[str]) -> None:
     note = f"Note {' '.join(words)}"

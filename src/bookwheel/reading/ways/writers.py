@@ -30,6 +30,7 @@ from bookwheel.reading.guards import clean, find_reason, is_grounded, next_memor
 from bookwheel.reading.loop import converse
 from bookwheel.reading.ways.compose import ComposedWay, add_usage, rewrite_after_all
 from bookwheel.reading.ways.spec import MemoryWriter, ReadingContext
+from bookwheel.text.chinese_numbers import parse_cjk_number
 from bookwheel.text.tokens import Tokenizer
 from bookwheel.types import Chunk, Conversation, Finish, Memory, Reply, Step, Usage
 
@@ -39,9 +40,18 @@ _NUMBERS: Final = re.compile(r"(\d+)(?:\s*[-–—]\s*(\d+))?")
 # "(no longer needed)" behind a line that goes.
 _WHY: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _ENDED: Final = re.compile(r"[.!?…。！？;；][\"'”’»)\]）」』*_`]*$")
+# The words that models write for each kind of change.
+_VERBS: Final = {
+    "add": "ADD|INSERT|添加|新增|增加|补充|加入",
+    "replace": "REPLACE|UPDATE|CHANGE|替换|修改|更新|更正",
+    "drop": "DROP|REMOVE|DELETE|删除|删去|移除",
+}
+_VERB: Final = "|".join(_VERBS.values())
+# "将第2行替换为：", "替换第六行：".
+_TURNED: Final = re.compile(rf"(?:将|把)?(第\d{{1,4}}行)({_VERB})为?(?=\s*[:：])")
 _EDIT: Final = re.compile(
-    r"\s*(?:(?:[-*•]|\d{1,3}[.)、])\s+)?(?P<bold>[*_`]*)(?P<verb>ADD|REPLACE|DROP|DELETE|REMOVE|添加|替换|删除)"
-    rf"\s*(?:LINES?\s*|第)?(?P<lines>\d{{1,4}}(?:\s*{_AND}\s*\d{{1,4}})*)?\s*行?(?:\s+(?:WITH|BY)\b)?(?P<end>[*_`]*)\s*"
+    rf"\s*(?:(?:[-*•]|\d{{1,3}}[.)、])\s+)?(?P<bold>[*_`]*)(?P<verb>{_VERB})"
+    rf"\s*(?:LINES?\s*|第)?(?P<lines>\d{{1,4}}(?:\s*{_AND}\s*\d{{1,4}})*)?\s*行?为?(?:\s+(?:WITH|BY)\b)?(?P<end>[*_`]*)\s*"
     r"(?:[:：.](?P<close>[*_`]*)\s*(?P<text>.*))?\s*",
     re.IGNORECASE,
 )
@@ -71,11 +81,8 @@ class EditKind(StrEnum):
     DROP = "drop"
 
 
-_KINDS: Final = {
-    "添加": EditKind.ADD,
-    "替换": EditKind.REPLACE,
-    **dict.fromkeys(("删除", "delete", "remove"), EditKind.DROP),
-}
+_KINDS: Final = {verb: EditKind(kind) for kind, verbs in _VERBS.items() for verb in verbs.split("|")}
+_NUMERAL: Final = re.compile("(?<=第)[一二三四五六七八九十百]+(?=行)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,10 +116,12 @@ def parse_edits(reply: str) -> tuple[list[MemoryEdit], int]:
 
 def _parse_edit(line: str) -> list[MemoryEdit]:
     """Return the changes that a line says; of several lines that one text replaces, the others go."""
+    line = _NUMERAL.sub(lambda numeral: parse_cjk_number(numeral[0]), line)
+    line = _TURNED.sub(r"\2\1", line)
     found = _EDIT.fullmatch(line) or _EDIT.fullmatch(_WHY.sub("", line))
     if not found:
         return []
-    kind = _KINDS.get(found["verb"].lower()) or EditKind(found["verb"].lower())
+    kind = _KINDS[found["verb"].upper()]
     ranges = [(int(first), int(last or first)) for first, last in _NUMBERS.findall(found["lines"] or "")]
     numbers = [number for first, last in ranges for number in range(first, min(last, first + _MOST_LINES) + 1)]
     text = (found["text"] or "").strip()

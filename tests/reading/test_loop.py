@@ -114,7 +114,7 @@ def _or_evade(messages: Sequence[Message], count: object, evasive: dict[int, str
     ("reply", "text", "flags"),
     [
         ("\\boxed{4{,}080\\text{ kr}}", "4,080 kr", ()),
-        ("It is \\boxed{Ada} then \\boxed{Ada {Q} Quill}", "Ada {Q} Quill", ()),
+        ("\\boxed{Ada}. No: \\boxed{Ada {Q} Quill}", "Ada {Q} Quill", ()),
         ("Ada Quill", "Ada Quill", ()),
         ("\\boxed{Ada}<|im_end|>", "Ada", (Flag.CLEANED,)),
         ("", "", (Flag.NO_ANSWER,)),

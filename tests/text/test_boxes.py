@@ -23,6 +23,8 @@ from bookwheel.text.boxes import find_around, find_box, to_plain
         (r"\(85 \cdot 48 = 4080\)", "85 · 48 = 4080"),
         (r"\frac{1}{10} of the Fee", "1/10 of the Fee"),
         (r"Ada \\ Piet", "Ada\nPiet"),
+        (r"\begin{itemize}\item Ada \item Piet\end{itemize}", "- Ada\n- Piet"),
+        (r"\boxed{Ada}", "Ada"),
         (r"19\,350\ \text{kr}", "19 350 kr"),
         ("about 5 $ a day, or $6", "about 5 $ a day, or $6"),
         (r"C:\to\text.txt", r"C:\to\text.txt"),
@@ -35,9 +37,27 @@ def test_the_answer_in_a_box_is_plain_text(written, meant):
 
 
 def test_the_last_box_counts_and_braces_may_be_nested():
-    assert find_box(r"\boxed{a} or \boxed{\text{b {c {d}} e}}") == ("b {c {d}} e", False)
+    assert find_box(r"\boxed{a}. Wait, it is \boxed{\text{b {c {d}} e}}") == ("b {c {d}} e", False)
     assert find_box(r"\boxed{a} and \boxed{b") == ("a", False)
     assert find_box("Ada Quill") == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("reply", "meant", "around"),
+    [
+        (
+            "By the lease: the deposit was $\\boxed{400}$ euros and the rent, to Dr. Quill, is \\boxed{90}.",
+            "By the lease: the deposit was 400 euros and the rent, to Dr. Quill, is 90.",
+            "",
+        ),
+        ("Found:\n1. \\boxed{Ada}\n2. from \\boxed{May}\nThat is all.", "1. Ada\n2. from May", "Found:\nThat is all."),
+        ("\\boxed{Ada}\n\\boxed{Piet}\n\\boxed{Ada}", "Ada, Piet", ""),
+        ("First \\boxed{9}, I thought. No: \\boxed{8}", "8", "First \\boxed{9}, I thought. No:"),
+    ],
+)
+def test_several_boxes_of_one_sentence_or_list_are_one_answer(reply, meant, around):
+    assert find_box(reply) == (meant, False)
+    assert find_around(reply) == around
 
 
 def test_what_stands_around_the_box_is_kept():

@@ -14,18 +14,20 @@ from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import words
+from bookwheel.text.sentences import find_ends
 
 _OPENS: Final = compile_late(r"\\(?:boxed|fbox)\s*\{")
 # Without its backslash it is a word of CSS or a function, but where a reply has nothing else.
 _BARE: Final = compile_late(r"[^\w\\]*+(?:(?:the\s)?(?:final\s)?answer(?:\sis)?[^\w\\]++)?(boxed\{)", re.IGNORECASE)
 _WORD: Final = compile_late(r"\w")
 # Between boxes that hold one answer together.
-_AND: Final = compile_late(r"[ $,;()、，；*]*+(?:and|&|und|et|及|和|与)?[ $,;()、，；*]*+")
+_AND: Final = compile_late(r"[\s$,;()、，；*]*+(?:and|&|und|et|及|和|与)?[\s$,;()、，；*]*+")
+_ITEM: Final = compile_late(r"[ \t]*(?:[-*•]|\d{1,3}[.)、])\s")
 _BRACE: Final = compile_late(r"\\.|[{}]")
 # Commands whose braces hold plain words, and those of two arguments.
 _STYLES: Final = words(
     "text textbf textit textrm texttt textsf textnormal mathrm mathbf mathit mathsf mathtt mbox operatorname emph "
-    "underline bm boldsymbol"
+    "underline bm boldsymbol boxed fbox"
 )
 _STYLED: Final = compile_late(r"\\([a-z]+)\s*(?=\{)")
 _FRACTION: Final = compile_late(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
@@ -41,6 +43,8 @@ _SPACE: Final = compile_late(r"\\[,;:! ]|(?<=\w)~(?=\w)")
 _ESCAPED: Final = compile_late(r"\\([$%&#_{}])")
 _GROUP: Final = compile_late(r"\{([,.'])\}")
 _BREAK: Final = compile_late(r"[ \t]*\\\\(?:\s+|$)")
+_ITEMS: Final = compile_late(r"\s*\\item\b[ \t]*")
+_FRAME: Final = compile_late(r"\\(?:begin|end)\{(?:itemize|enumerate|aligned|align\*?|gather\*?|cases|split)\}\s*")
 _BLANKS: Final = compile_late(r"(?<=\S) {2,}")
 _MATHS: Final = compile_late(r"\\[()]|\A\$([^$]+)\$\Z")
 
@@ -71,16 +75,27 @@ def _pair_braces(text: str) -> dict[int, int]:
 
 
 def find_box(text: str) -> tuple[str | None, bool]:
-    """Return the content of the last box as plain text, None where there is none, and whether it was cut off.
+    r"""Return the content of the last box as plain text, None where there is none, and whether it was cut off.
 
-    Boxes beside each other hold one answer together.
+    Boxes beside each other hold one answer together. Where words stand between boxes of one sentence, or of the items
+    of a list, these words are a part of the answer.
+
+    >>> find_box(r"The fee is \boxed{40} and the rent \boxed{90}.")
+    ('The fee is 40 and the rent 90.', False)
     """
     boxes = list(list_boxes(text))
     if not boxes:
         cut = _OPENS.search(text)
         return (to_plain(text[cut.end() :]), True) if cut else (None, False)
-    first = _find_first(text, boxes)
-    return ", ".join(filter(None, (to_plain(content) for *_, content in boxes[first:]))), False
+    start, end, first = _find_last(text, boxes)
+    if start == boxes[first][0]:
+        contents = dict.fromkeys(filter(None, (to_plain(content) for *_, content in boxes[first:])))
+        return re.sub(r"(?<=[.!?。！？]), ", " ", ", ".join(contents)), False
+    pieces = list[str]()
+    for opens, closes, content in boxes[first:]:
+        pieces += [text[start:opens].rstrip("$"), content]
+        start = closes + text.startswith("$", closes)
+    return to_plain("".join((*pieces, text[start:end]))), False
 
 
 def find_around(text: str) -> str:
@@ -88,22 +103,48 @@ def find_around(text: str) -> str:
     boxes = list(list_boxes(text))
     if not boxes:
         return ""
-    start, end = boxes[_find_first(text, boxes)][0], boxes[-1][1]
+    start, end, _ = _find_last(text, boxes)
     around = text[:start].rstrip().rstrip("$*(").rstrip(), text[end:].lstrip("$*).。 \n")
     return "\n".join(filter(None, map(str.strip, around)))
 
 
-def _find_first(text: str, boxes: Sequence[tuple[int, int, str]]) -> int:
-    """Return which box is the first of those that stand beside the last one."""
+def _find_last(text: str, boxes: Sequence[tuple[int, int, str]]) -> tuple[int, int, int]:
+    """Return the span of the last answer of a text, and which of the boxes is its first."""
     first = len(boxes) - 1
     while first and _AND.fullmatch(text, boxes[first - 1][1], boxes[first][0]):
         first -= 1
-    return first
+    start, end = _find_statement(text, boxes)
+    others = sum(opens < start for opens, *_ in boxes)
+    return (start, end, others) if others < first else (boxes[first][0], boxes[-1][1], first)
+
+
+def _find_statement(text: str, boxes: Sequence[tuple[int, int, str]]) -> tuple[int, int]:
+    """Return the span of the last sentence that has a box, or of the last items of a list that do."""
+    line = text.rfind("\n", 0, boxes[-1][0]) + 1
+    line_end = text.find("\n", boxes[-1][1]) if "\n" in text[boxes[-1][1] :] else len(text)
+    if _ITEM.match(text, line):
+        start, at = line, len(boxes) - 1
+        while at >= 0 and start <= boxes[at][0] and (above := text.rfind("\n", 0, max(0, start - 1)) + 1) < start:
+            while at >= 0 and boxes[at][0] >= start:
+                at -= 1
+            if at < 0 or boxes[at][0] < above or not _ITEM.match(text, above):
+                break
+            start = above
+        return start, line_end
+    # A name may have a full stop: no sentence ends within a box.
+    masked = list(text[line:line_end])
+    for opens, closes, _ in boxes:
+        if opens >= line:
+            masked[opens - line : closes - line] = "x" * (closes - opens)
+    ends = [0, *find_ends("".join(masked)), line_end - line]
+    begins = max(end for end in ends if end <= boxes[-1][0] - line)
+    closes = min(end for end in ends if end >= boxes[-1][1] - line)
+    return line + begins, line + closes
 
 
 def to_plain(latex: str) -> str:
     """Return the words of a box's content, without the commands that only dress them."""
-    text = _MATHS.sub(r"\1", _undress(latex.strip()))
+    text = _MATHS.sub(r"\1", _undress(_ITEMS.sub("\n- ", _FRAME.sub("", latex)).strip()))
     text = _GROUP.sub(r"\1", _FRACTION.sub(r"\1/\2", text))
     text = _SPACE.sub(" ", _SIGN.sub(lambda found: _SIGNS[found[1]], _BREAK.sub("\n", text)))
     return _BLANKS.sub(" ", _ESCAPED.sub(r"\1", text)).strip()

@@ -88,6 +88,16 @@ def test_amounts_are_sorted_and_bounded_as_numbers_and_shown_as_they_are_written
     assert made.query(sql)[1] == kept.query(sql)[1] == [(told,)]
 
 
+def test_names_in_double_quotes_are_names_as_files_have_them_and_no_texts(journal: Journal) -> None:
+    id_ = read(journal)
+    made, kept = load_shown(journal, id_), load_shown(journal, id_)
+    sql = 'select "Amount (number)" as "the ""n" from rows where who <> \'"who"\' order by "the ""n" desc limit 1'
+    assert made.query(sql) == kept.query(sql) == (['the "n'], made.query("select max(amount_number) from rows")[1])
+    for shown in (made, kept):
+        with pytest.raises(InputError, match="no such column: whom"):
+            shown.query('select "whom", count(*) from rows group by 1')
+
+
 def test_a_change_by_hand_and_another_key_make_it_anew(journal: Journal) -> None:
     id_ = read(journal)
     row = next(load_shown(journal, id_).list_records())["row"]

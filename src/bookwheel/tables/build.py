@@ -26,7 +26,7 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables.columns import Column, Kind, TableRequest
 from bookwheel.tables.disagreeing import mark_disagreeing
 from bookwheel.tables.rows import PlacedRow, place_rows
-from bookwheel.tables.sql import MOST_SQL_ROWS, SQL_STEPS, list_sort_keys, make_sql_error, name_for_sql
+from bookwheel.tables.sql import MOST_SQL_ROWS, SQL_STEPS, bracket_names, list_sort_keys, make_sql_error, name_for_sql
 from bookwheel.tables.table import Place, Table, TableJson, TableRow
 from bookwheel.tables.way import makes_table, parse_stored
 from bookwheel.types import Document, Reading, Status, Step
@@ -236,7 +236,9 @@ class ShownTable:
         columns = (Column(name=one["name"], kind=Kind(one["kind"])) for one in self.facts["columns"])
         keys = list_sort_keys(self.fields, columns)
         try:
-            return self.kept.select(dict(zip(names, keys, strict=True)), sql, MOST_SQL_ROWS, SQL_STEPS)
+            return self.kept.select(
+                dict(zip(names, keys, strict=True)), bracket_names(sql, self.fields), MOST_SQL_ROWS, SQL_STEPS
+            )
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise make_sql_error(error, names) from error
 

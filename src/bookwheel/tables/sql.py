@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -11,6 +12,7 @@ from bookwheel.errors import InputError
 from bookwheel.journal.kept_rows import READS, SortKey, add_orders, run_query
 from bookwheel.tables.columns import Column, Kind
 
+_QUOTED: Final = re.compile(r"'(?:[^']|'')*'|\[[^\]]*\]|--[^\n]*|/\*.*?\*/|\"(?P<name>(?:[^\"]|\"\")*)\"", re.DOTALL)
 MOST_SQL_ROWS: Final = 10_000
 SQL_STEPS: Final = 50_000_000
 """Instructions of SQLite's machine, after which a query is ended."""
@@ -31,9 +33,26 @@ def query_records(
         connection.execute("pragma query_only = on")
         connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in READS else sqlite3.SQLITE_DENY)
         try:
-            return run_query(connection, sql, MOST_SQL_ROWS, SQL_STEPS)
+            return run_query(connection, bracket_names(sql, fields), MOST_SQL_ROWS, SQL_STEPS)
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise make_sql_error(error, names) from error
+
+
+def bracket_names(sql: str, fields: Sequence[str]) -> str:
+    """Return a query with names in brackets where they stand in double quotes; a field may go by its name in files.
+
+    SQLite takes a name in double quotes that it does not know for a text, and so counts it without a word.
+
+    >>> bracket_names('select "to whom", "n" from rows', ["to whom", "n"])
+    'select [to_whom], [n] from rows'
+    """
+    known = {name.casefold(): plain for name, plain in zip(fields, name_for_sql(fields), strict=True)}
+
+    def bracket(found: re.Match[str]) -> str:
+        name = (found["name"] or "").replace('""', '"')
+        return found[0] if not name or "]" in name else f"[{known.get(name.casefold(), name)}]"
+
+    return _QUOTED.sub(bracket, sql)
 
 
 def list_sort_keys(fields: Sequence[str], columns: Iterable[Column]) -> list[SortKey | None]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -41,7 +41,8 @@ from bookwheel.memory.values import find_told, list_newest, says_more, tells_cha
 from bookwheel.models.base import Ability, find_wrapper, require_ability
 from bookwheel.plan import Plan
 from bookwheel.reading import loop
-from bookwheel.reading.follow_up import asks_for_more
+from bookwheel.reading.earlier import shorten_turns
+from bookwheel.reading.follow_up import asks_for_more, question_room
 from bookwheel.reading.pictures import SeeingModel
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.reading.runner import new_reading, run_reading
@@ -72,9 +73,17 @@ _MOST_STATEMENTS: Final = 5
 
 
 async def ask(
-    opened: OpenMemory, question: str, *, as_of: datetime | str | None = None, is_kept: bool = True
+    opened: OpenMemory,
+    question: str,
+    *,
+    as_of: datetime | str | None = None,
+    is_kept: bool = True,
+    turns: Sequence[str] = (),
 ) -> MemoryAnswer:
-    """Answer a question, and keep the answer unless it is one of the past, or `is_kept` says not to."""
+    """Answer a question, and keep the answer unless it is one of the past, or `is_kept` says not to.
+
+    `turns` are those of the conversation that it is asked in, as `format_turn` writes them.
+    """
     record, tables = opened.record, opened.tables
     if not question.strip():
         raise InputError("the question is empty")
@@ -85,7 +94,8 @@ async def ask(
         when = read_time(as_of, is_until=True)
         until, known = datetime.fromisoformat(when).astimezone(UTC), tables.find_known(record.number, when)
     version = find_version(tables, record, known)
-    prompts = prompts_for(record.plan, question)
+    plan = await asyncio.to_thread(_plan_questions, opened, question, turns)
+    prompts = prompts_for(plan, question)
     passages = await asyncio.to_thread(rank_passages, opened, question, version, until)
     if prompts.quotes:
         passages = leave_out_titles(leave_out_others(passages, question), question)
@@ -98,13 +108,13 @@ async def ask(
     has_notes = bool(version.memory.text) and not prompts.quotes
     is_first = has_notes and not await asyncio.to_thread(asks_for_more, question, version.memory.text, document)
     if is_first:
-        noted, is_borne_out = await _ask_memory(opened, question, version, until)
+        noted, is_borne_out = await _ask_memory(opened, question, plan, version, until)
         answer = noted if is_borne_out else None
     if answer is None and document.length:
-        answer = await _ask_texts(opened, question, asked, version, document)
+        answer = await _ask_texts(opened, (question, asked), plan, version, document)
         if has_notes and answer.status is Status.ANSWERED:
             if not is_first:
-                noted, _ = await _ask_memory(opened, question, version, until)
+                noted, _ = await _ask_memory(opened, question, plan, version, until)
             answer = noted if noted and _knows_more(noted, answer) else answer
     if answer is None:
         answer = MemoryAnswer(
@@ -165,23 +175,34 @@ async def keep_answer(opened: OpenMemory, answer: MemoryAnswer) -> None:
     await asyncio.to_thread(opened.tables.add_answer, opened.record.number, answer.version, kept, tokens)
 
 
-def _plan_questions(opened: OpenMemory) -> Plan:
-    """Return the plan of a question: a memory that is written, not read into, may be larger than a call."""
-    plan, own = opened.record.plan, opened.session.model.plan
-    return plan if plan.memory_tokens <= plan.chunk_tokens else replace(plan, memory_tokens=own.memory_tokens)
+def _plan_questions(opened: OpenMemory, question: str, turns: Sequence[str]) -> Plan:
+    """Return the plan of a question: a memory that is written, not read into, may be larger than a call.
+
+    Of the turns before it, the newest stand in its prompts, as far as there is room.
+    """
+    plan, model = opened.record.plan, opened.session.model
+    if plan.memory_tokens > plan.chunk_tokens:
+        plan = replace(plan, memory_tokens=model.plan.memory_tokens)
+    prompts = prompts_for(plan, question)
+    if prompts.quotes or not turns:
+        return plan
+    count = model.tokenizer.count
+    room = question_room(model, plan, prompts) - count(_say_day(question, prompts, None))
+    return replace(plan, earlier=shorten_turns(turns, count, room))
 
 
 async def _ask_memory(
-    opened: OpenMemory, question: str, version: MemoryVersion, until: datetime | None
+    opened: OpenMemory, question: str, plan: Plan, version: MemoryVersion, until: datetime | None
 ) -> tuple[MemoryAnswer | None, bool]:
     """Return the answer from the memory, if it has one, and whether the texts bear it out."""
-    plan, memory = _plan_questions(opened), version.memory
+    memory = version.memory
     if memory.tokens > plan.memory_tokens:
         return None, False
-    prompts = prompts_for(plan, question)
+    asked = _say_day(question, prompts_for(plan, question), until)
+    prompts = prompts_for(plan, asked)
     loop.check(question, opened.session.model, plan, prompts)
     reader = await asyncio.to_thread(see, opened, opened.reader, memory.text)
-    said = await loop.answer(_say_day(question, prompts, until), memory, reader, plan, prompts)
+    said = await loop.answer(asked, memory, reader, plan, prompts)
     seeing = find_wrapper(reader, SeeingModel)
     marks = [picture.mark for picture in seeing.seen] if seeing else []
     if has_no_answer(said):
@@ -204,10 +225,10 @@ def _is_trusted(claim: Claim) -> bool:
 
 
 async def _ask_texts(
-    opened: OpenMemory, question: str, asked: str, version: MemoryVersion, document: PassageDocument
+    opened: OpenMemory, questions: tuple[str, str], plan: Plan, version: MemoryVersion, document: PassageDocument
 ) -> MemoryAnswer:
-    """Put the question to the passages, as to any document; what is asked may have the day with it."""
-    model, plan = opened.session.model, _plan_questions(opened)
+    """Put the question to the passages, as to any document; the second form of it may have the day with it."""
+    model, (question, asked) = opened.session.model, questions
     choice = await settle_way(WayRequest(), document, asked, model, plan)
     info = DocumentInfo(id="", name=document.name, length=document.length)
     reading = new_reading(info, asked, model, plan, choice.way)

@@ -23,8 +23,13 @@ def tell_before(reading: Reading, count: Callable[[str], int], room: int) -> str
 
     At most `room` tokens: the newest are kept, and of a long one its beginning and end.
     """
+    return shorten_turns([*split_turns(reading.plan.earlier), *_list_turns(reading)], count, room)
+
+
+def shorten_turns(turns: Sequence[str], count: Callable[[str], int], room: int) -> str:
+    """Return the newest of some turns that `room` tokens hold, of a long one its beginning and end."""
     kept = list[str]()
-    for turn in (*reversed(_list_turns(reading)), *reversed(split_turns(reading.plan.earlier))):
+    for turn in reversed(turns):
         short = shorten_turn(turn, count, room)
         if not short:
             break

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import openai
 import pytest
 from loopback_server import running
@@ -91,6 +93,26 @@ def test_a_question_that_was_asked_before_is_no_answer(tmp_path) -> None:
 
 def test_turns_that_the_memory_has_not_seen_count_for_the_answer(say) -> None:
     assert "31" in say("room = 31", "I see.", "And the room ?")
+
+
+def test_what_was_said_a_moment_ago_is_in_the_memory_and_the_turns_before_the_question(tmp_path) -> None:
+    asked = []
+
+    def listen(messages):
+        prompt = messages[-1].content
+        asked.append(prompt)
+        return "- Greta lives in Riga" if prompt.endswith("New memory:") else "\\boxed{In Riga}"
+
+    turns = ("Greta has moved to Riga.", "Noted.", "And where does she live?")
+    messages = [{"role": ("user", "assistant")[at % 2], "content": turn} for at, turn in enumerate(turns)]
+    plan = replace(PLAN, question_tokens=400)
+    with running(tmp_path, ScriptedModel(listen, plan=plan)) as up, up.client() as client:
+        client.post("/memories", json={"name": "ada", "about": "Friends"})
+        said = client.post("/v1/chat/completions", json={"model": MODEL, "messages": messages}).json()
+    assert said["choices"][0]["message"]["content"] == "In Riga"
+    first = next(prompt for prompt in asked if "And where does she live?" in prompt)
+    assert "<memory>\n- Greta lives in Riga\n</memory>" in first
+    assert "user: Greta has moved to Riga.\n\nassistant: Noted." in first
 
 
 def test_memories_are_among_the_models_and_a_wrong_name_is_a_404(server, say) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -160,9 +160,17 @@ class ServedMemories:
         self._service.readings.loop.submit(read_waiting(opened)).outcome.add_done_callback(tell)
 
     async def ask(
-        self, key: Key | None, name: str, question: str, *, as_of: str | None, is_kept: bool = True
+        self,
+        key: Key | None,
+        name: str,
+        question: str,
+        *,
+        as_of: str | None,
+        is_kept: bool = True,
+        turns: Sequence[str] = (),
     ) -> records.MemoryAnswerJson:
-        answer = await self._run(key, name, partial(ask, question=question, as_of=as_of, is_kept=is_kept))
+        work = partial(ask, question=question, as_of=as_of, is_kept=is_kept, turns=turns)
+        answer = await self._run(key, name, work)
         return records.answer_to_json(name, answer)
 
     async def edit(self, key: Key | None, name: str, old: str, new: str, at: str | None) -> records.MemoryJson:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from bookwheel.reading.earlier import format_turn
 from bookwheel.serve.engine.access import Key
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.openai.completions import ChatResult, make_reply
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "bookwheel/memory/"
 SOURCE: Final = "chat"
+_SPEAKERS: Final = frozenset({"user", "assistant"})
 _ASKS: Final = re.compile(r"[?？]|[吗呢]\s*[。.!！]*\s*$")
 _FULL: Final = {
     "en": "(The memory is full: what it read last was not taken in whole. Begin one with more tokens.)",
@@ -36,13 +38,17 @@ async def answer_from_memory(
 ) -> ChatResult:
     """Answer the newest turn of the user; what it says is read when it has been answered."""
     name = chat.model.removeprefix(PREFIX)
-    turns = [text.text.strip() for text in contents.texts if text.role == "user" and text.text.strip()]
+    said = [text for text in contents.texts if text.text.strip() and text.role in _SPEAKERS]
+    turns = [text.text.strip() for text in said if text.role == "user"]
     if not turns:
         raise refuse_silence()
+    # What was said a moment ago is known before the next turn is answered.
     for turn in turns[:-1] if chat.as_of is None else ():
-        await memories.add(key, name, turn, source=SOURCE, at=None, waits=False)
+        await memories.add(key, name, turn, source=SOURCE, at=None)
+    newest = max(at for at, text in enumerate(said) if text.role == "user")
+    before = [format_turn(text.role, text.text) for text in said[:newest]]
     # The turn is a text too: an answer kept beside it would hold words that forgetting the text does not reach.
-    found = await memories.ask(key, name, turns[-1], as_of=chat.as_of, is_kept=False)
+    found = await memories.ask(key, name, turns[-1], as_of=chat.as_of, is_kept=False, turns=before)
     if found["status"] != Status.ANSWERED:
         raise ApiError(502, found["error"] or f"the memory did not answer: {found['status']}", kind="model_error")
     # What was told before has been read by now; of the newest turn the next answer tells.

@@ -14,7 +14,7 @@ from bookwheel.journal import Journal
 from bookwheel.models.patience import Patience
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan, VerdictMode
-from bookwheel.reading.model_judge import show_passages
+from bookwheel.reading.judge_view import JudgeView
 from bookwheel.reading.runner import judge_again, new_reading, run_reading
 from bookwheel.reading.ways.registry import estimate_cost
 from bookwheel.types import DocumentInfo, Status
@@ -90,25 +90,16 @@ def test_the_model_sees_what_a_passage_stands_under():
         return "£3.50 a day" if find_turn(messages) == "read" else "Yes"
 
     text = "# Lot 9: the kiosk\n\nFifty seats.\n\n# Lot 14: the sand\n\nPrice to the public not above £3.50 a day. No dogs."
-    text += "\n\n# Lot 15: the pier\n\n" + "Nobody came. " * 400
+    text += "\n\n# Lot 15: the pier\n\n" + "Nobody came. " * 1000
     info = DocumentInfo(id="", name="lots", length=len(text))
     reading = new_reading(info, "What may a seat cost?", model := ScriptedModel(reply), PLAN)
     asyncio.run(run_reading(reading, TextDocument(text), model))
     (asked,) = (one for one in shown if "everything that" in one)
-    assert "Lot 14: the sand … Price to the public not above £3.50 a day." in asked
-
-
-def test_what_a_cut_leaves_of_a_line_is_no_heading():
-    head, passage = "4.16 25/0469/COU\n\n", "Cricket nets need a net of 12 metres. Nobody spoke.\n"
-    # What a model is shown begins 2,000 characters before: three characters into the heading.
-    filling = ("It rained. " * 200)[: 2003 - len(head) - 3] + ".\n\n"
-    text = f"{head}{filling}{passage}"
-    shown = show_passages(find_one("Nets need 12 metres.", text), TextDocument(text), room=1000)
-    assert shown == passage.strip()
+    assert "Lot 14: the sand\nPrice to the public not above £3.50 a day." in asked
 
 
 def test_a_short_document_is_shown_whole():
-    assert show_passages(find_one("Nets need 12 metres.", TEXT), TextDocument(TEXT)) == TEXT
+    assert JudgeView(TextDocument(TEXT)).show(find_one("Nets need 12 metres.", TEXT), "") == TEXT
 
 
 class Bare:
@@ -122,7 +113,7 @@ class Bare:
 def test_a_passage_within_another_is_shown_once(turned):
     small, large = LocatedSentence("Kites fly.", 0, 10), LocatedSentence("Kites fly. A kite has a tail.", 0, 29)
     finding = replace(find_one("Kites fly.", TEXT), passages=(large if turned else small,), near=())
-    assert show_passages(finding, Bare(), [small if turned else large]) == large.text
+    assert JudgeView(Bare()).show(finding, "", [small if turned else large]) == large.text
 
 
 LEASE = f"""# 12 Term
@@ -137,7 +128,7 @@ In clause 12 the date of 30 June 2033 is replaced by 31 December 2032. {"Nothing
 
 def test_what_puts_a_sentence_right_is_shown_beside_it_and_makes_a_copy_contradicted():
     answer = "The lease ends on 30 June 2033."
-    shown = show_passages(find_one(answer, LEASE), TextDocument(LEASE))
+    shown = JudgeView(TextDocument(LEASE), 3000).show(find_one(answer, LEASE), "When does the lease end?")
     assert shown.index("The lease ends on 30 June 2033.") < shown.index("is replaced by 31 December 2032.")
     ended, asked = read(
         {"denies": "Yes", "responds": "Yes"}, answer=answer, text=LEASE, question="When does the lease end?"
@@ -155,8 +146,8 @@ def test_what_the_memory_was_taken_from_is_shown_though_the_answer_has_other_wor
     finding = find_one("2,700 crowns", text)
     first = text.index("Unit 3")
     origin = LocatedSentence(text[first : first + 31], first, first + 31)
-    assert "Unit 3 has sixty square metres." not in show_passages(finding, TextDocument(text))
-    assert "Unit 3 has sixty square metres." in show_passages(finding, TextDocument(text), [origin])
+    assert "Unit 3 has sixty square metres." not in JudgeView(TextDocument(text), 1000).show(finding, "")
+    assert "Unit 3 has sixty square metres." in JudgeView(TextDocument(text), 1000).show(finding, "", [origin])
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from bookwheel.models.registry import open_model
 from bookwheel.schema import Ge, Le, check_bounds
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Event
     from collections.abc import Sequence
 
     from bookwheel.models.embeddings import ServerEmbedder
@@ -58,8 +59,8 @@ class Companions:
     def __init__(self) -> None:
         self.trials: Counter[str] = Counter()
         """How often a model was asked in this session what its verdicts are worth, in vain so far."""
-        self.on_trial: set[str] = set()
-        """The models that are being asked."""
+        self.on_trial: dict[str, tuple[AbstractEventLoop, Event]] = {}
+        """The models that are being asked, each with what its end sets."""
 
     def find_gate(self, _name: str) -> GatePlan | None:
         """Return the threshold that was measured for the model of this name."""

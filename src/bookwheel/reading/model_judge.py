@@ -16,11 +16,10 @@ from bookwheel.claims import Claim, Evidence, Fit
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.base import Ability, JudgingModel, Model, find_abilities
 from bookwheel.plan import Plan, Sampling
+from bookwheel.reading.judge_view import MOST_SHOWN, JudgeView
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.types import Step
 from bookwheel.verdict.judge import Finding, Judgment, examine, is_foreign, weigh, write_claims
-from bookwheel.verdict.provenance import SupportsSlice
-from bookwheel.verdict.search import LocatedSentence
 from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
 
 THRESHOLD: Final = 0.5
@@ -32,13 +31,7 @@ MOST_JUDGED: Final = 32
 _LEAST_DENIED: Final = 0.3
 # At this probability nothing speaks for a sentence's answering the question.
 _DOUBTFUL: Final = 0.25
-# Characters before and behind a passage in which its heading, the header of its row and its neighbours are looked for.
-_BEFORE: Final = 2000
-_AFTER: Final = 400
-# Bytes of the passages that a model is shown, no more than a section has; and how many the memory's lines came from.
-_MOST_SHOWN: Final = 5000
 _TOKEN_BYTES: Final = 3
-_MOST_ORIGINS: Final = 8
 
 
 async def judge_by_model(
@@ -57,6 +50,7 @@ async def judge_by_model(
     parts = PlacedParts(document)
     findings = await asyncio.to_thread(examine, answer, question, parts)
     origins = await asyncio.to_thread(EvidenceList(steps, parts).list_origins, f"{answer} {question}")
+    view = await asyncio.to_thread(JudgeView, document, judge.room)
     judged: list[tuple[Finding, Judgment | None]] = []
     has_failed, asked = False, 0
     for finding in findings:
@@ -66,12 +60,11 @@ async def judge_by_model(
         elif not has_failed:
             asked += 1
             try:
-                section = await asyncio.to_thread(show_passages, finding, document, origins, judge.room)
+                section = await asyncio.to_thread(view.show, finding, question, origins)
                 judgment = await judge.judge(finding, question, section)
                 has_said = judgment and (judgment.is_supported or judgment.is_denied)
-                is_whole = len(section) == getattr(document, "length", None)
                 # Who was shown the part of a document that has none of its words cannot tell.
-                if not (has_said or is_whole) and await asyncio.to_thread(is_foreign, finding, parts):
+                if not (has_said or view.whole) and await asyncio.to_thread(is_foreign, finding, parts):
                     judgment = None
             except (ModelError, BudgetReached):
                 if is_strict:
@@ -83,7 +76,7 @@ async def judge_by_model(
 
 def make_judge(question: str, model: Model, plan: Plan, threshold: float = THRESHOLD) -> ModelJudge:
     """Return the model as a judge in the language of a question."""
-    room = min(_MOST_SHOWN, _TOKEN_BYTES * plan.chunk_tokens)
+    room = min(MOST_SHOWN, _TOKEN_BYTES * plan.chunk_tokens)
     return ModelJudge(model=model, prompts=prompts_for(plan, question), threshold=threshold, room=room)
 
 
@@ -94,7 +87,7 @@ class ModelJudge:
     model: Model
     prompts: Prompts
     threshold: float = THRESHOLD
-    room: int = _MOST_SHOWN
+    room: int = MOST_SHOWN
     """Bytes of passages beside a sentence."""
 
     async def judge(self, finding: Finding, question: str, section: str) -> Judgment | None:
@@ -131,47 +124,3 @@ class ModelJudge:
         reply = await self.model.reply(messages, limit=REPLY_TOKENS, sampling=Sampling(temperature=0.0))
         word = reply.text.strip(" \n\"'*.").casefold()
         return 1.0 if word.startswith(yes.casefold()) else 0.0 if word.startswith(no.casefold()) else None
-
-
-def show_passages(
-    finding: Finding, document: SupportsParts, origins: Sequence[LocatedSentence] = (), room: int = _MOST_SHOWN
-) -> str:
-    """Return the passages of a sentence as a model is shown them, in the document's order; a short document whole.
-
-    Those that have most of it come with what the memory took its lines from, and with others that have its words, of
-    which one may say otherwise. A line alone seldom says what it is about: it comes with its heading, its header and
-    the sentences beside it. `room` is in bytes, which count tokens alike in every language.
-    """
-    length = getattr(document, "length", None)
-    if isinstance(document, SupportsSlice) and length is not None and length <= room:
-        whole = document.slice(0, length)
-        if _measure(whole) <= room:
-            return whole
-    shown = dict[LocatedSentence, str]()
-    for one in (*finding.passages, *origins[:_MOST_ORIGINS], *finding.near):
-        text = _widen(one, document) if isinstance(document, SupportsSlice) else one.text
-        # What stands within another is shown once.
-        within = [other for other, had in shown.items() if had in text]
-        freed = sum(_measure(shown[other]) for other in within)
-        if not any(text in had for had in shown.values()) and (not shown or _measure(text) <= room + freed):
-            room += freed - _measure(text)
-            shown = {other: had for other, had in shown.items() if other not in within} | {one: text}
-    return "\n\n".join(shown[one] for one in sorted(shown, key=lambda passage: passage.start))
-
-
-def _measure(text: str) -> int:
-    return len(text.encode(errors="replace"))
-
-
-def _widen(passage: LocatedSentence, document: SupportsSlice) -> str:
-    # Who is not judged by a model starts without the parts of texts.
-    from bookwheel.reading.ways.passages import find_windows
-
-    first = max(0, passage.start - _BEFORE)
-    around = document.slice(first, passage.end + _AFTER)
-    # A line that the cut goes through would pass for a heading.
-    cut = around.find("\n", 0, passage.start - first) + 1 if first else 0
-    start, end = passage.start - first - cut, passage.end - first - cut
-    windows = [one for one in find_windows(around[cut:]) if one.start <= start and end <= one.end]
-    whole = [one.shown for one in windows if one.start or cut or not first]
-    return whole[len(whole) // 2] if whole else passage.text

@@ -29,17 +29,23 @@ _TRIAL_TOKENS: Final = 10_500
 async def hold_trial(model: Model, plan: Plan) -> bool:
     """Try a model, and keep what its verdicts are worth. Return False where it is not the time, or the trial failed."""
     companions, name = find_companions(model), model.name
-    # Meanwhile the words judge the answers of other readings.
-    if name in companions.on_trial or companions.trials[name] >= _MOST_TRIALS or not _has_room(model, plan):
+    here = asyncio.get_running_loop()
+    if name in companions.on_trial:
+        # Questions that are asked together wait for the trial that the first of them began.
+        loop, ended = companions.on_trial[name]
+        return loop is here and await ended.wait()
+    if companions.trials[name] >= _MOST_TRIALS or not _has_room(model, plan):
         return False
-    companions.on_trial.add(name)
+    ended = asyncio.Event()
+    companions.on_trial[name] = here, ended
     companions.trials[name] += 1
     try:
         companions.keep_verdicts(await _try(model, plan))
     except (ModelError, BudgetReached):
         return False  # It is tried after another reading.
     finally:
-        companions.on_trial.discard(name)
+        del companions.on_trial[name]
+        ended.set()
     return True
 
 

@@ -28,7 +28,7 @@ from bookwheel.verdict.judge import judge_answer
 _SHORT_DOCUMENT: Final = 1 << 18
 # For an estimate: tokens of a sentence of an answer, at least, and of the passages that it is shown beside, at most.
 _SENTENCE_TOKENS: Final = 8
-_PASSAGES_TOKENS: Final = 1600
+_PASSAGES_TOKENS: Final = 4000
 
 
 async def judge(

@@ -23,7 +23,8 @@ from bookwheel.lab.tasks.verdicts import LabelledAnswer, load_answers
 from bookwheel.models.accompanied import VerdictCalibration
 from bookwheel.models.base import Ability, Model, find_abilities, require_ability
 from bookwheel.plan import Plan, Scorer
-from bookwheel.reading.model_judge import make_judge, show_passages
+from bookwheel.reading.judge_view import JudgeView
+from bookwheel.reading.model_judge import make_judge
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.gates import HalvingScorer
 from bookwheel.text.chunks import split
@@ -142,11 +143,12 @@ async def score_answers(
         judge = make_judge(one.question, model, plan)
         document = TextDocument(one.snippet)
         findings = await asyncio.to_thread(examine, one.answer, one.question, PlacedParts(document))
+        view = JudgeView(document, judge.room)
         async with places:
             judged = [
                 1.0
                 if finding.copy
-                else await judge.ask_support(finding, one.question, show_passages(finding, document, room=judge.room))
+                else await judge.ask_support(finding, one.question, view.show(finding, one.question))
                 for finding in findings
             ]
         scored += 1

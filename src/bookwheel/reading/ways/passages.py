@@ -236,6 +236,18 @@ class PassageIndex:
         ]
         return sorted(ranked, key=lambda one: -one.score)[:most]
 
+    def find_places(self, question: QuestionWords, most: int) -> list[int]:
+        """Return the places in this index of the windows with the greatest scores, best first."""
+        scores = {
+            at: sum(WEIGHTS[name] * value for name, value in found.items()) for at, found in self.measure(question)
+        }
+        return sorted(scores, key=lambda at: -scores[at])[:most]
+
+    @property
+    def starts(self) -> array[int]:
+        """The characters at which the windows begin, in order."""
+        return self._windows[::_FIELDS]
+
     def measure(self, question: QuestionWords) -> list[tuple[int, dict[str, float]]]:
         """Return the features of the windows that BM25 ranks first."""
         weights = {

@@ -1,0 +1,149 @@
+"""What a model is shown when it judges a sentence: the whole of a short document, else the passages that bear on it.
+
+    first    the passages that have most of the sentence, by its values and by its rarest words
+    then     what the memory took its lines from, and what the question asks about: a later passage may say otherwise
+    last     what stands around the first ones, as far as there is room
+
+A line alone seldom says what it is about: each passage stands below its heading, a row below its header.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, cast
+
+from bookwheel.text.ranking import QuestionWords
+from bookwheel.text.structure import Shape
+from bookwheel.verdict.judge import Finding
+from bookwheel.verdict.search import LocatedSentence
+from bookwheel.verdict.sources import SupportsParts
+
+if TYPE_CHECKING:
+    from bookwheel.reading.ways.passages import PassageIndex, Window
+    from bookwheel.types import Document
+
+MOST_SHOWN: Final = 12_000
+"""Bytes of the passages that a model is shown, no more than a section has. They count tokens alike in any language."""
+# Of a longer document the words' places are not looked up for the sake of a verdict.
+_LONGEST: Final = 20_000_000
+_MOST_ORIGINS: Final = 8
+_MOST_LIKE: Final = 10
+_MOST_ASKED: Final = 4
+_MOST_AROUND: Final = 6
+_ROWS_AROUND: Final = 6
+
+
+class JudgeView:
+    """The passages of one document, as a judge is shown them."""
+
+    def __init__(self, document: SupportsParts, room: int = MOST_SHOWN) -> None:
+        self.whole = _read_whole(document, room)
+        """The text of a document that is shown whole."""
+        self._room = room
+        self._index = None if self.whole else _index(document)
+
+    def show(self, finding: Finding, question: str, origins: Sequence[LocatedSentence] = ()) -> str:
+        """Return the passages of a sentence, in the document's order."""
+        if self.whole:
+            return self.whole
+        if self._index is None or not len(self._index):
+            return _show_bare((*finding.passages, *origins[:_MOST_ORIGINS], *finding.near), self._room)
+        sheet = _Sheet(self._index, self._room)
+        for at in self._choose(self._index, sheet, finding, question, origins):
+            sheet.add(at)
+        return sheet.write()
+
+    def _choose(
+        self,
+        index: PassageIndex,
+        sheet: _Sheet,
+        finding: Finding,
+        question: str,
+        origins: Sequence[LocatedSentence],
+    ) -> Iterator[int]:
+        """Yield the places of the windows to show, the most needed first."""
+        like = index.find_places(QuestionWords(finding.text), _MOST_LIKE)
+        first = [*sheet.find(finding.passages), *like]
+        yield from first
+        yield from sheet.find(origins[:_MOST_ORIGINS])
+        yield from sheet.find(finding.near)
+        yield from index.find_places(QuestionWords(question), _MOST_ASKED)
+        for at in first[:_MOST_AROUND]:
+            # A row says little without those beside it.
+            reach = _ROWS_AROUND if index[at].shape is Shape.ROW else 1
+            yield from (at + step * side for step in range(1, reach + 1) for side in (1, -1))
+
+
+class _Sheet:
+    """Windows of a text that fit a room together; those of one heading stand below it once."""
+
+    def __init__(self, index: PassageIndex, room: int) -> None:
+        self._index = index
+        self._room = room
+        self._starts = index.starts
+        self._taken: dict[int, Window] = {}
+        self._leads: set[tuple[tuple[int, int], ...]] = set()
+
+    def find(self, passages: Iterable[LocatedSentence]) -> Iterator[int]:
+        """Yield the places of the windows in which passages begin."""
+        for passage in passages:
+            yield max(0, bisect_right(self._starts, passage.start) - 1)
+
+    def add(self, at: int) -> None:
+        """Take a window if there is room for it; the first one is always taken."""
+        if at in self._taken or not 0 <= at < len(self._index):
+            return
+        window = self._index[at]
+        size = _measure(window.text) + (0 if window.lead_spans in self._leads else sum(map(_measure, window.leads)))
+        if not self._taken or size <= self._room:
+            self._room -= size
+            self._taken[at] = window
+            self._leads.add(window.lead_spans)
+
+    def write(self) -> str:
+        """Return the windows in order, each run of one heading below it."""
+        blocks, last = list[str](), tuple[tuple[int, int], ...]()
+        for at, window in sorted(self._taken.items()):
+            before = self._taken.get(at - 1)
+            if before is not None and window.lead_spans == before.lead_spans:
+                blocks[-1] += f"\n{window.text}"
+            elif blocks and window.lead_spans and window.lead_spans == last:
+                blocks[-1] += f"\n…\n{window.text}"
+            else:
+                blocks.append("\n".join((*window.leads, window.text)))
+            last = window.lead_spans
+        return "\n\n".join(blocks)
+
+
+def _read_whole(document: SupportsParts, room: int) -> str:
+    """Return the text of a document that fits; of any other nothing."""
+    length = getattr(document, "length", None)
+    if length is None or length > room:
+        return ""
+    text = "".join(part.text for part in document.parts())
+    return text if _measure(text) <= room else ""
+
+
+def _index(document: SupportsParts) -> PassageIndex | None:
+    # Who is not judged by a model starts without the parts of texts.
+    from bookwheel.reading.ways.document_index import index_passages
+
+    length = getattr(document, "length", None)
+    is_read = hasattr(document, "slice") and hasattr(document, "name") and length is not None and length <= _LONGEST
+    return index_passages(cast("Document", document)) if is_read else None
+
+
+def _show_bare(passages: Iterable[LocatedSentence], room: int) -> str:
+    """Return sentences of a document of which no more can be read."""
+    taken, every = list[LocatedSentence](), list(dict.fromkeys(passages))
+    for one in every:
+        is_within = any(one is not other and one.text in other.text for other in every)
+        if not is_within and (not taken or _measure(one.text) <= room):
+            room -= _measure(one.text)
+            taken.append(one)
+    return "\n\n".join(one.text for one in sorted(taken, key=lambda passage: passage.start))
+
+
+def _measure(text: str) -> int:
+    return len(text.encode(errors="replace"))

@@ -1,0 +1,46 @@
+"""What a judge is shown of a document that is too long to be shown whole."""
+
+from __future__ import annotations
+
+from bookwheel.documents.opening import TextDocument
+from bookwheel.reading.judge_view import JudgeView
+from bookwheel.verdict.judge import examine
+from bookwheel.verdict.sources import PlacedParts
+
+FILLING = "\n\n".join(f"## Note {number}\n\nIt rained on the moor, and nobody came to the hut." for number in range(60))
+NAMES = ("Ada", "Bo", "Cy", "Dee", "Eve", "Fay", "Gus", "Hal", "Ida", "Jo", "Kim", "Lou", "Mia", "Ned", "Ola", "Pia")
+ROWS = "\n".join(f"| {name} | {at + 20} kg |" for at, name in enumerate(NAMES[:7]))
+TABLE = f"## Results\n\n| boat | catch |\n|---|---|\n{ROWS}"
+
+
+def show(text: str, answer: str, question: str, room: int = 1500) -> str:
+    document = TextDocument(text)
+    (finding, *_) = examine(answer, question, PlacedParts(document))
+    return JudgeView(document, room).show(finding, question)
+
+
+def test_each_value_of_a_sentence_brings_a_passage_that_has_it():
+    talk = "\n\n".join(f"The default of max attempts in production overrides what {name} says." for name in NAMES)
+    text = f"Courier: max attempts is 5.\n\n{talk}\n\nIn production it is 8.\n\n{talk}\n\nKestrel has 4 of them."
+    answer = "The default of max attempts is 5, production has 8, which overrides it, and Kestrel 4."
+    shown = show(text, answer, "How often does the courier try?")
+    assert all(one in shown for one in ("is 5.", "it is 8.", "Kestrel has 4"))
+    assert len(shown) <= 1500
+
+
+def test_a_row_comes_with_its_header_and_the_rows_beside_it():
+    shown = show(f"{FILLING}\n\n{TABLE}\n\n{FILLING}", "The Ada brought in 20.", "Who caught most?")
+    assert f"Results\n| boat | catch |\n{ROWS}" in shown
+
+
+def test_what_the_question_asks_about_is_shown_though_the_sentence_has_none_of_its_words():
+    later = "From July the doctor may bring his car on the first sailing."
+    text = f"5.2 The boat has room for 97 people. It carries no vehicles.\n\n{FILLING}\n\n{later}"
+    assert later in show(text, "No vehicles are carried.", "May a car come on a sailing?")
+
+
+def test_passages_stand_in_order_below_their_headings_once():
+    text = f"# Crew\n\nAda steers.\n\n{FILLING}\n\n# Boat\n\nThe boat is red. It was built in Riga.\n\nAda bought it."
+    shown = show(text, "Ada steers the red boat from Riga.", "Who steers which boat?")
+    assert shown.index("Crew\nAda steers.") < shown.index("Boat\nThe boat is red.")
+    assert shown.count("Boat\n") == 1

@@ -154,10 +154,26 @@ def test_no_words_of_a_chat_are_put_into_the_mouth_of_another(tmp_path):
     for uncertain in (
         CHAT.replace("2025-03-05 14:00 Dentist\nand", "\n2025-03-05 14:00 Dentist\nand"),  # later than what follows
         CHAT.replace("3号楼李姐", "A: B"),
-        CHAT + "\n2025-03-02 10:01 Bo\n",
         CHAT.replace("\n收到", "\n\n收到"),
     ):
         assert texts(tmp_path, uncertain.encode()) == [uncertain.strip()]
+
+
+def test_a_chat_below_its_groups_name_and_with_notices_is_a_chat(tmp_path):
+    notices = (
+        '2025-03-02 09:22:00 "王敏" 撤回了一条消息\n\n2025-03-02 09:23:00 "王敏"修改群名为：三号楼\n\n'
+        "2025-03-02 09:24 王敏\n\n2025-03-02 10:00 a“b"
+    )
+    head = "群聊名称：三号楼\n导出时间：2025-03-06 21:08\n\n"
+    chat = head + CHAT.replace("2025-03-02 10:00 a“b", notices)
+    found = texts(tmp_path, chat.encode())
+    assert found[0] == head.strip()
+    assert found[5:] == [
+        '[2025-03-02 09:22:00] note: "王敏" 撤回了一条消息',
+        '[2025-03-02 09:23:00] note: "王敏"修改群名为：三号楼',
+        "[2025-03-02 09:24] 王敏:",
+        "[2025-03-02 10:00] a“b: Hi",
+    ]
 
 
 def test_a_chat_that_is_none_in_its_own_encoding_is_read_as_it_is(tmp_path):
@@ -172,7 +188,7 @@ def test_a_chat_that_is_none_in_its_own_encoding_is_read_as_it_is(tmp_path):
         "2025-03-02 09:14 Visit\n\nWe saw the mill.\n\n2025-03-03 10:00 Return\n\nRain.\n",
         "2025-03-02 09:14 Visit\nWe saw the mill.\n\n2025-03-03 10:00 Return\nRain.\n",
         "2025-03-02 09:14 Ada\nOne.\n\n2025-03-03 10:00 Ada\nTwo.\n",
-        "消息记录（此消息记录为文本格式）\n\n" + CHAT,
+        "Line of a long text.\n" * 20 + "\n" + CHAT,
         "Notes\n\n2025-03-02 09:14 Ada\nHello\n\n2025-03-03 10:00 Bo\nHi\n\n",
     ],
 )

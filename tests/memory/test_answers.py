@@ -10,7 +10,7 @@ from bookwheel.memory.answers import describe
 from bookwheel.memory.append import append
 from bookwheel.memory.asking import ask
 from bookwheel.memory.opened import begin_memory, open_memory
-from bookwheel.memory.passages import PassageDocument
+from bookwheel.memory.passages import PassageDocument, cut_passages
 from bookwheel.memory.text_index import rank_passages
 from bookwheel.plan import VerdictMode
 
@@ -54,3 +54,12 @@ async def test_the_line_above_a_text_is_no_evidence(session, begin):
     answer = describe("12", "room?", 1, document, "texts", (evidence, [claim]))
     assert [quote.quote for quote in answer.evidence] == ["room = 12"]
     assert (answer.claims[0].evidence, answer.claims[0].against) == ((0,), (0,))
+
+
+def test_no_message_is_cut_from_the_line_that_says_whose_it_is() -> None:
+    chat = "\n\n".join(f"2025-02-14 09:{at:02}:00 王{'芳敏'[at % 2]}\n{'草莓两盒' * (at % 7 + 1)}" for at in range(60))
+    for is_quoted in (False, True):
+        passages = [words for _, words in cut_passages(chat, is_quoted=is_quoted)]
+        assert len(passages) > 1
+        assert "".join(passages) == chat
+        assert all(words.startswith("2025-") and "草莓" in words.strip().splitlines()[-1] for words in passages)

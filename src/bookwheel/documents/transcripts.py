@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, Final
 
 from bookwheel.documents.sources import to_printable
@@ -36,7 +36,10 @@ _ABOVE: Final = (
     compile_late(rf"{_TIME}[ \t]+(?P<rest>[^\s:：]{_NAMED}"),
     compile_late(rf"(?P<rest>[^\s:：\d]{_NAMED}[ \t]+{_TIME}"),
 )
+_NOTICE: Final = compile_late(rf"{_TIME}[ \t]+(?P<rest>.+)")
 _ANY_TIME: Final = compile_late(_TIME)
+# Lines before the first message: what chat, whose, when it was exported.
+_MOST_ABOVE: Final = 12
 _BLANKS: Final = str.maketrans(
     {"\u202f": " ", "\xa0": " ", **dict.fromkeys("\u200f\u061c\u202a\u202c\u2068\u2069", "")}
 )
@@ -82,13 +85,22 @@ def find_transcript(suffix: str, head: bytes) -> str:
 def find_heads(lines: Sequence[str]) -> dict[int, re.Match[str]]:
     """Return the lines above messages by their places; none where it is not certain that lines are a chat.
 
-    It is where the first line has a time and a name, every other line with a time below an empty one has too, words
-    stand right below each, and somebody speaks again after another.
+    It is where a few lines at most, such as the group's name, stand before the first with a time and a name and words
+    right below it, every later line with a time below an empty one is such a one or has nothing at all below it, as
+    where somebody joined, and somebody speaks again after another.
     """
     above = [at for at, line in enumerate(lines[:-1]) if not (at and lines[at - 1].strip()) and _ANY_TIME.search(line)]
     heads = {at: found for at in above if (found := match_head(lines[at])) and lines[at + 1].strip()}
+    start = min(heads, default=len(lines))
+    above = [at for at in above if at >= start]
+    notices = {
+        at: found
+        for at, end in pairwise([*above, len(lines)])
+        if not any(map(str.strip, lines[at + 1 : end])) and (found := _NOTICE.fullmatch(lines[at].strip()))
+    }
     turns = [name for name, _ in groupby(found["rest"] for found in heads.values())]
-    return heads if above[:1] == [0] and len(heads) == len(above) and len({*turns}) < len(turns) else {}
+    is_chat = start <= _MOST_ABOVE and len(heads) + len(notices) == len(above) and len({*turns}) < len(turns)
+    return {at: (heads | notices)[at] for at in above} if is_chat else {}
 
 
 def to_plain(line: str) -> str:

@@ -225,13 +225,17 @@ def leave_out_repeated(passages: Sequence[MemoryPassage]) -> list[MemoryPassage]
 
 
 def cut_passages(content: str, *, is_quoted: bool = False) -> Iterator[tuple[int, str]]:
-    """Yield the passages of a text, cut at line ends where there are any."""
+    """Yield the passages of a text, cut where a line is empty, else at line ends, where there are any.
+
+    So a message keeps the line above it, which has who says it and when.
+    """
     start, size = 0, _PASSAGE[language_of(content[: _PASSAGE["en"]])] // (_QUOTED if is_quoted else 1)
     while start < len(content):
         end = min(len(content), start + size)
         if end < len(content):
-            line_end = content.rfind("\n", start + size // (_QUOTED if is_quoted else 2), end)
-            end = line_end + 1 if line_end > 0 else end
+            least = start + size // (_QUOTED if is_quoted else 2)
+            ends = (found + len(mark) for mark in ("\n\n", "\n") if (found := content.rfind(mark, least, end)) > 0)
+            end = next(ends, end)
         if content[start:end].strip():
             yield start, content[start:end]
         start = end

@@ -74,8 +74,13 @@ def read_messages(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part
     if not heads or any(not one or not other or one > other for one, other in pairwise(times)):
         yield Part(text=text, source=source.name)
         return
+    if first := "\n".join(lines[: next(iter(heads))]).strip():
+        yield Part(text=f"{first}\n\n", source=source.name)
+    said = [(heads[at], "\n".join(lines[at + 1 : end])) for at, end in pairwise([*heads, len(lines)])]
+    speakers = {found["rest"] for found, words in said if words.strip()}
+    # Without words it is a notice, such as that a message was taken back, unless the export lacks what somebody sent.
     turns = [
-        (heads[at], heads[at]["rest"], "\n".join(lines[at + 1 : end])) for at, end in pairwise([*heads, len(lines)])
+        (found, name, words) if (name := found["rest"]) in speakers else (found, "note", name) for found, words in said
     ]
     yield from _yield_turns(turns, source.name, warnings)
 

@@ -201,7 +201,7 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
             if untold:
                 raise UnfitAnswer(
                     f"the document does not tell what the schema must have: {', '.join(untold)}. "
-                    f"Allow null there, or ask for it. The answer in words was: {answer.text[:300]}",
+                    f"Allow null there, or ask for it. What it tells is {json.dumps(value, ensure_ascii=False)}",
                     tries=1,
                 )
             flags = tuple(flag for flag in answer.flags if flag is not Flag.NO_ANSWER)
@@ -212,7 +212,7 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
     cut = "; it was cut off: raise --answer-tokens" if reply.finish is Finish.LENGTH else ""
     raise UnfitAnswer(
         f"{model.name} gave no JSON that fits the schema in {_TRIES} tries ({fault}){cut}; the answer in words was: "
-        f"{answer.text[:300]}",
+        f"{answer.text}",
         tries=_TRIES,
     )
 
